@@ -1,0 +1,107 @@
+"""Results of the benchmark: the plan, the points, and the culprits, in units that the names state."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Backend: TypeAlias = Literal["gloo", "nccl"]
+Op: TypeAlias = Literal["all_reduce", "all_gather"]
+FailureState: TypeAlias = Literal["died", "stopped", "late", "lost", "error", "stuck"]
+
+
+class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be measured. `sizes_bytes` are nccl-tests' sizes. `iters` is per point; None: each decides."""
+
+    backend: Backend
+    ops: tuple[Op, ...]
+    sizes_bytes: tuple[int, ...]
+    dtype: str
+    warmup: int
+    iters: int | None
+    budget_s: float
+    verify: bool
+
+
+class TimeUs(Struct, frozen=True, forbid_unknown_fields=True):
+    """Spread of the iteration times of one point, each the slowest rank's, in microseconds. p99 needs 100 samples."""
+
+    mean: float
+    min: float
+    p50: float
+    p95: float
+    p99: float | None
+    max: float
+
+
+class RankTime(Struct, frozen=True, forbid_unknown_fields=True):
+    """One rank in one point: how long it kept the others waiting, and its own mean time in the call.
+
+    `stalled_us`: how long per iteration its process did not run though it should have (`measure/lateness.py`).
+    """
+
+    rank: int
+    host: str
+    late_us: float
+    mean_us: float
+    stalled_us: float = 0.0
+
+
+class WrongElement(Struct, frozen=True, forbid_unknown_fields=True):
+    """The first wrong element that a rank found in a timed buffer; offset in elements of the receive buffer."""
+
+    rank: int
+    iteration: int
+    offset: int
+    got: str  # text: a damaged float may be no number
+    expected: str
+
+
+class Point(Struct, frozen=True, forbid_unknown_fields=True):
+    """One op at one size.
+
+    algbw and busbw are nccl-tests' (`src/all_reduce.cu`, `src/all_gather.cu`) of the median iteration, in GB/s = 1e9 B/s.
+    """
+
+    op: Op
+    size_bytes: int
+    count: int
+    dtype: str
+    iters: int
+    time_us: TimeUs
+    first_us: float
+    algbw_gb_s: float
+    busbw_gb_s: float
+    wrong: int | None  # elements of the timed buffers that were wrong; None: not verified
+    unstable: str | None
+    ranks: tuple[RankTime, ...]
+    first_wrong: WrongElement | None = None
+
+
+class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
+    """A rank that spoiled the run: where it was when it was last seen, and what became of its process."""
+
+    rank: int
+    host: str
+    state: FailureState
+    where: str  # "all_reduce 64M, iteration 3", "joining the group", ...
+    detail: str
+    waited_s: float
+
+
+class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
+    """The benchmark of a run. `failures` is empty when every rank finished."""
+
+    backend: Backend
+    world_size: int
+    nodes: int
+    plan: BenchPlan
+    transport: str
+    points: tuple[Point, ...]
+    links: tuple[str, ...] = ()
+    failures: tuple[RankFailure, ...] = ()
+    started: bool = True
+    environment: dict[
+        str, dict[str, str]
+    ] = {}  # host -> what the workers ran with beyond the job's environment

@@ -1,0 +1,88 @@
+"""Strict JSON in and out of the model, bounded in size, and the JSON Schema of it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+import msgspec
+
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact, Missing
+
+T = TypeVar("T")
+
+
+def encode(value: object) -> bytes:
+    """JSON of a model value. Floats that are no numbers become null (msgspec's rule), so the text is strict JSON."""
+    return msgspec.json.encode(value)
+
+
+def encode_pretty(value: object) -> str:
+    """JSON of a model value, indented for people, without a final newline."""
+    return msgspec.json.format(encode(value), indent=1).decode()
+
+
+def decode(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = None) -> T:
+    """The value in `data`, checked field by field.
+
+    Raises DecodeError with one sentence when the text is longer than `limit_bytes`, is no JSON, or has another shape.
+    """
+    if limit_bytes is not None and len(data) > limit_bytes:
+        raise DecodeError(f"{len(data)} bytes, more than the {limit_bytes} that are accepted")
+    try:
+        return msgspec.json.decode(data, type=value_type, dec_hook=_decode_fact)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(str(error) or "nested too deeply") from error
+
+
+def _decode_fact(value_type: Any, value: Any) -> Any:
+    if isinstance(value_type, type) and issubclass(value_type, Fact):
+        # All keys, since a value may be a mapping with a key "missing" (there is a Python package of that name).
+        if isinstance(value, dict) and "missing" in value and value.keys() <= {"missing", "detail"}:
+            return msgspec.convert(value, Missing)
+        marker: Any = value_type
+        return msgspec.convert(value, marker.value_type, dec_hook=_decode_fact)
+    raise NotImplementedError(f"no decoder for {value_type!r}")
+
+
+def json_schema(value_type: type) -> dict[str, Any]:
+    """JSON Schema (2020-12) of `value_type`, with every Fact as "the value, or a Missing in its place"."""
+    markers: dict[str, Any] = {}
+
+    def fact_schema(marker: type) -> dict[str, Any]:
+        markers[marker.__name__] = marker
+        return {"anyOf": [{"$ref": f"#/$defs/{marker.__name__}"}, {"$ref": "#/$defs/Missing"}]}
+
+    # A Fact's value type is only known once its marker was met, and may hold further Facts: ask until none is new.
+    values: dict[str, Any] = {}
+    while True:
+        schemas, definitions = msgspec.json.schema_components(
+            [value_type, Missing, *(markers[name].value_type for name in values)],
+            schema_hook=fact_schema,
+            ref_template="#/$defs/{name}",
+        )
+        top, _, *of_values = schemas
+        known, values = len(values), dict(zip(values, of_values, strict=True))
+        if len(markers) == known:
+            break
+        values = dict.fromkeys(markers)
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **top, "$defs": definitions}
+    inlined: dict[str, Any] = _inline(schema, values)
+    return inlined
+
+
+def _inline(schema: Any, values: dict[str, Any]) -> Any:
+    """`schema` with the schema of a Fact's value in the place of every reference to the Fact's marker."""
+    if isinstance(schema, list):
+        return [_inline(one, values) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in values:
+        return _inline(values[name], values)
+    # Pythons before 3.13 keep the indentation of a docstring; a published schema does not depend on that.
+    return {
+        key: inspect.cleandoc(one) if key == "description" and isinstance(one, str) else _inline(one, values)
+        for key, one in schema.items()
+    }

@@ -1,0 +1,47 @@
+"""`Fact[T] = T | Missing`: a value that was read, or the reason why it could not be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+Why: TypeAlias = Literal["absent", "denied", "timeout", "unsupported", "error"]
+
+
+class Missing(Struct, frozen=True, forbid_unknown_fields=True):
+    """What could not be read and why: never a default, never a pass."""
+
+    missing: Why
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.missing}: {self.detail}" if self.detail else self.missing
+
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    Fact: TypeAlias = T | Missing
+else:
+
+    class _FactType(type):
+        """Accepts any runtime value: the value of a `Fact[T]` is a plain T or a Missing, never a wrapper."""
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return True
+
+    class Fact(metaclass=_FactType):
+        """At run time `Fact[T]` is a marker class that tells `model.codec` which T to decode.
+
+        msgspec refuses a union of two Structs without a tag, and the contract puts `{"missing": ...}` in the
+        place of the value, so the union is made by the codec's hooks.
+        """
+
+        value_type: ClassVar[Any] = None
+        _made: ClassVar[dict[Any, type]] = {}
+
+        def __class_getitem__(cls, value_type: Any) -> type:
+            if value_type not in cls._made:
+                cls._made[value_type] = _FactType(f"Fact[{value_type}]", (cls,), {"value_type": value_type})
+            return cls._made[value_type]

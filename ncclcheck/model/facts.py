@@ -1,0 +1,205 @@
+"""What one node says of itself: the sections of `NodeFacts`, each a `Fact`, and the values inside them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.launch import Launch
+
+NOT_READ = Missing("absent", "not read in this run")
+
+InterfaceKind: TypeAlias = Literal["physical", "ipoib", "loopback", "bond", "bridge", "vlan", "virtual"]
+Family: TypeAlias = Literal["inet", "inet6"]
+
+
+class Address(Struct, frozen=True, forbid_unknown_fields=True):
+    """One IP address of an interface. `label` is the name getifaddrs reports it under (`eth0:1` for an alias)."""
+
+    family: Family
+    address: str
+    prefix_length: int
+    label: str
+    scope_id: int = 0
+
+
+class Interface(Struct, frozen=True, forbid_unknown_fields=True):
+    """One network interface. Interfaces are listed in kernel (ifindex) order, addresses in getifaddrs order.
+
+    `running` is IFF_RUNNING as getifaddrs tells it; `flags` the lower-case names of all flags set.
+    """
+
+    name: str
+    index: int
+    kind: InterfaceKind
+    type: int
+    mtu: int
+    operstate: str
+    flags: tuple[str, ...]
+    running: bool
+    addresses: tuple[Address, ...]
+    speed_mbps: Fact[int]
+    pci: Fact[str]
+    driver: Fact[str]
+    master: str | None = None
+    lower: tuple[str, ...] = ()
+    is_vf: bool = False
+    tunnel: str | None = None  # sysfs DEVTYPE or link kind of a virtual interface: veth, tun, vxlan, wireguard, ...
+
+
+class Route(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the kernel would send to `destination`: the source address and interface it picks."""
+
+    destination: str
+    purpose: str  # "master" or the host name of a peer
+    source_address: Fact[str]
+    interface: Fact[str]
+
+
+class Names(Struct, frozen=True, forbid_unknown_fields=True):
+    """The host name and what it resolves to here, which is what Gloo binds when GLOO_SOCKET_IFNAME is unset."""
+
+    hostname: str
+    fqdn: Fact[str]
+    addresses: Fact[tuple[str, ...]]
+
+
+class Software(Struct, frozen=True, forbid_unknown_fields=True):
+    """Versions as each part says them itself."""
+
+    ncclcheck: str
+    python: str
+    torch: Fact[str]
+    torch_cuda: Fact[str]
+    torch_nccl: Fact[str]
+    nccl: Fact[str]  # as the library that torch would load answers ncclGetVersion
+    driver: Fact[str]
+    kernel: str
+    os: Fact[str]
+    machine: str
+
+
+class CodePath(Struct, frozen=True, forbid_unknown_fields=True):
+    """One `--code` path: the tree hash over names and contents of its files."""
+
+    path: str
+    tree_sha256: Fact[str]
+    files: Fact[int]
+    git_commit: Fact[str]
+    git_dirty: Fact[bool]
+
+
+class Code(Struct, frozen=True, forbid_unknown_fields=True):
+    """What would run: each `--code` path, and the list of installed Python packages."""
+
+    paths: tuple[CodePath, ...]
+    packages_sha256: Fact[str]
+    packages: Fact[dict[str, str]]  # name -> version
+
+
+class Gpu(Struct, frozen=True, forbid_unknown_fields=True):
+    """One GPU as NVML lists it."""
+
+    index: int
+    name: Fact[str]
+    uuid: Fact[str]
+    pci: Fact[str]
+    memory_bytes: Fact[int]
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Basic limits of this process and host. An unlimited rlimit is None."""
+
+    mem_total_kib: Fact[int]
+    dev_shm: Fact[DevShm]
+    nofile: Fact[int | None]
+    memlock_kib: Fact[int | None]
+    nproc: Fact[int | None]
+    cpus: Fact[int]  # cores this process may run on
+    port_range: Fact[tuple[int, int]]  # net.ipv4.ip_local_port_range: where NCCL listens
+
+
+class DevShm(Struct, frozen=True, forbid_unknown_fields=True):
+    """/dev/shm: the type of its filesystem, and its size."""
+
+    type: str
+    size_kib: int
+
+
+class NcclConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file NCCL reads settings from, with the NCCL_ settings in it (first setting of a name wins)."""
+
+    path: str
+    settings: Fact[dict[str, str]]
+
+
+class NcclAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the real library chose when asked for a unique id under an environment: the truth of this node."""
+
+    library: str
+    version: str
+    address: str | None  # the address it bound; None when it failed
+    interface: str | None
+    port: int | None
+    result_code: int
+    message: str  # its own warning or "Bootstrap : Using" line
+
+
+class NcclChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """What NCCL would use on this node: asked of the library where there is one, predicted by our model always."""
+
+    asked: Fact[NcclAnswer]
+    config_files: tuple[NcclConfigFile, ...]
+    home_set: bool
+
+
+MasterOutcome: TypeAlias = Literal[
+    "answered",  # our run's store (or the launcher's) answered there
+    "serving",  # this is node 0: it serves the store itself
+    "unresolvable",
+    "loopback",
+    "not-first-node",  # the address belongs to this node, which is not node 0; or, on node 0, to someone else
+    "port-in-use",
+    "port-denied",
+    "refused",
+    "filtered",
+    "no-route",
+    "foreign",
+    "torch-broken",  # torch cannot be imported on this node, so it cannot join anything
+    "lost",  # it answered, and then no more
+    "not-needed",  # one node only
+]
+
+
+class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
+    """This node's own way to MASTER_ADDR:MASTER_PORT, diagnosed before anything is trusted."""
+
+    name: str
+    port: int
+    addresses: Fact[tuple[str, ...]]
+    is_local: bool
+    source_address: Fact[str]
+    interface: Fact[str]
+    outcome: MasterOutcome
+    detail: str = ""
+    attempts: int = 0
+    seconds: float = 0.0
+    serving_confirmed: bool = False  # node 0 itself told us by datagram that its store is up
+
+
+class NodeFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything one node says of itself."""
+
+    launch: Fact[Launch] = NOT_READ
+    interfaces: Fact[tuple[Interface, ...]] = NOT_READ
+    routes: Fact[tuple[Route, ...]] = NOT_READ
+    names: Fact[Names] = NOT_READ
+    environment: Fact[dict[str, str]] = NOT_READ
+    software: Fact[Software] = NOT_READ
+    code: Fact[Code] = NOT_READ
+    gpus: Fact[tuple[Gpu, ...]] = NOT_READ
+    limits: Fact[Limits] = NOT_READ
+    nccl: Fact[NcclChoice] = NOT_READ
+    master: Fact[MasterPath] = NOT_READ

@@ -1,0 +1,44 @@
+"""Who a process is in the job, as its launcher told it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+LaunchSource: TypeAlias = Literal["flags", "torchrun", "slurm", "openmpi", "pmi", "environment", "none"]
+
+
+class Contradiction(Struct, frozen=True, forbid_unknown_fields=True):
+    """Two sources that say different things about the same quantity on one node."""
+
+    quantity: str  # "nnodes", "node_rank", "world_size", ...
+    said: dict[str, str]  # source -> value, e.g. {"--nnodes": "3", "SLURM_NNODES": "4"}
+
+
+class Launch(Struct, frozen=True, forbid_unknown_fields=True):
+    """One process of the job.
+
+    `rank`/`world_size` count the processes the launcher started; `node_rank`/`nnodes` count nodes. The process with
+    `local_rank` 0 is the node's agent. `nproc_per_node` is how many ranks the *job* has here (None: not said).
+    """
+
+    source: LaunchSource
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int
+    node_rank: int
+    nnodes: int
+    master_addr: str | None
+    master_port: int
+    nproc_per_node: int | None = None
+    job_id: str = ""
+    hosts: tuple[str, ...] = ()  # the launcher's own list of node names, in node-rank order, where it gives one
+    shared_store: bool = False  # the launcher already serves a TCPStore at the master address (torchrun)
+    contradictions: tuple[Contradiction, ...] = ()
+
+    @property
+    def is_agent(self) -> bool:
+        """True in the one process per node that does the node's work."""
+        return self.local_rank == 0

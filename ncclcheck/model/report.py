@@ -1,0 +1,118 @@
+"""`Report`: the whole answer, in the shape of the published JSON, and its exit code."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ncclcheck.model.bench import BenchPlan, Point, RankFailure
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
+from ncclcheck.model.snapshot import Coverage, Probe
+
+SCHEMA_VERSION = "1"
+Status: TypeAlias = Literal["pass", "fail", "unknown", "error"]
+Proof: TypeAlias = Literal["measured", "asked", "rule"]
+
+
+class Tool(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which program wrote the report."""
+
+    name: str
+    version: str
+
+
+class Verdict(Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer: status, exit code and every reason that applies, the deciding one first."""
+
+    status: Status
+    exit_code: int
+    reasons: tuple[str, ...]
+
+
+class NodeEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node of the job; `facts` is absent for a silent one."""
+
+    host: str
+    node_rank: int
+    status: Literal["reported", "silent"]
+    facts: NodeFacts | UnsetType = UNSET
+
+
+class CheckEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A check in the report; its findings are in the list of their own."""
+
+    code: str
+    slug: str
+    title: str
+    outcome: Outcome
+    reason: str
+    seconds: float
+
+
+class NcclEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """What NCCL chooses on a host under the job's environment."""
+
+    host: str
+    version: str | None
+    library: str | None
+    interface: str | None
+    address: str | None
+    source: Literal["asked", "predicted"]
+    reason: str
+    candidates: tuple[str, ...] = ()
+
+
+class Setting(Struct, frozen=True, forbid_unknown_fields=True):
+    """One advised value; None: unset it. No hosts: all of them."""
+
+    name: str
+    value: str | None
+    hosts: tuple[str, ...]
+    why: str
+    proof: Proof
+    evidence: str
+
+
+class Advice(Struct, frozen=True, forbid_unknown_fields=True):
+    """The environment to use, and what else there is to say about it."""
+
+    env: tuple[Setting, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """The benchmark as reported."""
+
+    backend: str
+    world_size: int
+    nodes: int
+    plan: BenchPlan
+    transport: str
+    points: tuple[Point, ...]
+    links: tuple[str, ...] = ()
+    failures: tuple[RankFailure, ...] = ()
+
+
+class Report(Struct, frozen=True, forbid_unknown_fields=True):
+    """What every renderer gets, whole. The same snapshot and options give the same report, time stamps apart."""
+
+    schema_version: str
+    tool: Tool
+    command: str
+    created: str
+    elapsed_s: float
+    verdict: Verdict
+    nodes: tuple[NodeEntry, ...]
+    checks: tuple[CheckEntry, ...]
+    findings: tuple[Finding, ...]
+    probes: tuple[Probe, ...]
+    nccl: tuple[NcclEntry, ...]
+    advice: Advice
+    bench: BenchReport | None = None
+    coverage: Fact[Coverage] = Missing("absent", "no probes were made")
+
+
+__all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

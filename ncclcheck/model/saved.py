@@ -1,0 +1,31 @@
+"""The document of `--save` and `--from`: a Snapshot with what is needed to make the identical report of it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.report import Tool
+from ncclcheck.model.snapshot import Snapshot
+
+
+class Saved(Struct, frozen=True, forbid_unknown_fields=True):
+    """A run as saved: when it was, how long it took, whether it was interrupted, and all that it saw."""
+
+    schema_version: str
+    kind: str  # "ncclcheck-snapshot"
+    tool: Tool
+    command: str
+    created: str
+    elapsed_s: float
+    interrupted: bool
+    snapshot: Snapshot
+    gpus_per_node: int | None = None
+
+
+class FactsDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """One node's facts as a document: what `ncclcheck facts` prints, and `--from` takes for a Snapshot of one node."""
+
+    schema_version: str
+    host: str
+    facts: NodeFacts

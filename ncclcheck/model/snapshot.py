@@ -1,0 +1,133 @@
+"""`Snapshot`: everything that was seen, the only argument of a check, and a document to save and replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
+from ncclcheck.model.launch import Launch
+
+ProbeKind: TypeAlias = Literal["tcp", "mtu", "latency", "bandwidth", "clock"]
+ProbeOutcome: TypeAlias = Literal[
+    "ok",
+    "refused",
+    "filtered",  # no answer before the deadline
+    "no-route",
+    "self",  # the address is (also) the prober's own, so it says nothing about the peer
+    "wrong-peer",  # somebody answered who is not the node that published this address
+    "stalled",  # small messages pass, large ones do not arrive
+    "error",
+]
+Viewpoint: TypeAlias = Literal["all", "one-node"]
+
+
+class Node(Struct, frozen=True, forbid_unknown_fields=True):
+    """One node that reported."""
+
+    host: str
+    node_rank: int
+    facts: NodeFacts
+
+
+class RankPlace(Struct, frozen=True, forbid_unknown_fields=True):
+    """One further rank of a node: where it sits and where its environment differs from its node's agent.
+
+    `differs` maps a variable to this rank's value; None: not set here, set for the agent.
+    """
+
+    rank: int
+    host: str
+    node_rank: int
+    local_rank: int
+    world_size: int
+    differs: dict[str, str | None] = {}
+
+
+class Silent(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node of which no facts came. `host` is a guess from the launcher's list, or `node-rank-N`."""
+
+    host: str
+    node_rank: int
+    phase: Literal["join", "facts", "probes", "confirm"]
+    waited_s: float
+    knock: Fact[Knock] = Missing("absent", "no word from it")
+
+
+class Knock(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a node that could not join told node 0 by datagram: a claim, used to name a cause, never as facts."""
+
+    host: str
+    node_rank: int
+    master: MasterPath
+
+
+class Refused(Struct, frozen=True, forbid_unknown_fields=True):
+    """A message that was not accepted: garbage, too large, or of an unknown schema version."""
+
+    host: str
+    subject: str  # "facts", "hello", "probes", ...
+    reason: str
+
+
+class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
+    """One attempt between two nodes. `interface` is the target's, whose `address` was dialled."""
+
+    kind: ProbeKind
+    from_host: str
+    to_host: str
+    interface: str
+    address: str
+    port: int
+    outcome: ProbeOutcome
+    value: float | None = None
+    unit: str = ""
+    detail: str = ""
+
+
+class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the real library chose on a node when asked again under a proposed environment."""
+
+    host: str
+    env: dict[str, str | None]
+    answer: Fact[NcclAnswer]
+
+
+class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which ordered pairs of nodes the reach plan covered."""
+
+    pairs_planned: int
+    pairs_possible: int
+    scheme: str  # "all pairs", or how the sample was drawn
+
+
+class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
+    """All that was seen. `viewpoint` "one-node": seen by a node that did not meet the others."""
+
+    nodes: tuple[Node, ...]
+    viewpoint: Viewpoint = "all"
+    ranks: tuple[RankPlace, ...] = ()
+    claims: tuple[Launch, ...] = ()  # the launch every process that came claimed, in order of arrival
+    claim_hosts: tuple[str, ...] = ()  # the host of each claim
+    silent: tuple[Silent, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    probes: Fact[tuple[Probe, ...]] = Missing("absent", "no probes were made")
+    coverage: Fact[Coverage] = Missing("absent", "no probes were made")
+    confirmations: tuple[Confirmation, ...] = ()
+    bench: Fact[BenchResult] = Missing("absent", "no benchmark was run")
+
+    def known(self, section: str) -> Iterator[tuple[Node, Any]]:
+        """The nodes whose `section` of the facts was read, each with the value."""
+        for node in self.nodes:
+            value = getattr(node.facts, section)
+            if not isinstance(value, Missing):
+                yield node, value
+
+    @property
+    def nnodes(self) -> int:
+        """How many nodes the job has: those that reported and those that did not."""
+        return len(self.nodes) + len(self.silent)
