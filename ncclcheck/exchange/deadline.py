@@ -1,0 +1,26 @@
+"""A point in time by which something ends, shared by everything that happens on the way."""
+
+from __future__ import annotations
+
+import time
+
+
+class Deadline:
+    """A monotonic end time. State is one number; every wait of a run is cut by it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def left(self, at_most: float | None = None) -> float:
+        """Seconds until the end, never negative, and never more than `at_most`."""
+        left = max(0.0, self._end - time.monotonic())
+        return left if at_most is None else min(left, at_most)
+
+    def within(self, seconds: float) -> Deadline:
+        """A deadline `seconds` from now, or this one if it comes first."""
+        return Deadline(self.left(seconds))
+
+    @property
+    def passed(self) -> bool:
+        """True once nothing is left."""
+        return self.left() <= 0.0

@@ -1,0 +1,80 @@
+"""TCP connects that end as a word: what the kernel said, or that nobody answered in time."""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from ncclcheck.exchange.deadline import Deadline
+
+DialOutcome: TypeAlias = Literal["connected", "refused", "filtered", "no-route", "error"]
+
+# connect(2), ip(7): which errno stands for what. A REJECT rule with icmp-port-unreachable arrives as ECONNREFUSED,
+# with icmp-host-unreachable or -admin-prohibited as EHOSTUNREACH (net/ipv4/icmp.c, icmp_err_convert).
+_REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
+_NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN, errno.EADDRNOTAVAIL})
+_SILENT = frozenset({errno.ETIMEDOUT})
+_BEST_FIRST: tuple[DialOutcome, ...] = ("connected", "refused", "filtered", "no-route", "error")
+
+
+def outcome_of(error_number: int) -> DialOutcome:
+    """The word for what `connect` ended with."""
+    if error_number == 0:
+        return "connected"
+    if error_number in _REFUSED:
+        return "refused"
+    if error_number in _NO_ROUTE:
+        return "no-route"
+    return "filtered" if error_number in _SILENT else "error"
+
+
+def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialOutcome, str]:
+    """Connect to all addresses at once; the best outcome, and the address and error text behind it.
+
+    "filtered" means that no answer of any kind came by the deadline. The connection is closed again.
+    """
+    outcomes: dict[str, tuple[DialOutcome, str]] = {}
+    with selectors.DefaultSelector() as selector:
+        for address in addresses:
+            error_number = _begin(selector, address, port)
+            if error_number != errno.EINPROGRESS:
+                outcomes[address] = outcome_of(error_number), _text(address, error_number)
+        while selector.get_map() and not any(word == "connected" for word, _ in outcomes.values()):
+            ready = selector.select(deadline.left())
+            if not ready:
+                break
+            for key, _ in ready:
+                error_number = key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)  # type: ignore[union-attr]
+                outcomes[key.data] = outcome_of(error_number), _text(key.data, error_number)
+                selector.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
+        for key in list(selector.get_map().values()):
+            outcomes.setdefault(key.data, ("filtered", f"{key.data}: no answer"))
+            key.fileobj.close()  # type: ignore[union-attr]
+    if not outcomes:
+        return "error", "no address to connect to"
+    return min(outcomes.values(), key=lambda one: _BEST_FIRST.index(one[0]))
+
+
+def _begin(selector: selectors.BaseSelector, address: str, port: int) -> int:
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+        )[0]
+        one = socket.socket(family, kind, protocol)
+    except OSError as error:
+        return error.errno or errno.EINVAL
+    one.setblocking(False)
+    error_number = one.connect_ex(target)
+    if error_number == errno.EINPROGRESS:
+        selector.register(one, selectors.EVENT_WRITE, address)
+    else:
+        one.close()
+    return error_number
+
+
+def _text(address: str, error_number: int) -> str:
+    return f"{address}: connected" if error_number == 0 else f"{address}: {errno.errorcode.get(error_number, '?')}"

@@ -1,0 +1,81 @@
+"""Node 0's own start: is the port free, who holds it, and does the master's name lead back here."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import psutil
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.dial import dial
+from ncclcheck.exchange.master import describe, is_loopback, resolve_master
+from ncclcheck.exchange.store import TcpStore, join
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.launch import Launch
+
+SELF_S = 6.0
+
+
+def port_trouble(port: int) -> tuple[MasterOutcome, str] | None:
+    """Why the port cannot be served, and by whom it is held; None when it is free.
+
+    Tried as TCPStore does it: on all addresses, dual-stack where there is IPv6.
+    """
+    for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as one:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                one.bind((address, port))
+                one.listen(1)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return "port-in-use", holder(port)
+            if error.errno in (errno.EACCES, errno.EPERM):
+                return "port-denied", f"binding port {port} is not allowed for this user"
+    return None
+
+
+def holder(port: int) -> str:
+    """Who listens on the port, as far as this user may know."""
+    try:
+        for one in psutil.net_connections(kind="tcp"):
+            if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port:
+                if one.pid is None:
+                    return f"a process of another user or namespace holds {one.laddr.ip}:{port}"
+                return f"{psutil.Process(one.pid).name()} (pid {one.pid}) holds {one.laddr.ip}:{port}"
+    except (psutil.Error, OSError) as error:
+        return f"the holder could not be read: {error}"
+    return f"something holds port {port}; no listener is visible to this user"
+
+
+def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPath:
+    """What node 0 sees of the master's name; its outcome is "serving" when the name leads to this node."""
+    name = launch.master_addr or ""
+    addresses = resolve_master(name, deadline)
+    way = describe(name, launch.master_port, addresses, own)
+    if isinstance(addresses, Missing):
+        return way
+    if not way.is_local:
+        return replace(way, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node")
+    if launch.nnodes > 1 and any(is_loopback(address) for address in addresses):
+        detail = f"{name} is {', '.join(addresses)} here: other nodes would look for node 0 on themselves"
+        return replace(way, outcome="loopback", detail=detail)
+    return replace(way, outcome="serving")
+
+
+def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadline) -> MasterPath:
+    """An address that is not this node's may still lead here (a virtual address, NAT): believed when our store answers."""
+    addresses: Fact[tuple[str, ...]] = way.addresses
+    if way.outcome != "not-first-node" or isinstance(addresses, Missing):
+        return way
+    patience = deadline.within(SELF_S)
+    outcome, detail = dial(addresses, way.port, patience)
+    if outcome != "connected":
+        return replace(way, detail=f"{way.detail}, and {detail} on port {way.port}")
+    store = join(addresses[0], way.port, prefix, patience)
+    if isinstance(store, TcpStore) and store.get("serving") == nonce:
+        return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
+    return replace(way, detail=f"{way.detail}, and another program answers there")

@@ -1,0 +1,107 @@
+"""Node 0 gathers: who came, and what each of them answered, with an end to every wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from msgspec import Struct
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
+from ncclcheck.exchange.store import TcpStore, polls
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import Knock
+
+QUIET_S = 2.0  # as many came as were expected, but not the right ones: wait this long for another
+MOST_TICKETS = 1 << 20
+
+
+class Arrivals(Struct, frozen=True):
+    """Who came by the deadline: hellos by ticket, and the tickets whose hello was refused, with the reason."""
+
+    hellos: dict[int, Hello]
+    refused: dict[int, str]
+    waited_s: float
+
+
+def gather_hellos(
+    store: TcpStore,
+    launch: Launch,
+    knocks: Callable[[], Mapping[int, Knock]],
+    deadline: Deadline,
+    say: Callable[[str], None],
+) -> Arrivals:
+    """Wait until every expected process has come, or it is certain that the missing ones will not.
+
+    Certain: each missing node said by datagram that it cannot join; or as many processes came as were expected, with
+    ranks that clash, and no other came for a while.
+    """
+    started = time.monotonic()
+    hellos: dict[int, Hello] = {}
+    refused: dict[int, str] = {}
+    last_arrival, said = started, 0
+    for _ in polls(deadline):
+        if _read_new(store, hellos, refused):
+            last_arrival = time.monotonic()
+        missing = _missing_nodes(hellos.values(), launch)
+        quiet = time.monotonic() - last_arrival > QUIET_S
+        arrived = len(hellos) + len(refused)
+        if not missing and (arrived >= launch.world_size or quiet):
+            break
+        if missing and missing <= knocks().keys():
+            break
+        if missing and arrived >= launch.world_size and quiet:
+            break
+        if store.lost is not None:
+            break
+        if time.monotonic() - started > 3.0 * (said + 1):
+            said += 1
+            say(f"waiting for node rank {_few(missing)} of {launch.nnodes} ({deadline.left():.0f} s left)")
+    return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
+
+
+def _read_new(store: TcpStore, hellos: dict[int, Hello], refused: dict[int, str]) -> bool:
+    count = store.add("tickets", 0)
+    if isinstance(count, Missing):
+        return False
+    new = False
+    for ticket in range(1, min(count, MOST_TICKETS) + 1):
+        if ticket in hellos or ticket in refused:
+            continue
+        data = store.get(f"hello/{ticket}")
+        if isinstance(data, Missing):
+            continue  # its ticket is drawn, its hello not yet written
+        new = True
+        try:
+            hellos[ticket] = read_message(data, Hello, SMALL_LIMIT_BYTES)
+        except DecodeError as error:
+            refused[ticket] = str(error)
+    return new
+
+
+def _missing_nodes(hellos: Collection[Hello], launch: Launch) -> set[int]:
+    return set(range(launch.nnodes)) - {hello.launch.node_rank for hello in hellos if hello.launch.is_agent}
+
+
+def _few(ranks: set[int]) -> str:
+    shown = ", ".join(str(rank) for rank in sorted(ranks)[:8])
+    return f"{shown} and {len(ranks) - 8} more" if len(ranks) > 8 else shown
+
+
+def gather_answers(
+    store: TcpStore, tickets: Collection[int], key: Callable[[int], str], deadline: Deadline
+) -> dict[int, bytes]:
+    """The answers that came by the deadline, by ticket."""
+    answers: dict[int, bytes] = {}
+    for _ in polls(deadline):
+        for ticket in tickets:
+            if ticket not in answers:
+                data = store.get(key(ticket))
+                if not isinstance(data, Missing):
+                    answers[ticket] = data
+        if len(answers) == len(tickets) or store.lost is not None:
+            break
+    return answers

@@ -1,0 +1,118 @@
+"""Datagrams between a node that cannot join by TCP and node 0: who is out there, and is the store up.
+
+They go to the number of the master port over UDP, which a rule for the TCP port does not touch. A knock is a claim:
+it names a cause in the report and ends a wait; it is never taken as a fact about the cluster. Where UDP is blocked as
+well nothing is lost but time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.snapshot import Knock
+
+LIMIT_BYTES = 4096
+_MOST_KNOCKS = 65536
+
+
+class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a node sends: which job it is of, and its own diagnosis so far. `final`: it has given up."""
+
+    protocol: str
+    job_id: str
+    final: bool
+    knock: Knock
+
+
+class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
+    """What node 0 answers: is its store up; if it never will be, why."""
+
+    protocol: str
+    serving: bool
+    given_up: str = ""
+
+
+PROTOCOL = "ncclcheck-knock-1"
+
+
+class KnockListener:
+    """Node 0's ear: keeps the last knock of each node rank. Its state is guarded by a lock, since a thread fills it."""
+
+    def __init__(self, port: int, job_id: str) -> None:
+        self._job_id = job_id
+        self._lock = threading.Lock()
+        self._knocks: dict[int, KnockMessage] = {}
+        self.serving = False
+        self.given_up = ""
+        self._sockets: list[socket.socket] = []
+        for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):
+            with contextlib.suppress(OSError):
+                self._sockets.append(_bound(family, address, port))
+        for one in self._sockets:
+            threading.Thread(target=self._listen, args=(one,), name="knock", daemon=True).start()
+
+    def final(self) -> dict[int, Knock]:
+        """The nodes that said they cannot join, by node rank."""
+        with self._lock:
+            return {rank: message.knock for rank, message in self._knocks.items() if message.final}
+
+    def close(self) -> None:
+        """The port is free again."""
+        for one in self._sockets:
+            one.close()
+
+    def _listen(self, one: socket.socket) -> None:
+        while True:
+            try:
+                data, sender = one.recvfrom(LIMIT_BYTES + 1)
+            except OSError:
+                return  # closed
+            try:
+                message = decode(data, KnockMessage, limit_bytes=LIMIT_BYTES)
+            except DecodeError:
+                continue
+            if message.protocol != PROTOCOL or message.job_id != self._job_id:
+                continue
+            with self._lock:
+                if len(self._knocks) < _MOST_KNOCKS:
+                    self._knocks[message.knock.node_rank] = message
+            with contextlib.suppress(OSError):
+                one.sendto(encode(KnockReply(PROTOCOL, self.serving, self.given_up)), sender)
+
+
+def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    one = socket.socket(family, socket.SOCK_DGRAM)
+    if family == socket.AF_INET6:
+        one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    try:
+        one.bind((address, port))
+    except OSError:
+        one.close()
+        raise
+    return one
+
+
+def send_knock(addresses: Iterable[str], port: int, message: KnockMessage, wait_s: float) -> KnockReply | None:
+    """The first well-formed reply within `wait_s`, or None."""
+    data = encode(message)
+    if len(data) > LIMIT_BYTES:
+        return None
+    deadline = Deadline(wait_s)
+    for address in addresses:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with contextlib.suppress(OSError, DecodeError), socket.socket(family, socket.SOCK_DGRAM) as one:
+            one.settimeout(max(deadline.left(), 0.05))
+            one.connect((address, port))
+            one.send(data)
+            reply = decode(one.recv(LIMIT_BYTES), KnockReply, limit_bytes=LIMIT_BYTES)
+            if reply.protocol == PROTOCOL:
+                return reply
+    return None

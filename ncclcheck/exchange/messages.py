@@ -1,0 +1,127 @@
+"""What the agents of a run tell each other through the store: strict JSON, bounded in size, never pickled."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec import Struct
+
+from ncclcheck.exchange.reach import Peer, Target
+from ncclcheck.model.bench import BenchPlan
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact
+from ncclcheck.model.facts import NcclAnswer, NodeFacts
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import Probe
+
+SCHEMA = "1"
+FACTS_LIMIT_BYTES = 4 * 1024 * 1024
+SMALL_LIMIT_BYTES = 256 * 1024
+REPORT_LIMIT_BYTES = 512 * 1024 * 1024
+T = TypeVar("T")
+
+
+class Version(Struct, frozen=True):
+    """The one field every message starts with; read alone, so that a newer schema is told from garbage."""
+
+    schema_version: str
+    tool_version: str = ""
+
+
+class Hello(Struct, frozen=True, forbid_unknown_fields=True):
+    """A process has come: who its launcher says it is."""
+
+    schema_version: str
+    tool_version: str
+    host: str
+    launch: Launch
+
+
+class Report(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node's facts, and where it listens."""
+
+    schema_version: str
+    tool_version: str
+    facts: NodeFacts
+    targets: tuple[Target, ...]
+
+
+class RankReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A further rank of a node: its allow-listed environment."""
+
+    schema_version: str
+    tool_version: str
+    environment: dict[str, str]
+
+
+class Reach(Struct, frozen=True, forbid_unknown_fields=True, tag="reach"):
+    """Probe these peers: for each ticket, the peers it has to reach."""
+
+    peers: tuple[Peer, ...]
+    targets_of: dict[str, tuple[int, ...]]  # ticket -> tickets of its peers
+    deadline_s: float
+
+
+class Confirm(Struct, frozen=True, forbid_unknown_fields=True, tag="confirm"):
+    """Ask the real library under these settings: for each ticket a list of environments."""
+
+    environments: dict[str, tuple[dict[str, str | None], ...]]
+    deadline_s: float
+
+
+class Bench(Struct, frozen=True, forbid_unknown_fields=True, tag="bench"):
+    """Start the workers: the host of every rank; and for each ticket its first rank, its count, its environment."""
+
+    plan: BenchPlan
+    world_size: int
+    hosts: tuple[str, ...]
+    first_rank: dict[str, int]
+    count: dict[str, int]
+    environments: dict[str, dict[str, str]]
+    nonce: str
+    deadline_s: float
+
+
+class Finish(Struct, frozen=True, forbid_unknown_fields=True, tag="finish"):
+    """The verdict, the same on every node."""
+
+    exit_code: int
+    reasons: tuple[str, ...]
+
+
+class Step(Struct, frozen=True, forbid_unknown_fields=True):
+    """What every agent does next."""
+
+    schema_version: str
+    tool_version: str
+    order: Reach | Confirm | Bench | Finish
+
+
+class Probed(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer to Reach."""
+
+    schema_version: str
+    tool_version: str
+    probes: Fact[tuple[Probe, ...]]
+
+
+class Confirmed(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer to Confirm: one answer per environment, in order."""
+
+    schema_version: str
+    tool_version: str
+    answers: tuple[Fact[NcclAnswer], ...]
+
+
+def read_message(data: bytes, kind: type[T], limit_bytes: int) -> T:
+    """The message in `data`. Raises DecodeError: too large, another schema version, or not of this shape."""
+    if len(data) > limit_bytes:
+        raise DecodeError(f"{len(data)} bytes, more than the {limit_bytes} that are accepted")
+    version = decode(data, Version)
+    if version.schema_version != SCHEMA:
+        raise DecodeError(
+            f"schema version {version.schema_version[:40]!r} of ncclcheck {version.tool_version[:40]!r}, "
+            f"this one speaks {SCHEMA!r}"
+        )
+    return decode(data, kind)

@@ -1,0 +1,223 @@
+"""Proof of reach: listeners on every candidate address, and connections to those of the peers.
+
+Ports are ephemeral, as NCCL's are (`src/misc/socket.cc` binds port 0). A connection proves itself: the caller shows the
+run's nonce, the listener says who it is, so "connected, but to somebody else" is told apart. Then the caller sends a
+block larger than any MTU: where small messages pass and large ones vanish, the path's MTU is smaller than the
+interfaces'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.dial import outcome_of
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import Probe, ProbeOutcome
+
+CONNECT_S = 5.0  # three SYNs: at 0, 1 and 3 s
+HELLO_S = 3.0
+BLOCK_S = 3.0
+BLOCK_BYTES = 64 * 1024
+LINE_BYTES = 512
+AT_ONCE = 64
+
+
+class Target(Struct, frozen=True, forbid_unknown_fields=True):
+    """A listener of a node."""
+
+    interface: str
+    address: str
+    port: int
+
+
+class Peer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node to reach: its ticket, its name in the report, its listeners."""
+
+    ticket: int
+    host: str
+    targets: tuple[Target, ...]
+
+
+class Greeting(Struct, frozen=True, forbid_unknown_fields=True):
+    """First line of a caller: the run's nonce and who is calling."""
+
+    nonce: str
+    ticket: int
+
+
+class Listeners:
+    """One listener per candidate address, served by a thread until closed.
+
+    Callers are turned away until `admit`, which comes before the ports are told to anybody.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._servers: list[asyncio.Server] = []
+        self._nonce, self._ticket = "", -1
+        self._thread = threading.Thread(target=self._loop.run_forever, name="reach", daemon=True)
+        self._thread.start()
+
+    def open(self, candidates: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
+        """Listen on each (interface, address); those that cannot be bound are left out."""
+        future = asyncio.run_coroutine_threadsafe(self._open(candidates), self._loop)
+        return future.result(timeout=5.0)
+
+    def admit(self, nonce: str, ticket: int) -> None:
+        """From now on callers with this nonce are answered, in the name of this ticket."""
+        self._ticket, self._nonce = ticket, nonce
+
+    def close(self) -> None:
+        """The ports are free again, and conversations that were under way are cut off."""
+        if self._loop.is_closed():
+            return
+        with contextlib.suppress(FutureTimeout):
+            asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(timeout=2.0)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=2.0)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    async def _close(self) -> None:
+        for server in self._servers:
+            server.close()
+        talks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in talks:
+            task.cancel()
+        await asyncio.gather(*talks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close in the turn after
+
+    async def _open(self, candidates: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
+        targets = []
+        for interface, address in candidates:
+            with contextlib.suppress(OSError):
+                server = await asyncio.start_server(self._answer, address, 0, limit=LINE_BYTES)
+                self._servers.append(server)
+                targets.append(Target(interface, address, server.sockets[0].getsockname()[1]))
+        return tuple(targets)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._talk(reader, writer)
+        except (OSError, asyncio.TimeoutError, ValueError, DecodeError, asyncio.IncompleteReadError):
+            pass  # a caller that is not of our run, or went away: its own side has the outcome
+        finally:
+            writer.close()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = await asyncio.wait_for(reader.readline(), HELLO_S)
+        greeting = decode(line, Greeting, limit_bytes=LINE_BYTES)
+        if self._nonce and greeting.nonce == self._nonce:
+            writer.write(encode(Greeting(self._nonce, self._ticket)) + b"\n")
+            await asyncio.wait_for(reader.readexactly(BLOCK_BYTES), BLOCK_S)
+            writer.write(b"+")
+            await asyncio.wait_for(writer.drain(), BLOCK_S)
+
+
+def probe_peers(
+    host: str, own_addresses: frozenset[str], nonce: str, ticket: int, peers: Sequence[Peer], deadline_s: float
+) -> Fact[tuple[Probe, ...]]:
+    """One "tcp" probe and, where that passed, one "mtu" probe per listener of each peer."""
+
+    async def all_of_them() -> list[list[Probe]]:
+        gate = asyncio.Semaphore(AT_ONCE)
+        caller = _Caller(host, own_addresses, Greeting(nonce, ticket), gate)
+        return await asyncio.wait_for(
+            asyncio.gather(*(_probe(caller, peer, target) for peer in peers for target in peer.targets)), deadline_s
+        )
+
+    try:
+        return tuple(probe for probes in asyncio.run(all_of_them()) for probe in probes)
+    except asyncio.TimeoutError:
+        return Missing("timeout", f"the probes did not end within {deadline_s:.0f} s")
+
+
+class _Caller(Struct, frozen=True):
+    host: str
+    own_addresses: frozenset[str]
+    greeting: Greeting
+    gate: asyncio.Semaphore
+
+
+async def _probe(caller: _Caller, peer: Peer, target: Target) -> list[Probe]:
+    blank = Probe(
+        "tcp", caller.host, peer.host, target.interface, target.address, target.port, "error"
+    )
+    if target.address in caller.own_addresses:
+        return [replace(blank, outcome="self", detail=f"{target.address} is an address of {caller.host} too")]
+    async with caller.gate:
+        started = time.perf_counter()
+        try:
+            reader, writer = await asyncio.wait_for(
+                asyncio.open_connection(target.address, target.port, limit=LINE_BYTES), CONNECT_S
+            )
+        except (asyncio.TimeoutError, TimeoutError):
+            return [replace(blank, outcome="filtered", detail=f"no answer within {CONNECT_S:.0f} s")]
+        except OSError as error:
+            return [replace(blank, outcome=_failed(error), detail=str(error)[:200])]
+        try:
+            return await _talk(caller.greeting, peer, reader, writer, blank, started)
+        finally:
+            writer.close()
+            await asyncio.sleep(0)
+
+
+def _failed(error: OSError) -> ProbeOutcome:
+    word = outcome_of(error.errno or errno.EIO)
+    return "error" if word == "connected" else word
+
+
+async def _talk(
+    greeting: Greeting,
+    peer: Peer,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    blank: Probe,
+    started: float,
+) -> list[Probe]:
+    try:
+        writer.write(encode(greeting) + b"\n")
+        line = await asyncio.wait_for(reader.readline(), HELLO_S)
+        answer = decode(line, Greeting, limit_bytes=LINE_BYTES)
+    except (asyncio.TimeoutError, OSError, ValueError, DecodeError) as error:
+        detail = f"connected, but no greeting of our run came back ({type(error).__name__})"
+        return [replace(blank, outcome="wrong-peer", detail=detail)]
+    if answer != Greeting(greeting.nonce, peer.ticket):
+        return [replace(blank, outcome="wrong-peer", detail=f"another node answered at {blank.address}")]
+    reached = replace(blank, outcome="ok", value=round((time.perf_counter() - started) * 1e6, 1), unit="us")
+    return [reached, await _send_block(reader, writer, replace(blank, kind="mtu"))]
+
+
+async def _send_block(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, blank: Probe) -> Probe:
+    """Did a block of many full-size packets arrive? Its value is the path MTU the kernel assumes (ip(7), IP_MTU)."""
+    mtu_bytes = _path_mtu_bytes(writer.get_extra_info("socket"))
+    blank = replace(blank, value=mtu_bytes, unit="B" if mtu_bytes else "")
+    try:
+        writer.write(bytes(BLOCK_BYTES))
+        arrived = await asyncio.wait_for(reader.read(1), BLOCK_S)
+    except (asyncio.TimeoutError, OSError) as error:
+        detail = f"small messages pass, {BLOCK_BYTES} bytes did not arrive within {BLOCK_S:.0f} s"
+        return replace(blank, outcome="stalled", detail=f"{detail} ({type(error).__name__})")
+    if not arrived:
+        return replace(blank, outcome="error", detail="the peer closed the connection before the block was through")
+    return replace(blank, outcome="ok")
+
+
+def _path_mtu_bytes(one: socket.socket) -> float | None:
+    level, option = (socket.IPPROTO_IPV6, 24) if one.family == socket.AF_INET6 else (socket.IPPROTO_IP, 14)
+    try:
+        return float(one.getsockopt(level, option))  # IPV6_MTU, IP_MTU of linux/in6.h and linux/in.h
+    except OSError:
+        return None

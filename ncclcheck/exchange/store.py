@@ -1,0 +1,163 @@
+"""torch's TCPStore with a deadline on every call: the place where the nodes of a run meet.
+
+TCPStore's own timeouts do not cover a peer that accepts and then says nothing (seen with torch 2.13: the constructor
+and `check` block without end), so every call runs in a thread of its own that can be abandoned. Values are bytes and
+are decoded strictly by the callers; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.model.fact import Missing
+
+CALL_S = 8.0
+IMPORT_S = 60.0
+_FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.1
+
+
+class TcpStore:
+    """A TCPStore behind a thread. After one call has not come back the store counts as lost, for good."""
+
+    def __init__(self, raw: Any, prefix: str) -> None:
+        self._raw, self._prefix = raw, prefix
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]]] = queue.SimpleQueue()
+        self.lost: Missing | None = None
+        threading.Thread(target=self._serve, name="store", daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The TCP port of the server this store talks to."""
+        return int(self._raw.port)
+
+    def set(self, key: str, value: bytes) -> Missing | None:
+        """The value is stored; or the reason why not."""
+        answer = self._call(lambda: self._raw.set(self._prefix + key, value))
+        return answer if isinstance(answer, Missing) else None
+
+    def add(self, key: str, amount: int) -> int | Missing:
+        """The counter after adding."""
+        answer = self._call(lambda: self._raw.add(self._prefix + key, amount))
+        return answer if isinstance(answer, Missing) else int(answer)
+
+    def get(self, key: str) -> bytes | Missing:
+        """The value, or Missing: "absent" while nobody has set it, another reason when the store is lost."""
+        name = self._prefix + key
+        answer = self._call(lambda: bytes(self._raw.get(name)) if self._raw.check([name]) else None)
+        return Missing("absent", f"{key} is not set") if answer is None else answer
+
+    def wait(self, key: str, deadline: Deadline) -> bytes | Missing:
+        """The value as soon as it is there; Missing "timeout" at the deadline, at once when the store is lost."""
+        for _ in polls(deadline):
+            value = self.get(key)
+            if not (isinstance(value, Missing) and value.missing == "absent"):
+                return value
+        return Missing("timeout", f"{key} did not come in time")
+
+    def _call(self, function: Callable[[], Any]) -> Any:
+        if self.lost is not None:
+            return self.lost
+        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._calls.put((function, answer))
+        try:
+            result = answer.get(timeout=CALL_S)
+        except queue.Empty:
+            result = Missing("timeout", f"the store did not answer within {CALL_S:.0f} s")
+        if isinstance(result, Missing):
+            self.lost = result
+        return result
+
+    def _serve(self) -> None:
+        while True:
+            function, answer = self._calls.get()
+            try:
+                answer.put(function())
+            except Exception as error:  # torch raises several types here; each means that the store is gone
+                answer.put(Missing("error", _first_line(error)))
+
+
+def polls(deadline: Deadline) -> Iterable[None]:
+    """Yields at once and then at growing intervals, for the last time at the deadline."""
+    interval = _FIRST_POLL_S
+    while True:
+        last = deadline.passed
+        yield
+        if last:
+            return
+        time.sleep(deadline.left(interval))
+        interval = min(interval * 1.5, _LAST_POLL_S)
+
+
+def load_torch() -> bool:
+    """torch's store is imported: worth doing early, in a thread, since it takes seconds."""
+    # torch prints a warning per connection where reverse DNS cannot answer, and a C++ stack where a foreign program
+    # answers: what matters of it is in our own report.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+    from torch.distributed import TCPStore  # noqa: PLC0415
+
+    return TCPStore is not None
+
+
+def serve(port: int, prefix: str, deadline: Deadline) -> TcpStore | Missing:
+    """A store served by this process on all addresses, on `port` (0: any)."""
+    return _open("", port, True, prefix, deadline)
+
+
+def join(host: str, port: int, prefix: str, deadline: Deadline) -> TcpStore | Missing:
+    """A client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time."""
+    return _open(host, port, False, prefix, deadline)
+
+
+def _open(host: str, port: int, is_server: bool, prefix: str, deadline: Deadline) -> TcpStore | Missing:
+    # Importing torch from a slow filesystem may take a minute and says nothing about the store: its own deadline.
+    imported = loaded_torch(IMPORT_S)
+    if isinstance(imported, Missing):
+        return imported
+    seconds = max(deadline.left(), 0.5)
+
+    def construct() -> Any:
+        from torch.distributed import TCPStore  # noqa: PLC0415
+
+        patience = timedelta(seconds=max(seconds - 1.0, 0.5))
+        return TCPStore(host or "127.0.0.1", port, is_master=is_server, wait_for_workers=False, timeout=patience)
+
+    raw = _in_thread(construct, seconds)
+    if raw is None:
+        return Missing("timeout", f"no TCPStore answer within {seconds:.0f} s")
+    return Missing("error", _first_line(raw)) if isinstance(raw, Exception) else TcpStore(raw, prefix)
+
+
+def loaded_torch(seconds: float) -> Missing | None:
+    """None once torch is imported; Missing "unsupported" when it cannot be, or not in time."""
+    result = _in_thread(load_torch, seconds)
+    if isinstance(result, Exception):
+        return Missing("unsupported", f"torch cannot be imported: {_first_line(result)}")
+    return None if result else Missing("unsupported", f"importing torch took longer than {seconds:.0f} s")
+
+
+def _in_thread(function: Callable[[], Any], seconds: float) -> Any:
+    """What the function returned or raised; None when it did not end in time, and then its thread is abandoned."""
+    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            ended.put(function())
+        except Exception as error:  # DistNetworkError, DistStoreError, RuntimeError, ImportError, OSError
+            ended.put(error)
+
+    threading.Thread(target=work, name="store-open", daemon=True).start()
+    try:
+        return ended.get(timeout=seconds)
+    except queue.Empty:
+        return None
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]

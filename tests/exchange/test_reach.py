@@ -1,0 +1,68 @@
+"""Reach probes between real listeners on loopback; between nodes they are tested in the lab."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from ncclcheck.exchange.reach import Listeners, Peer, Target, probe_peers
+from ncclcheck.model.fact import Missing
+
+NOBODY: frozenset[str] = frozenset()
+
+
+@pytest.fixture
+def listeners() -> Listeners:
+    return Listeners()
+
+
+def probe(target: Target, *, ticket: int = 7, nonce: str = "n", own: frozenset[str] = NOBODY) -> list[tuple[str, str]]:
+    probes = probe_peers("a", own, nonce, 1, [Peer(ticket, "b", (target,))], 10.0)
+    assert not isinstance(probes, Missing)
+    return [(one.kind, one.outcome) for one in probes]
+
+
+def test_the_right_node_answers_and_takes_a_block(listeners: Listeners) -> None:
+    (target,) = listeners.open([("lo", "127.0.0.1")])
+    listeners.admit("n", 7)
+    assert probe(target) == [("tcp", "ok"), ("mtu", "ok")]
+    listeners.close()
+
+
+def test_another_node_at_the_address_is_not_a_success(listeners: Listeners) -> None:
+    (target,) = listeners.open([("lo", "127.0.0.1")])
+    listeners.admit("n", 8)
+    assert probe(target) == [("tcp", "wrong-peer")]
+    listeners.close()
+
+
+def test_callers_without_the_nonce_are_turned_away(listeners: Listeners) -> None:
+    (target,) = listeners.open([("lo", "127.0.0.1")])
+    listeners.admit("n", 7)
+    assert probe(target, nonce="guess") == [("tcp", "wrong-peer")]
+    listeners.close()
+
+
+def test_an_address_that_is_my_own_proves_nothing(listeners: Listeners) -> None:
+    target = Target("docker0", "172.17.0.1", 4000)
+    assert probe(target, own=frozenset({"172.17.0.1"})) == [("tcp", "self")]
+    listeners.close()
+
+
+def test_a_closed_listener_is_refused(listeners: Listeners) -> None:
+    (target,) = listeners.open([("lo", "127.0.0.1")])
+    listeners.close()
+    assert probe(target) == [("tcp", "refused")]
+
+
+def test_a_program_that_says_nothing_is_not_our_peer(listeners: Listeners) -> None:
+    listeners.close()
+    with socket.create_server(("127.0.0.1", 0)) as foreign:
+        target = Target("lo", "127.0.0.1", foreign.getsockname()[1])
+        assert probe(target) == [("tcp", "wrong-peer")]
+
+
+def test_an_address_that_is_not_here_gets_no_listener(listeners: Listeners) -> None:
+    assert listeners.open([("eth9", "192.0.2.77")]) == ()
+    listeners.close()

@@ -1,0 +1,36 @@
+"""Numbers and node lists in launchers' notation."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.launch.reading import node_names, number, port, tasks_on_node
+from ncclcheck.model.errors import UsageError
+
+
+def test_the_first_name_that_is_set_counts() -> None:
+    assert number({"B": "2", "C": "3"}, "A", "B", "C") == 2
+    assert number({}, "A") is None
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "²", "0x1", "one"])
+def test_what_is_no_count_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="whole number"):
+        number({"RANK": text}, "RANK")
+
+
+def test_port_has_a_default_and_a_range() -> None:
+    assert port({}, 29500) == 29500
+    with pytest.raises(UsageError, match=r"1\.\.65535"):
+        port({"MASTER_PORT": "0"}, 29500)
+
+
+def test_tasks_per_node() -> None:
+    assert [tasks_on_node("2(x2),1", node) for node in range(4)] == [2, 2, 1, None]
+    assert tasks_on_node("two", 0) is None
+
+
+def test_node_lists() -> None:
+    assert node_names("node[1-3]") == ("node1", "node2", "node3")
+    assert node_names("node[1-") == ()
+    assert node_names("") == ()
