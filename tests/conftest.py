@@ -1,0 +1,81 @@
+"""What tests share: nodes to run on, and an honest account of what was not tested."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.lab.namespaces import lab_skip_reason
+from tests.lab.nodes import Lab
+from tests.lab.openmpi import OpenMpi, openmpi_skip_reason
+from tests.lab.slurm import Slurm, slurm_skip_reason
+
+
+def pytest_configure() -> None:
+    """A terminated test run tears its labs down, as an interrupted one does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `lab` where no nodes can be built, with the reason."""
+    marked = [item for item in items if item.get_closest_marker("lab")]
+    if marked and (reason := lab_skip_reason()):
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was not tested and why, one line per reason."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[why.removeprefix("Skipped: ")] += 1
+    if reasons:
+        terminalreporter.section("not tested here")
+        for why, count in reasons.most_common():
+            terminalreporter.write_line(f"{count} test{'s' if count > 1 else ''}: {why}")
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """The interpreter that runs ncclcheck in tests: the one that runs them."""
+    return sys.executable
+
+
+@pytest.fixture
+def lab() -> Iterator[Callable[..., Lab]]:
+    """The builder of the test's labs, which are taken down after it.
+
+    For example `four = lab(4)`, `lab(2, docker=True)`.
+    """
+    with ExitStack() as stack:
+
+        def build(
+            count: int = 4, *, subnet: str = "10.78.0", ipv6: bool = False, docker: bool = False
+        ) -> Lab:
+            return stack.enter_context(Lab(count, subnet=subnet, ipv6=ipv6, docker=docker))
+
+        yield build
+
+
+@pytest.fixture
+def slurm() -> Iterator[Callable[[Lab], Slurm]]:
+    """Starts a Slurm cluster over a lab's nodes: `slurm(four).srun([...])`. Skips where Slurm is not installed."""
+    if reason := slurm_skip_reason():
+        pytest.skip(reason)
+    with ExitStack() as stack:
+        yield lambda nodes: stack.enter_context(Slurm(nodes))
+
+
+@pytest.fixture
+def openmpi() -> Iterator[Callable[[Lab], OpenMpi]]:
+    """Makes a lab's nodes ready for mpirun: `openmpi(four).mpirun([...])`. Skips where it is not installed."""
+    if reason := openmpi_skip_reason():
+        pytest.skip(reason)
+    with ExitStack() as stack:
+        yield lambda nodes: stack.enter_context(OpenMpi(nodes))

@@ -1,0 +1,1 @@
+"""Several nodes on one machine: network namespaces, real faults, real launchers."""

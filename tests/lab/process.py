@@ -1,0 +1,144 @@
+"""A command running on a node: its output files, its end, its signals."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Finished(Struct, frozen=True):
+    """How a command ended. `returncode` is negative for a signal, as in `subprocess`."""
+
+    node: str
+    returncode: int
+    stdout: str
+    stderr: str
+    seconds: float  # from its start to its end
+    timed_out: bool  # it was killed at the deadline of the caller
+
+    def __str__(self) -> str:
+        ended = f"killed after {self.seconds:.1f} s" if self.timed_out else f"exit {self.returncode}"
+        return f"[{self.node}: {ended}]\n{self.stdout}\n--- stderr\n{self.stderr}"
+
+
+class Running:
+    """A process of the lab and its process group.
+
+    `enter` is the command line that enters the node and becomes `argv`. State: the process (running, or ended and
+    reaped), its two output files, and the time it ended.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        enter: Sequence[str],
+        output: Path,
+        cwd: Path,
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        self.node = node
+        self.argv = tuple(argv)
+        self._stdout, self._stderr = output.with_suffix(".out"), output.with_suffix(".err")
+        self._ended: float | None = None
+        with self._stdout.open("wb") as stdout, self._stderr.open("wb") as stderr:
+            self._started = time.monotonic()
+            self._process = subprocess.Popen(
+                [*enter, *argv],
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                pass_fds=tuple(pass_fds),
+            )
+        self._end_event = os.pidfd_open(self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the command itself (`ip`, `unshare` and `sh` become it), and of its process group."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the command has not ended yet."""
+        return self._process.poll() is None
+
+    @property
+    def stdout(self) -> str:
+        """What it printed so far."""
+        return self._stdout.read_text(errors="replace")
+
+    @property
+    def stderr(self) -> str:
+        """What it said on standard error so far."""
+        return self._stderr.read_text(errors="replace")
+
+    def signal(self, number: signal.Signals, *, group: bool = False) -> None:
+        """Send a signal to the command, or to its whole process group. Nothing happens once it has ended."""
+        try:
+            if group:
+                os.killpg(self.pid, number)
+            elif self.alive:
+                self._process.send_signal(number)
+        except ProcessLookupError:
+            pass
+
+    def wait(self, timeout_s: float) -> Finished:
+        """Its end. A command that is still running after `timeout_s` is killed with its process group."""
+        return wait_all([self], timeout_s)[0]
+
+    def stop(self, *, grace_s: float = 5.0) -> Finished:
+        """Ask it to end (SIGTERM), and kill it and its process group if it does not within `grace_s`."""
+        self.signal(signal.SIGTERM)
+        return self.wait(grace_s)
+
+    def wait_for(self, text: str, timeout_s: float) -> None:
+        """Return once its output contains `text`. Raises AssertionError when it ends, or the time does, before that."""
+        deadline = time.monotonic() + timeout_s
+        while text not in self.stdout + self.stderr:
+            if not self.alive or time.monotonic() > deadline:
+                if text in self.stdout + self.stderr:
+                    return
+                state = "is running" if self.alive else "has ended"
+                raise AssertionError(
+                    f"{self.argv} {state} and did not print {text!r}:\n{self.stdout}{self.stderr}"
+                )
+            select.select([self._end_event], [], [], 0.02)
+
+    def _reap(self, at: float, *, timed_out: bool) -> Finished:
+        if self._ended is None:
+            self._process.wait()
+            self._ended = at
+            os.close(self._end_event)
+        seconds = self._ended - self._started
+        return Finished(self.node, self._process.returncode, self.stdout, self.stderr, seconds, timed_out)
+
+
+def wait_all(running: Sequence[Running], timeout_s: float) -> list[Finished]:
+    """The ends of all, in their order; those still running after `timeout_s` are killed, with their groups."""
+    deadline = time.monotonic() + timeout_s
+    waiting = {one._end_event: one for one in running if one._ended is None}
+    timed_out: set[Running] = set()
+    while waiting:
+        left = deadline - time.monotonic()
+        if left <= 0 and timed_out:
+            raise AssertionError(f"still there 10 s after SIGKILL: {[one.argv for one in waiting.values()]}")
+        if left <= 0:
+            timed_out.update(waiting.values())
+            for one in timed_out:
+                one.signal(signal.SIGKILL, group=True)
+            deadline, left = time.monotonic() + 10, 10
+        for event in select.select(list(waiting), [], [], left)[0]:
+            waiting.pop(event)._reap(time.monotonic(), timed_out=False)
+    return [one._reap(0, timed_out=one in timed_out) for one in running]

@@ -1,0 +1,321 @@
+"""preflight on real nodes: a healthy cluster, and one fault at a time."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.lab import faults
+from tests.lab.launched import PORT, Told, run, start, told
+from tests.lab.nodes import PYTHON, Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+LabOf = Callable[..., Lab]
+
+BARE = """
+import torch.distributed as dist
+dist.init_process_group("gloo"); dist.barrier(); dist.destroy_process_group()
+"""
+
+
+def bare_seconds(lab: Lab) -> float:
+    """How long the slowest of the nodes takes for the least that any job does: a gloo group and a barrier."""
+    ended = lab.run_all(
+        {node: [PYTHON, "-c", BARE] for node in lab.nodes},
+        {
+            "MASTER_ADDR": lab.nodes[0].address,
+            "MASTER_PORT": str(PORT),
+            "WORLD_SIZE": str(len(lab.nodes)),
+            "GLOO_SOCKET_IFNAME": "eth0",
+        },
+        env_by_node={node: {"RANK": str(node.rank)} for node in lab.nodes},
+        timeout_s=60,
+    )
+    assert all(one.returncode == 0 for one in ended.values()), [str(one) for one in ended.values()]
+    return max(one.seconds for one in ended.values())
+
+
+def only_first_prints(outcomes: dict[str, Told]) -> bool:
+    return bool(outcomes["node1"].finished.stdout) and not any(
+        one.finished.stdout for name, one in outcomes.items() if name != "node1"
+    )
+
+
+def test_four_healthy_nodes_pass_fast_and_leave_nothing_behind(lab: LabOf) -> None:
+    four = lab(4)
+    bare = min(bare_seconds(four), bare_seconds(four))
+    outcomes = run(four, "preflight")
+    assert [one.code for one in outcomes.values()] == [0] * 4, str(outcomes["node1"].finished)
+    assert outcomes["node1"].slugs == set(), str(outcomes["node1"].finished)
+    assert outcomes["node1"].last_line.startswith("exit 0")
+    assert only_first_prints(outcomes)
+    report = outcomes["node1"].report
+    assert report is not None
+    assert {node["status"] for node in report["nodes"]} == {"reported"}
+    reached = [one for one in report["probes"] if one["kind"] == "tcp" and one["outcome"] == "ok"]
+    assert len(reached) == 12
+    assert {one["interface"] for one in report["nccl"]} == {"eth0"}
+    assert all(one.report == report for one in outcomes.values())
+    assert four.leftovers() == ()
+    slowest = max(one.finished.seconds for one in outcomes.values())
+    assert slowest <= 2.5 * bare, f"{slowest:.1f} s, bare group {bare:.1f} s"
+
+
+def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) -> None:
+    four = lab(4)
+    faults.drop(four["node1"], PORT)
+    outcomes = run(four, "preflight")
+    for name, one in outcomes.items():
+        assert one.code == 1, str(one.finished)
+        assert one.finished.seconds <= 15.0, (name, one.finished.seconds)
+        assert one.report is not None
+        assert one.last_line.startswith("exit 1")
+    for name in ("node2", "node3", "node4"):
+        finding = outcomes[name].finding("master-filtered")
+        assert finding["hosts"] == [name]
+        assert "10.78.0.1" in str(finding)
+    named = {host for one in outcomes["node1"].findings("master-filtered") for host in one["hosts"]}
+    assert named == {"node2", "node3", "node4"}
+
+
+def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> None:
+    three = lab(3)
+    faults.drop(three["node1"], PORT, source=three["node3"])
+    outcomes = run(three, "preflight")
+    assert outcomes["node3"].finding("master-filtered")["hosts"] == ["node3"]
+    assert outcomes["node1"].finding("master-filtered")["hosts"] == ["node3"]
+    assert outcomes["node2"].code == outcomes["node1"].code == 1
+    assert max(one.finished.seconds for one in outcomes.values()) <= 20
+
+
+@pytest.mark.parametrize("answer", ["tcp-reset", "icmp-port-unreachable"])
+def test_a_rejected_master_port_is_told_from_a_late_node(lab: LabOf, answer: faults.RejectWith) -> None:
+    two = lab(2)
+    faults.reject(two["node1"], PORT, answer)
+    outcomes = run(two, "preflight")
+    finding = outcomes["node2"].finding("master-refused")
+    assert finding["hosts"] == ["node2"]
+    assert outcomes["node2"].code == outcomes["node1"].code == 1
+    assert max(one.finished.seconds for one in outcomes.values()) <= 15
+
+
+def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
+    two = lab(2)
+    faults.reject(two["node1"], PORT, "icmp-host-prohibited")
+    outcomes = run(two, "preflight")
+    assert outcomes["node2"].finding("master-no-route")["hosts"] == ["node2"]
+    assert max(one.finished.seconds for one in outcomes.values()) <= 20
+
+
+@pytest.mark.parametrize("mode", ["silent", "banner", "http", "tcpstore"])
+def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode) -> None:
+    two = lab(2)
+    with faults.hold_port(two["node1"], PORT, mode) as holder:
+        outcomes = run(two, "preflight")
+    finding = outcomes["node1"].finding("master-port-in-use")
+    assert finding["hosts"] == ["node1"]
+    assert f"pid {holder.pid}" in str(finding)
+    assert outcomes["node2"].finding("master-foreign")["hosts"] == ["node2"]
+    assert outcomes["node1"].code == outcomes["node2"].code == 1
+    assert max(one.finished.seconds for one in outcomes.values()) <= 25
+
+
+def test_a_master_name_that_does_not_resolve(lab: LabOf) -> None:
+    two = lab(2)
+    outcomes = run(two, "preflight", master="no-such-master")
+    for name, one in outcomes.items():
+        assert one.code == 1
+        assert name in one.finding("master-unresolvable")["hosts"]
+        assert one.finished.seconds <= 25
+
+
+def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> None:
+    two = lab(2)
+    outcomes = run(two, "preflight", master="localhost")
+    for name, one in outcomes.items():
+        assert name in one.finding("master-loopback")["hosts"], str(one.finished)
+        assert one.finished.seconds <= 20
+    assert outcomes["node2"].code == 1
+
+
+def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
+    three = lab(3)
+    outcomes = run(three, "preflight", master="node2")
+    assert outcomes["node1"].finding("master-not-first-node")["hosts"] == ["node1"]
+    assert outcomes["node2"].finding("master-not-first-node")["hosts"] == ["node2"]
+    assert outcomes["node3"].finding("master-refused")["hosts"] == ["node3"]
+    assert {one.code for one in outcomes.values()} == {1}
+
+
+def test_a_missing_node_is_named_at_the_join_deadline_and_nothing_passed_for_it(lab: LabOf) -> None:
+    four = lab(4)
+    outcomes = run(four, "preflight", "--join-timeout", "10", nodes=four.nodes[:3])
+    for one in outcomes.values():
+        assert one.code == 3, str(one.finished)
+        assert one.finished.seconds <= 16
+    finding = outcomes["node1"].finding("node-silent")
+    assert finding["hosts"] == ["node-rank-3"]
+    assert outcomes["node1"].report is not None
+    silent = [node for node in outcomes["node1"].report["nodes"] if node["status"] == "silent"]
+    assert [node["node_rank"] for node in silent] == [3]
+
+
+def test_a_duplicate_rank_names_both_hosts(lab: LabOf) -> None:
+    three = lab(3)
+    outcomes = run(three, "preflight", own_words={three["node3"]: ["--node-rank", "1"]})
+    finding = outcomes["node1"].finding("rank-duplicate")
+    assert {"node2", "node3"} <= set(finding["hosts"])
+    assert {one.code for one in outcomes.values()} == {1}
+    assert max(one.finished.seconds for one in outcomes.values()) <= 20
+
+
+def test_a_different_number_of_nodes_is_named_with_its_host(lab: LabOf) -> None:
+    three = lab(3)
+    outcomes = run(three, "preflight", own_words={three["node3"]: ["--nnodes", "5"]})
+    finding = outcomes["node1"].finding("world-size-mismatch")
+    assert finding["hosts"] == ["node3"]
+    assert {one.code for one in outcomes.values()} == {1}
+
+
+def test_ephemeral_ports_dropped_in_one_direction_between_one_pair(lab: LabOf) -> None:
+    four = lab(4)
+    low, high = faults.ephemeral_ports(four["node3"])
+    faults.drop(four["node3"], (low, high), source=four["node2"], syn_only=True)
+    outcomes = run(four, "preflight")
+    (finding,) = outcomes["node1"].findings("peer-one-way")
+    assert set(finding["hosts"]) == {"node2", "node3"}
+    assert "node2" in finding["summary"]
+    assert "node3" in finding["summary"]
+    assert outcomes["node1"].slugs == {"peer-one-way"}
+    assert {one.code for one in outcomes.values()} == {1}
+
+
+def test_all_ephemeral_ports_of_one_node_dropped_is_one_finding_about_that_node(lab: LabOf) -> None:
+    four = lab(4)
+    faults.drop(four["node4"], faults.ephemeral_ports(four["node4"]), syn_only=True)
+    outcomes = run(four, "preflight")
+    report = outcomes["node1"].report
+    assert report is not None
+    errors = [one for one in report["findings"] if one["severity"] == "error"]
+    assert [one["hosts"] for one in errors] == [["node4"]]
+    assert outcomes["node1"].code == 1
+
+
+def test_an_mtu_black_hole_is_proven(lab: LabOf) -> None:
+    two = lab(2)
+    for node in two.nodes:
+        faults.set_mtu(node, 9000, switch_mtu=1500)
+    outcomes = run(two, "preflight")
+    assert set(outcomes["node1"].finding("mtu-blackhole")["hosts"]) == {"node1", "node2"}
+    assert outcomes["node1"].code == 1
+
+
+def test_the_same_docker_address_everywhere_is_seen_and_harms_nobody_while_unused(lab: LabOf) -> None:
+    two = lab(2, docker=True)
+    for node in two.nodes:
+        node.add_bridge("br-user", "172.30.0.1/16")
+    outcomes = run(two, "preflight")
+    assert outcomes["node1"].code == 0, str(outcomes["node1"].finished)
+    finding = outcomes["node1"].finding("address-duplicate")
+    assert finding["severity"] == "info"
+    assert "172.30.0.1" in str(finding)
+
+
+def test_a_chosen_interface_with_the_same_address_everywhere_is_an_error_with_proven_advice(lab: LabOf) -> None:
+    two = lab(2)
+    for node in two.nodes:
+        node.ip("link set eth0 down", "link set eth0 name wan0", "link set wan0 up")
+        node.add_bridge("ibs0", "172.30.0.1/16")
+    outcomes = run(two, "preflight")
+    assert outcomes["node1"].finding("address-duplicate")["severity"] == "error"
+    assert outcomes["node1"].code == 1
+    assert outcomes["node1"].report is not None
+    advised = {one["name"]: one["value"] for one in outcomes["node1"].report["advice"]["env"]}
+    assert advised["NCCL_SOCKET_IFNAME"].lstrip("=") == "wan0"
+
+
+def test_host_name_on_127_0_1_1_is_a_finding_and_gloo_gets_an_interface(lab: LabOf) -> None:
+    two = lab(2)
+    for node in two.nodes:
+        faults.loopback_name(node)
+    outcomes = run(two, "preflight")
+    assert set(outcomes["node1"].finding("hostname-loopback")["hosts"]) == {"node1", "node2"}
+    assert outcomes["node1"].report is not None
+    advised = {one["name"]: one["value"] for one in outcomes["node1"].report["advice"]["env"]}
+    assert advised["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert outcomes["node1"].code == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "slug"), [("nothere", "ifname-no-match"), ("^docker0", "ifname-excludes-into-loopback")]
+)
+def test_interface_settings_that_fail_are_called_and_mended(lab: LabOf, value: str, slug: str) -> None:
+    two = lab(2, docker=True)
+    outcomes = run(two, "preflight", env={"NCCL_SOCKET_IFNAME": value})
+    finding = outcomes["node1"].finding(slug)
+    assert set(finding["hosts"]) == {"node1", "node2"}
+    assert outcomes["node1"].code == 1
+    report = outcomes["node1"].report
+    assert report is not None
+    advised = {one["name"]: one for one in report["advice"]["env"]}
+    assert advised["NCCL_SOCKET_IFNAME"]["value"] in (None, "=eth0", "eth0")
+    if any(one["source"] == "asked" for one in report["nccl"]):
+        assert advised["NCCL_SOCKET_IFNAME"]["proof"] == "asked"
+
+
+def test_differing_code_and_environment_name_the_odd_node(lab: LabOf) -> None:
+    three = lab(3)
+    for node in three.nodes:
+        (node.folder / "home" / "train.py").write_text("print(1)\n" if node.rank != 1 else "print(2)\n")
+    outcomes = run(
+        three,
+        "preflight",
+        "--code",
+        "train.py",
+        env={"NCCL_ALGO": "Ring"},
+        env_by_node={three["node3"]: {"NCCL_ALGO": "Tree"}},
+    )
+    assert outcomes["node1"].finding("code-differs")["hosts"] == ["node2"]
+    assert outcomes["node1"].finding("env-differs")["hosts"] == ["node3"]
+    assert outcomes["node1"].code == 1
+
+
+def test_ctrl_c_gives_130_and_a_partial_report(lab: LabOf) -> None:
+    two = lab(2)
+    running = start(two, "preflight", nodes=two.nodes[:1])
+    running["node1"].wait_for("waiting for node rank 1", 30)
+    running["node1"].signal(signal.SIGINT)
+    outcomes = told(two, running, 10)
+    assert outcomes["node1"].code == 130
+    assert outcomes["node1"].report is not None
+    assert outcomes["node1"].report["nodes"][0]["host"] == "node1"
+    assert outcomes["node1"].last_line.startswith("exit 130")
+    assert two.leftovers() == ()
+
+
+def test_node_0_killed_in_the_middle_is_called_by_the_others(lab: LabOf) -> None:
+    three = lab(3)
+    running = start(three, "preflight", nodes=three.nodes[:2])
+    running["node1"].wait_for("waiting for node rank 2", 30)
+    killed = time.monotonic()
+    running["node1"].signal(signal.SIGKILL, group=True)
+    outcomes = told(three, {"node2": running["node2"]}, 60)
+    assert time.monotonic() - killed <= 15
+    assert outcomes["node2"].code in (1, 3)
+    assert outcomes["node2"].finding("node-silent")["hosts"]
+    assert three.leftovers() == ()
+
+
+def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> None:
+    three = lab(3)
+    running = start(three, "preflight", nodes=three.nodes[:2])
+    running["node1"].wait_for("waiting for node rank 2", 30)
+    stopped = time.monotonic()
+    running["node1"].signal(signal.SIGSTOP, group=True)
+    outcomes = told(three, {"node2": running["node2"]}, 60)
+    assert time.monotonic() - stopped <= 20
+    assert outcomes["node2"].code in (1, 3)
+    running["node1"].signal(signal.SIGKILL, group=True)
