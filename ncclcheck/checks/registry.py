@@ -1,0 +1,166 @@
+"""The registry of checks: found by walking this package, run over a Snapshot, each ending as a CheckRun."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, NotApplicable, NotKnown, Outcome
+from ncclcheck.model.snapshot import Snapshot
+
+Answer: TypeAlias = Finding | NotKnown | NotApplicable
+Body: TypeAlias = Callable[[Snapshot], Iterable[Answer]]
+_CHECK_ATTRIBUTE = "__ncclcheck_check__"
+
+
+class Check(Struct, frozen=True):
+    """One check. `needs` names sections of NodeFacts: where one is Missing the check cannot pass.
+
+    `nodes` is the smallest job the question makes sense for; `met` says that it needs nodes that met each other.
+    """
+
+    code: str
+    slug: str
+    title: str
+    needs: tuple[str, ...]
+    nodes: int
+    met: bool
+    manual: str
+    body: Body
+
+
+class Selection(Struct, frozen=True):
+    """Which checks run and how they count, as the user said: codes, code prefixes or slugs."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    demote: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+
+
+def check(
+    code: str, slug: str, title: str, *, needs: Sequence[str] = (), nodes: int = 1, met: bool = False
+) -> Callable[[Body], Body]:
+    """Declare the decorated function the body of a check; its docstring is the manual page."""
+
+    def declare(body: Body) -> Body:
+        manual = (body.__doc__ or "").strip()
+        setattr(body, _CHECK_ATTRIBUTE, Check(code, slug, title, tuple(needs), nodes, met, manual, body))
+        return body
+
+    return declare
+
+
+@cache
+def all_checks() -> tuple[Check, ...]:
+    """Every check of the package, by code. Raises ValueError when a code or slug is used twice."""
+    package = importlib.import_module("ncclcheck.checks")
+    found: dict[str, Check] = {}
+    for module_info in pkgutil.walk_packages(package.__path__, "ncclcheck.checks."):
+        module = importlib.import_module(module_info.name)
+        for value in vars(module).values():
+            one = getattr(value, _CHECK_ATTRIBUTE, None)
+            if isinstance(one, Check) and one.body.__module__ == module_info.name:
+                if one.code in found or one.slug in {other.slug for other in found.values()}:
+                    raise ValueError(f"check {one.code} ({one.slug}) is declared twice")
+                found[one.code] = one
+    return tuple(found[code] for code in sorted(found))
+
+
+def matching(names: Iterable[str]) -> frozenset[str]:
+    """Codes of the checks that `names` (codes, code prefixes or slugs) mean. Raises UsageError for an unknown name."""
+    codes: set[str] = set()
+    for name in names:
+        hits = {
+            one.code
+            for one in all_checks()
+            if one.slug == name.lower().replace("_", "-") or one.code.startswith(name.upper())
+        }
+        if not hits or not name:
+            raise UsageError(f"unknown check {name!r}: 'ncclcheck checks' lists codes and slugs")
+        codes |= hits
+    return frozenset(codes)
+
+
+def run_checks(snapshot: Snapshot, selection: Selection) -> tuple[CheckRun, ...]:
+    """Every check's outcome over the snapshot, by code. A check that raises is `crashed`, and the others still run."""
+    chosen = matching(selection.select) if selection.select else None
+    ignored, demoted = matching(selection.ignore), matching(selection.demote)
+    runs = []
+    for one in all_checks():
+        if one.code in ignored or (chosen is not None and one.code not in chosen):
+            reason = "--ignore" if one.code in ignored else "not in --select"
+            runs.append(CheckRun(one.code, one.slug, one.title, "ignored", reason))
+        else:
+            run = run_check(one, snapshot)
+            runs.append(_demoted(run) if one.code in demoted else run)
+    return tuple(runs)
+
+
+def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
+    """The outcome of one check: found, else unknown, else not applicable, else passed."""
+    started = time.perf_counter()
+    outcome, reason, findings = _answer(one, snapshot)
+    return CheckRun(
+        # Whole seconds: what a check of milliseconds took is noise, and would make no two reports of a run equal.
+        one.code, one.slug, one.title, outcome, reason, float(round(time.perf_counter() - started)), findings
+    )
+
+
+def _answer(one: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:
+    if snapshot.nnodes < one.nodes:
+        return "not_applicable", f"needs {one.nodes} nodes, this job has {snapshot.nnodes}", ()
+    if one.met and snapshot.viewpoint == "one-node":
+        return "unknown", "the nodes did not meet", ()
+    try:
+        answers = list(one.body(snapshot))
+    except Exception as error:  # a bug in one check must not take the others' answers away
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return "crashed", f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})", ()
+    findings = tuple(
+        replace(answer, code=one.code, slug=one.slug) for answer in answers if isinstance(answer, Finding)
+    )
+    findings = tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
+    unknown = [_with_hosts(answer) for answer in answers if isinstance(answer, NotKnown)]
+    unknown += _missing_sections(one, snapshot)
+    if findings:
+        return "found", "; ".join(unknown), findings
+    if unknown:
+        return "unknown", "; ".join(unknown), ()
+    for answer in answers:
+        if isinstance(answer, NotApplicable):
+            return "not_applicable", answer.reason, ()
+    return "passed", "", ()
+
+
+def _with_hosts(answer: NotKnown) -> str:
+    return f"{','.join(answer.hosts)}: {answer.reason}" if answer.hosts else answer.reason
+
+
+def _missing_sections(one: Check, snapshot: Snapshot) -> list[str]:
+    if not snapshot.nodes:
+        return ["no node reported"]
+    return [
+        f"{section} of {node.host}: {fact}"
+        for section in one.needs
+        for node in snapshot.nodes
+        if isinstance(fact := getattr(node.facts, section), Missing)
+    ]
+
+
+def _demoted(run: CheckRun) -> CheckRun:
+    findings = tuple(
+        replace(finding, severity="warning") if finding.severity == "error" else finding
+        for finding in run.findings
+    )
+    return replace(run, findings=findings)

@@ -1,0 +1,60 @@
+"""From a Snapshot to a Report: checks, advice and verdict, all pure; and the document that replays it."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+
+from msgspec import Struct
+
+from ncclcheck.advice.block import advise
+from ncclcheck.checks.registry import run_checks
+from ncclcheck.model.report import SCHEMA_VERSION, Report, Tool
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.report.build import build_report
+from ncclcheck.run.context import TOOL_VERSION
+from ncclcheck.run.options import RunOptions
+
+
+class Clock(Struct, frozen=True):
+    """When the run began: for people, and for measuring."""
+
+    created: str
+    started: float
+
+
+def start_clock() -> Clock:
+    """Now."""
+    return Clock(datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
+
+
+def save(snapshot: Snapshot, options: RunOptions, clock: Clock, *, interrupted: bool) -> Saved:
+    """The run as a document."""
+    return Saved(
+        schema_version=SCHEMA_VERSION,
+        kind="ncclcheck-snapshot",
+        tool=Tool("ncclcheck", TOOL_VERSION),
+        command=options.command,
+        created=clock.created,
+        elapsed_s=round(time.monotonic() - clock.started, 3),
+        interrupted=interrupted,
+        snapshot=snapshot,
+        gpus_per_node=options.gpus_per_node,
+    )
+
+
+def judge(saved: Saved, options: RunOptions) -> Report:
+    """The report of a saved run: the same document and options give the same report, to the letter."""
+    runs = run_checks(saved.snapshot, options.selection)
+    return build_report(
+        saved.snapshot,
+        runs,
+        advise(saved.snapshot),
+        command=saved.command,
+        created=saved.created,
+        elapsed_s=saved.elapsed_s,
+        fail_on=options.fail_on,
+        require=options.selection.require,
+        interrupted=saved.interrupted,
+    )

@@ -1,0 +1,187 @@
+"""Node 0 of a run: serve the store, lead the others through the steps, and tell them the verdict."""
+
+from __future__ import annotations
+
+import secrets
+from concurrent.futures import Future
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.first import confirm_detour, own_way, port_trouble
+from ncclcheck.exchange.gather import gather_hellos
+from ncclcheck.exchange.knock import KnockListener
+from ncclcheck.exchange.messages import Finish
+from ncclcheck.exchange.store import TcpStore, join, polls, serve
+from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.report import Report
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Silent, Snapshot
+from ncclcheck.run.benching import lead_bench
+from ncclcheck.run.context import CONCLUDE_S, Context, Seen, in_background
+from ncclcheck.run.lead import (
+    Member,
+    Orders,
+    confirm_advice,
+    finish,
+    reach,
+    read_members,
+    roster,
+    silent_nodes,
+)
+from ncclcheck.run.node import (
+    LocalSide,
+    arrive,
+    follow,
+    local_side,
+    own_addresses,
+    own_node,
+    report_facts,
+    with_master,
+)
+
+SPEAKS_S = 10.0
+SERVE_S = 30.0
+DOOMED_JOIN_S = 10.0  # the job cannot start as it is: how long the others may still come, to be diagnosed too
+LINGER_S = 3.0
+
+
+def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> None:
+    """Everything that can be seen from node 0 is in `seen`, and the others can be told."""
+    launch = context.launch
+    alone = launch.world_size == 1 and launch.nnodes == 1
+    work = Deadline(context.deadline.left() - CONCLUDE_S)
+    knocks = None if alone or launch.shared_store else KnockListener(launch.master_port, launch.job_id)
+    try:
+        store, way = _open_store(context, work, alone=alone)
+        side = local_side(context, prepared)
+        side = replace(side, facts=with_master(side.facts, way))
+        seen.snapshot = replace(
+            seen.snapshot,
+            nodes=(own_node(context, side),),
+            claims=(launch,),
+            claim_hosts=(context.host,),
+        )
+        if isinstance(store, TcpStore):
+            if knocks is not None:
+                knocks.serving = True
+            _lead(context, store, way, side, knocks, seen, work)
+        elif knocks is not None:
+            _stand_down(context, knocks, way, seen)
+    finally:
+        if knocks is not None:
+            knocks.close()
+
+
+def _open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpStore | Missing, MasterPath]:
+    launch, nowhere = context.launch, Missing("absent", "one node only")
+    if alone:
+        way = MasterPath("127.0.0.1", 0, ("127.0.0.1",), True, nowhere, nowhere, "not-needed")
+        return serve(0, context.prefix, work), way
+    own = own_addresses(read_interfaces())
+    naming = in_background(lambda: own_way(launch, own, work), "name")
+    if launch.shared_store:
+        store = join(launch.master_addr or "", launch.master_port, context.prefix, work.within(SPEAKS_S))
+        detail = store.detail if isinstance(store, Missing) else ""
+        outcome: MasterOutcome = "foreign" if detail else "answered"
+        if isinstance(store, Missing) and store.missing == "unsupported":
+            outcome = "torch-broken"
+        return store, replace(naming.result(), outcome=outcome, detail=detail)
+    trouble = port_trouble(launch.master_port)
+    if trouble is None:
+        store = serve(launch.master_port, context.prefix, work.within(SERVE_S))
+        if isinstance(store, Missing):
+            broken = store.missing == "unsupported"
+            trouble = ("torch-broken" if broken else "port-in-use", store.detail)
+    way = naming.result()
+    if trouble is not None:
+        return Missing("error", trouble[1]), replace(way, outcome=trouble[0], detail=trouble[1])
+    return store, replace(way, outcome="serving") if launch.nnodes == 1 else way
+
+
+def _stand_down(context: Context, knocks: KnockListener, way: MasterPath, seen: Seen) -> None:
+    """Node 0 cannot serve: for a moment tell the nodes that ask, so that they need not wait, and note who asked."""
+    knocks.given_up = f"its store cannot be served: {way.detail}"
+    for _ in polls(context.deadline.within(LINGER_S)):
+        if len(knocks.final()) >= context.launch.nnodes - 1:
+            break
+    silent = tuple(Silent(knock.host, rank, "join", LINGER_S, knock) for rank, knock in knocks.final().items())
+    seen.snapshot = replace(seen.snapshot, silent=silent)
+
+
+def _lead(
+    context: Context,
+    store: TcpStore,
+    way: MasterPath,
+    side: LocalSide,
+    knocks: KnockListener | None,
+    seen: Seen,
+    work: Deadline,
+) -> None:
+    launch = context.launch
+    nonce = secrets.token_bytes(16)
+    store.set("serving", nonce)
+    way = confirm_detour(way, context.prefix, nonce, work)
+    orders = Orders(store)
+    place = arrive(context, store, nonce)
+    if isinstance(place, Missing):
+        return
+    report_facts(place, side, way)
+    in_background(lambda: follow(context, place, side), "follow")
+
+    doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback")
+    patience = min(context.options.join_timeout_s, DOOMED_JOIN_S) if doomed else context.options.join_timeout_s
+    final_knocks = knocks.final if knocks is not None else dict
+    arrivals = gather_hellos(store, launch, final_knocks, work.within(patience), context.say)
+    members = roster(arrivals)
+    silent = silent_nodes(launch, arrivals, final_knocks())
+    seen.announce = lambda report, saved: _announce(orders, store, members, report, saved, place.ticket)
+
+    snapshot, targets = read_members(store, members, arrivals, work)
+    snapshot = replace(snapshot, silent=snapshot.silent + silent)
+    seen.snapshot = snapshot
+    reported = {node.host for node in snapshot.nodes}
+    agents = tuple(one for one in members if one.launch.is_agent and one.host in reported)
+    context.say(f"{len(agents)} of {launch.nnodes} nodes reported; probing the network between them")
+    if context.options.preflight and len(agents) > 1:
+        snapshot = _probe(orders, store, agents, targets, snapshot, work)
+        seen.snapshot = snapshot
+    if context.options.command != "preflight":
+
+
+        def keep(partial: BenchResult) -> None:
+            seen.snapshot = replace(snapshot, bench=partial)
+
+        bench = lead_bench(context, orders, store, agents, snapshot, work, keep)
+        seen.snapshot = replace(snapshot, bench=bench)
+
+
+def _probe(
+    orders: Orders,
+    store: TcpStore,
+    agents: tuple[Member, ...],
+    targets: dict[int, object],
+    snapshot: Snapshot,
+    work: Deadline,
+) -> Snapshot:
+    probes, coverage, late = reach(orders, store, agents, targets, work)  # type: ignore[arg-type]
+    silent = tuple(Silent(one.host, one.launch.node_rank, "probes", 0.0) for one in late)
+    snapshot = replace(snapshot, probes=probes, coverage=coverage, silent=snapshot.silent + silent)
+    return replace(snapshot, confirmations=confirm_advice(orders, store, agents, snapshot, work))
+
+
+def _announce(
+    orders: Orders,
+    store: TcpStore,
+    members: tuple[Member, ...],
+    report: Report,
+    saved: Saved,
+    own_ticket: int,
+) -> None:
+    store.set("saved", encode(saved))
+    verdict = Finish(report.verdict.exit_code, report.verdict.reasons)
+    finish(orders, store, members, verdict, encode(report), own_ticket)

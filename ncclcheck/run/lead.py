@@ -1,0 +1,243 @@
+"""Node 0's part: serve the store, gather everybody, order the steps, and put together what was seen."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.advice.interface import propose
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import Arrivals, gather_answers
+from ncclcheck.exchange.messages import (
+    FACTS_LIMIT_BYTES,
+    SCHEMA,
+    Confirm,
+    Confirmed,
+    Finish,
+    Probed,
+    RankReport,
+    Reach,
+    Report,
+    Step,
+    read_message,
+)
+from ncclcheck.exchange.reach import Peer, Target
+from ncclcheck.exchange.store import TcpStore
+from ncclcheck.measure.schedule import plan_pairs
+from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import (
+    Confirmation,
+    Coverage,
+    Knock,
+    Node,
+    Probe,
+    RankPlace,
+    Refused,
+    Silent,
+    Snapshot,
+)
+from ncclcheck.run.context import TOOL_VERSION
+
+FACTS_S = 15.0
+REACH_S = 12.0
+CONFIRM_S = 10.0
+BYE_S = 2.0
+
+
+class Member(Struct, frozen=True):
+    """A process that came: its ticket, its launch, and its node's name in the report."""
+
+    ticket: int
+    launch: Launch
+    host: str
+
+
+class Orders:
+    """Numbers the steps. The state is that number: every agent reads the steps in this order."""
+
+    def __init__(self, store: TcpStore) -> None:
+        self._store, self._next = store, 0
+
+    def give(self, order: Reach | Confirm | Finish | Struct) -> Callable[[int], str]:
+        """The order is out; the key under which a ticket's answer to it will stand."""
+        number, self._next = self._next, self._next + 1
+        self._store.set(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))  # type: ignore[arg-type]
+        return lambda ticket: f"answer/{number}/{ticket}"
+
+
+def roster(arrivals: Arrivals) -> tuple[Member, ...]:
+    """Everyone who came, by node rank. A host name that several nodes have gets the node rank added."""
+    hellos = arrivals.hellos
+    agents = Counter(hello.host for hello in hellos.values() if hello.launch.is_agent)
+    members = [
+        Member(
+            ticket,
+            hello.launch,
+            hello.host if agents[hello.host] < 2 else f"{hello.host}#{hello.launch.node_rank}",
+        )
+        for ticket, hello in hellos.items()
+    ]
+    return tuple(sorted(members, key=lambda one: (one.launch.node_rank, one.launch.local_rank, one.ticket)))
+
+
+def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: dict[int, Knock]) -> tuple[Silent, ...]:
+    """The nodes that never came. Where as many came as were expected, under clashing ranks, none is called silent."""
+    agents = [hello for hello in arrivals.hellos.values() if hello.launch.is_agent]
+    missing = sorted(set(range(launch.nnodes)) - {hello.launch.node_rank for hello in agents})
+    if len(agents) + len(arrivals.refused) >= launch.nnodes:
+        return ()
+    return tuple(
+        Silent(
+            silent_name(rank, launch, knocks),
+            rank,
+            "join",
+            arrivals.waited_s,
+            knocks.get(rank, Missing("absent", "no word from it")),
+        )
+        for rank in missing
+    )
+
+
+def silent_name(rank: int, launch: Launch, knocks: dict[int, Knock]) -> str:
+    """What to call a node that is not there: as it calls itself, as the launcher lists it, or by its rank."""
+    if rank in knocks:
+        return knocks[rank].host
+    return launch.hosts[rank] if len(launch.hosts) == launch.nnodes else f"node-rank-{rank}"
+
+
+def read_members(
+    store: TcpStore, members: tuple[Member, ...], arrivals: Arrivals, deadline: Deadline
+) -> tuple[Snapshot, dict[int, tuple[Target, ...]]]:
+    """The snapshot of what everybody says, and each node's listeners. Messages that are no facts are refused."""
+    say_late = deadline.within(FACTS_S)
+    found = gather_answers(store, [one.ticket for one in members], lambda ticket: f"facts/{ticket}", say_late)
+    nodes, targets, ranks, silent = [], {}, [], []
+    refused = [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in arrivals.refused.items()]
+    agent_environment: dict[str, dict[str, str]] = {}
+    for member in members:
+        data = found.get(member.ticket)
+        try:
+            if data is None:
+                if member.launch.is_agent:
+                    silent.append(Silent(member.host, member.launch.node_rank, "facts", FACTS_S))
+            elif member.launch.is_agent:
+                message = read_message(data, Report, FACTS_LIMIT_BYTES)
+                nodes.append(Node(member.host, member.launch.node_rank, message.facts))
+                targets[member.ticket] = message.targets
+                if not isinstance(message.facts.environment, Missing):
+                    agent_environment[member.host] = message.facts.environment
+            else:
+                environment = read_message(data, RankReport, FACTS_LIMIT_BYTES).environment
+                ranks.append(_place(member, environment, agent_environment.get(member.host)))
+        except DecodeError as error:
+            refused.append(Refused(member.host, "facts", str(error)))
+            if member.launch.is_agent:
+                silent.append(Silent(member.host, member.launch.node_rank, "facts", 0.0))
+    snapshot = Snapshot(
+        nodes=tuple(nodes),
+        ranks=tuple(ranks),
+        claims=tuple(member.launch for member in members),
+        claim_hosts=tuple(member.host for member in members),
+        silent=tuple(silent),
+        refused=tuple(refused),
+    )
+    return snapshot, targets
+
+
+_OF_ITS_RANK = frozenset({"RANK", "LOCAL_RANK", "ROLE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID"})
+
+
+def _place(member: Member, environment: dict[str, str], agent: dict[str, str] | None) -> RankPlace:
+    agent = agent or {}
+    own_by_nature = ("OMPI_COMM_WORLD_", "PMI_", "PMIX_", "OMPI_MCA_", "PMI2_")
+    differs = {
+        name: environment.get(name)
+        for name in sorted(environment.keys() | agent.keys())
+        if environment.get(name) != agent.get(name)
+        and name not in _OF_ITS_RANK
+        and not name.startswith(own_by_nature)
+    }
+    launch = member.launch
+    return RankPlace(
+        launch.rank, member.host, launch.node_rank, launch.local_rank, launch.world_size, differs
+    )
+
+
+def reach(
+    orders: Orders,
+    store: TcpStore,
+    agents: tuple[Member, ...],
+    targets: dict[int, tuple[Target, ...]],
+    deadline: Deadline,
+) -> tuple[Fact[tuple[Probe, ...]], Fact[Coverage], tuple[Member, ...]]:
+    """Every planned pair probed in both directions; the coverage; and the agents that did not answer."""
+    plan = plan_pairs(len(agents))
+    peers = tuple(Peer(one.ticket, one.host, targets.get(one.ticket, ())) for one in agents)
+    wanted: dict[str, list[int]] = {str(one.ticket): [] for one in agents}
+    for caller, called in plan.pairs:
+        wanted[str(agents[caller].ticket)].append(agents[called].ticket)
+    seconds = deadline.left(REACH_S)
+    order = Reach(
+        peers, {ticket: tuple(others) for ticket, others in wanted.items()}, seconds
+    )
+    key = orders.give(order)
+    found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(seconds + 2.0))
+    probes: list[Probe] = []
+    late = []
+    for one in agents:
+        try:
+            answer = read_message(found[one.ticket], Probed, FACTS_LIMIT_BYTES).probes
+        except (KeyError, DecodeError):
+            late.append(one)
+            continue
+        if isinstance(answer, Missing):
+            late.append(one)
+        else:
+            probes += [replace(probe, from_host=one.host) for probe in answer]
+    coverage = Coverage(len(plan.pairs), plan.possible, plan.scheme)
+    return tuple(probes), coverage, tuple(late)
+
+
+def confirm_advice(
+    orders: Orders, store: TcpStore, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
+) -> tuple[Confirmation, ...]:
+    """What the real library of every node chooses under each proposed environment."""
+    proposals = propose(snapshot)
+    if not proposals or deadline.passed:
+        return ()
+    environments = {
+        str(one.ticket): tuple(proposal.env_by_host.get(one.host, {}) for proposal in proposals) for one in agents
+    }
+    seconds = deadline.left(CONFIRM_S)
+    key = orders.give(Confirm(environments, seconds))
+    found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(seconds + 1.0))
+    confirmations = []
+    for one in agents:
+        asked = environments[str(one.ticket)]
+        answers: tuple[Fact[object], ...] = ()
+        with contextlib.suppress(KeyError, DecodeError):
+            answers = read_message(found[one.ticket], Confirmed, FACTS_LIMIT_BYTES).answers
+        if len(answers) != len(asked):
+            answers = (Missing("timeout", "no answer came in time"),) * len(asked)
+        confirmations += [
+            Confirmation(one.host, settings, answer)  # type: ignore[arg-type]
+            for settings, answer in zip(asked, answers, strict=True)
+        ]
+    return tuple(confirmations)
+
+
+def finish(
+    orders: Orders, store: TcpStore, members: tuple[Member, ...], order: Finish, report: bytes, own: int
+) -> None:
+    """Everybody can read the verdict and the report, and those who are there have done so."""
+    store.set("report", report)
+    orders.give(order)
+    others = [one.ticket for one in members if one.ticket != own]
+    gather_answers(store, others, lambda ticket: f"bye/{ticket}", Deadline(BYE_S))

@@ -1,0 +1,183 @@
+"""One node's side of a run: its facts, its listeners, and the steps that node 0 orders."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import (
+    FACTS_LIMIT_BYTES,
+    SCHEMA,
+    Bench,
+    Confirm,
+    Confirmed,
+    Finish,
+    Hello,
+    Probed,
+    RankReport,
+    Reach,
+    Report,
+    Step,
+    read_message,
+)
+from ncclcheck.exchange.reach import Listeners, Target, probe_peers
+from ncclcheck.exchange.store import TcpStore
+from ncclcheck.facts.collect import FactsRequest, collect
+from ncclcheck.facts.environment import read_environment
+from ncclcheck.facts.nccl_library import ask, find_library
+from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface, MasterPath, NcclAnswer, NodeFacts, Route
+from ncclcheck.model.snapshot import Node
+from ncclcheck.nccl.prediction import candidate_interfaces
+from ncclcheck.run.benching import run_local_bench
+from ncclcheck.run.context import TOOL_VERSION, Context, in_background
+
+FACTS_S = 12.0
+
+
+class LocalSide(Struct, frozen=True):
+    """What a node prepares by itself, while it is still looking for the others."""
+
+    facts: NodeFacts
+    listeners: Listeners
+    targets: tuple[Target, ...]
+    library: Fact[str]
+
+
+def prepare(context: Context) -> Future[LocalSide]:
+    """Facts read and listeners opened, in the background."""
+
+    def work() -> LocalSide:
+        request = FactsRequest(
+            launch=context.launch, environment=context.environ, code_paths=context.options.code_paths
+        )
+        facts = collect(request)
+        listeners = Listeners()
+        targets = listeners.open(candidate_interfaces(facts)) if context.launch.nnodes > 1 else ()
+        return LocalSide(facts, listeners, targets, find_library(context.environ))
+
+    return in_background(work, "facts")
+
+
+def local_side(context: Context, prepared: Future[LocalSide]) -> LocalSide:
+    """What `prepare` made; where it did not end in time every section is Missing, and says so."""
+    try:
+        return prepared.result(timeout=context.deadline.left(FACTS_S))
+    except FutureTimeout:
+        late = Missing("timeout", f"the facts were not read within {FACTS_S:.0f} s")
+        sections = {name: late for name in NodeFacts.__struct_fields__ if name not in ("launch", "master")}
+        return LocalSide(NodeFacts(launch=context.launch, **sections), Listeners(), (), late)
+
+
+def own_node(context: Context, side: LocalSide) -> Node:
+    """This node as it appears in a snapshot."""
+    return Node(context.host, context.launch.node_rank, side.facts)
+
+
+def own_addresses(interfaces: Fact[tuple[Interface, ...]]) -> frozenset[str]:
+    """Every address of this node."""
+    if isinstance(interfaces, Missing):
+        return frozenset()
+    return frozenset(address.address for interface in interfaces for address in interface.addresses)
+
+
+def with_master(facts: NodeFacts, way: MasterPath) -> NodeFacts:
+    """The facts with the node's way to the master and the route it takes."""
+    route = Route(way.name, "master", way.source_address, way.interface)
+    return replace(facts, master=way, routes=(route,))
+
+
+class Place(Struct, frozen=True):
+    """Where a process stands in a run: the store, its ticket (its number in order of arrival), the run's nonce."""
+
+    store: TcpStore
+    ticket: int
+    nonce: str
+
+
+def arrive(context: Context, store: TcpStore, nonce: bytes) -> Place | Missing:
+    """This process has said hello, and has its place in the run."""
+    ticket = store.add("tickets", 1)
+    if isinstance(ticket, Missing):
+        return ticket
+    hello = Hello(SCHEMA, TOOL_VERSION, context.host, context.launch)
+    return store.set(f"hello/{ticket}", encode(hello)) or Place(store, ticket, nonce.hex())
+
+
+def report_facts(place: Place, side: LocalSide, way: MasterPath) -> Missing | None:
+    """Node 0 can read this node's facts, and its listeners take callers of this run.
+
+    Facts too large to be accepted are replaced by the reason.
+    """
+    side.listeners.admit(place.nonce, place.ticket)
+    message = encode(Report(SCHEMA, TOOL_VERSION, with_master(side.facts, way), side.targets))
+    if len(message) > FACTS_LIMIT_BYTES:
+        oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")
+        slim = replace(with_master(side.facts, way), code=oversize, environment=oversize)
+        message = encode(Report(SCHEMA, TOOL_VERSION, slim, side.targets))
+    return place.store.set(f"facts/{place.ticket}", message)
+
+
+def report_rank(context: Context, place: Place) -> Missing | None:
+    """Node 0 can read what a further rank of a node has in its environment."""
+    message = RankReport(SCHEMA, TOOL_VERSION, read_environment(context.environ))
+    return place.store.set(f"facts/{place.ticket}", encode(message))
+
+
+def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | Missing:
+    """Do what node 0 orders, step by step, until it says Finish. `side` None: a further rank, which only waits."""
+    for number in itertools.count():
+        data = place.store.wait(f"step/{number}", context.deadline)
+        if isinstance(data, Missing):
+            return data
+        try:
+            order = read_message(data, Step, FACTS_LIMIT_BYTES * 16).order
+        except DecodeError as error:
+            return Missing("error", f"node 0's step {number} was refused: {error}")
+        if isinstance(order, Finish):
+            place.store.set(f"bye/{place.ticket}", b"1")
+            return order
+        if side is not None:
+            answer = _perform(context, place, side, order)
+            if answer is not None:
+                place.store.set(f"answer/{number}/{place.ticket}", answer)
+    raise AssertionError("count() does not end")
+
+
+def _perform(
+    context: Context, place: Place, side: LocalSide, order: Reach | Confirm | Bench
+) -> bytes | None:
+    ticket = place.ticket
+    if isinstance(order, Reach):
+        peers = [peer for peer in order.peers if peer.ticket in order.targets_of.get(str(ticket), ())]
+        own = own_addresses(side.facts.interfaces)
+        probes = probe_peers(context.host, own, place.nonce, ticket, peers, order.deadline_s)
+        return encode(Probed(SCHEMA, TOOL_VERSION, probes))
+    if isinstance(order, Confirm):
+        answers = confirm(context, side.library, order.environments.get(str(ticket), ()), order.deadline_s)
+        return encode(Confirmed(SCHEMA, TOOL_VERSION, answers))
+    run_local_bench(context, place.store, ticket, order)
+    return None
+
+
+def confirm(
+    context: Context, library: Fact[str], environments: tuple[dict[str, str | None], ...], deadline_s: float
+) -> tuple[Fact[NcclAnswer], ...]:
+    """What the real library chooses under each of the proposed environments."""
+    deadline = Deadline(deadline_s)
+
+    def one(settings: dict[str, str | None]) -> Fact[NcclAnswer]:
+        if isinstance(library, Missing):
+            return library
+        environment = {name: value for name, value in context.environ.items() if name not in settings}
+        environment |= {name: value for name, value in settings.items() if value is not None}
+        return ask(library, environment, max(deadline.left(), 0.5))
+
+    return tuple(one(settings) for settings in environments)

@@ -1,0 +1,140 @@
+"""The other processes of a run: find node 0, do what it orders, and leave with its verdict, or with an own diagnosis."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.master import Search, find_master, give_up
+from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
+from ncclcheck.exchange.store import TcpStore, join
+from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterPath
+from ncclcheck.model.report import Report
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.context import Context, Seen
+from ncclcheck.run.node import (
+    LocalSide,
+    Place,
+    arrive,
+    follow,
+    local_side,
+    own_addresses,
+    own_node,
+    report_facts,
+    report_rank,
+    with_master,
+)
+
+SPEAKS_S = 12.0  # importing torch is in it
+
+
+def as_other_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> None:
+    """The verdict of node 0 is in `seen`; or, where it could not be had, what this node saw by itself."""
+    search = _search(context)
+    join_deadline = context.deadline.within(context.options.join_timeout_s)
+    way = find_master(search, join_deadline, context.say)
+    place, way = _enter(context, way)
+    if way.outcome != "answered":
+        _alone(context, prepared, give_up(way, search), seen)
+        return
+    if isinstance(place, Missing):
+        _lost(context, prepared, way, place, seen)
+        return
+    side = local_side(context, prepared)
+    report_facts(place, side, way)
+    ended = follow(context, place, side)
+    if isinstance(ended, Missing):
+        _lost(context, prepared, way, ended, seen)
+        return
+    seen.prints = False
+    seen.verdict = ended
+    _alone(context, prepared, way, seen)
+    _fetch_documents(context, place.store, seen)
+
+
+def as_further_rank(context: Context, seen: Seen) -> None:
+    """A process that is not its node's agent: reports its environment, waits for the verdict, prints nothing."""
+    seen.prints = False
+    seen.snapshot = replace(seen.snapshot, claims=(context.launch,), claim_hosts=(context.host,))
+    search = _search(context)
+    way = find_master(search, context.deadline.within(context.options.join_timeout_s), lambda line: None)
+    place, way = _enter(context, way)
+    if way.outcome != "answered":
+        seen.verdict = Finish(3, (f"rank {context.launch.rank} did not reach node 0: {way.outcome}",))
+        return
+    if not isinstance(place, Missing):
+        report_rank(context, place)
+        ended = follow(context, place, None)
+        if isinstance(ended, Finish):
+            seen.verdict = ended
+            _fetch_documents(context, place.store, seen)
+            return
+    seen.verdict = Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
+
+
+def _search(context: Context) -> Search:
+    return Search(
+        context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id
+    )
+
+
+def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPath]:
+    """This process's place in the run; or Missing, and the outcome says why what answers is not our run's store."""
+    launch = context.launch
+    if way.outcome != "answered":
+        return Missing("absent", "node 0 was not reached"), way
+    store = join(way.name, way.port, context.prefix, context.deadline.within(SPEAKS_S))
+    if isinstance(store, Missing) and store.missing == "unsupported":
+        return store, replace(way, outcome="torch-broken", detail=store.detail)
+    if isinstance(store, Missing):
+        detail = f"something accepts connections there but does not answer as a TCPStore ({store.detail})"
+        return store, replace(way, outcome="foreign", detail=detail)
+    # The launcher's store is there before node 0's ncclcheck is; a store of our own is marked as soon as it opens.
+    patience = context.options.join_timeout_s if launch.shared_store else SPEAKS_S
+    serving = store.wait("serving", context.deadline.within(patience))
+    if isinstance(serving, Missing) and launch.shared_store:
+        return serving, replace(way, outcome="lost", detail="the launcher's store answers, but node 0 never came")
+    if isinstance(serving, Missing):
+        detail = f"a TCPStore answers there, but of another program or job ({serving.detail})"
+        return serving, replace(way, outcome="foreign", detail=detail)
+    return arrive(context, store, serving), way
+
+
+def _alone(context: Context, prepared: Future[LocalSide], way: MasterPath, seen: Seen) -> None:
+    side = local_side(context, prepared)
+    side = replace(side, facts=with_master(side.facts, way))
+    seen.snapshot = Snapshot(
+        nodes=(own_node(context, side),),
+        viewpoint="one-node",
+        claims=(context.launch,),
+        claim_hosts=(context.host,),
+    )
+
+
+def _lost(
+    context: Context, prepared: Future[LocalSide], way: MasterPath, why: Missing, seen: Seen
+) -> None:
+    detail = f"node 0 was reached and then no more: {why.detail or why.missing}"
+    _alone(context, prepared, replace(way, outcome="lost", detail=detail), seen)
+
+
+def _fetch_documents(context: Context, store: TcpStore, seen: Seen) -> None:
+    """Node 0's own report and snapshot, where this process has files to write."""
+    if not context.options.wants_documents:
+        return
+    report, saved = store.get("report"), store.get("saved")
+    if isinstance(report, Missing) or isinstance(saved, Missing):
+        return
+    try:
+        seen.documents = (
+            decode(report, Report, limit_bytes=REPORT_LIMIT_BYTES),
+            decode(saved, Saved, limit_bytes=REPORT_LIMIT_BYTES),
+        )
+    except DecodeError as error:
+        context.say(f"node 0's report could not be read: {error}")

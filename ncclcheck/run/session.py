@@ -1,0 +1,72 @@
+"""One process of `preflight`, `bench` or `run`, from who it is to how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import Finish
+from ncclcheck.exchange.store import load_torch
+from ncclcheck.launch.detect import detect
+from ncclcheck.model.report import Verdict
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.conclude import Clock, judge, save, start_clock
+from ncclcheck.run.context import Context, Seen, host_name, in_background
+from ncclcheck.run.first_node import as_first_node
+from ncclcheck.run.node import LocalSide, local_side, own_node, prepare
+from ncclcheck.run.options import Ended, RunOptions
+from ncclcheck.run.other_node import as_further_rank, as_other_node
+
+
+def run_session(options: RunOptions, environ: Mapping[str, str], say: Callable[[str], None]) -> Ended:
+    """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch."""
+    clock = start_clock()
+    launch = detect(environ, options.flags)
+    context = Context(options, environ, launch, host_name(), Deadline(options.timeout_s), say)
+    seen = Seen()
+    interrupted = False
+    prepared = prepare(context) if launch.is_agent else None
+    try:
+        _take_part(context, prepared, seen)
+    except KeyboardInterrupt:
+        interrupted = True
+        if not seen.snapshot.nodes and prepared is not None and prepared.done():
+            seen.snapshot = replace(seen.snapshot, nodes=(own_node(context, prepared.result()),))
+    return _conclude(context, seen, clock, interrupted=interrupted)
+
+
+def _take_part(context: Context, prepared: Future[LocalSide] | None, seen: Seen) -> None:
+    launch = context.launch
+    if prepared is None:
+        as_further_rank(context, seen)
+    elif launch.world_size == 1 and launch.nnodes == 1 and context.options.command == "preflight":
+        side = local_side(context, prepared)
+        seen.snapshot = Snapshot(nodes=(own_node(context, side),), claims=(launch,), claim_hosts=(context.host,))
+    elif launch.node_rank == 0:
+        in_background(load_torch, "torch")
+        as_first_node(context, prepared, seen)
+    else:
+        in_background(load_torch, "torch")
+        as_other_node(context, prepared, seen)
+
+
+def _conclude(context: Context, seen: Seen, clock: Clock, *, interrupted: bool) -> Ended:
+    if seen.documents is not None and not interrupted:
+        return Ended(*seen.documents, prints=seen.prints)
+    saved = save(seen.snapshot, context.options, clock, interrupted=interrupted)
+    report = judge(saved, context.options)
+    if seen.verdict is not None and not interrupted:
+        report = replace(report, verdict=_same(report.verdict, seen.verdict))
+    prints = seen.prints or interrupted
+    if seen.announce is None:
+        return Ended(report, saved, prints)
+    return Ended(report, saved, prints, partial(seen.announce, report, saved))
+
+
+def _same(own: Verdict, told: Finish) -> Verdict:
+    status = {0: "pass", 1: "fail", 4: "fail", 3: "unknown"}.get(told.exit_code, "error")
+    return replace(own, status=status, exit_code=told.exit_code, reasons=told.reasons)
