@@ -19,17 +19,26 @@ from ncclcheck.model.launch import Launch
 SELF_S = 6.0
 
 
-def port_trouble(port: int) -> tuple[MasterOutcome, str] | None:
-    """Why the port cannot be served, and by whom it is held; None when it is free.
+LOCAL_SYN_S = 2.5  # two SYNs: nothing is lost on the loopback interface but by a rule
 
-    Tried as TCPStore does it: on all addresses, dual-stack where there is IPv6.
+
+def port_trouble(port: int) -> tuple[MasterOutcome, str] | None:
+    """Why the port cannot be served, and by whom it is held; None when it is free and this node reaches itself there.
+
+    Tried as TCPStore does it: on all addresses, dual-stack where there is IPv6; its server is its own first client.
     """
-    for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):
+    for family, address, own in (
+        (socket.AF_INET6, "::", "::1"),
+        (socket.AF_INET, "0.0.0.0", "127.0.0.1"),  # noqa: S104 (as the job's store will)
+    ):
         try:
             with socket.socket(family, socket.SOCK_STREAM) as one:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 one.bind((address, port))
-                one.listen(1)
+                one.listen(8)
+                outcome, detail = dial([own], port, Deadline(LOCAL_SYN_S))
+                if family == socket.AF_INET and outcome in ("filtered", "no-route"):
+                    return outcome, f"not even this node gets an answer from its own port {port} ({detail})"
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return "port-in-use", holder(port)

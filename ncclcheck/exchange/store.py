@@ -20,6 +20,8 @@ from ncclcheck.model.fact import Missing
 
 CALL_S = 8.0
 IMPORT_S = 60.0
+PART_BYTES = 4 * 1024 * 1024
+MOST_PARTS = 128
 _FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.1
 
 
@@ -60,6 +62,33 @@ class TcpStore:
             if not (isinstance(value, Missing) and value.missing == "absent"):
                 return value
         return Missing("timeout", f"{key} did not come in time")
+
+    def set_document(self, key: str, value: bytes) -> Missing | None:
+        """A value of any size is stored, in parts: the server drops a client that sends more than 8 MiB at once.
+
+        (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp, MAX_PAYLOAD_LEN.)
+        """
+        parts = range(0, max(len(value), 1), PART_BYTES)
+        for number, start in enumerate(parts):
+            failed = self.set(f"{key}/{number}", value[start : start + PART_BYTES])
+            if failed is not None:
+                return failed
+        return self.set(key, str(len(parts)).encode())
+
+    def get_document(self, key: str) -> bytes | Missing:
+        """What `set_document` stored under the key."""
+        count = self.get(key)
+        if isinstance(count, Missing):
+            return count
+        if not count.isdigit() or int(count) > MOST_PARTS:
+            return Missing("error", f"{key} is not a document of ours")
+        parts = []
+        for number in range(int(count)):
+            part = self.get(f"{key}/{number}")
+            if isinstance(part, Missing):
+                return part
+            parts.append(part)
+        return b"".join(parts)
 
     def _call(self, function: Callable[[], Any]) -> Any:
         if self.lost is not None:

@@ -11,6 +11,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.first import confirm_detour, own_way, port_trouble
 from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.knock import KnockListener
+from ncclcheck.exchange.master import SYN_S
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.store import TcpStore, join, polls, serve
 from ncclcheck.facts.interfaces import read_interfaces
@@ -95,21 +96,27 @@ def _open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpSt
     if trouble is None:
         store = serve(launch.master_port, context.prefix, work.within(SERVE_S))
         if isinstance(store, Missing):
-            broken = store.missing == "unsupported"
-            trouble = ("torch-broken" if broken else "port-in-use", store.detail)
+            trouble = (_word(store), store.detail)
     way = naming.result()
     if trouble is not None:
         return Missing("error", trouble[1]), replace(way, outcome=trouble[0], detail=trouble[1])
     return store, replace(way, outcome="serving") if launch.nnodes == 1 else way
 
 
+def _word(failed: Missing) -> MasterOutcome:
+    if failed.missing == "unsupported":
+        return "torch-broken"
+    return "port-in-use" if "EADDRINUSE" in failed.detail or "in use" in failed.detail else "filtered"
+
+
 def _stand_down(context: Context, knocks: KnockListener, way: MasterPath, seen: Seen) -> None:
     """Node 0 cannot serve: for a moment tell the nodes that ask, so that they need not wait, and note who asked."""
     knocks.given_up = f"its store cannot be served: {way.detail}"
-    for _ in polls(context.deadline.within(LINGER_S)):
+    linger_s = LINGER_S + (SYN_S if way.outcome == "filtered" else 0.0)  # the others find out for themselves
+    for _ in polls(context.deadline.within(linger_s)):
         if len(knocks.final()) >= context.launch.nnodes - 1:
             break
-    silent = tuple(Silent(knock.host, rank, "join", LINGER_S, knock) for rank, knock in knocks.final().items())
+    silent = tuple(Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items())
     seen.snapshot = replace(seen.snapshot, silent=silent)
 
 
@@ -182,6 +189,6 @@ def _announce(
     saved: Saved,
     own_ticket: int,
 ) -> None:
-    store.set("saved", encode(saved))
+    store.set_document("saved", encode(saved))
     verdict = Finish(report.verdict.exit_code, report.verdict.reasons)
     finish(orders, store, members, verdict, encode(report), own_ticket)

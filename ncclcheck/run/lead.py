@@ -237,7 +237,7 @@ def finish(
     orders: Orders, store: TcpStore, members: tuple[Member, ...], order: Finish, report: bytes, own: int
 ) -> None:
     """Everybody can read the verdict and the report, and those who are there have done so."""
-    store.set("report", report)
+    store.set_document("report", report)
     orders.give(order)
     others = [one.ticket for one in members if one.ticket != own]
     gather_answers(store, others, lambda ticket: f"bye/{ticket}", Deadline(BYE_S))

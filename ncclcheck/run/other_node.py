@@ -128,7 +128,7 @@ def _fetch_documents(context: Context, store: TcpStore, seen: Seen) -> None:
     """Node 0's own report and snapshot, where this process has files to write."""
     if not context.options.wants_documents:
         return
-    report, saved = store.get("report"), store.get("saved")
+    report, saved = store.get_document("report"), store.get_document("saved")
     if isinstance(report, Missing) or isinstance(saved, Missing):
         return
     try:

@@ -26,6 +26,31 @@ def test_what_one_sets_the_other_gets() -> None:
     assert client.wait("a", Deadline(1)) == b"\x00\xff"
 
 
+def test_a_document_may_be_larger_than_the_server_takes_at_once() -> None:
+    server = serve(0, "run/", Deadline(30))
+    assert isinstance(server, TcpStore)
+    client = join("127.0.0.1", server.port, "run/", Deadline(10))
+    assert isinstance(client, TcpStore)
+    document = bytes(range(256)) * (9 << 12)
+    assert client.set_document("report", document) is None
+    assert not isinstance(server.wait("report", Deadline(5)), Missing)  # what is set is not acknowledged
+    assert server.get_document("report") == document
+    assert client.set_document("empty", b"") is None
+    assert server.wait("empty", Deadline(5)) == b"1"
+    assert server.get_document("empty") == b""
+
+
+def test_a_client_that_sends_100_mb_loses_its_connection_and_nobody_else_anything() -> None:
+    server = serve(0, "run/", Deadline(30))
+    assert isinstance(server, TcpStore)
+    client = join("127.0.0.1", server.port, "run/", Deadline(10))
+    assert isinstance(client, TcpStore)
+    client.set("facts", b"x" * (100 << 20))
+    assert isinstance(client.get("facts"), Missing)
+    assert server.get("facts") == Missing("absent", "facts is not set")
+    assert server.set("still", b"here") is None
+
+
 def test_a_key_that_nobody_sets_is_absent_now_and_late_at_the_deadline() -> None:
     server = serve(0, "run/", Deadline(30))
     assert isinstance(server, TcpStore)

@@ -1,0 +1,39 @@
+"""Child process: prints the tree hash of the path in its arguments, so that a dead mount blocks no one else."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from ncclcheck.facts.tree_hash import TooMuchError, tree_hash
+
+
+def main() -> None:
+    """Print one JSON object: sha256 and files, or missing and detail."""
+    path, deadline_s = sys.argv[1], float(sys.argv[2])
+    sys.stdout.write(json.dumps(_answer(path, deadline_s)))
+
+
+def _answer(path: str, deadline_s: float) -> dict[str, object]:
+    try:
+        sha256, files = tree_hash(path, deadline_s)
+    except PermissionError as error:
+        return {"missing": "denied", "detail": _told(error)}
+    except FileNotFoundError as error:
+        return {"missing": "absent", "detail": _told(error)}
+    except TimeoutError as error:
+        return {"missing": "timeout", "detail": f"{path}: {error}"}
+    except TooMuchError as error:
+        return {"missing": "unsupported", "detail": f"{path}: {error}; name a smaller --code path"}
+    except OSError as error:
+        return {"missing": "error", "detail": _told(error)}
+    return {"sha256": sha256, "files": files}
+
+
+def _told(error: OSError) -> str:
+    return f"{os.fsdecode(error.filename or b'')}: {error.strerror}"
+
+
+if __name__ == "__main__":
+    main()

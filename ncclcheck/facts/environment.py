@@ -1,0 +1,97 @@
+"""Takes from an environment what explains how a job runs, and nothing that could be a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ncclcheck.facts.files import readable
+
+_PREFIXES = (
+    "NCCL_",
+    "TORCH_",
+    "TORCHELASTIC_",
+    "PYTORCH_",
+    "GLOO_",
+    "UCX_",
+    "FI_",
+    "OFI_NCCL_",
+    "SHARP_",
+    "RDMAV_",
+    "MLX5_",
+    "CUDA_",
+    "NVIDIA_",
+    "OMP_",
+    "MASTER_",
+    "OMPI_COMM_WORLD_",
+    "PMI_",
+    "SLURM_GPUS",
+    "SLURM_CPUS_",
+    "SLURM_STEP_",
+    "SLURM_TASKS_",
+    "SLURM_NTASKS",
+)
+# fmt: off
+_NAMES = frozenset(
+    {
+        "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
+        "GROUP_WORLD_SIZE", "ROLE_NAME", "ROLE_RANK", "ROLE_WORLD_SIZE", "NPROC_PER_NODE", "NNODES",
+        "USE_LIBUV", "TP_SOCKET_IFNAME", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NPROCS",
+        "SLURM_NNODES", "SLURM_NODELIST", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_STEPID",
+        "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST", "SLURM_JOB_GPUS", "SLURM_JOB_PARTITION",
+        "SLURM_CLUSTER_NAME", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_DISTRIBUTION", "SLURM_MPI_TYPE",
+        "SLURMD_NODENAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+    }
+)
+# fmt: on
+# Only whether they are set says something about a node; what they hold is the user's own.
+_ONLY_WHETHER_SET = frozenset({"HOME", "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"})
+SET = "(set)"
+REDACTED = "(redacted)"
+
+_SECRET_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL")
+_SECRET_WORDS = frozenset({"PASS", "PWD", "AUTH", "COOKIE", "JWT", "BEARER"})
+_SECRET_ENDINGS = ("TOKEN", "TOKENS", "KEY", "KEYS")
+# Partition and memory keys: numbers, no secrets.
+_RDMA_KEYS = frozenset({"PKEY", "QKEY", "RKEY", "LKEY", "MKEY"})
+_LOGIN_IN_URL = re.compile(r"://[^/\s@]*@")
+_SECRET_IN_VALUE = re.compile(
+    r"(token|secret|passw(or)?d|passphrase|credentials?|api[-_]?key|access[-_]?key|authorization)\s*[=:]\s*\S"
+    r"|\b(bearer\s+\S|gh[pousr]_\w{16}|github_pat_|hf_\w{16}|AKIA[0-9A-Z]{12}|xox[abpr]-|eyJ[\w-]{10,}\.)",
+    re.IGNORECASE,
+)
+
+
+def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the allow-list, by name.
+
+    A variable whose name sounds like a secret is not there at all; a value that looks like one is "(redacted)"; of
+    HOME and the proxies only "(set)" remains.
+    """
+    kept = {}
+    for name in sorted(environ):
+        if is_secret_name(name):
+            continue
+        if name.upper() in _ONLY_WHETHER_SET:
+            kept[name] = SET
+        elif name in _NAMES or name.startswith(_PREFIXES):
+            kept[readable(name)] = without_secrets(environ[name])
+    return kept
+
+
+def is_secret_name(name: str) -> bool:
+    """True for TORCH_API_TOKEN and the like; not for NCCL_IB_PKEY, which is a partition of the fabric."""
+    upper = name.upper()
+    words = upper.split("_")
+    return (
+        any(part in upper for part in _SECRET_PARTS)
+        or any(word in _SECRET_WORDS for word in words)
+        or any(word.endswith(_SECRET_ENDINGS) and word not in _RDMA_KEYS for word in words)
+    )
+
+
+def without_secrets(value: str) -> str:
+    """The value itself, or "(redacted)" when it carries a login or something else that looks like a secret."""
+    if _LOGIN_IN_URL.search(value) or _SECRET_IN_VALUE.search(value):
+        return REDACTED
+    return readable(value)

@@ -1,0 +1,49 @@
+"""Resolves names under a deadline: a name server that does not answer can block a lookup for a minute."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from ncclcheck.facts.deadline import missing_for, start
+from ncclcheck.facts.files import readable
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Names
+
+_NOT_A_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+
+
+def read_names(deadline_s: float = 5.0) -> Names:
+    """The host name, its full form, and the addresses it has here, all within `deadline_s`."""
+    hostname = socket.gethostname()
+    end = time.monotonic() + deadline_s
+    fqdn, addresses = start(socket.getfqdn, hostname), start(_lookup, hostname)
+    return Names(
+        hostname=readable(hostname),
+        addresses=addresses.result(end - time.monotonic()),
+        fqdn=fqdn.result(end - time.monotonic()),
+    )
+
+
+def resolve(name: str, deadline_s: float) -> Fact[tuple[str, ...]]:
+    """The addresses of `name` in getaddrinfo's order, which is the order clients try them in.
+
+    "absent": the name is not known; "error": no server could say; "timeout": no answer by the deadline.
+    """
+    answer = start(_lookup, name).result(deadline_s)
+    if isinstance(answer, Missing) and answer.missing == "timeout":
+        return Missing("timeout", f"{name}: no answer from name resolution within {deadline_s:g} s")
+    return answer
+
+
+def _lookup(name: str) -> Fact[tuple[str, ...]]:
+    if not name:  # getaddrinfo takes it for the local host
+        return Missing("absent", "the name is empty")
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        detail = f"{readable(name)}: {error.strerror}"
+        return Missing("absent" if error.errno in _NOT_A_NAME else "error", detail)
+    except (OSError, UnicodeError) as error:
+        return missing_for(error, readable(name))
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -1,0 +1,113 @@
+"""All facts of this machine at once: complete, cheap, in time, and whole in spite of a broken part."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from ncclcheck.facts.collect import FactsRequest, collect
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.launch import Launch
+
+_LAUNCH = Launch("none", 0, 1, 0, 1, 0, 1, None, 29500)
+_READ_ELSEWHERE = {"routes", "master"}
+
+
+def test_every_section_is_read_and_survives_the_journey_as_json(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("run()")
+    facts = collect(FactsRequest(_LAUNCH, os.environ, (str(tmp_path),)))
+    read = {name for name in NodeFacts.__struct_fields__ if not isinstance(getattr(facts, name), Missing)}
+    may_be_absent = {"gpus"}
+    assert read | may_be_absent == set(NodeFacts.__struct_fields__) - _READ_ELSEWHERE
+    assert decode(encode(facts), NodeFacts) == facts
+    assert facts.launch == _LAUNCH
+
+
+def test_nothing_of_it_costs_much_or_loads_torch() -> None:
+    program = (
+        "import json, os, resource, sys\n"
+        "from ncclcheck.facts.collect import FactsRequest, collect\n"
+        "from ncclcheck.model.launch import Launch\n"
+        "def cpu_s(who):\n"
+        "    usage = resource.getrusage(who)\n"
+        "    return usage.ru_utime + usage.ru_stime\n"
+        "launch = Launch('none', 0, 1, 0, 1, 0, 1, None, 29500)\n"
+        "before_s = cpu_s(resource.RUSAGE_SELF)\n"
+        "collect(FactsRequest(launch, os.environ, ('ncclcheck',)))\n"
+        "spent_s = cpu_s(resource.RUSAGE_SELF) - before_s + cpu_s(resource.RUSAGE_CHILDREN)\n"
+        "print(json.dumps([spent_s, 'torch' in sys.modules]))\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60, check=True
+    )
+    cpu_s, torch_loaded = json.loads(done.stdout)
+    assert not torch_loaded
+    assert cpu_s < 0.7
+
+
+class _Broken(Mapping[str, str]):
+    """An environment whose variables cannot be listed."""
+
+    def __getitem__(self, name: str) -> str:
+        raise RuntimeError(f"no {name} for you")
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("cannot be listed")
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_a_section_that_crashes_says_how_and_takes_no_other_with_it() -> None:
+    facts = collect(FactsRequest(_LAUNCH, _Broken()))
+    assert facts.environment == Missing("error", "RuntimeError: cannot be listed")
+    assert isinstance(facts.nccl, Missing)
+    assert "no LD_" in facts.nccl.detail
+    assert not isinstance(facts.software, Missing)
+    assert facts.software.nccl == facts.nccl
+    assert not isinstance(facts.interfaces, Missing)
+    assert not isinstance(facts.limits, Missing)
+
+
+def test_a_library_that_hangs_costs_its_own_answer_only(tmp_path: Path) -> None:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler to build a library that hangs")
+    source = "#include <unistd.h>\nint ncclGetVersion(int *v) { for (;;) pause(); }\n"
+    (tmp_path / "hangs.c").write_text(source)
+    library = tmp_path / "libnccl.so.2"
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(tmp_path / "hangs.c")]
+    subprocess.run(command, check=True, timeout=60)
+    environ = {**os.environ, "LD_PRELOAD": str(library)}
+    began = time.monotonic()
+    facts = collect(FactsRequest(_LAUNCH, environ, deadline_s=3))
+    assert time.monotonic() - began < 4
+    assert not isinstance(facts.nccl, Missing)
+    assert isinstance(facts.nccl.asked, Missing)
+    assert (facts.nccl.asked.missing, str(library) in facts.nccl.asked.detail) == ("timeout", True)
+    for section in ("interfaces", "names", "environment", "code", "limits", "software"):
+        assert not isinstance(getattr(facts, section), Missing), section
+
+
+def test_a_deadline_of_nothing_still_gives_facts_of_the_right_shape() -> None:
+    facts = collect(FactsRequest(_LAUNCH, {}, deadline_s=0))
+    assert decode(encode(facts), NodeFacts) == facts
+    assert isinstance(facts.nccl, Missing) or isinstance(facts.nccl.asked, Missing)
+
+
+def test_whether_home_is_set_is_told() -> None:
+    for environ in ({}, {"HOME": "/root"}):
+        facts = collect(FactsRequest(_LAUNCH, environ))
+        assert not isinstance(facts.nccl, Missing)
+        assert facts.nccl.home_set == bool(environ)

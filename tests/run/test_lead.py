@@ -1,0 +1,83 @@
+"""Node 0's bookkeeping: who is on the roster, who is silent, which messages are refused. Real stores, no cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import Arrivals, gather_hellos
+from ncclcheck.exchange.messages import SCHEMA, Hello, Report
+from ncclcheck.exchange.store import TcpStore, serve
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Knock
+from ncclcheck.run.lead import Member, read_members, roster, silent_nodes
+from tests.builders import launch, master_path, node_facts
+
+
+def hello(node_rank: int, host: str, nnodes: int = 3) -> Hello:
+    return Hello(SCHEMA, "0.1.0", host, launch(node_rank, nnodes))
+
+
+def test_hosts_that_share_a_name_are_told_apart_by_their_rank() -> None:
+    arrivals = Arrivals({1: hello(0, "ubuntu"), 2: hello(1, "ubuntu"), 3: hello(2, "gpu3")}, {}, 0.1)
+    assert [one.host for one in roster(arrivals)] == ["ubuntu#0", "ubuntu#1", "gpu3"]
+
+
+def test_a_node_that_never_came_is_silent_and_named_by_what_is_known_of_it() -> None:
+    arrivals = Arrivals({1: hello(0, "node1")}, {}, 30.0)
+    knock = Knock("node2", 1, master_path(1, outcome="filtered"))
+    silent = silent_nodes(launch(0, 3), arrivals, {1: knock})
+    assert [one.host for one in silent] == ["node2", "node-rank-2"]
+    assert silent[0].knock == knock
+    assert isinstance(silent[1].knock, Missing)
+
+
+def test_clashing_ranks_make_nobody_silent() -> None:
+    arrivals = Arrivals({1: hello(0, "a"), 2: hello(1, "b"), 3: hello(1, "c")}, {}, 2.0)
+    assert silent_nodes(launch(0, 3), arrivals, {}) == ()
+
+
+@pytest.fixture(scope="module")
+def store() -> TcpStore:
+    server = serve(0, "test/", Deadline(60))
+    assert isinstance(server, TcpStore)
+    return server
+
+
+def nothing(_: object) -> None:
+    """Nobody listens."""
+
+
+@pytest.mark.slow
+def test_garbage_hellos_are_refused_and_the_others_still_read(store: TcpStore) -> None:
+    messages = [encode(hello(0, "node1")), b"\x80\x04garbage", b'{"schema_version": "99"}', encode(hello(1, "node2"))]
+    for message in messages:
+        store.set(f"hello/{store.add('tickets', 1)}", message)
+    arrivals = gather_hellos(store, launch(0, 4), dict, Deadline(10), nothing)
+    assert sorted(one.host for one in arrivals.hellos.values()) == ["node1", "node2"]
+    assert "schema version '99'" in arrivals.refused[3]
+    assert arrivals.waited_s < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (b"\x80\x04\x95 pickle", "malformed"),
+        (b'{"schema_version":"1","facts":[],"targets":[]}', "facts"),
+        (b'{"schema_version": "2", "tool_version": "9.9"}', "schema version '2' of ncclcheck '9.9'"),
+        (b'{"schema_version":"1","x":"' + b"a" * (6 << 20) + b'"}', "more than"),
+    ],
+)
+def test_facts_that_are_no_facts_are_refused_with_the_reason(store: TcpStore, message: bytes, reason: str) -> None:
+    good = Report(SCHEMA, "0.1.0", node_facts(0, 2), ())
+    store.set("facts/101", encode(good))
+    store.set("facts/102", message)
+    members = (Member(101, launch(0, 2), "node1"), Member(102, launch(1, 2), "node2"))
+    snapshot, _ = read_members(store, members, Arrivals({}, {}, 0.0), Deadline(20))
+    assert [node.host for node in snapshot.nodes] == ["node1"]
+    (refused,) = snapshot.refused
+    assert refused.host == "node2"
+    assert reason in refused.reason
+    assert [one.host for one in snapshot.silent] == ["node2"]
