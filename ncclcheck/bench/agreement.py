@@ -1,0 +1,59 @@
+"""How the ranks of a benchmark exchange numbers between batches, so that all decide alike from the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ncclcheck.bench.collectives import all_gather
+from ncclcheck.bench.device import Device
+from ncclcheck.bench.progress import ProgressPage
+
+
+class BatchReport(Struct, frozen=True):
+    """One rank's view of one batch. The first wrong element counts only where `wrong` is not 0."""
+
+    now_s: float  # this rank's clock since it joined; the ranks decide by rank 0's
+    stalled_us: float
+    wrong: float
+    iteration: float
+    offset: float
+    got: float
+    expected: float
+    durations_us: list[float]
+
+
+_NUMBERS = 7
+
+
+def barrier(device: Device, progress: ProgressPage) -> None:
+    """Every rank is then known to have come here, and the device is idle."""
+    import torch
+    import torch.distributed as dist
+
+    progress.enter()
+    dist.all_reduce(torch.zeros(1, device=device.torch_device))
+    device.synchronize()
+    progress.leave(measured=False)
+
+
+def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[BatchReport]:
+    """The reports of all ranks, by rank: the same list on every rank. All must have the same number of durations."""
+    import torch
+    import torch.distributed as dist
+
+    world_size = dist.get_world_size()
+    numbers = [own.now_s, own.stalled_us, own.wrong, own.iteration, own.offset, own.got, own.expected]
+    sent = torch.tensor(numbers + own.durations_us, dtype=torch.float64, device=device.torch_device)
+    received = torch.empty(world_size * sent.numel(), dtype=torch.float64, device=device.torch_device)
+    progress.enter()
+    all_gather(sent, received)
+    rows: list[list[float]] = received.cpu().view(world_size, -1).tolist()
+    progress.leave(measured=False)
+    return [_report(row) for row in rows]
+
+
+def _report(row: Sequence[float]) -> BatchReport:
+    now_s, stalled_us, wrong, iteration, offset, got, expected = row[:_NUMBERS]
+    return BatchReport(now_s, stalled_us, wrong, iteration, offset, got, expected, list(row[_NUMBERS:]))

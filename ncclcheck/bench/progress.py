@@ -1,0 +1,102 @@
+"""One page of shared memory per rank: where the rank is, written in a microsecond, readable while it hangs."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import time
+from typing import Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+Phase: TypeAlias = Literal[
+    "starting", "joining", "first-call", "warm-up", "measuring", "agreeing", "leaving", "done", "failed"
+]
+ErrorKind: TypeAlias = Literal["none", "communication", "own"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
+PAGE_BYTES = 4096
+_LAYOUT = struct.Struct("=9q")
+_TEXT_AT = 256
+_TEXT_BYTES = 2048
+
+
+class Progress(Struct, frozen=True):
+    """What the page says. `calls` counts collective calls entered: all ranks make the same calls in the same order."""
+
+    phase: Phase = "starting"
+    point: int = 0  # index into ops x sizes of the plan
+    iteration: int = 0
+    inside: bool = False
+    calls: int = 0
+    stamp_ns: int = 0  # CLOCK_MONOTONIC of the last change; 0: none yet
+    longest_call_ns: int = 0  # of the measured calls of this point so far; 0: none yet
+    error_kind: ErrorKind = "none"
+    error: str = ""
+
+
+class ProgressPage:
+    """The writing side, in the worker. A class because it is a mapped page with the counters that are written to it."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        """Map the page behind `descriptor`; without one, a private page that nobody reads."""
+        self._page = mmap.mmap(-1 if descriptor is None else descriptor, PAGE_BYTES)
+        self._phase, self._point, self._iteration, self._calls, self._longest_call_ns = 0, 0, 0, 0, 0
+        self._entered_ns = 0
+        self.inside = False
+
+    def move(self, phase: Phase, point: int | None = None, iteration: int = 0) -> None:
+        """The rank is then in `phase`, outside any call."""
+        if point is not None and point != self._point:
+            self._point, self._longest_call_ns = point, 0
+        self._phase, self._iteration, self.inside = PHASES.index(phase), iteration, False
+        self._write(time.monotonic_ns())
+
+    def enter(self, iteration: int = 0) -> None:
+        """The rank is then inside its next collective call."""
+        self._iteration, self.inside = iteration, True
+        self._calls += 1
+        self._entered_ns = time.monotonic_ns()
+        self._write(self._entered_ns)
+
+    def leave(self, *, measured: bool = True) -> None:
+        """The rank is then past the call. One that is not `measured` (a barrier) does not tell how long they take."""
+        now = time.monotonic_ns()
+        self.inside = False
+        if measured:
+            self._longest_call_ns = max(self._longest_call_ns, now - self._entered_ns)
+        self._write(now)
+
+    def fail(self, kind: ErrorKind, text: str) -> None:
+        """The page then tells the error, and still tells where the rank was."""
+        encoded = text.encode(errors="replace")[:_TEXT_BYTES]
+        struct.pack_into("=q", self._page, _TEXT_AT, len(encoded))
+        self._page[_TEXT_AT + 8 : _TEXT_AT + 8 + len(encoded)] = encoded
+        self._write(time.monotonic_ns(), ERROR_KINDS.index(kind))
+
+    def _write(self, now_ns: int, error_kind: int = 0) -> None:
+        _LAYOUT.pack_into(
+            self._page, 0, self._phase, self._point, self._iteration, self.inside,
+            self._calls, now_ns, self._longest_call_ns, error_kind, 0,
+        )  # fmt: skip
+
+
+def new_page(name: str) -> int:
+    """A descriptor of a fresh page of zeros, in memory only; a child that inherits it shares it."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    os.ftruncate(descriptor, PAGE_BYTES)
+    return descriptor
+
+
+def read_page(descriptor: int) -> Progress:
+    """What the page says now. A page caught in the middle of a change, or never written, reads as `starting`."""
+    data = os.pread(descriptor, PAGE_BYTES, 0)
+    phase, point, iteration, inside, calls, stamp_ns, longest_ns, kind, _ = _LAYOUT.unpack_from(data, 0)
+    if not (0 <= phase < len(PHASES) and 0 <= kind < len(ERROR_KINDS)):
+        return Progress()
+    length = struct.unpack_from("=q", data, _TEXT_AT)[0]
+    text = data[_TEXT_AT + 8 : _TEXT_AT + 8 + max(0, min(length, _TEXT_BYTES))].decode(errors="replace")
+    return Progress(
+        PHASES[phase], point, iteration, bool(inside), calls, stamp_ns, longest_ns, ERROR_KINDS[kind], text
+    )

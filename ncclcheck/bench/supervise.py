@@ -1,0 +1,177 @@
+"""The workers of this node: started, watched without blocking, and killed within a bound."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from msgspec.structs import replace
+
+import ncclcheck
+from ncclcheck.bench.progress import new_page, read_page
+from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.watch import RankState
+from ncclcheck.model.bench import Point
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.spawn.process import kill_all, read_available, start_process, state_letter
+
+_STDERR_KEPT_BYTES = 8192
+_LAST_WORDS = 400
+_START_DEADLINE_S = 20.0
+_DEFAULTS = {"TORCH_CPP_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+
+
+class _Worker:
+    """One worker process. A class because its pipes are read piece by piece."""
+
+    def __init__(self, task: WorkerTask, environment: Mapping[str, str]) -> None:
+        self.task = task
+        self.page = new_page(f"ncclcheck-rank-{task.rank}")
+        told = replace(task, agent_pid=os.getpid(), progress_fd=self.page)
+        argv = [sys.executable, "-m", "ncclcheck.bench.worker"]
+        self.started = time.monotonic()
+        self.process: subprocess.Popen[bytes] = start_process(argv, environment, encode(told), [self.page])
+        self.failed_at: float | None = None
+        self.errors = b""
+        self._line = b""
+
+    def new_points(self) -> list[Point]:
+        """The points it has written since the last call, and its standard error read up to now."""
+        self.errors = (self.errors + _drain(self.process.stderr))[-_STDERR_KEPT_BYTES:]
+        *lines, self._line = (self._line + _drain(self.process.stdout)).split(b"\n")
+        points = []
+        for line in lines:
+            try:
+                points.append(decode(line, Point))
+            except DecodeError as error:
+                self.errors += f"\nunreadable result line: {error}\n".encode()
+        return points
+
+    def state(self) -> RankState:
+        """Where the rank is now."""
+        now, task, progress = time.monotonic(), self.task, read_page(self.page)
+        exit_code = self.process.poll()
+        if self.failed_at is None and (exit_code is not None or progress.error_kind != "none"):
+            self.failed_at = now
+        points = [(op, size) for op in task.plan.ops for size in task.plan.sizes_bytes]
+        op, size_bytes = points[progress.point] if 0 <= progress.point < len(points) else ("", 0)
+        last = progress.stamp_ns / 1e9 if progress.stamp_ns else self.started
+        return RankState(
+            rank=task.rank,
+            host=task.hosts[task.rank],
+            pid=self.process.pid,
+            stat="" if exit_code is not None else state_letter(self.process.pid),
+            exit_code=exit_code,
+            ended_s=now - self.failed_at if self.failed_at is not None else 0.0,
+            phase=progress.phase,
+            op=op,
+            size_bytes=size_bytes,
+            iteration=progress.iteration,
+            inside=progress.inside,
+            calls=progress.calls,
+            idle_s=max(0.0, now - last),
+            longest_call_s=progress.longest_call_ns / 1e9,
+            error_kind=progress.error_kind,
+            error=progress.error,
+            last_words=self.errors.decode(errors="replace").strip()[-_LAST_WORDS:] if exit_code else "",
+        )
+
+    def close(self) -> None:
+        """Its page and pipes are then closed, and nothing more is known of it."""
+        os.close(self.page)
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+class Running:
+    """The workers of this node while they run. A class because they are processes, pipes and a thread to be ended.
+
+    The kernel kills a child whose parent *thread* ended (prctl(2), PR_SET_PDEATHSIG), so a thread of this object starts
+    the workers and lives until `stop`, whichever thread the caller uses.
+    """
+
+    def __init__(self, tasks: Sequence[WorkerTask], environment: Mapping[str, str]) -> None:
+        """Start a worker for each task. Raises OSError when a process cannot be started; none is left then."""
+        self._workers: list[_Worker] = []
+        self._ended = threading.Event()
+        ready, failure = threading.Event(), list[OSError]()
+
+        def keep() -> None:
+            try:
+                for task in tasks:
+                    self._workers.append(_Worker(task, environment))
+            except OSError as error:
+                failure.append(error)
+            ready.set()
+            self._ended.wait()
+
+        threading.Thread(target=keep, name="workers-parent", daemon=True).start()
+        if not ready.wait(_START_DEADLINE_S):
+            failure.append(
+                TimeoutError(f"starting {len(tasks)} workers took more than {_START_DEADLINE_S:.0f} s")
+            )
+        if failure:
+            self.stop(1.0)
+            raise failure[0]
+
+    def poll(self) -> tuple[list[Point], tuple[RankState, ...]]:
+        """The points finished since the last call, and where every rank of this node is. Never blocks.
+
+        Nothing after `stop`.
+        """
+        if self._ended.is_set():
+            return [], ()
+        states = tuple(
+            worker.state() for worker in self._workers
+        )  # first: what an ended one said is in its pipes
+        points = [point for worker in self._workers for point in worker.new_points()]
+        return points, states
+
+    def log(self, rank: int) -> str:
+        """The last 8 KiB of what the rank wrote to standard error; NCCL_DEBUG output goes there, too."""
+        return next((w.errors.decode(errors="replace") for w in self._workers if w.task.rank == rank), "")
+
+    def stop(self, grace_s: float) -> tuple[str, ...]:
+        """Every worker is then dead, or named: those that did not die within `grace_s` hang in the kernel."""
+        if self._ended.is_set():
+            return ()
+        undead = kill_all([worker.process for worker in self._workers], grace_s)
+        names = tuple(
+            f"rank {worker.task.rank} (pid {worker.process.pid}, state {state_letter(worker.process.pid)})"
+            for worker in self._workers
+            if worker.process in undead
+        )
+        for worker in self._workers:
+            worker.close()
+        self._ended.set()
+        return names
+
+
+def start(tasks: Sequence[WorkerTask], environment: Mapping[str, str | None]) -> Running:
+    """The workers of `tasks`, one per local rank, started.
+
+    They get this process's environment changed by `environment` (None: unset). `stop` must be called in the end.
+    """
+    merged = {**_DEFAULTS, **os.environ, **environment}
+    merged["PYTHONPATH"] = _python_path(os.environ.get("PYTHONPATH", ""))
+    return Running(tasks, {name: value for name, value in merged.items() if value is not None})
+
+
+def _python_path(present: str) -> str:
+    """PYTHONPATH under which the workers find this very package, also where it runs from a checkout."""
+    parent = Path(ncclcheck.__file__).resolve().parent.parent
+    if parent.name in ("site-packages", "dist-packages"):
+        return present
+    return os.pathsep.join(filter(None, (present, str(parent))))
+
+
+def _drain(pipe: IO[bytes] | None) -> bytes:
+    return read_available(pipe.fileno()) if pipe is not None and not pipe.closed else b""

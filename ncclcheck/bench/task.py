@@ -1,0 +1,29 @@
+"""What one worker process is told: a single JSON document on its standard input."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ncclcheck.model.bench import BenchPlan
+
+
+class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):
+    """One rank of one benchmark.
+
+    The ranks meet in the store at `store_host:store_port`, which somebody else serves, under `store_prefix`, which no
+    other run may use. `hosts` names the host of every rank. `timeout_s` is only the last resort of the process
+    group: the agent watches the worker and ends it long before.
+    """
+
+    rank: int
+    world_size: int
+    local_rank: int
+    store_host: str
+    store_port: int
+    store_prefix: str
+    plan: BenchPlan
+    hosts: tuple[str, ...]
+    join_timeout_s: float = 60.0
+    timeout_s: float = 1800.0
+    agent_pid: int | None = None  # filled in by bench.supervise; the worker ends when this process has ended
+    progress_fd: int | None = None  # filled in by bench.supervise

@@ -1,0 +1,223 @@
+"""Who spoils the benchmark: the culprits, not their victims, from what every rank was last seen doing."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.bench.progress import ErrorKind, Phase
+from ncclcheck.measure.busbw import size_text
+from ncclcheck.model.bench import FailureState, RankFailure
+
+_BYTES_PER_S = 4e6  # what the slowest network worth benchmarking is allowed to take for a first call
+_TIMES_LONGEST = 5  # a call may take this many times the longest one of its point
+
+
+class RankState(Struct, frozen=True, forbid_unknown_fields=True):
+    """One rank as its own node sees it. Travels between nodes as JSON.
+
+    `stat` is the kernel's letter of its process ("" once it is gone), `exit_code` Python's: negative is a signal.
+    `calls` counts the collective calls entered; all ranks make the same calls in the same order.
+    """
+
+    rank: int
+    host: str
+    pid: int
+    stat: str
+    exit_code: int | None
+    ended_s: float  # since it was seen to have ended or failed; 0 while it does neither
+    phase: Phase
+    op: str
+    size_bytes: int
+    iteration: int
+    inside: bool
+    calls: int
+    idle_s: float  # since it last made progress
+    longest_call_s: float  # of this point so far; 0: none yet
+    error_kind: ErrorKind = "none"
+    error: str = ""
+    last_words: str = ""  # the end of its standard error
+
+    @property
+    def done(self) -> bool:
+        """It measured everything and has nothing more to do."""
+        return self.phase == "done"
+
+
+class Deadlines(Struct, frozen=True):
+    """How long is too long."""
+
+    join_s: float = 30.0
+    first_call_s: float = 20.0
+    stall_s: float = 10.0
+    stopped_s: float = 5.0
+    lost_s: float = 6.0
+    settle_s: float = 1.5  # how long the cause of a broken connection may take to be seen on its own node
+
+
+DEADLINES = Deadlines()
+
+
+def all_done(states: Sequence[RankState], world_size: int) -> bool:
+    """Every rank of the job measured everything."""
+    return len({state.rank for state in states if state.done}) == world_size
+
+
+def has_started(states: Sequence[RankState], world_size: int) -> bool:
+    """Every rank got past joining the group: the benchmark ran, whatever came of it."""
+    return len({state.rank for state in states if state.phase not in ("starting", "joining")}) == world_size
+
+
+def judge(
+    states: Sequence[RankState],
+    hosts: Sequence[str],
+    unheard_s: Mapping[str, float],
+    deadlines: Deadlines = DEADLINES,
+) -> tuple[RankFailure, ...]:
+    """The ranks that spoil the run, or nothing while there is still reason to wait.
+
+    `hosts` names the host of every rank, `unheard_s` how long ago each host's agent last spoke. A rank whose process
+    ended, an own error and a lost node are causes. An error out of a collective call is usually the echo of another
+    rank's death, so it is only believed once every node has spoken after it and none names a cause. A rank that
+    does not come is found by comparing positions: it has entered fewer calls than the one that others wait in.
+    """
+    states = sorted(states, key=lambda state: state.rank)
+    lost = [_lost(rank, host, unheard_s[host], states) for rank, host in enumerate(hosts)
+            if unheard_s.get(host, 0.0) >= deadlines.lost_s]  # fmt: skip
+    known = [
+        state for state in states if unheard_s.get(state.host, 0.0) < deadlines.lost_s and not state.done
+    ]
+    causes = lost + [_ended(state) for state in known if _is_cause(state)]
+    causes += [
+        _stopped(state) for state in known if state.stat in ("T", "t") and state.idle_s >= deadlines.stopped_s
+    ]
+    if causes:
+        return tuple(sorted(causes, key=lambda failure: failure.rank))
+    echoes = [state for state in known if _has_failed(state)]
+    if echoes:
+        age_s = max(state.ended_s for state in echoes)
+        unsettled = age_s < deadlines.settle_s or any(seconds >= age_s for seconds in unheard_s.values())
+        stopping = any(state.stat in ("T", "t") for state in known)
+        return () if unsettled or stopping else tuple(map(_ended, echoes))
+    return _hanging(known, hosts, {state.rank for state in states}, deadlines)
+
+
+def allowed_s(state: RankState, deadlines: Deadlines) -> float:
+    """How long the rank may be without progress where it is."""
+    if state.phase in ("starting", "joining"):
+        return deadlines.join_s
+    if not state.longest_call_s:
+        return deadlines.first_call_s + state.size_bytes / _BYTES_PER_S
+    return deadlines.stall_s + _TIMES_LONGEST * state.longest_call_s
+
+
+def place(state: RankState) -> str:
+    """Where the rank is: "all_reduce 64M, iteration 3"."""
+    if state.phase == "starting":
+        return "starting (importing torch, allocating buffers)"
+    if state.phase == "joining":
+        return "joining the group"
+    if state.phase in ("leaving", "done"):
+        return "the end"
+    point = f"{state.op} {size_text(state.size_bytes)}"
+    if state.phase == "first-call":
+        return f"{point}, first call"
+    if state.phase == "warm-up":
+        return f"{point}, warm-up"
+    if state.phase == "agreeing":
+        return f"{point}, exchange of the results after iteration {state.iteration}"
+    return f"{point}, iteration {state.iteration}"
+
+
+def _is_cause(state: RankState) -> bool:
+    ended_silently = state.exit_code is not None and state.error_kind == "none"
+    return ended_silently or state.error_kind == "own"
+
+
+def _has_failed(state: RankState) -> bool:
+    return state.exit_code is not None or state.error_kind != "none"
+
+
+def _hanging(
+    states: Sequence[RankState], hosts: Sequence[str], seen: set[int], deadlines: Deadlines
+) -> tuple[RankFailure, ...]:
+    overdue = [state for state in states if state.idle_s > allowed_s(state, deadlines)]
+    if not overdue:
+        return ()
+    waited_s = max(state.idle_s for state in overdue)
+    never = [
+        RankFailure(rank, host, "late", "before starting", "its node never started it", waited_s)
+        for rank, host in enumerate(hosts)
+        if rank not in seen
+    ]
+    front = max(states, key=_position)
+    behind = [state for state in states if _position(state) < _position(front)]
+    outside = [state for state in behind if not state.inside]
+    if never or outside:
+        ahead = len(states) - len(behind)
+        return (*never, *(_never_entered(state, front, ahead) for state in outside))
+    if behind and 2 * len(behind) < len(hosts):
+        return tuple(_never_left(state, front) for state in behind)
+    return tuple(_stuck(state) for state in states)
+
+
+def _position(state: RankState) -> tuple[int, int]:
+    order = {"starting": 0, "joining": 1}.get(state.phase, 2)
+    return order, state.calls
+
+
+def _never_entered(state: RankState, front: RankState, ahead: int) -> RankFailure:
+    others = f"{ahead} other rank{'s are' if ahead != 1 else ' is'}"
+    detail = (
+        f"not inside the call: {others} at {place(front)}; its process {state.pid} is in state {state.stat}"
+    )
+    return _failure(state, "late", detail)
+
+
+def _never_left(state: RankState, front: RankState) -> RankFailure:
+    left = f"still inside the call that others have left (they are at {place(front)})"
+    return _failure(state, "late", f"{left}: what it waits for does not arrive")
+
+
+def _stuck(state: RankState) -> RankFailure:
+    return _failure(
+        state, "stuck", "every rank is inside a call and none gets on: the network rather than a rank"
+    )
+
+
+def _stopped(state: RankState) -> RankFailure:
+    return _failure(
+        state,
+        "stopped",
+        f"its process {state.pid} is stopped (state {state.stat}): a signal or a debugger did that",
+    )
+
+
+def _lost(rank: int, host: str, unheard_s: float, states: Iterable[RankState]) -> RankFailure:
+    last = next((state for state in states if state.rank == rank), None)
+    where = place(last) if last is not None else "before starting"
+    return RankFailure(rank, host, "lost", where, f"no word from its node for {unheard_s:.0f} s", unheard_s)
+
+
+def _ended(state: RankState) -> RankFailure:
+    if state.error_kind != "none":
+        return _failure(state, "error", state.error)
+    words = f"; its last words: {state.last_words}" if state.last_words else ""
+    return _failure(state, "died", _exit_text(state.exit_code or 0) + words)
+
+
+def _exit_text(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"its process ended by itself with exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    killer = " (the kernel's out-of-memory killer sends it, too: see dmesg)" if name == "SIGKILL" else ""
+    return f"its process was killed by {name}{killer}"
+
+
+def _failure(state: RankState, failed: FailureState, detail: str) -> RankFailure:
+    return RankFailure(state.rank, state.host, failed, place(state), detail, round(state.idle_s, 3))

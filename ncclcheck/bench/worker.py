@@ -1,0 +1,113 @@
+"""`python -m ncclcheck.bench.worker`: one rank of a benchmark, told what to do by one JSON document on stdin.
+
+Rank 0 writes each finished point as one line of JSON to standard output. What libraries print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from datetime import timedelta
+
+from ncclcheck.bench.device import Device, open_device
+from ncclcheck.bench.point import measure_all, prepare
+from ncclcheck.bench.progress import ErrorKind, ProgressPage
+from ncclcheck.bench.task import WorkerTask
+from ncclcheck.model.codec import decode, encode
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+_INPUT_LIMIT_BYTES = 64 << 20
+
+
+def main() -> int:
+    """Run the task on stdin to its end. 0: done; 1: failed, and the progress page and stderr say why."""
+    task = decode(sys.stdin.buffer.read(_INPUT_LIMIT_BYTES), WorkerTask)
+    _die_with(task.agent_pid)
+    results = os.dup(1)
+    os.dup2(2, 1)  # NCCL_DEBUG and others print to stdout
+    progress = ProgressPage(task.progress_fd)
+    try:
+        _run(task, progress, results)
+    except Exception as error:  # whatever it was, the agent must hear of it with the place where it happened
+        progress.fail(_kind(error, progress), f"{type(error).__name__}: {error}")
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
+    progress.move("starting")
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)  # spinning threads of an idle pool would take the CPU from the transport
+    device = open_device(task.plan.backend, task.local_rank)
+    rank = prepare(task, device, progress)
+    _join(task, device, progress)
+    for point in measure_all(rank):
+        if task.rank == 0:
+            _write_all(results, encode(point) + b"\n")
+    progress.move("leaving")
+    _leave_together(progress)
+    progress.move("done")
+    dist.destroy_process_group()
+
+
+def _join(task: WorkerTask, device: Device, progress: ProgressPage) -> None:
+    import torch.distributed as dist
+
+    progress.move("joining")
+    progress.enter()
+    store = dist.TCPStore(
+        task.store_host, task.store_port, is_master=False, timeout=timedelta(seconds=task.join_timeout_s)
+    )
+    dist.init_process_group(
+        task.plan.backend,
+        store=dist.PrefixStore(task.store_prefix, store),
+        rank=task.rank,
+        world_size=task.world_size,
+        timeout=timedelta(seconds=task.timeout_s),
+        device_id=device.torch_device if task.plan.backend == "nccl" else None,
+    )
+    progress.leave(measured=False)
+
+
+def _leave_together(progress: ProgressPage) -> None:
+    import torch.distributed as dist
+
+    progress.enter()
+    try:
+        dist.barrier()
+    except (
+        RuntimeError
+    ):  # a rank that left a moment earlier closed its connections: everything is measured already
+        traceback.print_exc()
+    progress.leave(measured=False)
+
+
+def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
+    """Whether a peer or the network may be at fault (the error came out of a collective call), or this rank itself."""
+    text = str(error).lower()
+    own = isinstance(error, MemoryError) or "out of memory" in text or "can't allocate" in text
+    return "communication" if progress.inside and not own else "own"
+
+
+def _die_with(agent_pid: int | None) -> None:
+    """The kernel then kills this process, even a stopped one, when its agent ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if agent_pid is not None and os.getppid() != agent_pid:
+        os._exit(1)  # it ended before the line above
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)  # torch's own tear-down takes time and may hang on a broken group

@@ -1,0 +1,46 @@
+"""What a plan costs before it starts: the memory of one rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ncclcheck.measure.busbw import Sizing
+
+POOL_BUFFERS = 32
+_PROCESS_BYTES = 400 << 20  # a Python process with torch imported and a process group: 250 to 400 MiB seen
+
+
+class Storage(Struct, frozen=True):
+    """Elements of the two storages that every point of a plan is cut from."""
+
+    send_count: int
+    recv_count: int
+
+
+def pool_buffers(sizing: Sizing, element_bytes: int, pool_bytes: int) -> int:
+    """How many buffers one batch of iterations rotates through: at least one, at most 32, together `pool_bytes`."""
+    one = max(sizing.send_count, sizing.recv_count) * element_bytes
+    return max(1, min(POOL_BUFFERS, pool_bytes // one))
+
+
+def storage(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int) -> Storage:
+    """The smallest storages that hold every point's pool. Each sizing comes with "is in place" (sends from recv)."""
+    send = recv = 0
+    for sizing, in_place in sizings:
+        buffers = pool_buffers(sizing, element_bytes, pool_bytes)
+        recv = max(recv, buffers * sizing.recv_count)
+        send = max(send, 0 if in_place else buffers * sizing.send_count)
+    return Storage(send, recv)
+
+
+def memory_bytes(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int) -> int:
+    """Memory one rank needs: process, storages, and one more copy of the largest result.
+
+    The copy: torch's gloo all_gather gathers into a flat tensor of its own first
+    (torch `ProcessGroupGloo.cpp`, `newLikeFlat`).
+    """
+    need = storage(sizings, element_bytes, pool_bytes)
+    largest = max((sizing.recv_count for sizing, in_place in sizings if not in_place), default=0)
+    return _PROCESS_BYTES + (need.send_count + need.recv_count + largest) * element_bytes

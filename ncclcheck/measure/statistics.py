@@ -1,0 +1,97 @@
+"""Statistics of iteration times: their spread, the interval of the median, and when a point has enough of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from msgspec import Struct
+
+from ncclcheck.model.bench import TimeUs
+
+PRECISION = 0.02  # a point is done when the 95 % interval of its median lies within this part of the median
+P99_SAMPLES = 100  # with fewer the 99th percentile is just the maximum
+MAX_ITERATIONS = 10_000
+_Z95 = 1.959964
+_INTERVAL_SAMPLES = (
+    6  # with fewer no two order statistics enclose the median with 95 %: 1 - 2 * 0.5**5 < 0.95
+)
+
+
+class Interval(Struct, frozen=True):
+    """The 95 % confidence interval of a median."""
+
+    low: float
+    middle: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """The larger distance of an end from the median, as a part of the median."""
+        return max(self.high - self.middle, self.middle - self.low) / self.middle if self.middle else math.inf
+
+
+class Decision(Struct, frozen=True):
+    """Whether a point needs more iterations; if not, why its figure is not to be trusted (None: it is)."""
+
+    go_on: bool
+    unstable: str | None = None
+
+
+def nearest_rank(ordered: Sequence[float], percent: float) -> float:
+    """The smallest value such that `percent` of all are not above it. `ordered` is sorted and not empty."""
+    return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]
+
+
+def time_us(samples_us: Sequence[float]) -> TimeUs:
+    """Spread of the samples. p99 is None below 100 samples: it would be the maximum under another name."""
+    ordered = sorted(samples_us)
+    return TimeUs(
+        mean=fmean(ordered),
+        min=ordered[0],
+        p50=median(ordered),
+        p95=nearest_rank(ordered, 95),
+        p99=nearest_rank(ordered, 99) if len(ordered) >= P99_SAMPLES else None,
+        max=ordered[-1],
+    )
+
+
+def median_interval(samples: Sequence[float]) -> Interval | None:
+    """The 95 % interval of the median from order statistics, whatever the distribution; None below 6 samples.
+
+    Conover, Practical Nonparametric Statistics, 3.2: ranks n/2 -+ z*sqrt(n)/2 of the sorted samples.
+    """
+    count = len(samples)
+    if count < _INTERVAL_SAMPLES:
+        return None
+    ordered = sorted(samples)
+    reach = _Z95 * math.sqrt(count) / 2
+    low = max(1, math.floor(count / 2 - reach))
+    high = min(count, math.ceil(count / 2 + reach) + 1)
+    return Interval(ordered[low - 1], median(ordered), ordered[high - 1])
+
+
+def decide(samples_us: Sequence[float], *, iters: int | None, spent_s: float, share_s: float) -> Decision:
+    """Whether the point goes on: until `iters` if given, else until it is precise or has spent its share."""
+    if iters is not None and len(samples_us) < iters:
+        return Decision(go_on=True)
+    interval = median_interval(samples_us)
+    precise = interval is not None and interval.half_width <= PRECISION
+    if iters is not None:
+        return Decision(go_on=False, unstable=None if precise else _imprecise(interval, samples_us))
+    if precise:
+        return Decision(go_on=False)
+    if spent_s < share_s and len(samples_us) < MAX_ITERATIONS:
+        return Decision(go_on=True)
+    spent = f"after {spent_s:.1f} s of the {share_s:.1f} s that this point may take"
+    return Decision(go_on=False, unstable=f"{_imprecise(interval, samples_us)}, {spent}")
+
+
+def _imprecise(interval: Interval | None, samples: Sequence[float]) -> str:
+    if interval is None:
+        return f"too few iterations ({len(samples)}) to tell how precise the median is"
+    below, above = 1 - interval.low / interval.middle, interval.high / interval.middle - 1
+    return (
+        f"the median of {len(samples)} iterations is only known to -{below:.0%} +{above:.0%} (95 % interval)"
+    )

@@ -1,0 +1,84 @@
+"""Starting child processes that die with this one, watching them, and killing them within a bound."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+_POLL_S = 0.01
+
+
+def start_process(
+    argv: Sequence[str], environment: Mapping[str, str], stdin: bytes, inherit: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """A child in a session of its own, so that no signal of a terminal reaches it, with pipes that never block us.
+
+    `stdin` is laid in memory first: the child need not read it for us to go on. `inherit` are descriptors it keeps.
+    """
+    source = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(os.dup(source), "wb") as writer:
+            writer.write(stdin)
+        os.lseek(source, 0, os.SEEK_SET)
+        process = subprocess.Popen(
+            list(argv),
+            env=dict(environment),
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=tuple(inherit),
+            start_new_session=True,
+            bufsize=0,
+        )
+    finally:
+        os.close(source)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            os.set_blocking(pipe.fileno(), False)
+    return process
+
+
+def read_available(descriptor: int, limit_bytes: int = 1 << 20) -> bytes:
+    """What lies in a non-blocking pipe now, at most `limit_bytes`; nothing at its end."""
+    parts = []
+    while limit_bytes > 0:
+        try:
+            part = os.read(descriptor, min(limit_bytes, 65536))
+        except (BlockingIOError, InterruptedError):
+            break
+        if not part:
+            break
+        parts.append(part)
+        limit_bytes -= len(part)
+    return b"".join(parts)
+
+
+def state_letter(pid: int) -> str:
+    """The kernel's one-letter state of a process (proc(5): R S D T t Z ...), or "" when there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[0]  # the name in parentheses may hold anything
+
+
+def kill_all(processes: Iterable[subprocess.Popen[bytes]], grace_s: float) -> list[subprocess.Popen[bytes]]:
+    """SIGKILL to the process group of each, stopped ones included, then at most `grace_s` of waiting.
+
+    Returns those that did not die: they hang in the kernel (state D), and no signal will end them.
+    """
+    living = [process for process in processes if process.poll() is None]
+    for process in living:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    deadline = time.monotonic() + grace_s
+    while True:
+        living = [process for process in living if process.poll() is None]
+        if not living or time.monotonic() >= deadline:
+            return living
+        time.sleep(_POLL_S)

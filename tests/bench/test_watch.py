@@ -1,0 +1,135 @@
+"""The culprit is named, not its victims, and nobody before there is reason to."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.bench.watch import DEADLINES as LIMITS
+from ncclcheck.bench.watch import RankState, all_done, allowed_s, has_started, judge
+from ncclcheck.model.codec import decode, encode
+
+HOSTS = ("node01", "node02", "node03", "node04")
+HEARD = dict.fromkeys(HOSTS, 0.2)
+
+
+def rank(number: int, **changes: object) -> RankState:
+    """A rank that waits inside iteration 3 of all_reduce 64M."""
+    inside = RankState(
+        rank=number, host=HOSTS[number], pid=4000 + number, stat="S", exit_code=None, ended_s=0.0,
+        phase="measuring", op="all_reduce", size_bytes=64 << 20, iteration=3, inside=True, calls=20,
+        idle_s=0.1, longest_call_s=0.1,
+    )  # fmt: skip
+    return replace(inside, **changes)
+
+
+def states(*changed: RankState) -> list[RankState]:
+    by_rank = {state.rank: state for state in changed}
+    return [by_rank.get(number, rank(number)) for number in range(4)]
+
+
+def test_a_healthy_run_names_nobody() -> None:
+    assert judge(states(), HOSTS, HEARD) == ()
+    assert judge(states(rank(2, inside=False, calls=19, idle_s=9.0)), HOSTS, HEARD) == ()
+
+
+def test_a_killed_rank_is_named_at_once_with_its_signal() -> None:
+    (failure,) = judge(states(rank(2, stat="", exit_code=-9, ended_s=0.01)), HOSTS, HEARD)
+    assert (failure.rank, failure.host, failure.state) == (2, "node03", "died")
+    assert failure.where == "all_reduce 64M, iteration 3"
+    assert "SIGKILL" in failure.detail
+
+
+def test_the_echoes_of_a_death_are_not_named() -> None:
+    echo = {"error_kind": "communication", "error": "RuntimeError: Connection closed by peer", "exit_code": 1}
+    echoes = [rank(n, ended_s=0.5, **echo) for n in (0, 1, 3)]
+    assert judge(states(*echoes), HOSTS, HEARD) == ()
+    named = judge(states(*echoes, rank(2, stat="", exit_code=-9, ended_s=0.1)), HOSTS, HEARD)
+    assert [failure.rank for failure in named] == [2]
+
+
+def test_a_broken_connection_without_a_death_is_named_once_every_node_has_spoken_after_it() -> None:
+    echo = rank(
+        1, error_kind="communication", error="RuntimeError: Connection reset", exit_code=1, ended_s=2.0
+    )
+    assert judge(states(echo), HOSTS, {**HEARD, "node03": 2.5}) == ()
+    (failure,) = judge(states(echo), HOSTS, HEARD)
+    assert (failure.rank, failure.state, failure.detail) == (1, "error", "RuntimeError: Connection reset")
+
+
+def test_a_rank_out_of_memory_is_named_at_once() -> None:
+    own = rank(
+        3, phase="starting", error_kind="own", error="RuntimeError: can't allocate memory", ended_s=0.01
+    )
+    (failure,) = judge(states(own), HOSTS, HEARD)
+    assert (failure.rank, failure.state) == (3, "error")
+    assert failure.where.startswith("starting")
+
+
+def test_a_stopped_rank_is_named_after_five_seconds_and_a_pulse_is_not() -> None:
+    assert judge(states(rank(1, stat="T", idle_s=2.0)), HOSTS, HEARD) == ()
+    (failure,) = judge(states(rank(1, stat="T", idle_s=5.5)), HOSTS, HEARD)
+    assert (failure.rank, failure.state) == (1, "stopped")
+
+
+def test_a_rank_that_never_entered_the_call_is_named_and_those_who_wait_are_not() -> None:
+    waiting = [rank(n, idle_s=11.0) for n in (0, 1, 3)]
+    late = rank(2, stat="D", inside=False, calls=19, idle_s=11.5)
+    (failure,) = judge(states(*waiting, late), HOSTS, HEARD)
+    assert (failure.rank, failure.state) == (2, "late")
+    assert "3 other ranks are at all_reduce 64M, iteration 3" in failure.detail
+    assert "state D" in failure.detail
+
+
+def test_a_rank_left_behind_inside_the_previous_call_is_named() -> None:
+    ahead = [rank(n, idle_s=11.0, iteration=4, calls=21) for n in (0, 1, 3)]
+    (failure,) = judge(states(*ahead, rank(2, idle_s=11.5)), HOSTS, HEARD)
+    assert (failure.rank, failure.state) == (2, "late")
+    assert "does not arrive" in failure.detail
+
+
+def test_when_nobody_differs_all_are_named_and_the_network_suspected() -> None:
+    failures = judge([rank(n, idle_s=11.0) for n in range(4)], HOSTS, HEARD)
+    assert [failure.rank for failure in failures] == [0, 1, 2, 3]
+    assert {failure.state for failure in failures} == {"stuck"}
+    assert "network rather than a rank" in failures[0].detail
+
+
+def test_a_silent_node_is_lost_with_all_its_ranks() -> None:
+    hosts = ("node01", "node01", "node02", "node02")
+    (first, second) = judge(states(), hosts, {"node01": 0.1, "node02": 7.0})
+    assert (first.rank, second.rank, first.state) == (2, 3, "lost")
+
+
+def test_a_rank_its_node_never_started_is_named_when_the_others_waited_long_enough() -> None:
+    joining = [rank(n, phase="joining", calls=1, idle_s=31.0, longest_call_s=0.0) for n in (0, 1, 2)]
+    (failure,) = judge(joining, HOSTS, HEARD)
+    assert (failure.rank, failure.host, failure.state) == (3, "node04", "late")
+
+
+def test_a_rank_still_importing_torch_is_named_not_those_who_wait_to_be_joined() -> None:
+    joining = [rank(n, phase="joining", calls=1, idle_s=31.0, longest_call_s=0.0) for n in (0, 1, 2)]
+    slow = rank(3, phase="starting", calls=0, inside=False, idle_s=32.0, longest_call_s=0.0)
+    (failure,) = judge([*joining, slow], HOSTS, HEARD)
+    assert (failure.rank, failure.state) == (3, "late")
+
+
+def test_slow_networks_get_time_by_size_and_by_what_calls_took_before() -> None:
+    first = rank(0, phase="first-call", size_bytes=1 << 30, longest_call_s=0.0)
+    assert 280 < allowed_s(first, LIMITS) < 300
+    assert allowed_s(rank(0, longest_call_s=20.0), LIMITS) == 110.0
+    assert allowed_s(rank(0), LIMITS) < 11.0
+
+
+def test_done_and_started_are_said_of_the_whole_job() -> None:
+    assert all_done([rank(n, phase="done") for n in range(4)], 4)
+    assert not all_done([rank(n, phase="done") for n in range(3)], 4)
+    assert has_started(states(), 4)
+    assert not has_started(states(rank(2, phase="joining")), 4)
+
+
+def test_a_done_rank_that_ended_is_no_failure() -> None:
+    assert judge(states(rank(1, phase="done", stat="", exit_code=0, ended_s=3.0)), HOSTS, HEARD) == ()
+
+
+def test_a_state_travels_as_json() -> None:
+    assert decode(encode(rank(2)), RankState) == rank(2)
