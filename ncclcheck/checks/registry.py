@@ -118,8 +118,8 @@ def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
 
 
 def _answer(one: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:
-    if snapshot.nnodes < one.nodes:
-        return "not_applicable", f"needs {one.nodes} nodes, this job has {snapshot.nnodes}", ()
+    if snapshot.job_size < one.nodes:
+        return "not_applicable", f"needs {one.nodes} nodes, this job has {snapshot.job_size}", ()
     if one.met and snapshot.viewpoint == "one-node":
         return "unknown", "the nodes did not meet", ()
     try:

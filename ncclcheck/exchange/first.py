@@ -37,8 +37,8 @@ def port_trouble(port: int) -> tuple[MasterOutcome, str] | None:
                 one.bind((address, port))
                 one.listen(8)
                 outcome, detail = dial([own], port, Deadline(LOCAL_SYN_S))
-                if family == socket.AF_INET and outcome in ("filtered", "no-route"):
-                    return outcome, f"not even this node gets an answer from its own port {port} ({detail})"
+                if family == socket.AF_INET and outcome in ("refused", "filtered", "no-route"):
+                    return outcome, f"not even this node reaches its own port {port} while it listens there ({detail})"
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return "port-in-use", holder(port)

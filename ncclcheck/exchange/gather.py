@@ -71,7 +71,7 @@ def _read_new(store: TcpStore, hellos: dict[int, Hello], refused: dict[int, str]
     for ticket in range(1, min(count, MOST_TICKETS) + 1):
         if ticket in hellos or ticket in refused:
             continue
-        data = store.get(f"hello/{ticket}")
+        data = store.get_document(f"hello/{ticket}")
         if isinstance(data, Missing):
             continue  # its ticket is drawn, its hello not yet written
         new = True
@@ -94,12 +94,12 @@ def _few(ranks: set[int]) -> str:
 def gather_answers(
     store: TcpStore, tickets: Collection[int], key: Callable[[int], str], deadline: Deadline
 ) -> dict[int, bytes]:
-    """The answers that came by the deadline, by ticket."""
+    """The documents that were answered by the deadline, by ticket."""
     answers: dict[int, bytes] = {}
     for _ in polls(deadline):
         for ticket in tickets:
             if ticket not in answers:
-                data = store.get(key(ticket))
+                data = store.get_document(key(ticket))
                 if not isinstance(data, Missing):
                     answers[ticket] = data
         if len(answers) == len(tickets) or store.lost is not None:

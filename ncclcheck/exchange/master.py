@@ -51,6 +51,14 @@ def is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address.split("%")[0]).is_loopback
 
 
+def names_loopback(way: MasterPath) -> bool:
+    """True when the name means "this machine" everywhere, so that no other machine can come by it."""
+    try:
+        return is_loopback(way.name)
+    except ValueError:
+        return way.name.split(".")[0].lower() == "localhost"
+
+
 def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozenset[str]) -> MasterPath:
     """The way as far as it can be told without connecting: name, addresses, and the kernel's choice of source."""
     nowhere = Missing("absent", "the name has no address")

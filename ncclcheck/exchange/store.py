@@ -20,8 +20,12 @@ from ncclcheck.model.fact import Missing
 
 CALL_S = 8.0
 IMPORT_S = 60.0
-PART_BYTES = 4 * 1024 * 1024
-MOST_PARTS = 128
+# Documents travel in parts that fit a packet of the smallest usual path MTU, each acknowledged before the next: where large
+# packets vanish, nodes can still meet and prove that they do. Only a large document is worth the risk of large parts.
+SMALL_PART_BYTES = 1024
+LARGE_PART_BYTES = 4 * 1024 * 1024
+SMALL_DOCUMENT_BYTES = 512 * 1024
+MOST_PARTS = 1024
 _FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.1
 
 
@@ -55,6 +59,11 @@ class TcpStore:
         answer = self._call(lambda: bytes(self._raw.get(name)) if self._raw.check([name]) else None)
         return Missing("absent", f"{key} is not set") if answer is None else answer
 
+    def wait_document(self, key: str, deadline: Deadline) -> bytes | Missing:
+        """The document as soon as it is whole; Missing "timeout" at the deadline, at once when the store is lost."""
+        count = self.wait(key, deadline)
+        return count if isinstance(count, Missing) else self.get_document(key)
+
     def wait(self, key: str, deadline: Deadline) -> bytes | Missing:
         """The value as soon as it is there; Missing "timeout" at the deadline, at once when the store is lost."""
         for _ in polls(deadline):
@@ -68,12 +77,19 @@ class TcpStore:
 
         (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp, MAX_PAYLOAD_LEN.)
         """
-        parts = range(0, max(len(value), 1), PART_BYTES)
-        for number, start in enumerate(parts):
-            failed = self.set(f"{key}/{number}", value[start : start + PART_BYTES])
+        size = SMALL_PART_BYTES if len(value) <= SMALL_DOCUMENT_BYTES else LARGE_PART_BYTES
+        starts = range(0, max(len(value), 1), size)
+        for number, start in enumerate(starts):
+            failed = self._set_acknowledged(f"{key}/{number}", value[start : start + size])
             if failed is not None:
                 return failed
-        return self.set(key, str(len(parts)).encode())
+        return self._set_acknowledged(key, str(len(starts)).encode())
+
+    def _set_acknowledged(self, key: str, value: bytes) -> Missing | None:
+        """Stored, and the server has answered a question after it: what follows is not sent in one packet with it."""
+        failed = self.set(key, value)
+        answer = failed or self._call(lambda: self._raw.check([self._prefix + key]))
+        return answer if isinstance(answer, Missing) else None
 
     def get_document(self, key: str) -> bytes | Missing:
         """What `set_document` stored under the key."""

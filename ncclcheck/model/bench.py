@@ -61,7 +61,7 @@ class WrongElement(Struct, frozen=True, forbid_unknown_fields=True):
 class Point(Struct, frozen=True, forbid_unknown_fields=True):
     """One op at one size.
 
-    algbw and busbw are nccl-tests' (`src/all_reduce.cu`, `src/all_gather.cu`) of the median iteration, in 1e9 B/s.
+    algbw and busbw are nccl-tests' (`src/all_reduce.cu`, `src/all_gather.cu`) of the mean iteration, in 1e9 B/s.
     """
 
     op: Op

@@ -46,7 +46,9 @@ class Interface(Struct, frozen=True, forbid_unknown_fields=True):
     master: str | None = None
     lower: tuple[str, ...] = ()
     is_vf: bool = False
-    tunnel: str | None = None  # sysfs DEVTYPE or link kind of a virtual interface: veth, tun, vxlan, wireguard, ...
+    tunnel: str | None = (
+        None  # sysfs DEVTYPE or link kind of a virtual interface: veth, tun, vxlan, wireguard, ...
+    )
 
 
 class Route(Struct, frozen=True, forbid_unknown_fields=True):

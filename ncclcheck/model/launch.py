@@ -34,7 +34,9 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     master_port: int
     nproc_per_node: int | None = None
     job_id: str = ""
-    hosts: tuple[str, ...] = ()  # the launcher's own list of node names, in node-rank order, where it gives one
+    hosts: tuple[
+        str, ...
+    ] = ()  # the launcher's own list of node names, in node-rank order, where it gives one
     shared_store: bool = False  # the launcher already serves a TCPStore at the master address (torchrun)
     contradictions: tuple[Contradiction, ...] = ()
 

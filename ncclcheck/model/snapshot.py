@@ -131,3 +131,13 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     def nnodes(self) -> int:
         """How many nodes the job has: those that reported and those that did not."""
         return len(self.nodes) + len(self.silent)
+
+    @property
+    def job_size(self) -> int:
+        """How many nodes the job has, or more where a launcher said so.
+
+        A node that did not meet the others sees itself alone, yet its launcher told it how many there are.
+        """
+        said = [launch.nnodes for launch in self.claims]
+        said += [launch.nnodes for _, launch in self.known("launch")]
+        return max([self.nnodes, *said])

@@ -75,7 +75,7 @@ def run_local_bench(context: Context, store: TcpStore, ticket: int, order: Bench
             time.sleep(POLL_S)
     finally:
         undead = running.stop(KILL_S)
-        store.set(f"bench/done/{ticket}", encode(undead))
+        store.set_document(f"bench/done/{ticket}", encode(undead))
 
 
 # Node 0's side

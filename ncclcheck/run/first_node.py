@@ -11,7 +11,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.first import confirm_detour, own_way, port_trouble
 from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.knock import KnockListener
-from ncclcheck.exchange.master import SYN_S
+from ncclcheck.exchange.master import SYN_S, names_loopback
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.store import TcpStore, join, polls, serve
 from ncclcheck.facts.interfaces import read_interfaces
@@ -140,7 +140,7 @@ def _lead(
     report_facts(place, side, way)
     in_background(lambda: follow(context, place, side), "follow")
 
-    doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback")
+    doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_loopback(way)
     patience = min(context.options.join_timeout_s, DOOMED_JOIN_S) if doomed else context.options.join_timeout_s
     final_knocks = knocks.final if knocks is not None else dict
     arrivals = gather_hellos(store, launch, final_knocks, work.within(patience), context.say)

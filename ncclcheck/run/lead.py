@@ -68,7 +68,7 @@ class Orders:
     def give(self, order: Reach | Confirm | Finish | Struct) -> Callable[[int], str]:
         """The order is out; the key under which a ticket's answer to it will stand."""
         number, self._next = self._next, self._next + 1
-        self._store.set(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))  # type: ignore[arg-type]
+        self._store.set_document(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))  # type: ignore[arg-type]
         return lambda ticket: f"answer/{number}/{ticket}"
 
 

@@ -108,7 +108,7 @@ def arrive(context: Context, store: TcpStore, nonce: bytes) -> Place | Missing:
     if isinstance(ticket, Missing):
         return ticket
     hello = Hello(SCHEMA, TOOL_VERSION, context.host, context.launch)
-    return store.set(f"hello/{ticket}", encode(hello)) or Place(store, ticket, nonce.hex())
+    return store.set_document(f"hello/{ticket}", encode(hello)) or Place(store, ticket, nonce.hex())
 
 
 def report_facts(place: Place, side: LocalSide, way: MasterPath) -> Missing | None:
@@ -122,19 +122,19 @@ def report_facts(place: Place, side: LocalSide, way: MasterPath) -> Missing | No
         oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")
         slim = replace(with_master(side.facts, way), code=oversize, environment=oversize)
         message = encode(Report(SCHEMA, TOOL_VERSION, slim, side.targets))
-    return place.store.set(f"facts/{place.ticket}", message)
+    return place.store.set_document(f"facts/{place.ticket}", message)
 
 
 def report_rank(context: Context, place: Place) -> Missing | None:
     """Node 0 can read what a further rank of a node has in its environment."""
     message = RankReport(SCHEMA, TOOL_VERSION, read_environment(context.environ))
-    return place.store.set(f"facts/{place.ticket}", encode(message))
+    return place.store.set_document(f"facts/{place.ticket}", encode(message))
 
 
 def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | Missing:
     """Do what node 0 orders, step by step, until it says Finish. `side` None: a further rank, which only waits."""
     for number in itertools.count():
-        data = place.store.wait(f"step/{number}", context.deadline)
+        data = place.store.wait_document(f"step/{number}", context.deadline)
         if isinstance(data, Missing):
             return data
         try:
@@ -142,12 +142,11 @@ def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | M
         except DecodeError as error:
             return Missing("error", f"node 0's step {number} was refused: {error}")
         if isinstance(order, Finish):
-            place.store.set(f"bye/{place.ticket}", b"1")
             return order
         if side is not None:
             answer = _perform(context, place, side, order)
             if answer is not None:
-                place.store.set(f"answer/{number}/{place.ticket}", answer)
+                place.store.set_document(f"answer/{number}/{place.ticket}", answer)
     raise AssertionError("count() does not end")
 
 

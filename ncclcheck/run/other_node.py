@@ -55,7 +55,7 @@ def as_other_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
     seen.prints = False
     seen.verdict = ended
     _alone(context, prepared, way, seen)
-    _fetch_documents(context, place.store, seen)
+    _fetch_documents(context, place, seen)
 
 
 def as_further_rank(context: Context, seen: Seen) -> None:
@@ -73,7 +73,7 @@ def as_further_rank(context: Context, seen: Seen) -> None:
         ended = follow(context, place, None)
         if isinstance(ended, Finish):
             seen.verdict = ended
-            _fetch_documents(context, place.store, seen)
+            _fetch_documents(context, place, seen)
             return
     seen.verdict = Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
 
@@ -124,10 +124,14 @@ def _lost(
     _alone(context, prepared, replace(way, outcome="lost", detail=detail), seen)
 
 
-def _fetch_documents(context: Context, store: TcpStore, seen: Seen) -> None:
-    """Node 0's own report and snapshot, where this process has files to write."""
-    if not context.options.wants_documents:
-        return
+def _fetch_documents(context: Context, place: Place, seen: Seen) -> None:
+    """Node 0's own report and snapshot, where this process has files to write; then node 0 may close its store."""
+    if context.options.wants_documents:
+        _read_documents(context, place.store, seen)
+    place.store.set_document(f"bye/{place.ticket}", b"1")
+
+
+def _read_documents(context: Context, store: TcpStore, seen: Seen) -> None:
     report, saved = store.get_document("report"), store.get_document("saved")
     if isinstance(report, Missing) or isinstance(saved, Missing):
         return

@@ -78,7 +78,7 @@ def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) 
         assert finding["hosts"] == [name]
         assert "10.78.0.1" in str(finding)
     named = {host for one in outcomes["node1"].findings("master-filtered") for host in one["hosts"]}
-    assert named == {"node2", "node3", "node4"}
+    assert {"node2", "node3", "node4"} <= named
 
 
 def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> None:
@@ -189,7 +189,8 @@ def test_ephemeral_ports_dropped_in_one_direction_between_one_pair(lab: LabOf) -
     assert set(finding["hosts"]) == {"node2", "node3"}
     assert "node2" in finding["summary"]
     assert "node3" in finding["summary"]
-    assert outcomes["node1"].slugs == {"peer-one-way"}
+    errors = {one["slug"] for one in outcomes["node1"].report["findings"] if one["severity"] == "error"}  # type: ignore[index]
+    assert errors == {"peer-one-way"}
     assert {one.code for one in outcomes.values()} == {1}
 
 

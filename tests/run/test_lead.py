@@ -53,7 +53,7 @@ def nothing(_: object) -> None:
 def test_garbage_hellos_are_refused_and_the_others_still_read(store: TcpStore) -> None:
     messages = [encode(hello(0, "node1")), b"\x80\x04garbage", b'{"schema_version": "99"}', encode(hello(1, "node2"))]
     for message in messages:
-        store.set(f"hello/{store.add('tickets', 1)}", message)
+        store.set_document(f"hello/{store.add('tickets', 1)}", message)
     arrivals = gather_hellos(store, launch(0, 4), dict, Deadline(10), nothing)
     assert sorted(one.host for one in arrivals.hellos.values()) == ["node1", "node2"]
     assert "schema version '99'" in arrivals.refused[3]
@@ -72,8 +72,8 @@ def test_garbage_hellos_are_refused_and_the_others_still_read(store: TcpStore) -
 )
 def test_facts_that_are_no_facts_are_refused_with_the_reason(store: TcpStore, message: bytes, reason: str) -> None:
     good = Report(SCHEMA, "0.1.0", node_facts(0, 2), ())
-    store.set("facts/101", encode(good))
-    store.set("facts/102", message)
+    store.set_document("facts/101", encode(good))
+    store.set_document("facts/102", message)
     members = (Member(101, launch(0, 2), "node1"), Member(102, launch(1, 2), "node2"))
     snapshot, _ = read_members(store, members, Arrivals({}, {}, 0.0), Deadline(20))
     assert [node.host for node in snapshot.nodes] == ["node1"]

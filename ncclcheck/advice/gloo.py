@@ -1,0 +1,154 @@
+"""What Gloo would bind on each node, and the GLOO_SOCKET_IFNAME that makes it a reachable network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.advice.networks import Network
+from ncclcheck.advice.reach import Reach, some_of
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import ifname
+
+GLOO_IFNAME = "GLOO_SOCKET_IFNAME"
+SOURCE = "Gloo takes exact names: torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc"
+
+
+class Binding(Struct, frozen=True):
+    """(interface, address) that Gloo listens on; or `fault`, the sentence that says why that cannot work."""
+
+    places: tuple[tuple[str, str], ...] = ()
+    fault: str = ""
+
+
+class GlooAdvice(Struct, frozen=True):
+    """GLOO_SOCKET_IFNAME per host (empty: nothing to set), why, the network it makes Gloo use, and notes."""
+
+    values: dict[str, str]
+    why: str
+    network: Network | None
+    notes: tuple[str, ...]
+
+
+def gloo_binding(facts: NodeFacts, value: str | None = None) -> Fact[Binding]:
+    """What Gloo binds here under the job's environment, or with GLOO_SOCKET_IFNAME=`value`.
+
+    A set list: the first address of each name, exactly. Unset: the first local address of the host name, else the
+    loopback address (torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, createDefaultDevice).
+    """
+    if isinstance(facts.environment, Missing):
+        return facts.environment
+    if isinstance(facts.interfaces, Missing):
+        return facts.interfaces
+    setting = value if value is not None else facts.environment.get(GLOO_IFNAME)
+    names = ifname.parse_gloo(setting)
+    if names is None:
+        return _binding_by_host_name(facts)
+    first: dict[str, tuple[str, str]] = {}
+    for interface in facts.interfaces:
+        for address in interface.addresses:
+            first.setdefault(address.label or interface.name, (interface.name, _plain(address.address)))
+    for name in names:
+        if name not in first:
+            return Binding(fault=f"{GLOO_IFNAME}={setting}: no interface with an address is named {name!r}")
+    return _without_loopback(tuple(first[name] for name in names), f"{GLOO_IFNAME}={setting}")
+
+
+def advise_gloo(
+    snapshot: Snapshot,
+    reach: Reach,
+    networks: Sequence[Network],
+    preferred: Mapping[str, tuple[str, str]] | None,
+) -> GlooAdvice:
+    """The setting where Gloo needs one; on the `preferred` places (NCCL's) if it can be, so that both use the same."""
+    bindings: dict[str, Binding] = {}
+    for node in snapshot.nodes:
+        binding = gloo_binding(node.facts)
+        if isinstance(binding, Missing):
+            return _nothing(
+                f"Gloo: what it binds on {node.host} is not known ({binding}); nothing is advised"
+            )
+        bindings[node.host] = binding
+    fault, is_certain = _fault(reach, bindings)
+    if not fault:
+        return _nothing(f"Gloo: {_names(bindings)} is reachable between all nodes: nothing to set")
+    if not is_certain:
+        return _nothing(f"Gloo: {fault}, so nothing is advised")
+    for network in sorted(networks, key=lambda one: one.places != preferred):
+        values = {host: interface for host, (interface, _) in network.places.items()}
+        if all(_binds(node.facts, values[node.host], network.places[node.host]) for node in snapshot.nodes):
+            return GlooAdvice(values, fault, network, ())
+    return _nothing(f"Gloo: {fault}; no interface is mutually reachable on all nodes, so nothing is advised")
+
+
+def _nothing(note: str) -> GlooAdvice:
+    return GlooAdvice({}, "", None, (note,))
+
+
+def _names(bindings: Mapping[str, Binding]) -> str:
+    return "/".join(dict.fromkeys(name for one in bindings.values() for name, _ in one.places))
+
+
+def _fault(reach: Reach, bindings: Mapping[str, Binding]) -> tuple[str, bool]:
+    """What is wrong (empty: nothing), and whether that is certain or only untested."""
+    faulty: dict[str, list[str]] = {}
+    for host, one in bindings.items():
+        if one.fault:
+            faulty.setdefault(one.fault, []).append(host)
+    if faulty:
+        fault, hosts = next(iter(faulty.items()))
+        others = sum(len(more) for more in faulty.values()) - len(hosts)
+        return f"on {some_of(hosts)}: {fault}" + (f" (and {others} more nodes)" if others else ""), True
+    if len({len(one.places) for one in bindings.values()}) > 1:
+        return "the nodes give Gloo different numbers of interfaces", True
+    for place in range(len(next(iter(bindings.values())).places)):
+        places = {host: one.places[place] for host, one in bindings.items()}
+        if len({":" in address for _, address in places.values()}) > 1:
+            return "Gloo would bind IPv4 on some nodes and IPv6 on others, which cannot connect", True
+        failure = reach.failure(places)
+        if failure is not None:
+            return (
+                f"Gloo would bind {some_of(f'{a}' for _, a in places.values())}; {failure.text}",
+                failure.tested,
+            )
+    return "", True
+
+
+def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
+    if isinstance(facts.names, Missing):
+        return facts.names
+    name, addresses = facts.names.hostname, facts.names.addresses
+    if isinstance(addresses, Missing):
+        if addresses.missing != "absent":
+            return addresses
+        return Binding(fault=f"the host name {name} does not resolve, so Gloo falls back to 127.0.0.1")
+    interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
+    own = {_plain(address.address): one.name for one in reversed(interfaces) for address in one.addresses}
+    local = [_plain(one) for one in addresses if _plain(one) in own or _is_loopback(_plain(one))]
+    if not local:
+        listed = some_of(addresses)
+        return Binding(fault=f"the host name {name} means {listed}, which is not an address of this node")
+    return _without_loopback(((own.get(local[0], "lo"), local[0]),), f"the host name {name}")
+
+
+def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Binding:
+    for _, address in places:
+        if _is_loopback(address):
+            return Binding(places, f"{source} makes Gloo bind {address}, which no other node can reach")
+    return Binding(places)
+
+
+def _binds(facts: NodeFacts, name: str, place: tuple[str, str]) -> bool:
+    binding = gloo_binding(facts, name)
+    return not isinstance(binding, Missing) and not binding.fault and binding.places == (place,)
+
+
+def _is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address == "::1"
+
+
+def _plain(address: str) -> str:
+    return address.partition("%")[0]

@@ -1,0 +1,129 @@
+"""The networks all nodes could use: one interface per node, and how good it is."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ncclcheck.advice.reach import Reach
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.prediction import candidate_interfaces
+
+_NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
+
+
+class Rank(Struct, frozen=True, order=True):
+    """Less is better: hardware before virtual ones, then the slowest node's speed, unknown last."""
+
+    is_virtual: bool
+    negative_speed_mbps: int
+
+
+class Network(Struct, frozen=True):
+    """One (interface, address) per host. `failure` says which connection did not succeed; None: all did."""
+
+    places: dict[str, tuple[str, str]]
+    rank: Rank
+    failure: str | None
+
+    @property
+    def name(self) -> str:
+        """Its interface, or interfaces where the nodes name it differently."""
+        return "/".join(dict.fromkeys(interface for interface, _ in self.places.values()))
+
+
+def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
+    """Every network that has an interface on each node: the reachable ones first, the best first."""
+    found: dict[tuple[tuple[str, tuple[str, str]], ...], Network] = {}
+    for places in (*_by_name(snapshot), *_by_subnet(snapshot), *_by_reach(snapshot, reach)):
+        network = Network(places, rank_of(snapshot, places), _failure(reach, places))
+        found.setdefault(tuple(sorted(places.items())), network)
+    # sorted() is stable: a name that all nodes share, in the kernel's order on the first node, wins a tie
+    return tuple(sorted(found.values(), key=lambda one: (one.failure is not None, one.rank)))
+
+
+def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:
+    """How good a network is by its worst node."""
+    interfaces = [_interface(node.facts, places[node.host][0]) for node in snapshot.nodes]
+    known = [one for one in interfaces if one is not None]
+    speeds = [0 if isinstance(one.speed_mbps, Missing) else one.speed_mbps for one in known]
+    is_virtual = len(known) < len(interfaces) or any(one.kind not in _NETWORK_KINDS for one in known)
+    return Rank(is_virtual, -min(speeds, default=0))
+
+
+def _interface(facts: NodeFacts, name: str) -> Interface | None:
+    if isinstance(facts.interfaces, Missing):
+        return None
+    return next((one for one in facts.interfaces if one.name == name), None)
+
+
+def _failure(reach: Reach, places: dict[str, tuple[str, str]]) -> str | None:
+    failure = reach.failure(places)
+    return failure.text if failure is not None else reach.stall(places)
+
+
+def _candidates(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
+    """The candidates in the kernel's order."""
+    if isinstance(facts.interfaces, Missing):
+        return ()
+    order = {interface.name: position for position, interface in enumerate(facts.interfaces)}
+    return tuple(sorted(candidate_interfaces(facts), key=lambda pair: order[pair[0]]))
+
+
+def _by_name(snapshot: Snapshot) -> Iterator[dict[str, tuple[str, str]]]:
+    by_host = {node.host: {pair[0]: pair for pair in _candidates(node.facts)} for node in snapshot.nodes}
+    for name, _ in _candidates(snapshot.nodes[0].facts):
+        if all(name in pairs for pairs in by_host.values()):
+            yield {host: pairs[name] for host, pairs in by_host.items()}
+
+
+def _by_subnet(snapshot: Snapshot) -> Iterator[dict[str, tuple[str, str]]]:
+    for _, own in _candidates(snapshot.nodes[0].facts):
+        subnet = _subnet(snapshot.nodes[0].facts, own)
+        places = {
+            node.host: pair
+            for node in snapshot.nodes
+            for pair in reversed(_candidates(node.facts))
+            if subnet is not None and _subnet(node.facts, pair[1]) == subnet
+        }
+        if len(places) == len(snapshot.nodes):
+            yield places
+
+
+def _subnet(facts: NodeFacts, address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
+    for interface in interfaces:
+        for one in interface.addresses:
+            if one.address.partition("%")[0] == address:
+                return _network_of(address, one.prefix_length)
+    return None
+
+
+def _network_of(address: str, prefix_length: int) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_interface(f"{address}/{prefix_length}").network
+    except ValueError:  # facts of another node can hold anything
+        return None
+
+
+def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str, str]]]:
+    """Each node's best interface that all the others reached, whatever its name and subnet: routed networks."""
+    callers: dict[str, list[str]] = {node.host: [] for node in snapshot.nodes}
+    for source, target in reach.pairs:
+        callers[target].append(source)
+    places = {}
+    for node in snapshot.nodes:
+        reached = [
+            (interface, address)
+            for interface, address in _candidates(node.facts)
+            if all(reach.outcomes.get((source, node.host, address)) == "ok" for source in callers[node.host])
+        ]
+        alone = Snapshot(nodes=(node,))
+        if reached:
+            places[node.host] = min(reached, key=lambda pair: rank_of(alone, {node.host: pair}))
+    if len(places) == len(snapshot.nodes):
+        yield places

@@ -1,0 +1,90 @@
+"""What the probes prove: which addresses of which nodes every other node has reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import permutations
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import ProbeOutcome, Snapshot
+
+Places = Mapping[str, tuple[str, str]]  # host -> (interface, address) that is listened on there
+
+
+class Failure(Struct, frozen=True):
+    """The first connection that did not succeed. `tested` is False where it was not tried."""
+
+    text: str
+    tested: bool
+
+
+class Reach(Struct, frozen=True):
+    """The outcome of each TCP probe by (from, to, address), and the ordered pairs of nodes that have to succeed."""
+
+    outcomes: dict[tuple[str, str, str], ProbeOutcome]
+    stalled: frozenset[tuple[str, str, str]]
+    pairs: tuple[tuple[str, str], ...]
+    nodes: int
+
+    def failure(self, places: Places) -> Failure | None:
+        """The first of the pairs that did not connect, failed before untested; None when all did."""
+        failures = [self._failure(source, target, places) for source, target in self.pairs]
+        found = sorted((one for one in failures if one is not None), key=lambda one: not one.tested)
+        return found[0] if found else None
+
+    def _failure(self, source: str, target: str, places: Places) -> Failure | None:
+        interface, address = places[target]
+        where = f"{source} to {target} on {interface} ({address})"
+        outcome = self.outcomes.get((source, target, address))
+        if outcome is None:
+            return Failure(f"{where}: not tested", tested=False)
+        return None if outcome == "ok" else Failure(f"{where}: {outcome}", tested=True)
+
+    def stall(self, places: Places) -> str | None:
+        """The first of the pairs where small messages pass and large ones vanish; None when there is none."""
+        for source, target in self.pairs:
+            interface, address = places[target]
+            if (source, target, address) in self.stalled:
+                return f"{source} to {target} on {interface} ({address}): large messages do not arrive"
+        return None
+
+    def evidence(self, places: Places) -> str:
+        """One sentence that says what was tried, for places without a failure."""
+        names = " and ".join(dict.fromkeys(interface for interface, _ in places.values()))
+        return f"all {len(self.pairs)} connections between the {self.nodes} nodes on {names} succeeded"
+
+
+def read_reach(snapshot: Snapshot) -> Fact[Reach]:
+    """The probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
+    hosts = dict.fromkeys(node.host for node in snapshot.nodes)
+    if snapshot.viewpoint == "one-node":
+        return Missing("absent", "the nodes did not meet, so nothing is known of the ways between them")
+    if snapshot.silent:
+        return Missing("absent", f"nothing is known of {some_of(node.host for node in snapshot.silent)}")
+    if isinstance(snapshot.probes, Missing):
+        return snapshot.probes
+    outcomes: dict[tuple[str, str, str], ProbeOutcome] = {}
+    stalled = set()
+    for probe in snapshot.probes:
+        key = probe.from_host, probe.to_host, probe.address
+        if probe.kind == "tcp" and outcomes.get(key, "ok") == "ok":
+            outcomes[key] = probe.outcome
+        elif probe.kind == "mtu" and probe.outcome == "stalled":
+            stalled.add(key)
+    probed = {(source, target) for source, target, _ in outcomes if source in hosts and target in hosts}
+    pairs: Iterable[tuple[str, str]] = permutations(hosts, 2)
+    coverage = snapshot.coverage
+    if not isinstance(coverage, Missing) and coverage.pairs_planned < coverage.pairs_possible:
+        if len(probed) < coverage.pairs_planned or {target for _, target in probed} != set(hosts):
+            return Missing("absent", f"{len(probed)} of {coverage.pairs_planned} planned pairs were tried")
+        pairs = sorted(probed | {(target, source) for source, target in probed})
+    return Reach(outcomes, frozenset(stalled), tuple(pairs), len(hosts))
+
+
+def some_of(names: Iterable[str], limit: int = 4) -> str:
+    """The names as prose: all of a few, the first of many and how many more."""
+    listed = list(dict.fromkeys(names))
+    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + more

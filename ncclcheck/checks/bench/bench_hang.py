@@ -1,0 +1,92 @@
+"""NC801 bench-hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.bench import RankFailure
+from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+_STATES = {
+    "died": "died",
+    "stopped": "is stopped",
+    "late": "did not come in time",
+    "lost": "is out of reach",
+    "error": "ended with an error",
+}
+_FIXES = {
+    "died": "look for the cause of its end: the kernel log (out of memory), the last lines of the worker",
+    "stopped": "see who stopped the process (a debugger, job control, SIGSTOP), and continue it with SIGCONT",
+    "late": "see what keeps the process: its stack (py-spy dump), the load and the disks of the node",
+    "lost": "see whether the node is alive and reachable",
+    "error": "read the error; the network checks of this report may name its cause",
+}
+
+
+@check("NC801", "bench-hang", "Every rank finished the benchmark")
+def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
+    """No rank died, was stopped, hung or never came while the collectives were measured.
+
+    ## Why it matters
+    A collective waits for all ranks. One that is gone holds all others, which look as if they hung themselves; only the
+    one that is named is the culprit. A job on these nodes would hang in the same way.
+
+    ## How to fix
+    Look at the named process and node. If every rank is inside a call and none gets on, it is the network between
+    them: see the network checks of this report.
+
+    ## Source
+    The supervisor of each node watches its workers (process state, and how far each one came).
+    """
+    bench = bench_of(snapshot)
+    failures = bench.failures if bench else ()
+    stuck = [failure for failure in failures if failure.state not in _STATES]
+    for failure in failures:
+        if failure.state in _STATES:
+            yield _culprit(failure)
+    if stuck:
+        yield _nobody_moves(stuck)
+    yield from not_measured(snapshot, points=False)
+
+
+def _culprit(failure: RankFailure) -> Finding:
+    detail = f": {failure.detail}" if failure.detail else ""
+    return Finding(
+        "error",
+        f"rank {failure.rank} on {failure.host} {_STATES[failure.state]} ({failure.where}, waited "
+        f"{failure.waited_s:.1f} s){detail}; the other ranks wait for it",
+        (failure.host,),
+        (_evidence(failure),),
+        (Fix(_FIXES[failure.state]),),
+    )
+
+
+def _nobody_moves(failures: Sequence[RankFailure]) -> Finding:
+    hosts = tuple(dict.fromkeys(failure.host for failure in failures))
+    first = failures[0]
+    return Finding(
+        "error",
+        f"{len(failures)} ranks on {named(hosts)} are stuck in {first.where} after {first.waited_s:.1f} s: "
+        f"{first.detail}",
+        hosts,
+        tuple(_evidence(failure) for failure in failures),
+        (
+            Fix(
+                "look at the network checks: a port, a direction or large packets are blocked between these nodes"
+            ),
+        ),
+    )
+
+
+def _evidence(failure: RankFailure) -> Evidence:
+    return Evidence(
+        (failure.host,),
+        f"rank {failure.rank}",
+        f"{failure.state} in {failure.where}" + (f": {failure.detail}" if failure.detail else ""),
+        "finished",
+        "the supervisor of its node",
+    )

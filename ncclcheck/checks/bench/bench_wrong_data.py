@@ -1,0 +1,67 @@
+"""NC802 bench-wrong-data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.bench import Point
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC802", "bench-wrong-data", "The collectives gave the right numbers")
+def bench_wrong_data(snapshot: Snapshot) -> Iterator[Answer]:
+    """Every element of the timed buffers was what the collective must give.
+
+    ## Why it matters
+    Wrong data without an error spoils a training run silently. It comes from a bad GPU or its memory, a bad link or
+    network card, a forced protocol that the hardware does not support (NCCL_PROTO=LL128), or a bug.
+
+    ## How to fix
+    Unset NCCL_ALGO and NCCL_PROTO; run again on fewer nodes to find the one; look at its ECC counters and links.
+
+    ## Source
+    The data depend on rank and position and are exact in any order of reduction; the timed buffers are verified.
+    """
+    bench = bench_of(snapshot)
+    for point in bench.points if bench else ():
+        if point.wrong is None:
+            yield NotKnown(f"{point.op} of {point.size_bytes} bytes was not verified")
+        elif point.wrong > 0:
+            yield _finding(point)
+    yield from not_measured(snapshot, points=True)
+
+
+def _finding(point: Point) -> Finding:
+    first = point.first_wrong
+    host = next((time.host for time in point.ranks if first and time.rank == first.rank), None)
+    hosts = (host,) if host else tuple(dict.fromkeys(time.host for time in point.ranks))
+    where = (
+        f"; the first: rank {first.rank} on {host}, iteration {first.iteration}, element {first.offset}: "
+        f"{first.got} instead of {first.expected}"
+        if first
+        else ""
+    )
+    return Finding(
+        "error",
+        f"{point.op} of {point.size_bytes} bytes gave {point.wrong} wrong elements{where}: "
+        "training would go on with them",
+        hosts,
+        (
+            Evidence(
+                hosts,
+                f"wrong elements of {point.op}, {point.size_bytes} bytes, {point.dtype}",
+                str(point.wrong),
+                "0",
+                "verification of the timed buffers",
+            ),
+        ),
+        (
+            Fix(
+                "unset NCCL_ALGO and NCCL_PROTO, and measure fewer nodes at a time to find the one",
+                ("nvidia-smi -q -d ECC",),
+            ),
+        ),
+    )

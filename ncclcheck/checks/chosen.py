@@ -1,0 +1,69 @@
+"""The interface that NCCL uses on every node, found again among the node's interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import not_reported
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.finding import NotKnown
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.prediction import chosen_interface
+
+
+class Chosen(Struct, frozen=True):
+    """What NCCL uses on one node."""
+
+    host: str
+    interface: Interface
+    address: str
+
+    @property
+    def name(self) -> str:
+        """The name of the interface."""
+        return self.interface.name
+
+    @property
+    def prefix_length(self) -> int:
+        """The length of the subnet prefix of the address."""
+        lengths = [one.prefix_length for one in self.interface.addresses if one.address == self.address]
+        return lengths[0] if lengths else 128
+
+
+def chosen(snapshot: Snapshot) -> tuple[Chosen, ...]:
+    """The choice of every node of which it is known."""
+    found = ((node.host, _choice(node.facts)) for node in snapshot.nodes)
+    return tuple(Chosen(host, *choice) for host, choice in found if not isinstance(choice, Missing))
+
+
+def not_chosen(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """The nodes of which it is not known what NCCL uses: nothing, or not told, or not reported."""
+    for node in snapshot.nodes:
+        choice = _choice(node.facts)
+        if isinstance(choice, Missing):
+            yield NotKnown(f"which interface NCCL uses is not known ({choice})", (node.host,))
+    yield from not_reported(snapshot)
+
+
+def _choice(facts: NodeFacts) -> Fact[tuple[Interface, str]]:
+    choice = chosen_interface(facts)
+    if isinstance(choice, Missing):
+        return choice
+    if isinstance(facts.interfaces, Missing):
+        return facts.interfaces
+    name, address = choice
+    owner = owner_of(facts.interfaces, address, name)
+    return (
+        (owner, address) if owner else Missing("error", f"{name} with {address} is not among its interfaces")
+    )
+
+
+def owner_of(interfaces: tuple[Interface, ...], address: str, name: str) -> Interface | None:
+    """The interface with that address (the named one, where several have it), else the one of that name."""
+    owners = [one for one in interfaces if any(own.address == address for own in one.addresses)]
+    by_name = [one for one in interfaces if one.name == name]
+    both = [one for one in owners if one.name == name]
+    return next(iter(both or owners or by_name), None)

@@ -1,0 +1,54 @@
+"""How hosts are named in a sentence, and what is not known because a host did not report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sized
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+_LISTED = 3  # so many names are spelled out; more are folded to node[01-08]
+
+
+def named(hosts: Iterable[str]) -> str:
+    """The hosts for a sentence: `node01`, `node01 and node02`, `node[01-08]`."""
+    names = list(dict.fromkeys(hosts))
+    if len(names) > _LISTED:
+        return _folded(names)
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+
+
+def _folded(names: list[str]) -> str:
+    try:
+        return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
+    except NodeSetException:
+        return f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more"
+
+
+def verb(subjects: Sized, one: str, many: str) -> str:
+    """`one` for a single subject, else `many`: "node01 has", "node01 and node02 have"."""
+    return one if len(subjects) == 1 else many
+
+
+def job_size(snapshot: Snapshot) -> int:
+    """How many nodes the job has: those seen, or more where a launcher said so."""
+    return snapshot.job_size
+
+
+def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """What keeps a question about every node from being answered: nodes that were silent, or never met."""
+    if snapshot.silent:
+        yield NotKnown("did not report", tuple(silent.host for silent in snapshot.silent))
+    elif snapshot.viewpoint == "one-node" and job_size(snapshot) > 1:
+        yield NotKnown("this node did not meet the others")
+
+
+def unread(snapshot: Snapshot, section: str) -> Iterator[NotKnown]:
+    """One NotKnown per node whose `section` of the facts could not be read."""
+    for node in snapshot.nodes:
+        value = getattr(node.facts, section)
+        if isinstance(value, Missing):
+            yield NotKnown(f"{section}: {value}", (node.host,))

@@ -1,0 +1,50 @@
+"""NC111 master-foreign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.master import Sighting, another_port, hosts_of, not_seen, path_evidence, saw
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC111", "master-foreign", "What answers at the master port is this job's node 0")
+def master_foreign(snapshot: Snapshot) -> Iterator[Answer]:
+    """The program that accepts connections at MASTER_ADDR:MASTER_PORT is the store of this job.
+
+    ## Why it matters
+    A web server, a proxy, an ssh tunnel or the store of another job accepts the connection and never says the
+    right thing. The job hangs, or mixes its ranks with another job's.
+
+    ## How to fix
+    Choose another MASTER_PORT on every node, or correct MASTER_ADDR.
+
+    ## Source
+    ncclcheck's own rule: nothing is trusted that does not speak the store's protocol for this job.
+    """
+    seen = saw(snapshot, "foreign")
+    if seen:
+        yield _finding(seen)
+    yield from not_seen(snapshot, "foreign")
+
+
+def _finding(seen: tuple[Sighting, ...]) -> Finding:
+    hosts, path = hosts_of(seen), seen[0].path
+    detail = f" ({path.detail})" if path.detail else ""
+    return Finding(
+        "error",
+        f"something that is not this job's store answers {named(hosts)} at {seen[0].target}{detail}: "
+        "the job would hang there, or join another job",
+        hosts,
+        path_evidence(seen, "the store of this job"),
+        (
+            Fix(
+                "choose another MASTER_PORT on every node, or correct MASTER_ADDR",
+                (f"ss -ltnp 'sport = :{path.port}'   # on the machine with that address",),
+                {"MASTER_PORT": str(another_port(path.port))},
+            ),
+        ),
+    )

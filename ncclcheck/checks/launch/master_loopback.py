@@ -1,0 +1,76 @@
+"""NC105 master-loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.master import Sighting, first_address, hosts_of, not_seen, path_evidence, sightings
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Finding, Fix, Severity
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC105", "master-loopback", "MASTER_ADDR is not a loopback address")
+def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
+    """MASTER_ADDR leads to node 0 and not back to the node that asks.
+
+    ## Why it matters
+    With 127.0.0.1, or a host name that /etc/hosts maps to 127.0.1.1, every node looks for the store on itself.
+    Each then waits alone until its timeout. On node 0 alone a loopback name still works, because the store
+    listens on all addresses, so there it is only a warning.
+
+    ## How to fix
+    Set MASTER_ADDR to node 0's address on the network between the nodes, the same on every node. torchrun's static
+    rendezvous uses 127.0.0.1 when `--master-addr` is not given.
+
+    ## Source
+    torch/csrc/distributed/c10d/TCPStore.cpp binds all addresses; torch/distributed/run.py has the default 127.0.0.1.
+    """
+    seen = tuple(sighting for sighting in sightings(snapshot) if _is_loopback(sighting))
+    wrong = tuple(sighting for sighting in seen if sighting.node_rank != 0 or _is_literal(sighting.path.name))
+    if wrong:
+        yield _finding("error", wrong, "so each of them looks for node 0 on itself")
+    elif seen:
+        yield _finding(
+            "warning", seen, "which works for node 0 itself only; other nodes must resolve it otherwise"
+        )
+    yield from not_seen(snapshot, "loopback")
+
+
+def _is_loopback(sighting: Sighting) -> bool:
+    address = first_address(sighting.path)
+    return sighting.path.outcome == "loopback" or (
+        sighting.path.outcome in {"serving", "answered"} and address is not None and is_loopback(address)
+    )
+
+
+def _is_literal(name: str) -> bool:
+    if name.split(".")[0].lower() == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _finding(severity: Severity, seen: tuple[Sighting, ...], why: str) -> Finding:
+    hosts, path = hosts_of(seen), seen[0].path
+    address = first_address(path) or "a loopback address"
+    target = f"{path.name!r}" if address == path.name else f"{path.name!r} resolves to {address}"
+    return Finding(
+        severity,
+        f"MASTER_ADDR {target}{' is loopback' if address == path.name else ''} on {named(hosts)}, "
+        f"{why if len(hosts) > 1 else why.replace('each of them looks', 'it looks')}",
+        hosts,
+        path_evidence(seen, "an address of node 0 that other nodes can reach"),
+        (
+            Fix(
+                "set MASTER_ADDR to node 0's address on the network between the nodes, the same "
+                f"{verb(hosts, 'as the others have', 'everywhere')}",
+                ("ip -brief address   # on node 0",),
+            ),
+        ),
+    )

@@ -1,0 +1,62 @@
+"""NC110 master-no-route."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.master import (
+    Sighting,
+    first_address,
+    hosts_of,
+    not_seen,
+    others_came,
+    path_evidence,
+    saw,
+)
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC110", "master-no-route", "Every node has a route to the master")
+def master_no_route(snapshot: Snapshot) -> Iterator[Answer]:
+    """The kernel of every node knows a way to MASTER_ADDR, and nothing on that way says "unreachable".
+
+    ## Why it matters
+    Without a route nothing can connect. The same error comes back from a firewall that rejects with "administratively
+    prohibited", and from a router or a neighbour that cannot find the host.
+
+    ## How to fix
+    Look at the route (`ip route get`), at the interface it names, and at the firewall of node 0.
+
+    ## Source
+    connect(2): ENETUNREACH, EHOSTUNREACH; RFC 1812 5.2.7.1 (ICMP destination unreachable codes); icmp(7).
+    """
+    seen = saw(snapshot, "no-route")
+    if seen:
+        yield _finding(snapshot, seen)
+    yield from not_seen(snapshot, "no-route")
+
+
+def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
+    hosts, path = hosts_of(seen), seen[0].path
+    suspect = others_came(snapshot, seen)
+    address = first_address(path) or path.name
+    return Finding(
+        "error",
+        f"{named(hosts)} {verb(hosts, 'has', 'have')} no way to {seen[0].target}: no route, an unreachable host, or a "
+        "firewall that answers so" + (f"; {suspect}" if suspect else ""),
+        hosts,
+        path_evidence(seen, "a route, and an answer"),
+        (
+            Fix(
+                "look at the route to node 0 and at the firewalls on the way",
+                (
+                    f"ip route get {address}",
+                    f"ip neighbour show {address}",
+                    "sudo nft list ruleset   # on node 0",
+                ),
+            ),
+        ),
+    )

@@ -1,0 +1,65 @@
+"""NC108 master-refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.master import Sighting, hosts_of, not_seen, others_came, path_evidence, saw
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC108", "master-refused", "Nobody is refused at the master port")
+def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
+    """Connections to MASTER_ADDR:MASTER_PORT are accepted, not refused.
+
+    ## Why it matters
+    A refusal is an answer: the packet arrived, and either no program listens on that port (yet, or any more), or a
+    firewall rejects it. ncclcheck repeats refused attempts until the join deadline, since node 0 may start later.
+
+    ## How to fix
+    See whether node 0 runs and listens (`ss -ltn`), whether address and port are the ones it was started with, and
+    whether a firewall has a REJECT rule with tcp-reset.
+
+    ## Source
+    tcp(7), connect(2): ECONNREFUSED is the answer RST, or ICMP port unreachable.
+    """
+    seen = saw(snapshot, "refused")
+    served = tuple(sighting for sighting in seen if sighting.path.serving_confirmed)
+    unserved = tuple(sighting for sighting in seen if not sighting.path.serving_confirmed)
+    if served:
+        yield _finding(
+            snapshot,
+            served,
+            "although node 0 says that it serves there: a firewall or an address translation rejects the connection",
+        )
+    if unserved:
+        yield _finding(snapshot, unserved, _nobody_listens(snapshot))
+    yield from not_seen(snapshot, "refused")
+
+
+def _nobody_listens(snapshot: Snapshot) -> str:
+    owners = tuple(one for one in saw(snapshot, "not-first-node") if one.node_rank != 0)
+    if owners:
+        return f"because the address belongs to {named(hosts_of(owners))} and not to node 0"
+    return "so nothing listens there (not yet, or no more), or a firewall rejects it"
+
+
+def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...], why: str) -> Finding:
+    hosts, path = hosts_of(seen), seen[0].path
+    suspect = others_came(snapshot, seen)
+    return Finding(
+        "error",
+        f"{named(hosts)} got connection refused from {seen[0].target}, {why}"
+        + (f"; {suspect}" if suspect else ""),
+        hosts,
+        path_evidence(seen, "accepted"),
+        (
+            Fix(
+                "on node 0: see who listens on the port, and look for a rejecting rule",
+                (f"ss -ltnp 'sport = :{path.port}'", "sudo nft list ruleset | grep -n reject"),
+            ),
+        ),
+    )

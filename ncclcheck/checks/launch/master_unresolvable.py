@@ -1,0 +1,49 @@
+"""NC104 master-unresolvable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.master import first_address, hosts_of, not_seen, path_evidence, saw, sightings
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC104", "master-unresolvable", "Every node can resolve MASTER_ADDR")
+def master_unresolvable(snapshot: Snapshot) -> Iterator[Answer]:
+    """The name in MASTER_ADDR resolves to an address on every node.
+
+    ## Why it matters
+    torch's TCPStore client retries a failed look-up until the store's timeout, so a typo in MASTER_ADDR looks like a
+    hang of many minutes.
+
+    ## How to fix
+    Give the address of node 0 instead of a name, or a name that every node knows (DNS or /etc/hosts).
+
+    ## Source
+    torch/csrc/distributed/c10d/socket.cpp: the client repeats getaddrinfo until its deadline.
+    """
+    seen = saw(snapshot, "unresolvable")
+    for name in dict.fromkeys(sighting.path.name for sighting in seen):
+        those = tuple(sighting for sighting in seen if sighting.path.name == name)
+        hosts = hosts_of(those)
+        able = [one for one in sightings(snapshot) if one.path.name == name and first_address(one.path)]
+        address = first_address(able[0].path) if able else None
+        others = f" ({named(one.host for one in able)} can: {address})" if able else ""
+        yield Finding(
+            "error",
+            f"{named(hosts)} cannot resolve MASTER_ADDR {name!r}{others}, so "
+            f"{verb(hosts, 'it waits', 'they wait')} for node 0 until the timeout",
+            hosts,
+            path_evidence(those, "an address"),
+            (
+                Fix(
+                    "use the address of node 0, or a name that every node can resolve",
+                    (f"getent ahosts {name}",),
+                    {"MASTER_ADDR": address} if address else {},
+                ),
+            ),
+        )
+    yield from not_seen(snapshot, "unresolvable")

@@ -1,0 +1,60 @@
+"""NC112 message-refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import job_size, not_reported
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.snapshot import Refused, Snapshot
+
+
+@check("NC112", "message-refused", "Every message between the nodes was understood")
+def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
+    """Every message that a node sent was of a known schema version, within the size limit, and well formed.
+
+    ## Why it matters
+    A refused message means that a node runs another version of ncclcheck, or that something else writes into the
+    job's store. Its content was dropped unread, so that node was not checked.
+
+    ## How to fix
+    Install the same ncclcheck on every node. If the versions are equal, look for another job on the same master
+    address and port.
+
+    ## Source
+    ncclcheck's own rule: messages are decoded strictly and bounded in size; nothing from the network is unpickled.
+    """
+    by_host: dict[str, list[Refused]] = {}
+    for refused in snapshot.refused:
+        by_host.setdefault(refused.host, []).append(refused)
+    for host, messages in by_host.items():
+        subjects = ", ".join(dict.fromkeys(message.subject for message in messages))
+        yield Finding(
+            "error",
+            f"a message of {host} ({subjects}) was refused, so this node was not checked: {messages[0].reason}",
+            (host,),
+            tuple(
+                Evidence(
+                    (host,),
+                    f"message {message.subject!r}",
+                    message.reason,
+                    "a message of this schema",
+                    "the store",
+                )
+                for message in messages
+            ),
+            (Fix("install the same ncclcheck on every node", (_install(snapshot),)),),
+        )
+    if job_size(snapshot) == 1:
+        yield NotApplicable("one node sends no messages")
+    yield from not_reported(snapshot)
+
+
+def _install(snapshot: Snapshot) -> str:
+    versions = [software.ncclcheck for _, software in snapshot.known("software")]
+    return (
+        f"pip install ncclcheck=={max(set(versions), key=versions.count)}"
+        if versions
+        else "pip install -U ncclcheck"
+    )

@@ -1,0 +1,126 @@
+"""NC101 node-silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.claims import claims, duplicated_node_ranks
+from ncclcheck.checks.hosts import job_size, named, not_reported, verb
+from ncclcheck.checks.master import saw
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.snapshot import Silent, Snapshot
+
+_PHASES = {
+    "join": "never came",
+    "facts": "joined, but sent no facts",
+    "probes": "sent facts, but no result of the connection tests",
+    "confirm": "did not answer when the advice was confirmed",
+}
+
+
+@check("NC101", "node-silent", "Every node of the job came and answered")
+def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
+    """Every node that the launcher counted joined this run and answered until its end.
+
+    ## Why it matters
+    `init_process_group` and `ncclCommInitRank` wait for every rank. One node that does not come holds all others
+    until a timeout of 10 to 30 minutes, and the log of a waiting rank does not say who is missing.
+
+    ## How to fix
+    Look at the named node: did the launcher start the command there, does it print something, can it reach the
+    master? A node that could not join prints its own report. A silent node is not known to be sick, so this is a
+    warning and the run ends with exit code 3 (could not tell).
+
+    ## Source
+    torch's TCPStore and NCCL's bootstrap need the whole world (torch/csrc/distributed/c10d, NCCL src/bootstrap.cc).
+    """
+    if job_size(snapshot) == 1:
+        yield NotApplicable("one node")
+        return
+    if snapshot.viewpoint == "one-node":
+        lost = saw(snapshot, "lost")
+        if lost:
+            yield _lost(snapshot)
+        else:
+            yield from not_reported(snapshot)
+        return
+    groups: dict[tuple[str, str], list[Silent]] = {}
+    for silent in snapshot.silent:
+        groups.setdefault((silent.phase, _why(silent)), []).append(silent)
+    for (phase, why), silents in groups.items():
+        yield _finding(snapshot, phase, why, silents)
+    if saw(snapshot, "lost") and not any(silent.node_rank == 0 for silent in snapshot.silent):
+        yield _lost(snapshot)
+
+
+def _why(silent: Silent) -> str:
+    if isinstance(silent.knock, Missing):
+        return ""
+    path = silent.knock.master
+    detail = f", {path.detail}" if path.detail else ""
+    return f"says it cannot reach {path.name}:{path.port} ({path.outcome}{detail})"
+
+
+def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) -> Finding:
+    hosts = tuple(silent.host for silent in silents)
+    ranks = ", ".join(str(silent.node_rank) for silent in silents)
+    waited_s = max(silent.waited_s for silent in silents)
+    summary = (
+        f"{named(hosts)} (node rank {ranks}) {_PHASES[phase]} in {waited_s:.0f} s, "
+        "so the job would wait for it until its timeout"
+    )
+    evidence = Evidence(hosts, "last word", why or "none", "an answer", f"this run, phase {phase!r}")
+    hints = [
+        f"{silents[0].host} {why}" if why else "",
+        _launch_hint(snapshot),
+        _refusal_hint(snapshot, hosts),
+    ]
+    said = "; ".join(hint for hint in hints if hint)
+    return Finding(
+        "warning",
+        f"{summary}: {said}" if said else summary,
+        hosts,
+        (evidence,),
+        (Fix(f"see whether the launcher started ncclcheck on {named(hosts)}, and what it printed there"),),
+    )
+
+
+def _launch_hint(snapshot: Snapshot) -> str:
+    seen = claims(snapshot)
+    sizes = sorted({claim.launch.nnodes for claim in seen})
+    if len(sizes) > 1:
+        return f"those who came do not agree on the number of nodes ({', '.join(map(str, sizes))})"
+    twice = duplicated_node_ranks(seen)
+    if twice:
+        rank, hosts = next(iter(twice.items()))
+        return f"{named(hosts)} both came as node rank {rank}, so another rank was given to nobody"
+    return ""
+
+
+def _refusal_hint(snapshot: Snapshot, hosts: tuple[str, ...]) -> str:
+    reasons = [refused.reason for refused in snapshot.refused if refused.host in hosts]
+    return f"its message was refused: {reasons[0]}" if reasons else ""
+
+
+def _lost(snapshot: Snapshot) -> Finding:
+    seen = saw(snapshot, "lost")
+    path = seen[0].path
+    first = next((one.launch.hosts[0] for one in claims(snapshot) if one.launch.hosts), path.name)
+    hosts = tuple(sighting.host for sighting in seen)
+    evidence = Evidence(
+        hosts,
+        f"store at {path.name}:{path.port}",
+        path.detail or "answered, then no more",
+        "answers",
+        "this run",
+    )
+    return Finding(
+        "warning",
+        f"node 0 ({first}) answered {named(hosts)} and then no more: its process ended or hangs, "
+        f"so {verb(hosts, 'this node', 'these nodes')} cannot go on",
+        (first,),
+        (evidence,),
+        (Fix(f"look at the output of ncclcheck on {first}"),),
+    )

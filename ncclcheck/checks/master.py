@@ -1,0 +1,137 @@
+"""Every node's way to MASTER_ADDR:MASTER_PORT, from facts or from the word of a node that could not join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import job_size, named, unread
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+# How far a node came on its way. A node that ended earlier says nothing about what lies behind.
+_STAGES: tuple[tuple[MasterOutcome, ...], ...] = (
+    ("torch-broken",),
+    ("unresolvable",),
+    ("loopback", "not-first-node"),
+    ("port-in-use", "port-denied", "refused", "filtered", "no-route"),
+    ("foreign",),
+    ("lost", "answered", "serving", "not-needed"),
+)
+
+_LAST_PORT = 65535
+
+
+class Sighting(Struct, frozen=True):
+    """How one node saw the master."""
+
+    host: str
+    node_rank: int
+    path: MasterPath
+    source: str
+
+    @property
+    def target(self) -> str:
+        """`name:port`, with the address in brackets where the name is none itself."""
+        where = f"{self.path.name}:{self.path.port}"
+        address = first_address(self.path)
+        return where if address in (None, self.path.name) else f"{where} ({address})"
+
+
+def first_address(path: MasterPath) -> str | None:
+    """The first address the name resolved to; None where it did not."""
+    return None if isinstance(path.addresses, Missing) or not path.addresses else path.addresses[0]
+
+
+def sightings(snapshot: Snapshot) -> tuple[Sighting, ...]:
+    """All that is known, by node rank: facts of those who reported, claims of those who could only knock."""
+    seen = [
+        Sighting(node.host, node.node_rank, path, "this node's own attempt to reach the master")
+        for node, path in snapshot.known("master")
+    ]
+    seen += [
+        Sighting(silent.knock.host, silent.knock.node_rank, silent.knock.master, "told to node 0 by datagram")
+        for silent in snapshot.silent
+        if not isinstance(silent.knock, Missing)
+    ]
+    return tuple(sorted(seen, key=lambda sighting: (sighting.node_rank, sighting.host)))
+
+
+def saw(snapshot: Snapshot, *outcomes: MasterOutcome) -> tuple[Sighting, ...]:
+    """The nodes whose way to the master ended in one of `outcomes`."""
+    return tuple(sighting for sighting in sightings(snapshot) if sighting.path.outcome in outcomes)
+
+
+def hosts_of(seen: tuple[Sighting, ...]) -> tuple[str, ...]:
+    """The hosts of those sightings, each once."""
+    return tuple(dict.fromkeys(sighting.host for sighting in seen))
+
+
+def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | NotApplicable]:
+    """Why the question whether `outcome` is anywhere has no complete answer.
+
+    One node only, no facts, a node without a word, or one whose way ended before it could have met `outcome`.
+    """
+    if job_size(snapshot) == 1:
+        yield NotApplicable("one node needs no way to a master")
+        return
+    yield from unread(snapshot, "master")
+    mute = tuple(silent.host for silent in snapshot.silent if isinstance(silent.knock, Missing))
+    if mute:
+        yield NotKnown("did not report", mute)
+    if snapshot.viewpoint == "one-node" and not snapshot.silent:
+        yield NotKnown("only this node's own way is known: it did not meet the others")
+    if not snapshot.nodes and not snapshot.silent:
+        yield NotKnown("no node reported")
+    for sighting in sightings(snapshot):
+        if _stage(sighting.path.outcome) < _stage(outcome):
+            yield NotKnown(
+                f"its way to the master ended before that ({sighting.path.outcome})", (sighting.host,)
+            )
+
+
+def _stage(outcome: MasterOutcome) -> int:
+    return next(stage for stage, outcomes in enumerate(_STAGES) if outcome in outcomes)
+
+
+def path_evidence(seen: tuple[Sighting, ...], expected: str) -> tuple[Evidence, ...]:
+    """What each node did and got: target, source address and interface, the kernel's answer."""
+    return tuple(
+        Evidence(
+            (sighting.host,),
+            f"way to {sighting.target} from {_from(sighting.path)}",
+            _observed(sighting.path),
+            expected,
+            sighting.source,
+        )
+        for sighting in seen
+    )
+
+
+def _from(path: MasterPath) -> str:
+    address = "an unknown address" if isinstance(path.source_address, Missing) else path.source_address
+    return address if isinstance(path.interface, Missing) else f"{address} on {path.interface}"
+
+
+def _observed(path: MasterPath) -> str:
+    detail = f": {path.detail}" if path.detail else ""
+    tries = f" ({path.attempts} attempts in {path.seconds:.1f} s)" if path.attempts > 1 else ""
+    return f"{path.outcome}{detail}{tries}"
+
+
+def others_came(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
+    """Whom to suspect: the master, if nobody came through, or the way of those few, if others did."""
+    through = hosts_of(tuple(one for one in saw(snapshot, "answered") if one.node_rank != 0))
+    if through:
+        return f"{named(through)} came through, so node 0 serves: look at the way of these"
+    if len(hosts_of(seen)) > 1:
+        return "no other node came through: look at node 0 first"
+    return ""
+
+
+def another_port(port: int) -> int:
+    """A neighbour of `port` to propose instead."""
+    return port + 1 if port < _LAST_PORT else port - 1

@@ -1,0 +1,130 @@
+"""NC207 address-duplicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.addresses import is_link_local, is_loopback
+from ncclcheck.checks.chosen import chosen, not_chosen
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.snapshot import Probe, Snapshot
+
+_FIX = Fix(
+    "give every node an address of its own on that network, or make NCCL use another interface",
+    ("ip -brief address", "arping -D -I eth0 ADDRESS   # on one of them: who else answers?"),
+)
+
+
+@check("NC207", "address-duplicate", "No two nodes have the same address", needs=("interfaces",), nodes=2)
+def address_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
+    """No address that NCCL uses belongs to two nodes, and whoever answers at it is the node that published it.
+
+    ## Why it matters
+    A node that connects to an address which is also its own talks to itself, and with a duplicate address in the
+    network the wrong machine answers. Everything looks connected, and then hangs. docker0 has 172.17.0.1 on every
+    machine: where NCCL does not use it, that is only worth knowing.
+
+    ## How to fix
+    Give every node an address of its own; or set NCCL_SOCKET_IFNAME to an interface whose addresses are distinct.
+
+    ## Source
+    ncclcheck's own probes: both ends compare notes with a nonce. RFC 5227 (address conflicts).
+    """
+    owners, probes = _owners(snapshot), _told_by_probes(snapshot)
+    used = {one.address: one.name for one in chosen(snapshot)}
+    spare: dict[str, tuple[str, ...]] = {}
+    for address in dict.fromkeys([*owners, *probes]):
+        hosts = tuple(dict.fromkeys(host for host, _ in owners.get(address, [])))
+        hosts = hosts or tuple(dict.fromkeys(probe.to_host for probe in probes[address]))
+        if address in used:
+            yield _finding(address, used[address], hosts, probes.get(address, []))
+        else:
+            spare[address] = hosts
+    if spare:
+        yield _spare(spare, owners, probes)
+    if isinstance(snapshot.probes, Missing):
+        yield NotKnown(f"who answers at the addresses: {snapshot.probes}")
+    yield from not_chosen(snapshot)
+
+
+def _owners(snapshot: Snapshot) -> dict[str, list[tuple[str, str]]]:
+    """Address -> (host, interface) of the nodes that have it, where these are several."""
+    owners: dict[str, list[tuple[str, str]]] = {}
+    for node, interfaces in snapshot.known("interfaces"):
+        for interface in interfaces:
+            for own in interface.addresses:
+                local = is_loopback(own.address) or (own.family == "inet6" and is_link_local(own.address))
+                if interface.kind != "loopback" and not local:
+                    owners.setdefault(own.address, []).append((node.host, interface.name))
+    return {address: those for address, those in owners.items() if len({host for host, _ in those}) > 1}
+
+
+def _told_by_probes(snapshot: Snapshot) -> dict[str, list[Probe]]:
+    told: dict[str, list[Probe]] = {}
+    for probe in () if isinstance(snapshot.probes, Missing) else snapshot.probes:
+        if probe.outcome in {"self", "wrong-peer"} and not is_loopback(probe.address):
+            told.setdefault(probe.address, []).append(probe)
+    return told
+
+
+def _finding(address: str, interface: str, hosts: tuple[str, ...], probes: list[Probe]) -> Finding:
+    if len(hosts) > 1:
+        what = f"{named(hosts)} {verb(hosts, 'has', 'have')} the same address {address} on {interface}, which NCCL uses"
+    else:
+        what = (
+            f"somebody else answers at {address} ({interface}), the address that NCCL uses on {named(hosts)}"
+        )
+    return Finding(
+        "error",
+        f"{what}: nodes connect to the wrong machine, or to themselves, and hang",
+        hosts,
+        (
+            *(
+                Evidence((host,), f"address of {interface}", address, "an address of its own", "getifaddrs")
+                for host in hosts
+            ),
+            *(
+                Evidence(
+                    (probe.from_host, probe.to_host),
+                    f"who answers at {address}:{probe.port} for {probe.to_host}, asked by {probe.from_host}",
+                    f"{probe.outcome}: {probe.detail}" if probe.detail else probe.outcome,
+                    probe.to_host,
+                    "probe of this run",
+                )
+                for probe in probes
+            ),
+        ),
+        (_FIX,),
+    )
+
+
+def _spare(
+    spare: dict[str, tuple[str, ...]],
+    owners: dict[str, list[tuple[str, str]]],
+    probes: dict[str, list[Probe]],
+) -> Finding:
+    names = {}
+    for address in spare:
+        found = [name for _, name in owners.get(address, [])] + [
+            one.interface for one in probes.get(address, [])
+        ]
+        names[address] = ", ".join(dict.fromkeys(found))
+    listed = ", ".join(f"{address} ({names[address]})" for address in spare)
+    return Finding(
+        "info",
+        f"not unique between the nodes: {listed}. NCCL does not use it, and no setting must make it",
+        tuple(dict.fromkeys(host for hosts in spare.values() for host in hosts)),
+        tuple(
+            Evidence(
+                hosts,
+                f"address of {names[address]}",
+                address,
+                "not used by NCCL",
+                "getifaddrs",
+            )
+            for address, hosts in spare.items()
+        ),
+    )

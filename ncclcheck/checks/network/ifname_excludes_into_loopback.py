@@ -1,0 +1,76 @@
+"""NC202 ifname-excludes-into-loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.hosts import job_size, named
+from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, Setting, not_settled, settings
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import ifname
+
+
+@check(
+    "NC202",
+    "ifname-excludes-into-loopback",
+    "An exclusion in NCCL_SOCKET_IFNAME does not leave NCCL with lo",
+    needs=("interfaces", "environment", "nccl"),
+)
+def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
+    """`NCCL_SOCKET_IFNAME=^docker0` and the like do not make NCCL choose the loopback interface.
+
+    ## Why it matters
+    An explicit exclusion replaces NCCL's own list of exclusions (docker, lo). `lo` comes first in the kernel's order,
+    so NCCL takes 127.0.0.1. On one node that works; on several nodes the job hangs or connections are refused.
+
+    ## How to fix
+    Exclude lo too: `NCCL_SOCKET_IFNAME=^docker,lo`. Better: name what to use, such as `=eth0`.
+
+    ## Source
+    NCCL src/misc/socket.cc, ncclFindInterfaces; seen with the real library from 2.18.3 to 2.32.3.
+    """
+    several = job_size(snapshot) > 1
+    groups: dict[str, list[Setting]] = {}
+    for one in settings(snapshot):
+        if excludes_into_loopback(one):
+            groups.setdefault(one.nccl or "", []).append(one)
+    for value, caught in groups.items():
+        hosts = tuple(one.host for one in caught)
+        yield Finding(
+            "error" if several else "warning",
+            f"{NCCL_VARIABLE}={value!r} makes NCCL choose {caught[0].choice.interface} ({caught[0].choice.address}) on "
+            f"{named(hosts)}: the exclusion replaces NCCL's own, which keeps lo out, so "
+            + ("no other node can connect" if several else "the same setting breaks a job of several nodes"),
+            hosts,
+            tuple(_evidence(one) for one in caught),
+            (Fix("exclude lo too, or name the interface to use", env={NCCL_VARIABLE: _mended(value)}),),
+        )
+    yield from not_settled(snapshot)
+
+
+def excludes_into_loopback(one: Setting) -> bool:
+    """True if the value is an exclusion and NCCL ends on a loopback address with it."""
+    address = one.choice.address
+    return (
+        one.nccl is not None
+        and ifname.parse(one.nccl).exclude
+        and address is not None
+        and is_loopback(address)
+    )
+
+
+def _mended(value: str) -> str:
+    return f"{value.rstrip(',')},lo"
+
+
+def _evidence(one: Setting) -> Evidence:
+    return Evidence(
+        (one.host,),
+        f"{NCCL_VARIABLE}={one.nccl} ({one.nccl_source})",
+        f"{one.choice.interface} {one.choice.address}",
+        "an interface that other nodes reach",
+        f"{one.choice.source}: {one.choice.library or 'model of NCCL'}",
+    )

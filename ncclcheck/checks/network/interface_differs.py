@@ -1,0 +1,90 @@
+"""NC205 interface-differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.addresses import family, network
+from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.reach import directions
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
+from ncclcheck.model.snapshot import Snapshot
+
+_NAME_FIX = Fix("make every node choose the same network: set NCCL_SOCKET_IFNAME", ("ip -brief address",))
+
+
+@check(
+    "NC205",
+    "interface-differs",
+    "NCCL uses the same network on all nodes",
+    needs=("interfaces", "environment", "nccl"),
+    nodes=2,
+    met=True,
+)
+def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
+    """The addresses that NCCL uses are of one family and in networks that reach each other.
+
+    ## Why it matters
+    Every node hands its own address to the others. An IPv4 node cannot connect to an IPv6 address, and a node on the
+    management network may not reach one on the fast network: NCCL then hangs at its start. Names that differ, or
+    subnets with a router between them, are only worth knowing.
+
+    ## How to fix
+    Set NCCL_SOCKET_IFNAME so that every node chooses the same network; a prefix or a comma list covers names that
+    differ between nodes. NCCL_SOCKET_FAMILY=AF_INET settles the family.
+
+    ## Source
+    NCCL src/bootstrap.cc: each rank sends the address of its first interface; src/misc/socket.cc: a socket has one
+    family.
+    """
+    seen = chosen(snapshot)
+    families = compare((one.host, family(one.address)) for one in seen)
+    if families.differs:
+        text = "an IPv4 socket cannot connect to an IPv6 address"
+        yield _finding("error", "address families", families, text)
+    else:
+        yield from _subnets(snapshot, seen)
+    names = compare((one.host, one.name) for one in seen)
+    if names.differs:
+        yield _finding("info", "interfaces", names, "a setting by name must cover them all")
+    yield from not_chosen(snapshot)
+
+
+def _subnets(snapshot: Snapshot, seen: tuple[Chosen, ...]) -> Iterator[Answer]:
+    # A /32 or /128 says nothing about neighbours: clouds and container networks route every address on its own.
+    wide = [one for one in seen if network(one.address, one.prefix_length).num_addresses > 1]
+    subnets = compare((one.host, str(network(one.address, one.prefix_length))) for one in wide)
+    if not subnets.differs:
+        return
+    home = {host: group.value for group in subnets.groups for host in group.hosts}
+    crossing = [
+        probe
+        for probe in directions(snapshot, "tcp")
+        if home.get(probe.from_host) is not None and home.get(probe.from_host) != home.get(probe.to_host)
+    ]
+    blocked = [probe for probe in crossing if probe.outcome != "ok"]
+    if blocked:
+        pair = named((blocked[0].from_host, blocked[0].to_host))
+        yield _finding(
+            "error", "subnets", subnets, f"there is no way between them ({pair}: {blocked[0].outcome})"
+        )
+    elif crossing:
+        yield _finding(
+            "info", "subnets", subnets, "the nodes reach each other all the same, through a router"
+        )
+    else:
+        yield _finding("warning", "subnets", subnets, "whether there is a way between them was not tried")
+        yield NotKnown("no probes between the subnets")
+
+
+def _finding(severity: Severity, what: str, comparison: Comparison[str], why: str) -> Finding:
+    return Finding(
+        severity,
+        f"NCCL uses different {what}: {sentence(comparison)}: {why}",
+        comparison.odd_hosts,
+        evidence(comparison, f"{what} NCCL uses", "the choice of NCCL on each node"),
+        (_NAME_FIX,),
+    )

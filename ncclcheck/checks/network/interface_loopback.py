@@ -1,0 +1,67 @@
+"""NC203 interface-loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
+from ncclcheck.checks.hosts import job_size, named
+from ncclcheck.checks.ifname_settings import settings
+from ncclcheck.checks.network.ifname_excludes_into_loopback import excludes_into_loopback
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check(
+    "NC203",
+    "interface-loopback",
+    "NCCL does not use a loopback address between nodes",
+    needs=("interfaces", "environment", "nccl"),
+)
+def interface_loopback(snapshot: Snapshot) -> Iterator[Answer]:
+    """In a job of several nodes the address that NCCL binds is one that other nodes can reach.
+
+    ## Why it matters
+    A rank that listens on 127.0.0.1 hands that address to the others, and they connect to themselves: refused, or a
+    hang. NCCL falls back to lo by itself when it finds nothing else.
+
+    ## How to fix
+    Give the node an interface that is up and has an address; unset `NCCL_SOCKET_IFNAME=lo`, or name another interface.
+
+    ## Source
+    NCCL src/misc/socket.cc: the default search ends with prefix `lo`; 127.0.0.1 is never skipped.
+    """
+    if job_size(snapshot) == 1:
+        yield NotApplicable("one node")
+        return
+    trapped = {one.host for one in settings(snapshot) if excludes_into_loopback(one)}
+    found = [one for one in chosen(snapshot) if is_loopback(one.address)]
+    caught = [one for one in found if one.host not in trapped]
+    if caught:
+        yield _finding(caught)
+    elif found:
+        yield NotApplicable("the cause is an exclusion: see ifname-excludes-into-loopback")
+    yield from not_chosen(snapshot)
+
+
+def _finding(caught: list[Chosen]) -> Finding:
+    hosts = tuple(one.host for one in caught)
+    return Finding(
+        "error",
+        f"NCCL uses {caught[0].name} ({caught[0].address}) on {named(hosts)}: "
+        "no other node can reach a loopback address",
+        hosts,
+        tuple(
+            Evidence(
+                (one.host,),
+                "interface NCCL uses",
+                f"{one.name} {one.address}",
+                "an address others reach",
+                "NCCL",
+            )
+            for one in caught
+        ),
+        (Fix("name an interface that other nodes reach, or bring one up", ("ip -brief address",)),),
+    )

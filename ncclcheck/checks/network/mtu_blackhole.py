@@ -1,0 +1,85 @@
+"""NC214 mtu-blackhole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.chosen import Chosen, chosen
+from ncclcheck.checks.reach import Blame, blame, directions, not_probed
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.unreached import evidence, subject
+from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check(
+    "NC214",
+    "mtu-blackhole",
+    "Large packets arrive between all nodes",
+    needs=("interfaces",),
+    nodes=2,
+    met=True,
+)
+def mtu_blackhole(snapshot: Snapshot) -> Iterator[Answer]:
+    """Between any two nodes not only small messages arrive but also packets as large as the MTU allows.
+
+    ## Why it matters
+    The nodes meet, since that takes small packets only. The first large message is sent in full packets, which
+    something between the nodes drops without a word, and sent again for ever: the job hangs in its first collective.
+
+    ## How to fix
+    Set the MTU of the interface to what the network carries, on all nodes, or the MTU of the switch ports to that of
+    the nodes. A tunnel or VPN needs 50 to 100 bytes less. Do not block ICMP "fragmentation needed".
+
+    ## Source
+    RFC 2923 2.1 (black hole of path MTU discovery); RFC 4821.
+    """
+    probed = directions(snapshot, "mtu")
+    mtus = {one.host: one for one in chosen(snapshot)}
+    for one in blame([probe for probe in probed if probe.outcome == "stalled"], probed):
+        yield _finding(one, mtus)
+    yield from not_probed(snapshot, "mtu")
+
+
+def _finding(one: Blame, mtus: dict[str, Chosen]) -> Finding:
+    hosts = tuple(
+        dict.fromkeys(host for probe in one.directions for host in (probe.from_host, probe.to_host))
+    )
+    known = [mtus[host] for host in hosts if host in mtus]
+    listed = ", ".join(f"{each.host} {each.interface.mtu}" for each in known[:4])
+    name = known[0].name if known else "eth0"
+    return Finding(
+        "error",
+        f"{subject(one)} with large packets: small messages arrive, large ones are lost on the way (MTU: {listed}), "
+        "so the first large collective hangs",
+        one.hosts,
+        (
+            *evidence(one.directions),
+            *(
+                Evidence(
+                    (each.host,),
+                    f"MTU of {each.name}",
+                    str(each.interface.mtu),
+                    "what the path carries",
+                    "sysfs",
+                )
+                for each in known
+            ),
+        ),
+        (
+            Fix(
+                "lower the MTU of the nodes to what the path carries, or raise it on the switch ports between them",
+                (
+                    f"ip link set dev {name} mtu {_carried(known)}",
+                    f"ping -M do -s {_carried(known) - 28} ADDRESS   # must get an answer",
+                ),
+                risk="smaller packets cost some bandwidth",
+            ),
+        ),
+    )
+
+
+def _carried(known: list[Chosen]) -> int:
+    """The MTU to try: the smaller of the ends if they differ, else Ethernet's own."""
+    sizes = sorted({each.interface.mtu for each in known})
+    return sizes[0] if len(sizes) > 1 else min([1500, *sizes])

@@ -1,0 +1,62 @@
+"""NC213 mtu-differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.chosen import chosen, not_chosen
+from ncclcheck.checks.majority import compare, evidence, sentence
+from ncclcheck.checks.reach import directions
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check(
+    "NC213",
+    "mtu-differs",
+    "NCCL's interface has the same MTU on all nodes",
+    needs=("interfaces", "environment", "nccl"),
+    nodes=2,
+    met=True,
+)
+def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
+    """The interface that NCCL uses has the same MTU on every node.
+
+    ## Why it matters
+    TCP agrees on the smaller packet size of the two ends, so unequal MTUs often work. They hint at a node or a switch
+    port that was set up by hand, and where a switch between has the smaller MTU, large packets vanish: see
+    mtu-blackhole, which is the proof of that.
+
+    ## How to fix
+    Set one MTU on all nodes and on the switch ports between them.
+
+    ## Source
+    RFC 9293 3.7.1 (MSS option); netdevice(7).
+    """
+    seen = chosen(snapshot)
+    mtus = compare((one.host, one.interface.mtu) for one in seen)
+    if mtus.differs:
+        names = {one.host: one.name for one in seen}
+        odd = mtus.odd[0]
+        target = mtus.usual.value if mtus.usual else max(group.value for group in mtus.groups)
+        stalled = any(probe.outcome == "stalled" for probe in directions(snapshot, "mtu"))
+        proof = (
+            "large packets do get lost: see mtu-blackhole"
+            if stalled
+            else "large packets may get lost between them"
+        )
+        yield Finding(
+            "warning",
+            f"the MTU of NCCL's interface differs: {sentence(mtus)}: {proof}",
+            mtus.odd_hosts,
+            evidence(mtus, "MTU of NCCL's interface", f"/sys/class/net/{names[odd.hosts[0]]}/mtu"),
+            (
+                Fix(
+                    "set one MTU on all nodes and on the switch ports between them",
+                    (f"ip link set dev {names[odd.hosts[0]]} mtu {target}",),
+                    risk="an MTU larger than that of a switch on the way loses packets",
+                ),
+            ),
+        )
+    yield from not_chosen(snapshot)

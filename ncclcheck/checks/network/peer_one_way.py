@@ -1,0 +1,59 @@
+"""NC212 peer-one-way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.reach import Blame, blame, directions, not_probed, one_way
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.unreached import finding
+from ncclcheck.model.finding import Fix
+from ncclcheck.model.snapshot import Snapshot
+
+_FIX = Fix(
+    "look for a rule in the direction that fails: for incoming connections on its target, outgoing ones on its source",
+    ("sudo nft list ruleset   # or: sudo iptables -S", "sysctl net.ipv4.conf.all.rp_filter"),
+)
+
+
+@check(
+    "NC212",
+    "peer-one-way",
+    "Every way between two nodes is open in both directions",
+    needs=("interfaces",),
+    nodes=2,
+    met=True,
+)
+def peer_one_way(snapshot: Snapshot) -> Iterator[Answer]:
+    """If one node can open connections to another, the other can open connections back.
+
+    ## Why it matters
+    Any rank may connect to any other. A rule in one direction lets a job start, or not, depending on which rank
+    happens to be where, and hangs only some of the ranks.
+
+    ## How to fix
+    Look at the rules for the direction that is named: incoming on its target, outgoing on its source. Reverse path
+    filtering (`rp_filter`) with two interfaces in one network has the same effect.
+
+    ## Source
+    NCCL src/bootstrap.cc, src/transport/net_socket.cc: both ends listen and connect. Linux ip-sysctl.rst (rp_filter).
+    """
+    probed = directions(snapshot, "tcp")
+    for one in blame(one_way(probed), probed):
+        yield finding(one, _what(one), _FIX, but=_but(one))
+    yield from not_probed(snapshot, "tcp")
+
+
+def _what(one: Blame) -> str:
+    outcomes = " / ".join(dict.fromkeys(probe.outcome for probe in one.directions))
+    return f"{outcomes} in this direction only, so some connections of a job hang"
+
+
+def _but(one: Blame) -> str:
+    first = one.directions[0]
+    open_ways = {
+        "unreachable": f", though {one.hosts[0]} reaches them",
+        "mute": ", though others reach it",
+        "pair": f", though {first.to_host} reaches {first.from_host}",
+    }
+    return open_ways.get(one.kind, "")

@@ -1,0 +1,44 @@
+"""NC210 peer-refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.unreached import peer_answers
+from ncclcheck.model.finding import Fix
+from ncclcheck.model.snapshot import Snapshot
+
+_FIX = Fix(
+    "remove the rule that rejects TCP between the nodes, or the address translation between them",
+    ("sudo nft list ruleset | grep -n reject", "sudo iptables -S | grep REJECT"),
+)
+
+
+@check(
+    "NC210",
+    "peer-refused",
+    "No node refuses connections of another",
+    needs=("interfaces",),
+    nodes=2,
+    met=True,
+)
+def peer_refused(snapshot: Snapshot) -> Iterator[Answer]:
+    """Connections between nodes are accepted, on the interface that NCCL uses and on a port as NCCL uses.
+
+    ## Why it matters
+    The probe's target was listening, so a refusal comes from something between: a firewall with a REJECT rule, a proxy,
+    or another machine behind an address translation. NCCL repeats refused connections for a minute and then fails.
+
+    ## How to fix
+    Look for rejecting rules on the target and on the way; see whether the address is really the target's.
+
+    ## Source
+    connect(2), ECONNREFUSED; NCCL src/misc/socket.cc (retries: NCCL_SOCKET_RETRY_CNT from 2.24).
+    """
+    yield from peer_answers(
+        snapshot,
+        "refused",
+        "connections are refused although the target listens, so a firewall rejects them",
+        _FIX,
+    )

@@ -1,0 +1,39 @@
+"""NC504 torch-unusable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import not_reported
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC504", "torch-unusable", "torch can be imported on every node", needs=("master",), nodes=2)
+def torch_unusable(snapshot: Snapshot) -> Iterator[Answer]:
+    """Names every node on which `import torch` fails or does not end.
+
+    ## Why it matters
+    Such a node cannot join the job: its process ends before it has said a word to the others, who then wait for it.
+
+    ## How to fix
+    Run `python -c "import torch"` on the node, with the interpreter and environment of the job, and mend what it says:
+    a missing shared library, a broken installation, a filesystem that does not answer.
+
+    ## Source
+    The node's own attempt to import torch, which every rank of the job makes first.
+    """
+    yield from not_reported(snapshot)
+    claims = {node.host: node.facts.master for node in snapshot.nodes}
+    claims |= {one.host: one.knock.master for one in snapshot.silent if not isinstance(one.knock, Missing)}
+    for host, way in claims.items():
+        if not isinstance(way, Missing) and way.outcome == "torch-broken":
+            yield Finding(
+                "error",
+                f"torch cannot be used on {host}, so it can join no job: {way.detail}",
+                (host,),
+                (Evidence((host,), "import torch", way.detail, "is imported", "the attempt of this run"),),
+                (Fix("Mend the torch installation of this node", ('python -c "import torch"',)),),
+            )

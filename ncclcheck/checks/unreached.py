@@ -1,0 +1,89 @@
+"""The words for nodes that do not reach each other: one finding per explanation, with every direction as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.reach import Blame, blame, both_ways, directions, elsewhere, not_probed, one_way
+from ncclcheck.checks.registry import Answer
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.snapshot import Probe, ProbeOutcome, Snapshot
+
+_LISTED = 16  # directions spelled out as evidence of one finding
+
+
+def peer_answers(snapshot: Snapshot, outcome: ProbeOutcome, what: str, fix: Fix) -> Iterator[Answer]:
+    """The findings about pairs whose both directions fail, those with `outcome` first; `what` says what happens."""
+    probed = directions(snapshot, "tcp")
+    for one in blame(both_ways(probed, outcome), probed):
+        yield finding(one, what, fix)
+    if any(probe.outcome == outcome for probe in one_way(probed)):
+        yield NotApplicable("one direction only: see peer-one-way")
+    yield from _spare(snapshot, outcome, what)
+    yield from not_probed(snapshot, "tcp")
+
+
+def finding(one: Blame, what: str, fix: Fix, *, but: str = "") -> Finding:
+    """The finding for one explanation. `but` is added where the node in question is fine otherwise."""
+    return Finding("error", f"{subject(one)}{but}: {what}", one.hosts, evidence(one.directions), (fix,))
+
+
+def subject(one: Blame) -> str:
+    """Who does not reach whom, on which interface."""
+    host = one.hosts[0]
+    where = f"on {_interfaces(one.directions)}"
+    sentences = {
+        "everyone": f"no node reaches any other {where}",
+        "cut-off": f"{host} is cut off {where}: it reaches nobody, and nobody reaches it",
+        "unreachable": f"nobody reaches {host} at {one.directions[0].address} ({one.directions[0].interface})",
+        "mute": f"{host} reaches nobody {where}",
+        "islands": f"the group of {named(one.hosts)} and the group of {named(one.others)} do not reach each other "
+        f"{where}, though the nodes within each do",
+        "pairs": f"{len(one.directions)} connections between {named(one.hosts)} fail {where}",
+    }
+    return sentences.get(one.kind) or _pair(one.directions)
+
+
+def _pair(probes: Sequence[Probe]) -> str:
+    first = probes[0]
+    if len(probes) > 1:
+        return f"{first.from_host} and {first.to_host} do not reach each other on {_interfaces(probes)}"
+    return f"{first.from_host} does not reach {first.to_host} at {first.address} ({first.interface})"
+
+
+def _interfaces(probes: Sequence[Probe]) -> str:
+    return " / ".join(dict.fromkeys(probe.interface for probe in probes))
+
+
+def evidence(probes: Sequence[Probe]) -> tuple[Evidence, ...]:
+    """One piece per direction; of many, the first few and how many more there are."""
+    pieces = tuple(
+        Evidence(
+            (probe.from_host, probe.to_host),
+            f"{probe.kind} {probe.from_host} -> {probe.to_host} at {probe.address}:{probe.port} ({probe.interface})",
+            f"{probe.outcome}: {probe.detail}" if probe.detail else probe.outcome,
+            "ok",
+            f"{probe.kind} probe of this run",
+        )
+        for probe in probes[:_LISTED]
+    )
+    if len(probes) <= _LISTED:
+        return pieces
+    rest = probes[_LISTED:]
+    hosts = tuple(dict.fromkeys(host for probe in rest for host in (probe.from_host, probe.to_host)))
+    return (*pieces, Evidence(hosts, "further directions", f"{len(rest)} more", "ok", "probes of this run"))
+
+
+def _spare(snapshot: Snapshot, outcome: ProbeOutcome, what: str) -> Iterator[Finding]:
+    """Interfaces that NCCL's bootstrap does not use: worth knowing, since NET/Socket takes every interface it may."""
+    bad = tuple(probe for probe in elsewhere(snapshot, "tcp") if probe.outcome == outcome)
+    if bad:
+        names = ", ".join(dict.fromkeys(probe.interface for probe in bad))
+        yield Finding(
+            "info",
+            f"not all nodes reach each other on {names} ({what}); NCCL does not meet there, but its socket transport "
+            "uses every interface that NCCL_SOCKET_IFNAME lets through",
+            tuple(dict.fromkeys(probe.to_host for probe in bad)),
+            evidence(bad),
+        )

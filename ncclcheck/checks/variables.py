@@ -1,0 +1,42 @@
+"""Which variables may differ between places of a job, and how bad it is where they must not."""
+
+from __future__ import annotations
+
+# What a launcher sets for each node or process, and what is a matter of each machine.
+_PER_PLACE = frozenset(
+    """
+    RANK LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK GROUP_WORLD_SIZE ROLE_NAME ROLE_RANK ROLE_WORLD_SIZE
+    WORLD_SIZE NNODES NPROC_PER_NODE NCCL_HOSTID NCCL_DEBUG_FILE NCCL_TOPO_DUMP_FILE NCCL_GRAPH_DUMP_FILE
+    TORCH_NCCL_DEBUG_INFO_TEMP_FILE TORCH_NCCL_DEBUG_INFO_PIPE_FILE TORCH_FR_DUMP_TEMP_FILE NVIDIA_VISIBLE_DEVICES
+    HOME HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
+    """.split()  # noqa: SIM905 - words are easier to read than a list
+)
+_PER_PLACE_PREFIXES = ("SLURM", "OMPI_", "PMI_", "PMIX_", "TORCHELASTIC_")
+_PER_RANK = frozenset({"CUDA_VISIBLE_DEVICES", "OMP_PROC_BIND", "OMP_PLACES", "UCX_NET_DEVICES"})
+
+# Ranks that disagree about these take different algorithms, transports or message sizes: a hang or wrong sizes.
+# NCCL src/init.cc and src/graph: every rank decides for itself from its own environment.
+_FATAL = frozenset(
+    """
+    NCCL_ALGO NCCL_PROTO NCCL_SOCKET_FAMILY NCCL_NET NCCL_NET_PLUGIN NCCL_IB_DISABLE NCCL_SHM_DISABLE NCCL_CROSS_NIC
+    NCCL_TOPO_FILE NCCL_GRAPH_FILE NCCL_BUFFSIZE NCCL_LL_BUFFSIZE NCCL_LL128_BUFFSIZE NCCL_NTHREADS
+    NCCL_MIN_CTAS NCCL_MAX_CTAS NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_MIN_NRINGS NCCL_MAX_NRINGS
+    NCCL_NCHANNELS_PER_NET_PEER NCCL_IB_QPS_PER_CONNECTION NCCL_IB_SPLIT_DATA_ON_QPS NCCL_COMM_ID NCCL_SOCKET_MAGIC
+    """.split()  # noqa: SIM905 - words are easier to read than a list
+)
+_FATAL_PREFIXES = ("NCCL_P2P_", "NCCL_COLLNET_", "NCCL_CUMEM_")
+
+INTERFACE_NAMES = frozenset({"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"})
+
+
+def differs_by_nature(name: str, *, between_ranks: bool = False) -> bool:
+    """True for a variable that is expected to differ between nodes (or between the ranks of one node)."""
+    plain = name.upper() if name.upper().endswith("_PROXY") else name
+    return (
+        plain in _PER_PLACE or name.startswith(_PER_PLACE_PREFIXES) or (between_ranks and name in _PER_RANK)
+    )
+
+
+def is_fatal(name: str) -> bool:
+    """True if ranks with different values of it do not understand each other."""
+    return name in _FATAL or name.startswith(_FATAL_PREFIXES)

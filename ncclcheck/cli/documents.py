@@ -1,0 +1,105 @@
+"""What `--from` and `report` take: a saved run, the facts of a node, a report; told apart by what they contain."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+import ncclcheck
+from ncclcheck.cli.files import read_bytes
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError, UsageError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.report import SCHEMA_VERSION, Report, Tool
+from ncclcheck.model.saved import FactsDocument, Saved
+from ncclcheck.model.snapshot import Node, Snapshot
+
+T = TypeVar("T")
+SAVED_KIND = "ncclcheck-snapshot"
+
+
+class _Header(Struct):
+    """As much of any document as tells which it is."""
+
+    schema_version: str | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
+    verdict: Raw | UnsetType = UNSET
+    facts: Raw | UnsetType = UNSET
+
+
+def load(file: str, option: str) -> Saved | FactsDocument | Report:
+    """The document in `file`. Raises UsageError with one sentence where it is damaged, none of these, or too new."""
+    data = read_bytes(file, option)
+    try:
+        header = decode(data, _Header)
+    except DecodeError as error:
+        raise UsageError(f"{option} {file}: not a document of ncclcheck: {error}") from error
+    if header.schema_version is UNSET:
+        raise UsageError(f"{option} {file}: not a document of ncclcheck: it has no schema_version")
+    if header.schema_version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{option} {file}: schema version {header.schema_version!r}, but ncclcheck {ncclcheck.__version__} reads "
+            f"version {SCHEMA_VERSION!r}: use the ncclcheck that wrote it"
+        )
+    if header.kind == SAVED_KIND:
+        return _decoded(data, Saved, file, option)
+    if header.verdict is not UNSET:
+        return _decoded(data, Report, file, option)
+    if header.facts is not UNSET:
+        return _decoded(data, FactsDocument, file, option)
+    raise UsageError(
+        f"{option} {file}: neither a saved run, nor the facts of a node, nor a report of ncclcheck"
+    )
+
+
+def _decoded(data: bytes, document_type: type[T], file: str, option: str) -> T:
+    try:
+        return decode(data, document_type)
+    except DecodeError as error:
+        name = {"Saved": "saved run", "FactsDocument": "facts file"}.get(document_type.__name__, "report")
+        raise UsageError(f"{option} {file}: damaged {name}: {error}") from error
+
+
+def load_saved(file: str, command: str) -> Saved:
+    """A saved run for `--from`; facts become the run of their one node. Raises UsageError for anything else."""
+    document = load(file, "--from")
+    if isinstance(document, Report):
+        raise UsageError(
+            f"--from {file}: this is a report: 'ncclcheck report {file}' shows it; --from takes what --save wrote"
+        )
+    return document if isinstance(document, Saved) else _of_one_node(document, command)
+
+
+def load_report(file: str) -> Report:
+    """A saved report. Raises UsageError for anything else."""
+    document = load(file, "report")
+    if isinstance(document, Report):
+        return document
+    raise UsageError(
+        f"report {file}: this is no report, but what 'ncclcheck preflight --from {file}' makes one of"
+    )
+
+
+def _of_one_node(document: FactsDocument, command: str) -> Saved:
+    launch = document.facts.launch
+    of_larger_job = not isinstance(launch, Missing) and launch.nnodes > 1
+    rank = 0 if isinstance(launch, Missing) else launch.node_rank
+    snapshot = Snapshot(
+        nodes=(Node(document.host, rank, document.facts),),
+        viewpoint="one-node" if of_larger_job else "all",
+        claims=() if isinstance(launch, Missing) else (launch,),
+        claim_hosts=() if isinstance(launch, Missing) else (document.host,),
+    )
+    software = document.facts.software
+    version = "unknown" if isinstance(software, Missing) else software.ncclcheck
+    return Saved(
+        schema_version=document.schema_version,
+        kind=SAVED_KIND,
+        tool=Tool("ncclcheck", version),
+        command=command,
+        created="unknown",  # facts carry no date
+        elapsed_s=0.0,
+        interrupted=False,
+        snapshot=snapshot,
+    )

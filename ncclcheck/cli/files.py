@@ -1,0 +1,100 @@
+"""Files that the user named: read whole, written whole or not at all, and refused with one sentence."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from ncclcheck.model.errors import UsageError
+
+LIMIT_BYTES = 1 << 28
+
+
+def read_bytes(file: str, option: str) -> bytes:
+    """The contents. Raises UsageError, naming `option` and the file, where they cannot be read or are too much."""
+    path = Path(file)
+    try:
+        if not path.exists():
+            raise UsageError(f"{option} {file}: there is no such file")
+        if not path.is_file():  # a FIFO or device could keep us waiting for ever
+            raise UsageError(f"{option} {file}: not a regular file")
+        with path.open("rb") as stream:
+            data = stream.read(LIMIT_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{option} {file}: cannot be read: {_reason(error)}") from error
+    if len(data) > LIMIT_BYTES:
+        raise UsageError(
+            f"{option} {file}: more than {LIMIT_BYTES >> 20} MiB, which no document of ncclcheck has"
+        )
+    return data
+
+
+def read_text(file: str, option: str) -> str:
+    """The contents as text. Raises UsageError where they are not UTF-8."""
+    try:
+        return read_bytes(file, option).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{option} {file}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def refuse_unwritable(file: str, option: str) -> None:
+    """Nothing, if `file` could be written now; else UsageError. Called before a run, which may take minutes."""
+    path = Path(file)
+    try:
+        if path.is_dir():
+            raise UsageError(f"{option} {file}: this is a directory, expected a file name")
+        if not path.parent.is_dir():
+            raise UsageError(f"{option} {file}: there is no directory {str(path.parent)!r}: create it first")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise UsageError(f"{option} {file}: the directory {str(path.parent)!r} cannot be written to")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{option} {file}: cannot be written: {_reason(error)}") from error
+
+
+def write_atomically(file: str, text: str, option: str) -> None:
+    """`file` holds `text`; whoever reads it meanwhile sees the old contents or the new, never a part.
+
+    A link is followed. Raises UsageError where it cannot be written.
+    """
+    temporary = None
+    try:
+        target = Path(file).resolve()
+        if target.exists() and not target.is_file():  # /dev/stdout, a FIFO: nothing to replace
+            target.write_text(text, encoding="utf-8", errors="backslashreplace")
+            return
+        with tempfile.NamedTemporaryFile(
+            "w",
+            encoding="utf-8",
+            errors="backslashreplace",
+            dir=target.parent,
+            prefix=".ncclcheck-",
+            delete=False,
+        ) as stream:
+            temporary = Path(stream.name)
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
+        temporary = None
+    except OSError as error:
+        raise UsageError(f"{option} {file}: cannot be written: {_reason(error)}") from error
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink()
+
+
+def _mode(target: Path) -> int:
+    """The mode the file has, or would get from open(2): a temporary file is readable by its owner only."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,96 @@
+"""The command line: which command, and how the process ends whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+import click
+
+import ncclcheck
+from ncclcheck.cli.checks import checks
+from ncclcheck.cli.env import env
+from ncclcheck.cli.facts import facts
+from ncclcheck.cli.predict import predict
+from ncclcheck.cli.report import report
+from ncclcheck.cli.session import bench, preflight, run
+from ncclcheck.cli.usage import CommandGroup, one_sentence
+from ncclcheck.model.errors import NcclcheckError
+
+USAGE, BUG, INTERRUPTED = 2, 70, 130
+
+
+@click.group(
+    cls=CommandGroup,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+        "token_normalize_func": lambda token: token.replace("_", "-"),  # torchrun takes both, so do we
+    },
+)
+@click.version_option(ncclcheck.__version__, prog_name="ncclcheck", message="%(prog)s %(version)s")
+def command() -> None:
+    """Are these nodes and this network fit for a multi-node GPU job, and if not, why not?
+
+    Exit codes: 0 fine; 1 a finding; 2 wrong usage; 3 could not tell; 4 the benchmark failed; 70 a bug in ncclcheck;
+    130 interrupted.
+    """
+
+
+for _one in (preflight, bench, run, env, predict, report, facts, checks):
+    command.add_command(_one)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """The exit code of a command line. What goes wrong is one sentence on standard error, never a traceback."""
+    from ncclcheck.cli.screen import write_error
+
+    try:
+        code = command.main(list(arguments), prog_name="ncclcheck", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except NcclcheckError as error:
+        write_error(f"error: {error}")
+        return USAGE
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return USAGE
+    except click.ClickException as error:
+        write_error(f"error: {one_sentence(error)}")
+        return USAGE
+    except (KeyboardInterrupt, click.Abort):
+        write_error("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 0  # help or a version that nobody reads to its end
+    except Exception as error:  # the last resort: a bug becomes a file and a sentence
+        from ncclcheck.cli.crash import describe, save_traceback
+
+        write_error(f"error: a bug in ncclcheck: {describe(error, save_traceback(error))}")
+        return BUG
+
+
+def main() -> NoReturn:
+    """The process ends with the command's exit code, even where a thread hangs in a library and will not."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    signal.signal(signal.SIGTERM, _interrupt)
+    code = BUG
+    try:
+        code = run_command(sys.argv[1:])
+    except KeyboardInterrupt:  # a second one, while the first was dealt with
+        code = INTERRUPTED
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
+
+
+def _interrupt(*_: object) -> None:
+    """Batch systems and torchrun end a job with SIGTERM: as with Ctrl-C the partial report is still written."""
+    raise KeyboardInterrupt

@@ -1,0 +1,153 @@
+"""From the options of a command line to the RunOptions of a run; every contradiction is refused here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from ncclcheck.bench.collectives import ELEMENT_BYTES
+from ncclcheck.checks.registry import Selection, all_checks, matching
+from ncclcheck.cli.files import read_text
+from ncclcheck.cli.values import WholeNumber
+from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.model.bench import Op
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.policy import Policy, parse_policy
+from ncclcheck.model.units import parse_sizes
+from ncclcheck.run.options import BenchRequest, Command, RunOptions
+
+PREFLIGHT_S = 60.0
+BENCH_S = 120.0  # besides the budget: the preflight, importing torch on every node, connecting, warming up
+_SELECTIONS = ("select", "ignore", "demote", "require")
+
+
+def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
+    """What `given` (option name -> value; None, () or absent: not given) asks for, with the policy file in it.
+
+    The command line wins over the policy where both name a single value; lists add up. Raises UsageError.
+    """
+    policy = (
+        parse_policy(read_text(given["expect"], "--expect"), given["expect"])
+        if given.get("expect")
+        else Policy()
+    )
+    bench = bench_request(given)
+    usual_s = PREFLIGHT_S if command == "preflight" else BENCH_S + bench.budget_s
+    timeout_s, join_timeout_s = _timeouts(given, usual_s)
+    return RunOptions(
+        command=command,
+        flags=_flags(given, policy),
+        gpus_per_node=_first(given.get("gpus_per_node"), policy.gpus_per_node),
+        code_paths=tuple(given.get("code") or ()),
+        selection=_selection(given, policy),
+        fail_on=given.get("fail_on") or policy.fail_on or "error",
+        timeout_s=timeout_s,
+        join_timeout_s=join_timeout_s,
+        bench=bench,
+        preflight=not given.get("no_preflight"),
+        wants_documents=bool(given.get("output") or given.get("save")),
+    )
+
+
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _timeouts(given: Mapping[str, Any], usual_s: float) -> tuple[float, float]:
+    timeout_s = given.get("timeout") or usual_s
+    join_timeout_s = given.get("join_timeout")
+    if join_timeout_s is not None and join_timeout_s > timeout_s:
+        raise UsageError(
+            f"--join-timeout {join_timeout_s:g} is longer than the whole run (--timeout {timeout_s:g}): "
+            "give a shorter one, or a longer --timeout"
+        )
+    return timeout_s, join_timeout_s or min(30.0, timeout_s)
+
+
+def _flags(given: Mapping[str, Any], policy: Policy) -> LaunchFlags:
+    nnodes, node_rank = given.get("nnodes"), given.get("node_rank")
+    if nnodes is not None and policy.nodes not in (None, nnodes):
+        raise UsageError(
+            f"--nnodes {nnodes} contradicts nodes = {policy.nodes} in {given['expect']}: make them the same"
+        )
+    if nnodes is not None and node_rank is not None and node_rank >= nnodes:
+        raise UsageError(
+            f"--node-rank {node_rank} is impossible with --nnodes {nnodes}: expected 0 to {nnodes - 1}"
+        )
+    master_addr = given.get("master_addr")
+    if master_addr is not None and (not master_addr or master_addr.split() != [master_addr]):
+        raise UsageError(f"--master-addr {master_addr!r}: expected the name or address of node 0")
+    return LaunchFlags(
+        nnodes=_first(nnodes, policy.nodes),
+        node_rank=node_rank,
+        master_addr=master_addr,
+        master_port=given.get("master_port"),
+        nproc_per_node=given.get("nproc_per_node"),
+    )
+
+
+def _selection(given: Mapping[str, Any], policy: Policy) -> Selection:
+    lists = {}
+    for option in _SELECTIONS:
+        on_command_line = [name for names in given.get(option) or () for name in names]
+        refuse_unknown_checks(on_command_line, f"--{option}")
+        in_policy = getattr(policy, option)
+        refuse_unknown_checks(in_policy, f"--expect {given.get('expect')}: {option}:")
+        lists[option] = tuple(dict.fromkeys([*on_command_line, *in_policy]))
+    return Selection(**lists)
+
+
+def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
+    """Nothing, if each of `names` is a code, prefix or slug of a check; else UsageError with the nearest one."""
+    for name in names:
+        try:
+            matching([name])
+        except UsageError:
+            known = [word for one in all_checks() for word in (one.slug, one.code)]
+            near = difflib.get_close_matches(name.lower().replace("_", "-"), known, 1)
+            near = near or difflib.get_close_matches(name.upper(), known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else "'ncclcheck checks' lists codes and slugs"
+            raise UsageError(f"{where} {name!r}: no such check: {hint}") from None
+
+
+def bench_request(given: Mapping[str, Any]) -> BenchRequest:
+    """What is to be measured, with the usual values where nothing is given. Raises UsageError."""
+    usual = BenchRequest()
+    return BenchRequest(
+        sizes_bytes=usual.sizes_bytes if given.get("sizes") is None else parse_sizes(given["sizes"]),
+        ops=_ops(given) or usual.ops,
+        backend=given.get("backend") or usual.backend,
+        dtype=_dtype(given.get("dtype")) or usual.dtype,
+        iters=_iters(given.get("iters")),
+        warmup=usual.warmup if given.get("warmup") is None else given["warmup"],
+        budget_s=given.get("budget") or usual.budget_s,
+        verify=not given.get("no_verify"),
+    )
+
+
+def _ops(given: Mapping[str, Any]) -> tuple[Op, ...]:
+    known: tuple[Op, ...] = get_args(Op)
+    ops: list[Op] = []
+    for name in [name for names in given.get("ops") or () for name in names]:
+        plain = name.lower().replace("-", "").replace("_", "")  # nccl-tests and its users write allreduce
+        wanted = [op for op in known if plain in (op.replace("_", ""), "all")]
+        if not wanted:
+            raise UsageError(f"--ops {name!r}: this version measures {' and '.join(known)}")
+        ops += wanted
+    return tuple(dict.fromkeys(ops))
+
+
+def _dtype(name: str | None) -> str | None:
+    if name is not None and name not in ELEMENT_BYTES:
+        raise UsageError(f"--dtype {name!r}: expected one of {', '.join(ELEMENT_BYTES)}")
+    return name
+
+
+def _iters(text: str | None) -> int | None:
+    if text is None or text.lower() == "auto":
+        return None
+    try:
+        return WholeNumber(1, 10**7).convert(text, None, None)
+    except UsageError:
+        raise UsageError(f"--iters {text!r}: expected 'auto' or a whole number from 1 to 10000000") from None

@@ -1,0 +1,60 @@
+"""Standard output and standard error: who reads them, and lines of progress."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from ncclcheck.model.errors import UsageError
+from ncclcheck.report.plain import plain
+
+
+def write_out(text: str) -> None:
+    """`text` is on standard output, or nobody is there to read it (`| head`, `>&-`), which is no error of ours.
+
+    Raises UsageError where it cannot be written (a full disk).
+    """
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter's own flush at its exit must not complain about it either.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        raise UsageError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def write_error(text: str) -> None:
+    """One line on standard error, if that can be written to at all."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"ncclcheck: {plain(text)}\n")
+        sys.stderr.flush()
+
+
+def progress(*, quiet: bool) -> Callable[[str], None]:
+    """A function that shows a line of progress, or with `quiet` does nothing."""
+    return _silence if quiet else write_error
+
+
+def _silence(text: str) -> None:
+    del text
+
+
+def is_color_wanted() -> bool:
+    """True on a terminal that shows colours, unless NO_COLOR is set (https://no-color.org)."""
+    return _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def screen_width() -> int | None:
+    """Columns of the terminal; None where standard output is none, which then gets whole lines."""
+    return shutil.get_terminal_size().columns if _is_terminal() else None
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()

@@ -1,0 +1,253 @@
+"""What NCCL uses on a node: the library's answer where it was asked, our model's where it was not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface, NcclAnswer, NodeFacts
+from ncclcheck.nccl import environment as nccl_environment
+from ncclcheck.nccl import socket_interface, versions
+from ncclcheck.nccl.socket_interface import Choice
+
+MAX_CANDIDATES = 8
+_NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
+
+
+class Prediction(Struct, frozen=True):
+    """NCCL's choice on one node. `interface` and `address` are None where it fails; `reason` says how.
+
+    `version` is None where no library is known. `disagreement` is one sentence where the library was asked and our
+    model says something else, else empty.
+    """
+
+    version: str | None
+    library: str | None
+    interface: str | None
+    address: str | None
+    source: Literal["asked", "predicted"]
+    reason: str
+    candidates: tuple[str, ...] = ()
+    disagreement: str = ""
+
+
+def node_choice(facts: NodeFacts) -> Fact[Prediction]:
+    """What NCCL uses on this node under the job's environment: asked if it was asked, else predicted.
+
+    Missing where the library was not asked and a fact that the model needs is missing: never a guess.
+    """
+    predicted = predict(facts)
+    asked = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.asked
+    if isinstance(asked, Missing):
+        return predicted
+    return _as_asked(facts, asked, predicted)
+
+
+def predict(
+    facts: NodeFacts, version: str | None = None, changes: Mapping[str, str | None] | None = None
+) -> Fact[Prediction]:
+    """What the model says NCCL of `version` (None: this node's) would use with `changes` made to the environment.
+
+    A change to None unsets the variable; a config file may then still set it. Missing where a needed fact is.
+    Raises UsageError when `version` is no version.
+    """
+    missing = _missing_section(facts)
+    if missing is not None:
+        return missing
+    known = version or known_version(facts)
+    choice = _choose(facts, known or versions.NEWEST, changes or {})
+    if isinstance(choice, Missing):
+        return choice
+    asked = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.asked
+    library = None if isinstance(asked, Missing) or version not in {None, asked.version} else asked.library
+    rules = "" if known else f"; no NCCL is known on this node, these are the rules of {versions.NEWEST}"
+    return Prediction(
+        known,
+        library,
+        choice.interface,
+        choice.address,
+        "predicted",
+        choice.reason + rules,
+        choice.candidates,
+    )
+
+
+def chosen_interface(facts: NodeFacts) -> Fact[tuple[str, str]]:
+    """Name and address of the interface NCCL uses on this node. Missing where that is not known, or where it fails."""
+    choice = _missing_section(facts) or node_choice(facts)
+    if isinstance(choice, Missing):
+        return choice
+    if choice.interface is None or choice.address is None:
+        return Missing("absent", f"NCCL {choice.version or 'of any version'} fails here: {choice.reason}")
+    return choice.interface, choice.address
+
+
+def candidate_interfaces(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
+    """(name, address) of the interfaces that other nodes could use, at most 8, NCCL's own choice first.
+
+    Each is up, running, no loopback, and given with its first IPv4 address, else its first global IPv6 address
+    (the other way round under NCCL_SOCKET_FAMILY=AF_INET6). Where there are more, hardware comes before virtual ones.
+    """
+    if isinstance(facts.interfaces, Missing):
+        return ()
+    chosen = chosen_interface(facts)
+    chosen_pair = ("", "") if isinstance(chosen, Missing) else chosen
+    found = []
+    for interface in facts.interfaces:
+        addresses = _usable_addresses(interface, ipv6_first=_is_ipv6_forced(facts))
+        if is_usable(interface) and addresses:
+            name, address = chosen_pair
+            is_chosen = interface.name == name
+            rank = (not is_chosen, interface.kind not in _NETWORK_KINDS)
+            found.append(
+                (rank, (interface.name, address if is_chosen and address in addresses else addresses[0]))
+            )
+    return tuple(pair for _, pair in sorted(found, key=lambda one: one[0])[:MAX_CANDIDATES])
+
+
+def is_usable(interface: Interface) -> bool:
+    """True if other nodes could be reached through it: up, running, and no loopback."""
+    is_loopback = interface.kind == "loopback" or "loopback" in interface.flags
+    return "up" in interface.flags and interface.running and not is_loopback
+
+
+def known_version(facts: NodeFacts) -> str | None:
+    """The NCCL version of this node: as the library answered, as it was loaded, or as torch was built; else None."""
+    said: list[Fact[str]] = []
+    if not isinstance(facts.nccl, Missing) and not isinstance(facts.nccl.asked, Missing):
+        said.append(facts.nccl.asked.version)
+    if not isinstance(facts.software, Missing):
+        said += [facts.software.nccl, facts.software.torch_nccl]
+    return next((text for text in said if not isinstance(text, Missing) and versions.is_version(text)), None)
+
+
+def effective_environment(
+    facts: NodeFacts, changes: Mapping[str, str | None] | None = None, version: str | None = None
+) -> Fact[dict[str, str]]:
+    """The environment NCCL acts on here after `changes`, config files included; Missing where a part is not known."""
+    if isinstance(facts.environment, Missing):
+        return facts.environment
+    if isinstance(facts.nccl, Missing):
+        return facts.nccl
+    changed = {**facts.environment, **(changes or {})}
+    environment = {name: value for name, value in changed.items() if value is not None}
+    rules = version or known_version(facts) or versions.NEWEST
+    home_set, files = facts.nccl.home_set, facts.nccl.config_files
+    unknown = nccl_environment.unknown_file(environment, files, rules, home_set=home_set)
+    if unknown is not None:
+        return unknown
+    return nccl_environment.effective(environment, files, rules, home_set=home_set)
+
+
+def _choose(facts: NodeFacts, version: str, changes: Mapping[str, str | None]) -> Fact[Choice]:
+    environment = effective_environment(facts, changes, version)
+    if isinstance(environment, Missing):
+        return environment
+    if isinstance(facts.interfaces, Missing):
+        return facts.interfaces
+    choice = socket_interface.choose(facts.interfaces, environment, version, resolved=_resolved(facts))
+    plugin = environment.get("NCCL_ENV_PLUGIN", "")
+    if plugin not in {"", "none"} and versions.parse(version) >= versions.ENV_PLUGIN_SINCE:
+        return Missing(
+            "unsupported", f"NCCL_ENV_PLUGIN={plugin} may override every variable of NCCL {version}"
+        )
+    return Missing("unsupported", choice.reason) if choice.undecided else choice
+
+
+def _resolved(facts: NodeFacts) -> dict[str, str]:
+    if isinstance(facts.names, Missing) or isinstance(facts.names.addresses, Missing):
+        return {}
+    return {facts.names.hostname: facts.names.addresses[0]} if facts.names.addresses else {}
+
+
+def _missing_section(facts: NodeFacts) -> Missing | None:
+    for section in ("nccl", "environment", "interfaces"):
+        value = getattr(facts, section)
+        if isinstance(value, Missing):
+            return Missing(value.missing, f"{section} of the node: {value.detail or 'not known'}")
+    return None
+
+
+def _as_asked(facts: NodeFacts, asked: NcclAnswer, predicted: Fact[Prediction]) -> Fact[Prediction]:
+    interface, address = _asked_pair(facts, asked, predicted)
+    if asked.result_code == socket_interface.SUCCESS and interface is None:
+        return Missing("error", f"NCCL answered {asked.address}, which is on no interface known here")
+    failed = "" if asked.result_code == 0 else f"result code {asked.result_code}: "
+    model = "" if isinstance(predicted, Missing) else f" ({predicted.reason})"
+    return Prediction(
+        version=asked.version,
+        library=asked.library,
+        interface=interface,
+        address=address,
+        source="asked",
+        reason=f"{failed}{asked.message}{model}",
+        candidates=() if isinstance(predicted, Missing) else predicted.candidates,
+        disagreement=_disagreement(asked, (interface, address), predicted),
+    )
+
+
+def _asked_pair(
+    facts: NodeFacts, asked: NcclAnswer, predicted: Fact[Prediction]
+) -> tuple[str | None, str | None]:
+    """Interface and local address of an answer. Under NCCL_COMM_ID the id carries that address, not the one bound."""
+    if asked.result_code != 0 or isinstance(facts.interfaces, Missing):
+        return (None, None) if asked.result_code != 0 else (asked.interface, asked.address)
+    own = {
+        _plain(address.address): interface.name
+        for interface in reversed(facts.interfaces)
+        for address in reversed(interface.addresses)
+    }
+    name = asked.interface.partition(":")[0] if asked.interface else None
+    address = _plain(asked.address) if asked.address else None
+    if address in own:
+        return name or own[address], address
+    if not isinstance(predicted, Missing) and name in {None, predicted.interface}:
+        return predicted.interface, predicted.address
+    return name, next((text for text, owner in own.items() if owner == name), None)
+
+
+def _disagreement(asked: NcclAnswer, pair: tuple[str | None, str | None], predicted: Fact[Prediction]) -> str:
+    if isinstance(predicted, Missing):
+        return ""
+    ours = (predicted.interface, predicted.address)
+    bind_failed = asked.result_code == socket_interface.SYSTEM_ERROR and predicted.interface is not None
+    if bind_failed and (asked.interface or predicted.interface) == predicted.interface:
+        return ""  # the choice was made, and then could not be bound
+    if pair == ours:
+        return ""
+    answer = " ".join(filter(None, pair)) or f"failure ({asked.message})"
+    expected = " ".join(filter(None, ours)) or "failure"
+    return (
+        f"NCCL {asked.version} chose {answer}, our model says {expected} ({predicted.reason}): "
+        "a bug of ncclcheck, please report it"
+    )
+
+
+def _plain(address: str) -> str:
+    return address.partition("%")[0]
+
+
+def _is_ipv6_forced(facts: NodeFacts) -> bool:
+    environment = effective_environment(facts)
+    return not isinstance(environment, Missing) and environment.get("NCCL_SOCKET_FAMILY") == "AF_INET6"
+
+
+def _usable_addresses(interface: Interface, *, ipv6_first: bool) -> list[str]:
+    """Addresses another node could connect to, the best first: no loopback and no fe80, whose scope is local."""
+    by_family = {
+        family: [
+            _plain(address.address)
+            for address in interface.addresses
+            if address.family == family and not _is_local_only(_plain(address.address))
+        ]
+        for family in ("inet", "inet6")
+    }
+    return by_family["inet6"] + by_family["inet"] if ipv6_first else by_family["inet"] + by_family["inet6"]
+
+
+def _is_local_only(address: str) -> bool:
+    lowered = address.lower()
+    return lowered.startswith(("127.", "fe8", "fe9", "fea", "feb", "0.")) or lowered in {"::1", "::"}

@@ -1,0 +1,145 @@
+"""From a Snapshot, the outcome of its checks and the advice to the Report that every renderer gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import ncclcheck
+from ncclcheck.checks.registry import matching
+from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
+from ncclcheck.model.report import (
+    SCHEMA_VERSION,
+    Advice,
+    BenchReport,
+    CheckEntry,
+    NcclEntry,
+    NodeEntry,
+    Report,
+    Tool,
+    Verdict,
+)
+from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.prediction import Prediction, node_choice
+from ncclcheck.report.exit_code import FailOn, verdict
+
+
+def build_report(
+    snapshot: Snapshot,
+    runs: Sequence[CheckRun],
+    advice: Advice,
+    *,
+    command: str,
+    created: str,
+    elapsed_s: float,
+    fail_on: FailOn,
+    require: Iterable[str],
+    interrupted: bool,
+    bug: str | None = None,
+) -> Report:
+    """The whole report. The same arguments give the same report; findings come worst first, nodes by node rank.
+
+    `bug` is set when ncclcheck itself failed. Raises UsageError when `require` names no check.
+    """
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        tool=Tool("ncclcheck", ncclcheck.__version__),
+        command=command,
+        created=created,
+        elapsed_s=round(elapsed_s, 3),
+        verdict=_verdict(snapshot, runs, command, fail_on, require, interrupted, bug),
+        nodes=_node_entries(snapshot),
+        checks=tuple(_check_entry(run) for run in sorted(runs, key=lambda run: run.code)),
+        findings=tuple(_worst_first(finding for run in runs for finding in run.findings)),
+        probes=() if isinstance(snapshot.probes, Missing) else snapshot.probes,
+        nccl=tuple(
+            entry
+            for node in _by_rank(snapshot)
+            if not isinstance(entry := nccl_entry(node.host, node_choice(node.facts)), Missing)
+        ),
+        advice=advice,
+        bench=None if isinstance(snapshot.bench, Missing) else _bench_report(snapshot.bench),
+        coverage=snapshot.coverage,
+    )
+
+
+def _verdict(
+    snapshot: Snapshot,
+    runs: Sequence[CheckRun],
+    command: str,
+    fail_on: FailOn,
+    require: Iterable[str],
+    interrupted: bool,
+    bug: str | None,
+) -> Verdict:
+    return verdict(
+        runs,
+        silent=[silent.host for silent in snapshot.silent],
+        required=matching(require),
+        not_done=tuple(_not_done(snapshot, command)),
+        fail_on=fail_on,
+        interrupted=interrupted,
+        bug=bug,
+    )
+
+
+def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
+    if snapshot.viewpoint == "one-node":
+        seen_from = snapshot.nodes[0].host if snapshot.nodes else "this node"
+        yield f"{seen_from} did not meet the other nodes"
+    if command in ("bench", "run"):
+        if isinstance(snapshot.bench, Missing):
+            yield f"the benchmark did not run: {snapshot.bench.detail or snapshot.bench.missing}"
+        elif not snapshot.bench.started:
+            yield "the benchmark did not start"
+
+
+def _by_rank(snapshot: Snapshot) -> list[Node]:
+    return sorted(snapshot.nodes, key=lambda node: (node.node_rank, node.host))
+
+
+def _node_entries(snapshot: Snapshot) -> tuple[NodeEntry, ...]:
+    entries = [NodeEntry(node.host, node.node_rank, "reported", node.facts) for node in snapshot.nodes]
+    entries += [NodeEntry(silent.host, silent.node_rank, "silent") for silent in snapshot.silent]
+    return tuple(sorted(entries, key=lambda entry: (entry.node_rank, entry.host)))
+
+
+def _check_entry(run: CheckRun) -> CheckEntry:
+    # Hundredths: what a check of milliseconds took is noise, and noise would make no two reports equal.
+    return CheckEntry(run.code, run.slug, run.title, run.outcome, run.reason, round(run.seconds, 2))
+
+
+def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(
+        findings, key=lambda one: (SEVERITIES.index(one.severity), one.code, one.hosts, one.summary)
+    )
+
+
+def nccl_entry(host: str, choice: Fact[Prediction]) -> Fact[NcclEntry]:
+    """What NCCL chooses on `host`, as the report has it. Missing stays Missing: null would say that it fails."""
+    if isinstance(choice, Missing):
+        return choice
+    return NcclEntry(
+        host=host,
+        version=choice.version,
+        library=choice.library,
+        interface=choice.interface,
+        address=choice.address,
+        source=choice.source,
+        reason=choice.reason,
+        candidates=choice.candidates,
+    )
+
+
+def _bench_report(bench: BenchResult) -> BenchReport:
+    return BenchReport(
+        backend=bench.backend,
+        world_size=bench.world_size,
+        nodes=bench.nodes,
+        plan=bench.plan,
+        transport=bench.transport,
+        points=bench.points,
+        links=bench.links,
+        failures=bench.failures,
+    )

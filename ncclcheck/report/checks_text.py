@@ -1,0 +1,60 @@
+"""Checks that found nothing, for people: what could not be told and why, and with -v what passed or did not apply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from ncclcheck.model.report import CheckEntry, Report
+from ncclcheck.report.fold import fold_hosts
+from ncclcheck.report.page import Line, Span, line
+
+_OF_HOST = re.compile(r"(?P<section>\w+ of )?(?P<hosts>\S+): (?P<why>.*)", re.DOTALL)
+_MOST_PARTS = 4
+
+
+def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
+    """The checks that crashed or could not tell, by reason. They did not pass, and this says so."""
+    for entry in report.checks:
+        if entry.outcome == "crashed":
+            crashed = f"  {entry.code} {entry.slug}: a bug in ncclcheck, please report it: {entry.reason}"
+            yield line(Span("crashed", "bold red"), crashed)
+    hosts = {node.host for node in report.nodes}
+    by_reason: dict[str, list[CheckEntry]] = {}
+    for entry in report.checks:
+        if entry.outcome == "unknown":
+            by_reason.setdefault(fold_reason(entry.reason, hosts, verbose), []).append(entry)
+    for reason, entries in by_reason.items():
+        names = ", ".join(f"{entry.code} {entry.slug}" for entry in entries)
+        yield line(Span("unknown", "bold magenta"), f"  {names}: {reason or 'no reason was given'}")
+    for entry in report.checks:
+        if entry.outcome == "found" and entry.reason:
+            partly = f"  {entry.code} {entry.slug}, in part: {fold_reason(entry.reason, hosts, verbose)}"
+            yield line(Span("unknown", "bold magenta"), partly)
+
+
+def quiet_check_lines(report: Report, verbose: int) -> Iterator[Line]:
+    """With -v: the checks that passed, did not apply or were ignored."""
+    if not verbose:
+        return
+    for outcome in ("passed", "not_applicable", "ignored"):
+        for entry in report.checks:
+            if entry.outcome == outcome:
+                why = f" ({entry.reason})" if entry.reason else ""
+                yield line(f"{outcome.replace('_', ' ')}  {entry.code} {entry.slug}: {entry.title}{why}")
+
+
+def fold_reason(reason: str, hosts: Collection[str], verbose: int = 0) -> str:
+    """A reason in parts, "interfaces of node01: why; node02: why", with the hosts of equal parts folded."""
+    hosts_of: dict[tuple[str, str], list[str]] = {}
+    for part in reason.split("; "):
+        match = _OF_HOST.fullmatch(part)
+        known = match is not None and all(host in hosts for host in match["hosts"].split(","))
+        key = (match["section"] or "", match["why"]) if match and known else ("", part)
+        hosts_of.setdefault(key, []).extend(match["hosts"].split(",") if match and known else ())
+    parts = [
+        f"{section}{fold_hosts(these)}: {why}" if these else why for (section, why), these in hosts_of.items()
+    ]
+    if len(parts) > _MOST_PARTS and not verbose:
+        parts = [*parts[:_MOST_PARTS], f"and {len(parts) - _MOST_PARTS} more: -v shows all"]
+    return "; ".join(parts)

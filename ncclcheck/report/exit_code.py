@@ -1,0 +1,116 @@
+"""The exit code and its reasons: one pure function over everything that can spoil a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal, TypeAlias
+
+from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
+from ncclcheck.model.report import Status, Verdict
+from ncclcheck.report.fold import fold_hosts
+
+FailOn: TypeAlias = Literal["error", "warning", "never"]
+
+PASS, FOUND, USAGE, UNKNOWN, BENCH, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+_FIRST_WINS = (BUG, INTERRUPTED, FOUND, BENCH, UNKNOWN)
+_STATUS: dict[int, Status] = {
+    PASS: "pass",
+    FOUND: "fail",
+    BENCH: "fail",
+    UNKNOWN: "unknown",
+    INTERRUPTED: "unknown",
+    BUG: "error",
+}
+_BENCH_CODES = "NC8"
+_RAN = ("passed", "found")
+_MOST_NAMED = 4
+
+
+def verdict(
+    runs: Sequence[CheckRun],
+    *,
+    silent: Sequence[str] = (),
+    required: Collection[str] = (),
+    not_done: Sequence[str] = (),
+    fail_on: FailOn = "error",
+    interrupted: bool = False,
+    bug: str | None = None,
+) -> Verdict:
+    """The exit code (the first of 70, 130, 1, 4, 3 that applies, else 0) and all reasons, the deciding ones first.
+
+    `silent` are hosts that did not report, `required` the codes of checks that must have run, `not_done` sentences
+    about other things that had to happen and did not. A finding of the benchmark (NC8) at the gate gives 4, any
+    other 1; a check that passed or found something has run, every other outcome has not.
+    """
+    reasons: list[tuple[int, str]] = []
+    if bug is not None:
+        reasons.append((BUG, f"a bug in ncclcheck: {bug}"))
+    if interrupted:
+        reasons.append((INTERRUPTED, "interrupted: the report is partial"))
+    reasons += _gate(runs, fail_on)
+    reasons += [(UNKNOWN, reason) for reason in (*_silence(silent), *_undone(runs, required), *not_done)]
+    if not reasons:
+        return Verdict("pass", PASS, (_nothing_found(runs, fail_on),))
+    reasons.sort(key=lambda reason: _FIRST_WINS.index(reason[0]))
+    code = reasons[0][0]
+    return Verdict(_STATUS[code], code, tuple(text for _, text in reasons))
+
+
+def _gate(runs: Sequence[CheckRun], fail_on: FailOn) -> Iterable[tuple[int, str]]:
+    if fail_on == "never":
+        return
+    counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    found = [finding for run in runs for finding in run.findings if finding.severity in counted]
+    for code, of_bench, subject in ((FOUND, False, ""), (BENCH, True, "the benchmark: ")):
+        here = [one for one in found if one.code.startswith(_BENCH_CODES) is of_bench]
+        if here:
+            yield code, f"{subject}{_counted(here)}: {_named(here)}"
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    counts = [(sum(one.severity == severity for one in findings), severity) for severity in SEVERITIES]
+    return " and ".join(plural(count, severity) for count, severity in counts if count)
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    hosts_of: dict[str, list[str]] = {}
+    for one in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
+        hosts_of.setdefault(one.slug, []).extend(one.hosts)
+    names = [f"{slug} on {fold_hosts(hosts)}" if hosts else slug for slug, hosts in hosts_of.items()]
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    return ", ".join(names[:_MOST_NAMED] + more)
+
+
+def _silence(silent: Sequence[str]) -> Iterable[str]:
+    if silent:
+        yield f"{plural(len(silent), 'node')} did not report: {fold_hosts(silent)}"
+
+
+def _undone(runs: Sequence[CheckRun], required: Collection[str]) -> Iterable[str]:
+    for run in runs:
+        if run.outcome == "crashed":
+            yield f"the check {run.slug} crashed, which is a bug in ncclcheck: {run.reason}"
+        elif run.code in required and run.outcome not in _RAN:
+            why = f": {run.reason}" if run.reason else ""
+            yield f"the required check {run.slug} did not run ({run.outcome.replace('_', ' ')}{why})"
+    for code in sorted(set(required) - {run.code for run in runs}):
+        yield f"the required check {code} did not run"
+    if not any(run.outcome in _RAN for run in runs):
+        yield "no check could run"
+
+
+def _nothing_found(runs: Sequence[CheckRun], fail_on: FailOn) -> str:
+    passed = plural(sum(run.outcome == "passed" for run in runs), "check")
+    unknown = sum(run.outcome == "unknown" for run in runs)
+    rest = f", {unknown} could not tell" if unknown else ""
+    gate = {
+        "error": "no errors",
+        "warning": "no errors or warnings",
+        "never": "findings do not count (--fail-on never)",
+    }
+    return f"{gate[fail_on]}: {passed} passed{rest}"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,78 @@
+"""Clusters with more than one network, and the answers to a proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Any
+
+from msgspec.structs import replace
+
+from ncclcheck.advice.interface import propose
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface, NcclAnswer, NcclChoice
+from ncclcheck.model.snapshot import Confirmation, Probe, ProbeOutcome, Snapshot
+from ncclcheck.nccl.prediction import candidate_interfaces
+from tests.builders import answer, cluster, interface, loopback, software, with_facts
+
+NO_LIBRARY = Missing("absent", "no libnccl.so.2")
+
+
+def unasked(*interfaces: Interface, **environment: str) -> dict[str, Any]:
+    """The sections of a node without libnccl that has lo and these interfaces."""
+    return {
+        "interfaces": (loopback(), *interfaces),
+        "environment": environment,
+        "nccl": NcclChoice(NO_LIBRARY, (), True),
+        "software": software(nccl=NO_LIBRARY, torch_nccl=NO_LIBRARY),
+    }
+
+
+def of_nodes(*sections: dict[str, Any]) -> Snapshot:
+    """A cluster of these nodes, in which every candidate interface is probed and reached."""
+    snapshot = cluster(len(sections))
+    for node, changes in zip(snapshot.nodes, sections, strict=True):
+        snapshot = with_facts(snapshot, node.host, **changes)
+    probes = tuple(
+        Probe("tcp", source.host, target.host, name, address, 40000, "ok")
+        for source, target in permutations(snapshot.nodes, 2)
+        for name, address in candidate_interfaces(target.facts)
+    )
+    return replace(snapshot, probes=probes)
+
+
+def two_networks(count: int = 4, **environment: str) -> Snapshot:
+    """Nodes with eth0 (10.0.0.x) and eth1 (10.0.1.x), without libnccl."""
+    return of_nodes(*(two_interfaces(number, **environment) for number in range(1, count + 1)))
+
+
+def two_interfaces(number: int, **environment: str) -> dict[str, Any]:
+    """One of these nodes; its host name means its eth0."""
+    return unasked(
+        interface("eth0", f"10.0.0.{number}/24"),
+        interface("eth1", f"10.0.1.{number}/24", index=3),
+        **environment,
+    )
+
+
+def with_probes(snapshot: Snapshot, outcome: ProbeOutcome, **match: str) -> Snapshot:
+    """The snapshot in which the TCP probes whose fields are as in `match` ended that way."""
+    assert not isinstance(snapshot.probes, Missing)
+    probes = tuple(
+        replace(one, outcome=outcome)
+        if all(getattr(one, name) == text for name, text in match.items())
+        else one
+        for one in snapshot.probes
+    )
+    return replace(snapshot, probes=probes)
+
+
+def asked(snapshot: Snapshot, answers: Mapping[str, tuple[str, str]] | None = None) -> Snapshot:
+    """The snapshot in which every node was asked under the first proposal and chose as intended, or as in `answers`."""
+    (proposal,) = propose(snapshot)
+    confirmations = []
+    for host, env in proposal.env_by_host.items():
+        name, address = (answers or {}).get(host, proposal.places[host])
+        said: Fact[NcclAnswer] = answer(address, name)
+        confirmations.append(Confirmation(host, env, said))
+    return replace(snapshot, confirmations=tuple(confirmations))

@@ -1,0 +1,303 @@
+"""A setting is proposed only where one is needed, only for a network all nodes reach, and as small as it can be."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.advice.interface import decide, propose
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NcclChoice, NcclConfigFile
+from ncclcheck.model.snapshot import Coverage, Snapshot
+from tests.advice.clusters import NO_LIBRARY, of_nodes, two_interfaces, two_networks, unasked, with_probes
+from tests.builders import (
+    both_ways,
+    cluster,
+    docker0,
+    everywhere,
+    interface,
+    seen_alone,
+    some,
+    with_choice,
+    with_facts,
+    with_outcome,
+    with_silent,
+)
+
+IFNAME = "NCCL_SOCKET_IFNAME"
+
+
+def nccl_env(snapshot: Snapshot) -> dict[str, dict[str, str | None]]:
+    (proposal,) = propose(snapshot)
+    return proposal.env_by_host
+
+
+def same_on_all(snapshot: Snapshot) -> dict[str, str | None]:
+    by_host = nccl_env(snapshot)
+    assert len(by_host) == len(snapshot.nodes)
+    values = list(by_host.values())
+    assert all(value == values[0] for value in values)
+    return values[0]
+
+
+def notes(snapshot: Snapshot) -> str:
+    decision = decide(snapshot)
+    assert not decision.proposals
+    return "\n".join(decision.notes)
+
+
+# where nothing is needed, or nothing can be said
+
+
+def test_a_healthy_cluster_needs_no_setting() -> None:
+    assert "NCCL: its own choice, eth0, is reachable between all nodes: nothing to set" in notes(cluster())
+
+
+def test_one_node_has_no_network_to_advise_on() -> None:
+    assert "one node" in notes(cluster(1))
+
+
+def test_a_setting_of_the_user_that_works_is_left_alone() -> None:
+    assert "eth1, is reachable" in notes(two_networks(NCCL_SOCKET_IFNAME="eth1"))
+
+
+def test_a_silent_node_leaves_reach_unproven() -> None:
+    assert "nothing is known of node03" in notes(with_silent(cluster(), "node03"))
+
+
+def test_a_node_that_met_nobody_advises_nothing() -> None:
+    alone = seen_alone(cluster(), "node02")
+    assert not propose(alone)
+    assert "did not meet" in notes(replace(alone, silent=with_silent(cluster(), "node01").silent))
+
+
+def test_without_probes_nothing_is_advised() -> None:
+    snapshot = replace(two_networks(NCCL_SOCKET_IFNAME="^docker0"), probes=Missing("timeout", "cut short"))
+    assert "cut short" in notes(snapshot)
+
+
+def test_a_sample_that_was_not_completed_proves_nothing() -> None:
+    snapshot = replace(two_networks(NCCL_SOCKET_IFNAME="lo"), coverage=Coverage(13, 99, "a sample"))
+    assert "12 of 13 planned pairs" in notes(snapshot)
+
+
+@pytest.mark.parametrize("section", ["nccl", "environment", "interfaces"])
+def test_an_unknown_choice_is_not_advised_on(section: str) -> None:
+    snapshot = with_facts(two_networks(), "node02", **{section: Missing("timeout", "no answer")})
+    assert "its choice on node02 is not known" in notes(snapshot)
+
+
+def test_a_wrong_choice_whose_change_cannot_be_foreseen_is_not_advised_on() -> None:
+    snapshot = with_choice(cluster(), "node02", "lo", "127.0.0.1")
+    snapshot = with_facts(snapshot, "node02", environment=Missing("timeout", "no answer"))
+    assert "what a setting would do on node02 is not known" in notes(snapshot)
+
+
+# what is proposed
+
+
+def test_a_harmful_name_is_unset_where_the_default_is_right() -> None:
+    assert same_on_all(two_networks(NCCL_SOCKET_IFNAME="^docker0")) == {IFNAME: None}
+
+
+def test_a_name_that_matches_nothing_is_unset_too() -> None:
+    (proposal,) = propose(two_networks(NCCL_SOCKET_IFNAME="ens9"))
+    assert set(proposal.places.values()) == {("eth0", f"10.0.0.{n}") for n in range(1, 5)}
+    assert proposal.why.startswith("NCCL finds no interface on node01")
+
+
+def test_the_network_that_works_is_named_where_the_default_fails() -> None:
+    snapshot = with_probes(two_networks(), "filtered", interface="eth0")
+    assert same_on_all(snapshot) == {IFNAME: "eth1"}
+    (proposal,) = propose(snapshot)
+    assert proposal.evidence == "all 12 connections between the 4 nodes on eth1 succeeded"
+    assert "node01 to node02 on eth0 (10.0.0.2): filtered" in proposal.why
+
+
+def test_the_exact_form_is_used_where_a_prefix_would_cover_more() -> None:
+    more = [
+        unasked(
+            interface("eth0", f"10.0.0.{n}/24"),
+            interface("eth1", f"10.0.1.{n}/24"),
+            interface("eth10", running=False),
+        )
+        for n in (1, 2)
+    ]
+    snapshot = with_probes(of_nodes(*more), "refused", interface="eth0")
+    assert same_on_all(snapshot) == {IFNAME: "=eth1"}
+
+
+def test_the_faster_network_is_preferred_and_hardware_to_bridges() -> None:
+    def node(number: int) -> dict[str, object]:
+        slow = replace(interface("eth1", f"10.0.1.{number}/24"), speed_mbps=1000)
+        bridge = replace(interface("br0", f"10.0.3.{number}/24", kind="bridge"), speed_mbps=400_000)
+        return unasked(
+            interface("eth0", f"10.0.0.{number}/24"), slow, bridge, interface("eth2", f"10.0.2.{number}/24")
+        )
+
+    snapshot = with_probes(of_nodes(node(1), node(2)), "filtered", interface="eth0")
+    assert same_on_all(snapshot) == {IFNAME: "eth2"}
+
+
+def test_a_default_that_is_worse_than_another_network_is_not_gone_back_to() -> None:
+    def node(number: int) -> dict[str, object]:
+        slow = replace(interface("eth0", f"10.0.0.{number}/24"), speed_mbps=1000)
+        return unasked(slow, interface("eth1", f"10.0.1.{number}/24"), NCCL_SOCKET_IFNAME="ens9")
+
+    assert same_on_all(of_nodes(node(1), node(2))) == {IFNAME: "eth1"}
+
+
+def test_names_that_differ_become_a_list_that_is_right_everywhere() -> None:
+    first = unasked(docker0(), interface("eth0", "10.0.0.1/24"), NCCL_SOCKET_IFNAME="docker0")
+    second = unasked(docker0(), interface("ens3", "10.0.0.2/24"), NCCL_SOCKET_IFNAME="docker0")
+    snapshot = with_probes(of_nodes(first, second), "self", interface="docker0")
+    assert same_on_all(snapshot) == {IFNAME: None}
+    for changes in (first, second):
+        changes["nccl"] = NcclChoice(
+            NO_LIBRARY, (NcclConfigFile("/etc/nccl.conf", {IFNAME: "docker0"}),), True
+        )
+    snapshot = with_probes(of_nodes(first, second), "self", interface="docker0")
+    assert same_on_all(snapshot) == {IFNAME: "eth0,ens3"}
+
+
+def test_a_value_per_host_is_the_last_resort() -> None:
+    """node02 has an eth0 as well, of another network, which any list with node01's eth0 in it would take."""
+    first = unasked(interface("eth0", "10.0.0.1/24"))
+    second = unasked(interface("eth0", "192.168.9.2/24"), interface("eth1", "10.0.0.2/24", index=3))
+    snapshot = with_probes(of_nodes(first, second), "filtered", address="192.168.9.2")
+    assert nccl_env(snapshot) == {"node01": {IFNAME: "=eth0"}, "node02": {IFNAME: "=eth1"}}
+
+
+def test_a_routed_network_needs_neither_names_nor_subnets_in_common() -> None:
+    first = unasked(interface("eth5", "10.5.0.1/31"), NCCL_SOCKET_IFNAME="lo")
+    second = unasked(interface("ens7", "10.7.0.1/31"), NCCL_SOCKET_IFNAME="lo")
+    assert same_on_all(of_nodes(first, second)) == {IFNAME: None}
+
+
+def test_comm_id_is_unset_since_it_makes_nccl_ignore_the_name() -> None:
+    snapshot = two_networks(NCCL_COMM_ID="127.0.0.1:5000", NCCL_SOCKET_IFNAME="eth1")
+    assert same_on_all(snapshot) == {"NCCL_COMM_ID": None}
+
+
+def test_a_family_without_reachable_addresses_is_unset() -> None:
+    def node(number: int) -> dict[str, object]:
+        return unasked(
+            interface("eth0", f"10.0.0.{number}/24", f"fe80::{number}/64"), NCCL_SOCKET_FAMILY="AF_INET6"
+        )
+
+    assert same_on_all(of_nodes(node(1), node(2))) == {"NCCL_SOCKET_FAMILY": None}
+
+
+def test_only_one_node_being_wrong_changes_all_the_same_way() -> None:
+    nodes = [two_interfaces(n, **({IFNAME: "lo"} if n == 3 else {})) for n in range(1, 5)]
+    snapshot = of_nodes(*nodes)
+    assert same_on_all(snapshot) == {IFNAME: None}
+    (proposal,) = propose(snapshot)
+    assert "NCCL would bind lo (127.0.0.1) on node03" in proposal.why
+
+
+# where nothing helps
+
+
+def test_one_direction_of_one_pair_is_enough_to_reject_a_network() -> None:
+    snapshot = with_outcome(two_networks(NCCL_SOCKET_IFNAME="lo"), "filtered", [("node02", "node04")])
+    text = notes(snapshot)
+    assert "No interface is mutually reachable on all nodes" in text
+    assert "eth0 (node02 to node04 on eth0 (10.0.0.4): filtered)" in text
+    assert "eth1 (node02 to node04 on eth1 (10.0.1.4): filtered)" in text
+
+
+def test_an_untested_direction_is_no_proof() -> None:
+    snapshot = two_networks(NCCL_SOCKET_IFNAME="lo")
+    probes = tuple(
+        one for one in some(snapshot.probes) if (one.from_host, one.to_host) != ("node02", "node04")
+    )
+    assert "node02 to node04 on eth0 (10.0.0.4): not tested" in notes(replace(snapshot, probes=probes))
+
+
+def test_a_network_that_loses_large_messages_is_not_proposed() -> None:
+    snapshot = with_probes(two_networks(), "filtered", interface="eth0")
+    probes = some(snapshot.probes)
+    stalled = replace(next(one for one in probes if one.interface == "eth1"), kind="mtu", outcome="stalled")
+    assert "large messages do not arrive" in notes(replace(snapshot, probes=(*probes, stalled)))
+
+
+def test_the_same_docker_address_everywhere_is_no_network() -> None:
+    snapshot = of_nodes(*(unasked(docker0(), NCCL_SOCKET_IFNAME="docker0") for _ in range(2)))
+    assert "docker0 (node01 to node02 on docker0 (172.17.0.1): self)" in notes(
+        with_probes(snapshot, "self", interface="docker0")
+    )
+
+
+def test_what_a_config_file_forces_and_no_variable_can_undo_is_said() -> None:
+    config = NcclConfigFile("/etc/nccl.conf", {"NCCL_COMM_ID": "127.0.0.1:5000"})
+    snapshot = everywhere(two_networks(2), nccl=NcclChoice(NO_LIBRARY, (config,), True))
+    assert "no variable makes NCCL use it" in notes(snapshot)
+
+
+# Gloo
+
+
+def gloo_values(snapshot: Snapshot) -> dict[str, str]:
+    return decide(snapshot).gloo.values
+
+
+def named(snapshot: Snapshot, host: str, *addresses: str) -> Snapshot:
+    names = next(one.facts.names for one in snapshot.nodes if one.host == host)
+    return with_facts(snapshot, host, names=replace(some(names), addresses=addresses))
+
+
+def test_gloo_needs_nothing_where_the_host_names_lead_to_reachable_addresses() -> None:
+    decision = decide(two_networks())
+    assert not decision.gloo.values
+    assert "Gloo: eth0 is reachable between all nodes: nothing to set" in decision.notes
+
+
+@pytest.mark.parametrize("address", ["127.0.1.1", "127.0.0.1", "::1", "10.99.0.1"])
+def test_a_host_name_that_leads_nowhere_is_replaced_by_the_network_nccl_uses(address: str) -> None:
+    snapshot = named(two_networks(NCCL_SOCKET_IFNAME="eth1"), "node02", address)
+    assert gloo_values(snapshot) == dict.fromkeys(("node01", "node02", "node03", "node04"), "eth1")
+
+
+def test_the_first_local_address_of_the_host_name_counts() -> None:
+    assert not gloo_values(named(two_networks(), "node02", "10.99.0.1", "10.0.0.2"))
+
+
+def test_a_host_name_that_does_not_resolve_makes_gloo_fall_back_to_loopback() -> None:
+    snapshot = two_networks()
+    names = replace(some(snapshot.nodes[1].facts.names), addresses=Missing("absent", "node02: not known"))
+    decision = decide(with_facts(snapshot, "node02", names=names))
+    assert decision.gloo.values["node02"] == "eth0"
+    assert "falls back to 127.0.0.1" in decision.gloo.why
+
+
+def test_a_resolver_that_did_not_answer_leaves_gloo_unknown() -> None:
+    snapshot = two_networks()
+    names = replace(some(snapshot.nodes[1].facts.names), addresses=Missing("timeout", "no answer in 5 s"))
+    decision = decide(with_facts(snapshot, "node02", names=names))
+    assert not decision.gloo.values
+    assert any("what it binds on node02 is not known" in note for note in decision.notes)
+
+
+@pytest.mark.parametrize("value", ["eth", "^lo", "=eth0", "eth0,eth9", " eth0", "lo"])
+def test_a_present_value_that_is_no_exact_name_of_a_network_is_replaced(value: str) -> None:
+    assert set(gloo_values(two_networks(GLOO_SOCKET_IFNAME=value)).values()) == {"eth0"}
+
+
+def test_an_exact_name_that_works_is_left_alone() -> None:
+    assert not gloo_values(two_networks(GLOO_SOCKET_IFNAME="eth1"))
+
+
+def test_gloo_gets_a_name_per_host_where_they_differ() -> None:
+    first, second = unasked(interface("eth0", "10.0.0.1/24")), unasked(interface("ens3", "10.0.0.2/24"))
+    snapshot = named(of_nodes(first, second), "node01", "127.0.1.1")
+    assert gloo_values(snapshot) == {"node01": "eth0", "node02": "ens3"}
+
+
+def test_gloo_gets_nothing_where_no_network_is_reachable() -> None:
+    snapshot = with_outcome(
+        named(two_networks(2), "node01", "127.0.1.1"), "filtered", both_ways("node01", "node02")
+    )
+    decision = decide(snapshot)
+    assert not decision.gloo.values
+    assert any(note.startswith("Gloo:") and "nothing is advised" in note for note in decision.notes)

@@ -1,0 +1,58 @@
+"""NC801 bench-hang."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.model.bench import RankFailure
+from ncclcheck.model.fact import Missing
+from tests.builders import cluster, with_bench
+from tests.checks.running import finding, is_silent, run
+
+
+def test_all_finished() -> None:
+    assert is_silent("bench-hang", with_bench(cluster(4)))
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("died", "died"),
+        ("stopped", "is stopped"),
+        ("late", "did not come in time"),
+        ("lost", "is out of reach"),
+        ("error", "ended with an error"),
+    ],
+)
+def test_the_culprit_is_named_with_rank_host_place_and_time(state: str, words: str) -> None:
+    failure = RankFailure(5, "node03", "died", "all_reduce 64M, iteration 3", "signal 9", 20.0)
+    broken = with_bench(cluster(4), failures=(replace(failure, state=state),))
+    found = finding("bench-hang", broken)
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert f"rank 5 on node03 {words} (all_reduce 64M, iteration 3, waited 20.0 s): signal 9" in found.summary
+
+
+def test_two_culprits_are_two_findings() -> None:
+    failures = tuple(RankFailure(rank, "node03", "died", "joining the group", "", 1.0) for rank in (4, 5))
+    assert len(run("bench-hang", with_bench(cluster(4), failures=failures)).findings) == 2
+
+
+def test_where_nobody_moves_the_network_is_suspected_once() -> None:
+    stuck = tuple(
+        RankFailure(rank, f"node0{rank + 1}", "stuck", "all_reduce 64M", "none gets on", 20.0)
+        for rank in range(4)
+    )
+    found = finding("bench-hang", with_bench(cluster(4), failures=stuck))
+    assert found.hosts == ("node01", "node02", "node03", "node04")
+
+
+def test_without_a_benchmark_the_question_does_not_arise() -> None:
+    assert run("bench-hang", cluster(4)).outcome == "not_applicable"
+
+
+def test_a_benchmark_that_was_lost_is_unknown() -> None:
+    assert (
+        run("bench-hang", replace(cluster(4), bench=Missing("timeout", "no time left"))).outcome == "unknown"
+    )
+    assert run("bench-hang", with_bench(cluster(4), started=False)).outcome == "unknown"

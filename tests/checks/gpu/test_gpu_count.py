@@ -1,0 +1,61 @@
+"""NC401 gpu-count."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from tests.builders import cluster, everywhere, launch, node, some, with_facts, without
+from tests.checks.running import finding, is_silent, run
+
+NO_DRIVER = Missing("absent", "NVML: no libnvidia-ml.so.1")
+
+
+def with_gpus(snapshot: Snapshot, host: str, count: int, ranks: int | None = None) -> Snapshot:
+    place = node(snapshot, host)
+    gpus = some(place.facts.gpus)[:count]
+    return with_facts(
+        snapshot,
+        host,
+        gpus=gpus,
+        launch=replace(launch(place.node_rank, snapshot.nnodes), nproc_per_node=ranks),
+    )
+
+
+def test_eight_everywhere_are_silent() -> None:
+    assert is_silent("gpu-count", cluster(4))
+
+
+def test_the_node_that_lost_one_is_named() -> None:
+    found = finding("gpu-count", with_gpus(cluster(4), "node03", 7))
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    assert "7 on node03, 8 on node01, node02 and node04" in found.summary
+
+
+def test_fewer_gpus_than_ranks_are_an_error() -> None:
+    result = run("gpu-count", with_gpus(cluster(4), "node03", 7, ranks=8))
+    assert [(found.severity, found.hosts) for found in result.findings] == [
+        ("error", ("node03",)),
+        ("warning", ("node03",)),
+    ]
+
+
+def test_a_node_without_a_driver_among_gpu_nodes_differs() -> None:
+    found = finding("gpu-count", without(cluster(4), "node03", "gpus", NO_DRIVER))
+    assert found.hosts == ("node03",)
+    assert "0 on node03" in found.summary
+
+
+def test_a_cluster_without_gpus_is_unknown_with_the_reason() -> None:
+    result = run("gpu-count", everywhere(cluster(2), gpus=NO_DRIVER))
+    assert result.outcome == "unknown"
+    assert "no libnvidia-ml.so.1" in result.reason
+
+
+def test_a_driver_that_lists_nothing_is_unknown() -> None:
+    assert run("gpu-count", everywhere(cluster(2), gpus=())).outcome == "unknown"
+
+
+def test_a_node_that_could_not_be_asked_is_unknown() -> None:
+    assert run("gpu-count", without(cluster(4), "node03", "gpus")).outcome == "unknown"

@@ -1,0 +1,57 @@
+"""NC109 master-filtered."""
+
+from __future__ import annotations
+
+from tests.builders import cluster, seen_alone, with_master, with_silent, without
+from tests.checks.running import finding, is_silent, run
+
+
+def test_a_healthy_way_is_silent() -> None:
+    assert is_silent("master-filtered", cluster(4))
+
+
+def test_the_node_and_its_source_address_are_named() -> None:
+    found = finding("master-filtered", with_master(cluster(4), "node03", "filtered"))
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "10.0.0.1:29500, called from 10.0.0.3 (eth0)" in found.summary
+    assert any("29500" in command for command in found.fixes[0].commands)
+
+
+def test_where_nobody_comes_through_node_0_is_suspected_once() -> None:
+    broken = cluster(4)
+    for host in ("node02", "node03", "node04"):
+        broken = with_master(broken, host, "filtered")
+    found = finding("master-filtered", broken)
+    assert found.hosts == ("node02", "node03", "node04")
+    assert "look at node 0 first" in found.summary
+
+
+def test_a_node_whose_way_ended_earlier_says_nothing_about_it() -> None:
+    result = run("master-filtered", with_master(cluster(4), "node03", "unresolvable"))
+    assert result.outcome == "unknown"
+    assert "ended before that (unresolvable)" in result.reason
+
+
+def test_the_word_of_a_node_that_could_not_join_counts() -> None:
+    found = finding("master-filtered", with_silent(cluster(4), "node03", "filtered"))
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert found.evidence[-1].source == "told to node 0 by datagram"
+
+
+def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:
+    alone = seen_alone(with_master(cluster(4), "node03", "filtered"), "node03")
+    assert finding("master-filtered", alone).hosts == ("node03",)
+
+
+def test_without_the_fact_nothing_is_known() -> None:
+    result = run("master-filtered", without(cluster(4), "node03", "master"))
+    assert result.outcome == "unknown"
+    assert "node03" in result.reason
+
+
+def test_a_node_without_a_word_keeps_it_unknown() -> None:
+    assert run("master-filtered", with_silent(cluster(4), "node03")).outcome == "unknown"
+
+
+def test_one_node_needs_no_master() -> None:
+    assert run("master-filtered", cluster(1)).outcome == "not_applicable"

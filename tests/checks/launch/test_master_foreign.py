@@ -1,0 +1,43 @@
+"""NC111 master-foreign."""
+
+from __future__ import annotations
+
+from tests.builders import cluster, seen_alone, with_master, with_silent, without
+from tests.checks.running import finding, is_silent, run
+
+
+def test_a_healthy_way_is_silent() -> None:
+    assert is_silent("master-foreign", cluster(4))
+
+
+def test_what_answers_instead_is_told() -> None:
+    found = finding(
+        "master-foreign", with_master(cluster(4), "node03", "foreign", detail="HTTP/1.1 400 Bad Request")
+    )
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "HTTP/1.1 400 Bad Request" in found.summary
+
+
+def test_the_word_of_a_node_that_could_not_join_counts() -> None:
+    found = finding("master-foreign", with_silent(cluster(4), "node03", "foreign"))
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert found.evidence[-1].source == "told to node 0 by datagram"
+
+
+def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:
+    alone = seen_alone(with_master(cluster(4), "node03", "foreign"), "node03")
+    assert finding("master-foreign", alone).hosts == ("node03",)
+
+
+def test_without_the_fact_nothing_is_known() -> None:
+    result = run("master-foreign", without(cluster(4), "node03", "master"))
+    assert result.outcome == "unknown"
+    assert "node03" in result.reason
+
+
+def test_a_node_without_a_word_keeps_it_unknown() -> None:
+    assert run("master-foreign", with_silent(cluster(4), "node03")).outcome == "unknown"
+
+
+def test_one_node_needs_no_master() -> None:
+    assert run("master-foreign", cluster(1)).outcome == "not_applicable"

@@ -1,0 +1,52 @@
+"""NC108 master-refused."""
+
+from __future__ import annotations
+
+from tests.builders import cluster, seen_alone, with_master, with_silent, without
+from tests.checks.running import finding, is_silent, run
+
+
+def test_a_healthy_way_is_silent() -> None:
+    assert is_silent("master-refused", cluster(4))
+
+
+def test_nobody_listens_there() -> None:
+    found = finding("master-refused", with_master(cluster(4), "node03", "refused"))
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "nothing listens there" in found.summary
+    assert "node02 and node04 came through" in found.summary
+
+
+def test_a_node_0_that_serves_leaves_a_firewall() -> None:
+    found = finding("master-refused", with_master(cluster(4), "node03", "refused", serving_confirmed=True))
+    assert "although node 0 says that it serves there: a firewall" in found.summary
+
+
+def test_an_address_of_another_node_is_given_as_the_cause() -> None:
+    broken = with_master(with_master(cluster(4), "node02", "not-first-node"), "node03", "refused")
+    assert "because the address belongs to node02" in finding("master-refused", broken).summary
+
+
+def test_the_word_of_a_node_that_could_not_join_counts() -> None:
+    found = finding("master-refused", with_silent(cluster(4), "node03", "refused"))
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert found.evidence[-1].source == "told to node 0 by datagram"
+
+
+def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:
+    alone = seen_alone(with_master(cluster(4), "node03", "refused"), "node03")
+    assert finding("master-refused", alone).hosts == ("node03",)
+
+
+def test_without_the_fact_nothing_is_known() -> None:
+    result = run("master-refused", without(cluster(4), "node03", "master"))
+    assert result.outcome == "unknown"
+    assert "node03" in result.reason
+
+
+def test_a_node_without_a_word_keeps_it_unknown() -> None:
+    assert run("master-refused", with_silent(cluster(4), "node03")).outcome == "unknown"
+
+
+def test_one_node_needs_no_master() -> None:
+    assert run("master-refused", cluster(1)).outcome == "not_applicable"

@@ -1,0 +1,32 @@
+"""NC112 message-refused."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.snapshot import Refused
+from tests.builders import cluster, seen_alone
+from tests.checks.running import finding, is_silent, run
+
+
+def test_every_message_was_understood() -> None:
+    assert is_silent("message-refused", cluster(4))
+
+
+def test_the_sender_of_garbage_is_named_once() -> None:
+    messages = (
+        Refused("node03", "facts", "invalid JSON"),
+        Refused("node03", "probes", "unknown schema version 9"),
+    )
+    found = finding("message-refused", replace(cluster(4), refused=messages))
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "invalid JSON" in found.summary
+    assert found.fixes[0].commands == ("pip install ncclcheck==0.1.0",)
+
+
+def test_a_node_that_met_nobody_cannot_tell() -> None:
+    assert run("message-refused", seen_alone(cluster(4), "node02")).outcome == "unknown"
+
+
+def test_one_node_sends_no_messages() -> None:
+    assert run("message-refused", cluster(1)).outcome == "not_applicable"

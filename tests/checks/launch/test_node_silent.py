@@ -1,0 +1,69 @@
+"""NC101 node-silent."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.snapshot import Refused
+from tests.builders import cluster, launch, seen_alone, with_master, with_silent
+from tests.checks.running import finding, is_silent, run
+
+
+def test_all_came() -> None:
+    assert is_silent("node-silent", cluster(4))
+
+
+def test_a_node_that_never_came_is_named_as_a_warning() -> None:
+    found = finding("node-silent", with_silent(cluster(4), "node03"))
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    assert "node rank 2" in found.summary
+    assert "30 s" in found.summary
+
+
+def test_several_in_the_same_phase_are_one_finding() -> None:
+    found = finding("node-silent", with_silent(with_silent(cluster(4), "node03"), "node04"))
+    assert found.hosts == ("node03", "node04")
+
+
+def test_what_it_said_by_datagram_is_told() -> None:
+    found = finding("node-silent", with_silent(cluster(4), "node03", "filtered"))
+    assert "node03 says it cannot reach 10.0.0.1:29500 (filtered" in found.summary
+
+
+def test_nodes_with_different_causes_are_different_findings() -> None:
+    two = with_silent(with_silent(cluster(4), "node03", "filtered"), "node04", "refused")
+    assert [found.hosts for found in run("node-silent", two).findings] == [("node03",), ("node04",)]
+
+
+def test_a_duplicate_rank_is_given_as_the_likely_cause() -> None:
+    short = with_silent(cluster(4), "node03")
+    twice = replace(short, claims=(*short.claims, launch(1, 4)), claim_hosts=(*short.claim_hosts, "node03"))
+    assert "node02 and node03 both came as node rank 1" in finding("node-silent", twice).summary
+
+
+def test_different_sizes_are_given_as_the_likely_cause() -> None:
+    short = with_silent(cluster(4), "node03")
+    claims = (*short.claims[:-1], launch(3, 5))
+    assert "number of nodes (4, 5)" in finding("node-silent", replace(short, claims=claims)).summary
+
+
+def test_a_refused_message_is_given_as_the_cause() -> None:
+    short = replace(
+        with_silent(cluster(4), "node03"), refused=(Refused("node03", "facts", "104857600 bytes"),)
+    )
+    assert "104857600 bytes" in finding("node-silent", short).summary
+
+
+def test_node_0_that_was_lost_is_named_by_the_node_that_is_left_alone() -> None:
+    alone = seen_alone(with_master(cluster(4), "node02", "lost"), "node02")
+    found = finding("node-silent", alone)
+    assert (found.severity, found.hosts) == ("warning", ("10.0.0.1",))
+    assert "and then no more" in found.summary
+
+
+def test_a_node_that_met_nobody_cannot_tell() -> None:
+    assert run("node-silent", seen_alone(cluster(4), "node02")).outcome == "unknown"
+
+
+def test_one_node_has_nobody_to_wait_for() -> None:
+    assert run("node-silent", cluster(1)).outcome == "not_applicable"

@@ -1,0 +1,50 @@
+"""NC212 peer-one-way."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.checks.registry import all_checks, run_check
+from ncclcheck.model.fact import Missing
+from tests.builders import both_ways, cluster, into, out_of, with_outcome, without
+from tests.checks.running import finding, is_silent, run
+
+
+def test_open_ways_are_silent() -> None:
+    assert is_silent("peer-one-way", cluster(4))
+
+
+def test_the_direction_is_named_with_its_outcome() -> None:
+    found = finding("peer-one-way", with_outcome(cluster(4), "filtered", [("node02", "node04")]))
+    assert (found.severity, found.hosts) == ("error", ("node02", "node04"))
+    assert (
+        "node02 does not reach node04 at 10.0.0.4 (eth0), though node04 reaches node02: filtered"
+        in found.summary
+    )
+
+
+def test_it_is_the_only_finding_about_that_pair() -> None:
+    broken = with_outcome(cluster(4), "refused", [("node02", "node04")])
+    found = [finding.slug for one in all_checks() for finding in run_check(one, broken).findings]
+    assert found == ["peer-one-way"]
+
+
+def test_a_node_that_nobody_reaches_is_one_finding_that_names_it() -> None:
+    found = finding("peer-one-way", with_outcome(cluster(4), "filtered", into(cluster(4), "node03")))
+    assert found.hosts == ("node03",)
+    assert "nobody reaches node03 at 10.0.0.3 (eth0), though node03 reaches them" in found.summary
+
+
+def test_a_node_that_reaches_nobody_is_one_finding_that_names_it() -> None:
+    found = finding("peer-one-way", with_outcome(cluster(4), "filtered", out_of(cluster(4), "node03")))
+    assert found.hosts == ("node03",)
+    assert "node03 reaches nobody on eth0" in found.summary
+
+
+def test_both_directions_are_another_matter() -> None:
+    assert is_silent("peer-one-way", with_outcome(cluster(4), "filtered", both_ways("node02", "node04")))
+
+
+def test_without_probes_or_interfaces_nothing_is_known() -> None:
+    assert run("peer-one-way", replace(cluster(4), probes=Missing("timeout"))).outcome == "unknown"
+    assert run("peer-one-way", without(cluster(4), "node03", "interfaces")).outcome == "unknown"

@@ -1,0 +1,29 @@
+"""NC215 prediction-differs."""
+
+from __future__ import annotations
+
+from ncclcheck.model.facts import NcclChoice
+from tests.builders import GONE, cluster, everywhere, interface, with_choice, with_interfaces, without
+from tests.checks.running import finding, is_silent, run
+
+
+def test_a_model_that_agrees_is_silent() -> None:
+    assert is_silent("prediction-differs", cluster(4))
+
+
+def test_another_answer_of_the_library_is_a_warning() -> None:
+    two = with_interfaces(
+        cluster(4), "node03", interface("eth0", "10.0.0.3/24"), interface("eth1", "10.1.0.3/24", index=3)
+    )
+    found = finding("prediction-differs", with_choice(two, "node03", "eth1", "10.1.0.3"))
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    assert "bug of ncclcheck" in found.summary
+
+
+def test_without_an_answer_there_is_nothing_to_compare() -> None:
+    silent = everywhere(cluster(4), nccl=NcclChoice(GONE, (), True))
+    assert run("prediction-differs", silent).outcome == "not_applicable"
+
+
+def test_without_interfaces_nothing_is_known() -> None:
+    assert run("prediction-differs", without(cluster(4), "node03", "interfaces")).outcome == "unknown"

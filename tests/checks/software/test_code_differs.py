@@ -1,0 +1,74 @@
+"""NC503 code-differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from tests.builders import cluster, code_path, node, some, with_facts, without
+from tests.checks.running import finding, is_silent, run
+
+
+def with_path(snapshot: Snapshot, host: str, **changes: Any) -> Snapshot:
+    code = some(node(snapshot, host).facts.code)
+    return with_facts(snapshot, host, code=replace(code, paths=(code_path(**changes),)))
+
+
+def with_packages(snapshot: Snapshot, host: str, **packages: str) -> Snapshot:
+    code = some(node(snapshot, host).facts.code)
+    return with_facts(snapshot, host, code=replace(code, packages_sha256="c" * 64, packages=packages))
+
+
+def test_the_same_code_is_silent() -> None:
+    assert is_silent("code-differs", cluster(4))
+
+
+def test_the_node_with_other_files_is_named_with_its_commit() -> None:
+    broken = with_path(cluster(4), "node03", tree_sha256="d" * 64, git_commit="beef" * 10, git_dirty=True)
+    found = finding("code-differs", broken)
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "/work/train differs: dddddddddddd on node03" in found.summary
+    assert any("beefbeefbeef with uncommitted changes" in piece.observed for piece in found.evidence)
+
+
+def test_a_path_that_is_not_there_is_an_error() -> None:
+    found = finding(
+        "code-differs", with_path(cluster(4), "node03", tree_sha256=Missing("absent", "no such path"))
+    )
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "absent on node03" in found.summary
+
+
+def test_another_commit_with_equal_files_is_a_warning() -> None:
+    found = finding("code-differs", with_path(cluster(4), "node03", git_commit="beef" * 10))
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+
+
+def test_another_commit_decides_where_files_could_not_be_compared() -> None:
+    broken = with_path(
+        cluster(4), "node03", tree_sha256=Missing("timeout", "too large"), git_commit="beef" * 10
+    )
+    assert finding("code-differs", broken).severity == "error"
+
+
+def test_the_packages_that_differ_are_named_with_versions() -> None:
+    found = finding(
+        "code-differs", with_packages(cluster(4), "node03", torch="2.9.0", numpy="1.26.4", einops="0.8")
+    )
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    assert "numpy (1.26.4 on node03, 2.1.0 on node01, node02 and node04)" in found.summary
+    assert "einops (0.8 on node03, not installed on node01, node02 and node04)" in found.summary
+
+
+def test_what_could_not_be_read_is_unknown() -> None:
+    assert run("code-differs", without(cluster(4), "node03", "code")).outcome == "unknown"
+    unhashed = with_path(cluster(4), "node03", tree_sha256=Missing("timeout", "too large"))
+    assert run("code-differs", unhashed).outcome == "unknown"
+    code = some(cluster(4).nodes[2].facts.code)
+    nameless = with_facts(cluster(4), "node03", code=replace(code, packages_sha256=Missing("error")))
+    assert run("code-differs", nameless).outcome == "unknown"
+    elsewhere = with_path(cluster(4), "node03", path="/other/train")
+    assert run("code-differs", elsewhere).outcome == "unknown"

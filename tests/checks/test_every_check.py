@@ -1,0 +1,99 @@
+"""What holds for every check: silent on a healthy cluster, documented, tested, and never passed without its facts."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.checks.registry import Check, all_checks, run_check
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from tests.builders import GONE, cluster, seen_alone, with_bench, with_silent, without
+
+SECTIONS = ("## Why it matters", "## How to fix", "## Source")
+TESTS = Path(__file__).parent
+# The others judge what was measured, or what single nodes said of their own torch.
+ABOUT_NODES = [one for one in all_checks() if one.code[:3] != "NC8" and one.slug != "torch-unusable"]
+
+
+def by_slug(one: Check) -> str:
+    return one.slug
+
+
+@pytest.mark.parametrize("nnodes", [2, 4, 9])
+@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+def test_a_healthy_cluster_passes_without_a_word(one: Check, nnodes: int) -> None:
+    result = run_check(one, with_bench(cluster(nnodes)))
+    assert (result.outcome, result.reason, result.findings) == ("passed", "", ())
+
+
+@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+def test_a_healthy_single_node_gives_no_finding(one: Check) -> None:
+    assert run_check(one, cluster(1)).outcome in {"passed", "not_applicable"}
+
+
+@pytest.mark.parametrize(
+    ("one", "section"), [(one, section) for one in all_checks() for section in one.needs], ids=str
+)
+def test_without_a_section_it_needs_it_never_passes(one: Check, section: str) -> None:
+    result = run_check(one, without(cluster(4), "node03", section))
+    assert result.outcome == "unknown"
+    assert "node03" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("one", "part"), list(product(all_checks(), ("probes", "coverage", "bench"))), ids=str
+)
+def test_without_a_part_of_the_snapshot_nothing_is_found(one: Check, part: str) -> None:
+    broken = replace(with_bench(cluster(4)), **{part: Missing("error", "lost")})
+    assert run_check(one, broken).outcome in {"passed", "unknown"}
+
+
+@pytest.mark.parametrize("one", ABOUT_NODES, ids=by_slug)
+def test_a_node_without_a_word_keeps_it_from_passing(one: Check) -> None:
+    assert run_check(one, with_silent(cluster(4), "node03")).outcome in {"unknown", "found"}
+
+
+@pytest.mark.parametrize("one", ABOUT_NODES, ids=by_slug)
+def test_a_node_that_met_nobody_passes_nothing_about_the_others(one: Check) -> None:
+    result = run_check(one, seen_alone(cluster(4), "node03"))
+    assert result.outcome in {"unknown", "not_applicable"}
+
+
+@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+def test_with_nothing_at_all_it_does_not_pass(one: Check) -> None:
+    assert run_check(one, Snapshot(nodes=())).outcome in {"unknown", "not_applicable"}
+
+
+@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+def test_it_does_not_crash_where_every_section_is_missing(one: Check) -> None:
+    broken = cluster(3)
+    for node in broken.nodes:
+        for section in node.facts.__struct_fields__:
+            broken = without(broken, node.host, section, GONE)
+    assert run_check(one, broken).outcome != "crashed"
+
+
+@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+def test_its_manual_has_all_sections(one: Check) -> None:
+    summary = one.manual.partition("\n\n")[0]
+    assert summary
+    assert not summary.startswith("#")
+    assert [section for section in SECTIONS if section not in one.manual] == []
+    assert one.title
+
+
+@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+def test_it_lives_in_a_file_of_its_slug_and_has_a_test(one: Check) -> None:
+    family, name = one.body.__module__.split(".")[-2:]
+    assert name == one.slug.replace("-", "_")
+    assert (TESTS / family / f"test_{name}.py").is_file()
+
+
+def test_the_healthy_cluster_survives_json() -> None:
+    healthy = with_bench(cluster(4))
+    assert decode(encode(healthy), Snapshot) == healthy

@@ -1,0 +1,30 @@
+"""The options that commands share."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.cli.main import command
+
+SHARED = {
+    "nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "gpus_per_node", "code", "expect",
+    "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
+    "verbose", "quiet",
+}  # fmt: skip
+BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("preflight", SHARED), ("bench", SHARED | BENCH), ("run", SHARED | BENCH - {"no_preflight"})],
+)
+def test_a_command_has_the_options_of_the_contract(name: str, expected: set[str]) -> None:
+    assert {parameter.name for parameter in command.commands[name].params} == expected | (
+        {"no_preflight"} & expected
+    )
+
+
+@pytest.mark.parametrize("name", list(command.commands))
+def test_every_option_is_explained(name: str) -> None:
+    for parameter in command.commands[name].params:
+        assert parameter.param_type_name == "argument" or getattr(parameter, "help", None), parameter.name

@@ -1,0 +1,48 @@
+"""`ncclcheck predict`: the answer of the library, or the rules of the versions asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.builders import cluster, without
+from tests.cli.commands import ncclcheck, refused, saved_run
+
+
+def test_a_saved_run_tells_what_each_library_answered(tmp_path: Path) -> None:
+    done = ncclcheck("predict", "--from", saved_run(tmp_path / "run.json"), "--format", "json")
+    assert done.code == 0
+    entries = json.loads(done.out)["nccl"]
+    assert [(one["host"], one["interface"], one["address"], one["source"]) for one in entries] == [
+        (f"node{number:02}", "eth0", f"10.0.0.{number}", "asked") for number in range(1, 5)
+    ]
+
+
+def test_versions_are_predicted_one_by_one_even_where_the_library_answered(tmp_path: Path) -> None:
+    saved = saved_run(tmp_path / "run.json", cluster(1))
+    done = ncclcheck(
+        "predict", "--from", saved, "--nccl-version", "2.18.5", "--nccl_version", "2.28.9", "--format", "json"
+    )
+    entries = json.loads(done.out)["nccl"]
+    assert [(one["version"], one["source"]) for one in entries] == [
+        ("2.18.5", "predicted"),
+        ("2.28.9", "predicted"),
+    ]
+
+
+def test_people_get_words(tmp_path: Path) -> None:
+    done = ncclcheck("predict", "--from", saved_run(tmp_path / "run.json", cluster(1)))
+    assert "eth0 10.0.0.1 on node01 (NCCL 2.27.5, asked of the library itself)" in done.out
+
+
+def test_what_is_not_known_is_said_and_not_guessed(tmp_path: Path) -> None:
+    saved = saved_run(tmp_path / "run.json", without(cluster(2), "node02", "nccl"))
+    done = ncclcheck("predict", "--from", saved, "--format", "json")
+    assert done.code == 3
+    assert [one["host"] for one in json.loads(done.out)["nccl"]] == ["node01"]
+    assert "node02: what NCCL would choose is not known" in done.err
+
+
+def test_a_version_that_is_none_is_refused(tmp_path: Path) -> None:
+    saved = saved_run(tmp_path / "run.json")
+    assert "'two'" in refused(ncclcheck("predict", "--from", saved, "--nccl-version", "two"))

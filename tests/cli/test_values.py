@@ -1,0 +1,52 @@
+"""Numbers and lists on a command line."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncclcheck.cli.values import LONGEST_S, Names, Seconds, WholeNumber
+from ncclcheck.model.errors import UsageError
+
+OPTION = click.Option(["--node-rank"])
+
+
+@given(st.text(max_size=8))
+def test_no_text_gets_past_as_an_impossible_number(text: str) -> None:
+    try:
+        number = WholeNumber(0, 9).convert(text, OPTION, None)
+    except UsageError:
+        return
+    assert 0 <= number <= 9
+
+
+@given(st.text(max_size=8) | st.floats().map(str))
+def test_seconds_are_finite_and_above_zero(text: str) -> None:
+    try:
+        seconds = Seconds().convert(text, OPTION, None)
+    except UsageError:
+        return
+    assert 0 < seconds <= LONGEST_S
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1", 1.0), ("0.5", 0.5), (".5", 0.5), (" 30 ", 30.0)])
+def test_seconds_are_read_as_written(text: str, seconds: float) -> None:
+    assert Seconds().convert(text, OPTION, None) == seconds
+
+
+def test_names_are_separated_by_commas() -> None:
+    assert Names().convert("NC1, gpu-count", OPTION, None) == ("NC1", "gpu-count")
+    with pytest.raises(UsageError, match="separated by single commas"):
+        Names().convert("a,,b", OPTION, None)
+
+
+def test_a_refusal_names_the_option_the_value_and_what_is_right() -> None:
+    with pytest.raises(UsageError, match="--node-rank '10': expected a whole number from 0 to 9"):
+        WholeNumber(0, 9).convert("10", OPTION, None)
+
+
+def test_without_an_option_the_value_is_still_named() -> None:
+    with pytest.raises(UsageError, match="value 'x'"):
+        WholeNumber(0, 1).convert("x", None, None)

@@ -1,0 +1,90 @@
+"""The report as JSON: what the schema says, read back strictly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from msgspec.structs import replace
+
+import ncclcheck.report
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.report import Report
+from ncclcheck.report.document import from_json, schema_text, to_json
+from tests.builders import cluster, seen_alone, with_bench, with_choice, with_silent, without
+from tests.report.reports import ADVICE, check_run, finding, found, mtu_finding, report
+
+SHIPPED = Path(ncclcheck.report.__file__).with_name("schema.json")
+REPORTS = {
+    "healthy": report(),
+    "finding": report(
+        [found(mtu_finding()), check_run("gpu-count", "unknown", "why", code="NC401")], advice=ADVICE
+    ),
+    "silent": report(snapshot=with_silent(cluster(4), "node02")),
+    "unreadable": report(snapshot=without(without(cluster(4), "node02", "nccl"), "node02", "interfaces")),
+    "nccl fails": report(snapshot=with_choice(cluster(4), "node02", None, None)),
+    "alone": report(snapshot=seen_alone(cluster(4), "node02")),
+    "bench": report(snapshot=with_bench(cluster(4)), command="bench"),
+    "hostile": report([found(finding("x", "\x1b[31m\u202e", summary='"\\\n\x00'))]),
+}
+
+
+def test_the_shipped_schema_is_current() -> None:
+    assert SHIPPED.read_text() == schema_text(), (
+        "run: ncclcheck report --schema > ncclcheck/report/schema.json"
+    )
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+@pytest.mark.parametrize("made", REPORTS.values(), ids=REPORTS)
+def test_reports_are_valid_and_read_back_as_they_were(made: Report) -> None:
+    text = to_json(made)
+    jsonschema.validate(json.loads(text), json.loads(schema_text()), jsonschema.Draft202012Validator)
+    assert from_json(text) == made
+    assert text.endswith("}\n")
+
+
+def test_the_document_has_the_keys_of_the_contract() -> None:
+    document = json.loads(to_json(REPORTS["bench"]))
+    assert list(document)[:13] == [
+        "schema_version", "tool", "command", "created", "elapsed_s", "verdict",
+        "nodes", "checks", "findings", "probes", "nccl", "advice", "bench",
+    ]  # fmt: skip
+    assert set(document["probes"][0]) >= {
+        "kind",
+        "from",
+        "to",
+        "interface",
+        "address",
+        "port",
+        "outcome",
+        "value",
+        "unit",
+    }
+    assert document["bench"]["points"][0]["time_us"]["p99"] is None
+
+
+def test_an_unreadable_fact_is_a_missing_in_its_place() -> None:
+    document = json.loads(to_json(REPORTS["unreadable"]))
+    assert document["nodes"][1]["facts"]["nccl"] == {"missing": "timeout", "detail": "no answer in 10 s"}
+    assert "facts" not in json.loads(to_json(REPORTS["silent"]))["nodes"][1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"schema_version": "2"}', '{"schema_version": "1"}', to_json(REPORTS["healthy"])[:-20]],
+)
+def test_what_is_no_report_of_this_version_is_refused(text: str) -> None:
+    with pytest.raises(DecodeError):
+        from_json(text)
+
+
+def test_unknown_fields_are_refused() -> None:
+    text = to_json(replace(REPORTS["healthy"], command="x")).replace('"command"', '"comand"', 1)
+    with pytest.raises(DecodeError, match="comand"):
+        from_json(text)

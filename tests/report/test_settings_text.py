@@ -1,0 +1,23 @@
+"""The settings block, to be read and pasted."""
+
+from __future__ import annotations
+
+from ncclcheck.report.page import draw
+from ncclcheck.report.settings_text import settings_lines
+from tests.report.reports import ADVICE, report
+
+
+def test_each_setting_comes_with_its_reason_and_proof() -> None:
+    lines = draw(settings_lines(report(advice=ADVICE)), width=40, color=False).splitlines()
+    assert lines == [
+        "Settings to use",
+        "  # all nodes reach each other there (proven by asking NCCL: 4 of 4 bound eth0)",
+        "  export NCCL_SOCKET_IFNAME='=eth0'",
+        "  # it names nothing there (a rule of thumb, not tried here), on node02 only",
+        "  unset NCCL_IB_HCA",
+        "note: no effect was measured",
+    ]
+
+
+def test_no_advice_is_no_section() -> None:
+    assert list(settings_lines(report())) == []

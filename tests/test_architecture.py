@@ -1,0 +1,222 @@
+"""The architecture as a test: layers, purity, few places for torch, no pickle, small documented and tested files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ncclcheck.checks.registry import Check, all_checks
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "ncclcheck"
+LAYER = {
+    "model": 0,
+    "nccl": 1,
+    "measure": 1,
+    "launch": 1,
+    "facts": 1,
+    "exchange": 2,
+    "spawn": 2,
+    "checks": 2,
+    "bench": 3,
+    "advice": 3,
+    "report": 3,
+    "run": 4,
+    "cli": 5,
+}
+PURE = ("model", "nccl", "measure", "launch", "checks", "advice", "report")
+WORLD_MODULES = frozenset(
+    {
+        "os", "socket", "subprocess", "pathlib", "ctypes", "psutil", "torch", "netifaces", "pynvml",
+        "time", "datetime", "threading", "multiprocessing", "signal", "select", "selectors", "shutil", "tempfile",
+        "glob", "fcntl", "resource", "platform", "asyncio", "http", "urllib", "secrets", "locale",
+    }
+)  # fmt: skip
+WORLD_BUILTINS = frozenset({"open", "input", "print"})
+MAY_MEASURE_ITSELF = {"checks/registry.py": frozenset({"time"})}  # how many seconds a check took
+TORCH_FILES = ("exchange/store.py", "bench/")
+PICKLES = frozenset({"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"})
+PICKLE_CALLS = frozenset(
+    {
+        "all_gather_object",
+        "gather_object",
+        "scatter_object_list",
+        "broadcast_object_list",
+        "send_object_list",
+        "recv_object_list",
+    }
+)
+MOST_LINES = 400
+MOST_FUNCTION_LINES = 60
+# What only makes sense as a process of its own, or among several nodes, is tested by the test of what starts it.
+TESTED_BY = {
+    "__main__.py": "cli/test_main.py",
+    "facts/code_child.py": "facts/test_code.py",
+    "facts/gpus_child.py": "facts/test_gpus.py",
+    "facts/nccl_child.py": "facts/test_nccl_library.py",
+    "bench/worker.py": "bench/test_workers.py",
+    "run/first_node.py": "lab/test_preflight.py",
+    "run/node.py": "lab/test_preflight.py",
+    "run/other_node.py": "lab/test_preflight.py",
+    "run/session.py": "lab/test_preflight.py",
+    "run/replay.py": "cli/test_session.py",
+    "run/facts.py": "cli/test_facts.py",
+}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+MODULES = [path for path in FILES if path.name != "__init__.py"]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def in_each(paths: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", paths, ids=name_of)
+
+
+def package_of(path: Path) -> str | None:
+    """The layer's package of a file; None for ncclcheck itself."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else None
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node of the tree, without what stands under `if TYPE_CHECKING:`."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            for other in child.orelse:
+                yield from runtime_nodes(other)
+        else:
+            yield from runtime_nodes(child)
+
+
+def imported(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, int]]:
+    """Each module that the nodes import, with the line; `from a import b` counts as a and a.b."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            yield node.module or "", node.lineno
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+@in_each(FILES)
+def test_a_module_imports_only_from_lower_layers_and_its_own_package(path: Path) -> None:
+    own = package_of(path)
+    if own is None:
+        return
+    for module, line in imported(ast.walk(parsed(path))):
+        parts = module.split(".")
+        if parts[0] != "ncclcheck" or len(parts) < 2 or parts[1] not in LAYER or parts[1] == own:
+            continue
+        assert LAYER[parts[1]] < LAYER[own], f"line {line}: {own} imports {module}, which is not below it"
+
+
+@in_each([path for path in FILES if package_of(path) in PURE])
+def test_a_pure_module_reads_nothing_of_the_world(path: Path) -> None:
+    allowed = MAY_MEASURE_ITSELF.get(name_of(path), frozenset())
+    for module, line in imported(runtime_nodes(parsed(path))):
+        parts = module.split(".")
+        assert parts[0] not in WORLD_MODULES - allowed, f"line {line}: imports {module}"
+        if parts[0] == "ncclcheck" and len(parts) > 1 and parts[1] in LAYER:
+            assert parts[1] in PURE, f"line {line}: imports {module}, which is not pure"
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in WORLD_BUILTINS, f"line {node.lineno}: calls {node.func.id}()"
+
+
+@in_each(FILES)
+def test_torch_is_imported_only_inside_functions_and_in_few_files(path: Path) -> None:
+    tree = parsed(path)
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in runtime_nodes(tree):
+        for module, line in imported(iter([node])):
+            if module.split(".")[0] == "torch":
+                assert name_of(path).startswith(TORCH_FILES), f"line {line}: {module} is not for this file"
+                assert id(node) in inside, f"line {line}: {module} is imported with the module"
+
+
+@in_each(FILES)
+def test_nothing_is_unpickled_evaluated_or_given_to_a_shell(path: Path) -> None:
+    tree = parsed(path)
+    for module, line in imported(ast.walk(tree)):
+        assert module.split(".")[0] not in PICKLES, f"line {line}: imports {module}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            assert node.type is not None, f"line {node.lineno}: bare except"
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        assert called not in {"eval", "exec", "torch.load", "torch.save", "os.system"}, (
+            f"line {node.lineno}: {called}"
+        )
+        assert called.rpartition(".")[2] not in PICKLE_CALLS, f"line {node.lineno}: {called} pickles"
+        for keyword in node.keywords:
+            is_shell = keyword.arg == "shell" and ast.unparse(keyword.value) != "False"
+            assert not is_shell, f"line {node.lineno}: shell=True"
+
+
+@in_each(MODULES)
+def test_a_file_is_short_and_says_what_it_is_for(path: Path) -> None:
+    tree = parsed(path)
+    assert ast.get_docstring(tree), "a module opens with one sentence saying what it is for"
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= MOST_FUNCTION_LINES, f"{node.name} has {lines} lines"
+
+
+def has_behaviour(path: Path) -> bool:
+    """True unless the file only declares records: then there is nothing that a test could find wrong."""
+    return any(isinstance(node, ast.FunctionDef) for node in ast.walk(parsed(path)))
+
+
+@in_each([path for path in MODULES if has_behaviour(path) or name_of(path) in TESTED_BY])
+def test_a_file_with_behaviour_has_a_test_file(path: Path) -> None:
+    name = name_of(path)
+    expected = TESTED_BY.get(name, f"{Path(name).parent.as_posix()}/test_{path.name}")
+    assert (ROOT / "tests" / expected).is_file(), f"expected tests/{expected}"
+
+
+def test_the_list_of_files_tested_elsewhere_holds_no_leftovers() -> None:
+    assert set(TESTED_BY) <= {name_of(path) for path in FILES}
+
+
+def test_every_package_is_a_layer() -> None:
+    found = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert found == set(LAYER)
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: str(check.slug))
+def test_a_check_is_one_documented_file_named_after_it(check: Check) -> None:
+    module = check.body.__module__.rpartition(".")[2]
+    assert module == check.slug.replace("-", "_")
+    assert check.code.startswith("NC")
+    assert check.code[2:].isdigit()
+    for heading in ("Why it matters", "How to fix", "Source"):
+        assert f"## {heading}" in check.manual, f"the manual page has no section {heading!r}"
+
+
+def test_codes_and_slugs_are_unique_and_a_family_shares_its_hundred() -> None:
+    checks = all_checks()
+    assert len({check.code for check in checks}) == len({check.slug for check in checks}) == len(checks)
+    families: dict[str, set[str]] = {}
+    for check in checks:
+        families.setdefault(check.body.__module__.split(".")[2], set()).add(check.code[:3])
+    assert all(len(hundreds) == 1 for hundreds in families.values()), families
