@@ -113,7 +113,13 @@ def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
     outcome, reason, findings = _answer(one, snapshot)
     return CheckRun(
         # Whole seconds: what a check of milliseconds took is noise, and would make no two reports of a run equal.
-        one.code, one.slug, one.title, outcome, reason, float(round(time.perf_counter() - started)), findings
+        one.code,
+        one.slug,
+        one.title,
+        outcome,
+        reason,
+        float(round(time.perf_counter() - started)),
+        findings,
     )
 
 

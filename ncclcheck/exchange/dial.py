@@ -15,7 +15,9 @@ DialOutcome: TypeAlias = Literal["connected", "refused", "filtered", "no-route",
 # connect(2), ip(7): which errno stands for what. A REJECT rule with icmp-port-unreachable arrives as ECONNREFUSED,
 # with icmp-host-unreachable or -admin-prohibited as EHOSTUNREACH (net/ipv4/icmp.c, icmp_err_convert).
 _REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
-_NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN, errno.EADDRNOTAVAIL})
+_NO_ROUTE = frozenset(
+    {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN, errno.EADDRNOTAVAIL}
+)
 _SILENT = frozenset({errno.ETIMEDOUT})
 _BEST_FIRST: tuple[DialOutcome, ...] = ("connected", "refused", "filtered", "no-route", "error")
 
@@ -77,4 +79,8 @@ def _begin(selector: selectors.BaseSelector, address: str, port: int) -> int:
 
 
 def _text(address: str, error_number: int) -> str:
-    return f"{address}: connected" if error_number == 0 else f"{address}: {errno.errorcode.get(error_number, '?')}"
+    return (
+        f"{address}: connected"
+        if error_number == 0
+        else f"{address}: {errno.errorcode.get(error_number, '?')}"
+    )

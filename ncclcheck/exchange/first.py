@@ -38,7 +38,10 @@ def port_trouble(port: int) -> tuple[MasterOutcome, str] | None:
                 one.listen(8)
                 outcome, detail = dial([own], port, Deadline(LOCAL_SYN_S))
                 if family == socket.AF_INET and outcome in ("refused", "filtered", "no-route"):
-                    return outcome, f"not even this node reaches its own port {port} while it listens there ({detail})"
+                    return (
+                        outcome,
+                        f"not even this node reaches its own port {port} while it listens there ({detail})",
+                    )
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return "port-in-use", holder(port)
@@ -68,7 +71,9 @@ def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPa
     if isinstance(addresses, Missing):
         return way
     if not way.is_local:
-        return replace(way, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node")
+        return replace(
+            way, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node"
+        )
     if launch.nnodes > 1 and any(is_loopback(address) for address in addresses):
         detail = f"{name} is {', '.join(addresses)} here: other nodes would look for node 0 on themselves"
         return replace(way, outcome="loopback", detail=detail)
@@ -76,7 +81,10 @@ def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPa
 
 
 def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadline) -> MasterPath:
-    """An address that is not this node's may still lead here (a virtual address, NAT): believed when our store answers."""
+    """The way, "serving" after all if the address leads here though it is not this node's (a virtual one, NAT).
+
+    Believed only when our own store answers there with this run's nonce.
+    """
     addresses: Fact[tuple[str, ...]] = way.addresses
     if way.outcome != "not-first-node" or isinstance(addresses, Missing):
         return way

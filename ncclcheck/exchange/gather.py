@@ -17,6 +17,7 @@ from ncclcheck.model.snapshot import Knock
 
 QUIET_S = 2.0  # as many came as were expected, but not the right ones: wait this long for another
 MOST_TICKETS = 1 << 20
+MOST_SHOWN = 8
 
 
 class Arrivals(Struct, frozen=True):
@@ -87,8 +88,8 @@ def _missing_nodes(hellos: Collection[Hello], launch: Launch) -> set[int]:
 
 
 def _few(ranks: set[int]) -> str:
-    shown = ", ".join(str(rank) for rank in sorted(ranks)[:8])
-    return f"{shown} and {len(ranks) - 8} more" if len(ranks) > 8 else shown
+    shown = ", ".join(str(rank) for rank in sorted(ranks)[:MOST_SHOWN])
+    return f"{shown} and {len(ranks) - MOST_SHOWN} more" if len(ranks) > MOST_SHOWN else shown
 
 
 def gather_answers(

@@ -53,7 +53,8 @@ class KnockListener:
         self.serving = False
         self.given_up = ""
         self._sockets: list[socket.socket] = []
-        for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):
+        # Who will knock, and on which of our addresses, is not known before: as with the store itself.
+        for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104
             with contextlib.suppress(OSError):
                 self._sockets.append(_bound(family, address, port))
         for one in self._sockets:
@@ -100,7 +101,9 @@ def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.sock
     return one
 
 
-def send_knock(addresses: Iterable[str], port: int, message: KnockMessage, wait_s: float) -> KnockReply | None:
+def send_knock(
+    addresses: Iterable[str], port: int, message: KnockMessage, wait_s: float
+) -> KnockReply | None:
     """The first well-formed reply within `wait_s`, or None."""
     data = encode(message)
     if len(data) > LIMIT_BYTES:

@@ -95,7 +95,9 @@ def _connect(
     next_knock, told = 0.0, False
     while True:
         outcome, detail = dial(addresses, way.port, deadline.within(SYN_S))
-        way = replace(way, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses))
+        way = replace(
+            way, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
+        )
         if outcome in ("connected", "filtered", "error") or patience.passed:
             break
         if outcome == "no-route" and unreachable.passed:

@@ -127,7 +127,12 @@ class Listeners:
 
 
 def probe_peers(
-    host: str, own_addresses: frozenset[str], nonce: str, ticket: int, peers: Sequence[Peer], deadline_s: float
+    host: str,
+    own_addresses: frozenset[str],
+    nonce: str,
+    ticket: int,
+    peers: Sequence[Peer],
+    deadline_s: float,
 ) -> Fact[tuple[Probe, ...]]:
     """One "tcp" probe and, where that passed, one "mtu" probe per listener of each peer."""
 
@@ -135,7 +140,8 @@ def probe_peers(
         gate = asyncio.Semaphore(AT_ONCE)
         caller = _Caller(host, own_addresses, Greeting(nonce, ticket), gate)
         return await asyncio.wait_for(
-            asyncio.gather(*(_probe(caller, peer, target) for peer in peers for target in peer.targets)), deadline_s
+            asyncio.gather(*(_probe(caller, peer, target) for peer in peers for target in peer.targets)),
+            deadline_s,
         )
 
     try:
@@ -152,9 +158,7 @@ class _Caller(Struct, frozen=True):
 
 
 async def _probe(caller: _Caller, peer: Peer, target: Target) -> list[Probe]:
-    blank = Probe(
-        "tcp", caller.host, peer.host, target.interface, target.address, target.port, "error"
-    )
+    blank = Probe("tcp", caller.host, peer.host, target.interface, target.address, target.port, "error")
     if target.address in caller.own_addresses:
         return [replace(blank, outcome="self", detail=f"{target.address} is an address of {caller.host} too")]
     async with caller.gate:
@@ -211,7 +215,9 @@ async def _send_block(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
         detail = f"small messages pass, {BLOCK_BYTES} bytes did not arrive within {BLOCK_S:.0f} s"
         return replace(blank, outcome="stalled", detail=f"{detail} ({type(error).__name__})")
     if not arrived:
-        return replace(blank, outcome="error", detail="the peer closed the connection before the block was through")
+        return replace(
+            blank, outcome="error", detail="the peer closed the connection before the block was through"
+        )
     return replace(blank, outcome="ok")
 
 

@@ -20,8 +20,8 @@ from ncclcheck.model.fact import Missing
 
 CALL_S = 8.0
 IMPORT_S = 60.0
-# Documents travel in parts that fit a packet of the smallest usual path MTU, each acknowledged before the next: where large
-# packets vanish, nodes can still meet and prove that they do. Only a large document is worth the risk of large parts.
+# Documents travel in parts that fit a packet of the smallest usual path MTU, each acknowledged before the next: where
+# large packets vanish, nodes can still meet and prove that they do. Only a large document gets large parts.
 SMALL_PART_BYTES = 1024
 LARGE_PART_BYTES = 4 * 1024 * 1024
 SMALL_DOCUMENT_BYTES = 512 * 1024
@@ -145,7 +145,7 @@ def load_torch() -> bool:
     # torch prints a warning per connection where reverse DNS cannot answer, and a C++ stack where a foreign program
     # answers: what matters of it is in our own report.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
-    from torch.distributed import TCPStore  # noqa: PLC0415
+    from torch.distributed import TCPStore
 
     return TCPStore is not None
 
@@ -168,10 +168,12 @@ def _open(host: str, port: int, is_server: bool, prefix: str, deadline: Deadline
     seconds = max(deadline.left(), 0.5)
 
     def construct() -> Any:
-        from torch.distributed import TCPStore  # noqa: PLC0415
+        from torch.distributed import TCPStore
 
         patience = timedelta(seconds=max(seconds - 1.0, 0.5))
-        return TCPStore(host or "127.0.0.1", port, is_master=is_server, wait_for_workers=False, timeout=patience)
+        return TCPStore(
+            host or "127.0.0.1", port, is_master=is_server, wait_for_workers=False, timeout=patience
+        )
 
     raw = _in_thread(construct, seconds)
     if raw is None:

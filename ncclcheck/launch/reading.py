@@ -9,6 +9,8 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from ncclcheck.model.errors import UsageError
 
+LAST_PORT = 65535
+
 
 def number(environ: Mapping[str, str], *names: str) -> int | None:
     """The first of `names` that is set, as a count or rank. Raises UsageError when it is no whole number >= 0."""
@@ -17,7 +19,9 @@ def number(environ: Mapping[str, str], *names: str) -> int | None:
         if not text:
             continue
         if not text.isascii() or not text.isdigit():
-            raise UsageError(f"{name}={text!r} in the environment is no rank or count: expected a whole number")
+            raise UsageError(
+                f"{name}={text!r} in the environment is no rank or count: expected a whole number"
+            )
         return int(text)
     return None
 
@@ -27,7 +31,7 @@ def port(environ: Mapping[str, str], default: int) -> int:
     value = number(environ, "MASTER_PORT")
     if value is None:
         return default
-    if not 1 <= value <= 65535:
+    if not 1 <= value <= LAST_PORT:
         raise UsageError(f"MASTER_PORT={value} in the environment is no TCP port: expected 1..65535")
     return value
 

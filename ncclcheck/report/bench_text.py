@@ -37,7 +37,9 @@ def bench_lines(report: Report, verbose: int) -> Iterator[Line]:
 
 def _setting(bench: BenchReport) -> str:
     place = f"{plural(bench.world_size, 'rank')} on {plural(bench.nodes, 'node')}"
-    return f"{bench.backend}, {place}" + (f", over {bench.transport}" if bench.transport else "")
+    if bench.transport.startswith(bench.backend):  # "gloo over TCP on eth0": it says both
+        return f"{place}, {bench.transport}"
+    return f"{place}, {bench.backend}" + (f" over {bench.transport}" if bench.transport else "")
 
 
 def table(points: Sequence[Point]) -> Iterator[Line]:

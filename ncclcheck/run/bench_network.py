@@ -54,7 +54,9 @@ def transport_text(network: Network) -> str:
         return f"{network.backend}, its own choice of transport"
     names = sorted({interface for interface, _ in network.binding.values()})
     on = ", ".join(names)
-    variables = sorted({f"{name}={value}" for one in network.environment_of.values() for name, value in one.items()})
+    variables = sorted(
+        {f"{name}={value}" for one in network.environment_of.values() for name, value in one.items()}
+    )
     bound = f"bound by {' '.join(variables)}: {network.proof}" if variables else network.proof
     return f"{network.backend}{' over TCP' if network.backend == 'gloo' else ''} on {on} ({bound})"
 
@@ -71,7 +73,11 @@ def _backend(options: RunOptions, snapshot: Snapshot) -> Fact[Backend]:
     if not without_gpu and not torch_nccl:
         return "nccl"
     if options.bench.backend == "nccl":
-        lacking = f"no GPU on {', '.join(without_gpu)}" if without_gpu else f"no NCCL in torch on {', '.join(torch_nccl)}"
+        lacking = (
+            f"no GPU on {', '.join(without_gpu)}"
+            if without_gpu
+            else f"no NCCL in torch on {', '.join(torch_nccl)}"
+        )
         return Missing("unsupported", f"--backend nccl cannot run: {lacking}")
     return "gloo"
 
@@ -110,7 +116,9 @@ def _binding(snapshot: Snapshot) -> Fact[tuple[Binding, str]]:
     for binding in _common_candidates(snapshot):
         if _proven(snapshot, binding):
             return binding, "not NCCL's choice, but all nodes reach each other there"
-    return Missing("unsupported", "there is no interface on which all nodes reach each other, so nothing can be measured")
+    return Missing(
+        "unsupported", "there is no interface on which all nodes reach each other, so nothing can be measured"
+    )
 
 
 def _common_candidates(snapshot: Snapshot) -> Iterator[Binding]:
@@ -127,7 +135,9 @@ def _proven(snapshot: Snapshot, binding: Binding) -> bool:
         return False
     targets = {address: host for host, (_, address) in binding.items()}
     relevant = [
-        probe for probe in snapshot.probes if targets.get(probe.address) == probe.to_host and probe.kind in ("tcp", "mtu")
+        probe
+        for probe in snapshot.probes
+        if targets.get(probe.address) == probe.to_host and probe.kind in ("tcp", "mtu")
     ]
     reached = {probe.to_host for probe in relevant if probe.kind == "tcp"}
     return len(reached) == len(binding) and all(probe.outcome == "ok" for probe in relevant)

@@ -109,13 +109,16 @@ def lead_bench(
         return watch.until(deadline)
     finally:
         store.set("bench/stop", b"1")
-        gather_answers(store, [one.ticket for one in agents], lambda ticket: f"bench/done/{ticket}", Deadline(END_S))
+        gather_answers(
+            store, [one.ticket for one in agents], lambda ticket: f"bench/done/{ticket}", Deadline(END_S)
+        )
 
 
 def _order(context: Context, agents: tuple[Member, ...], network: Network, deadline: Deadline) -> Bench:
     request = context.options.bench
     counts = {str(one.ticket): network.ranks_of[one.host] for one in agents}
-    first_rank, hosts = {}, []
+    first_rank: dict[str, int] = {}
+    hosts: list[str] = []
     for one in agents:
         first_rank[str(one.ticket)] = len(hosts)
         hosts += [one.host] * counts[str(one.ticket)]
@@ -131,7 +134,14 @@ def _order(context: Context, agents: tuple[Member, ...], network: Network, deadl
     )
     environments = {str(one.ticket): network.environment_of.get(one.host, {}) for one in agents}
     return Bench(
-        plan, len(hosts), tuple(hosts), first_rank, counts, environments, secrets.token_hex(8), deadline.left()
+        plan,
+        len(hosts),
+        tuple(hosts),
+        first_rank,
+        counts,
+        environments,
+        secrets.token_hex(8),
+        deadline.left(),
     )
 
 
@@ -183,7 +193,9 @@ class _Watch:
         if len(points) > len(self._points):
             self._points = points
             latest = points[-1]
-            self._context.say(f"{latest.op} {latest.size_bytes} B: bus bandwidth {latest.busbw_gb_s:.3f} GB/s")
+            self._context.say(
+                f"{latest.op} {latest.size_bytes} B: bus bandwidth {latest.busbw_gb_s:.3f} GB/s"
+            )
             self._keep(self._result(()))
 
     def _states(self) -> list[RankState]:

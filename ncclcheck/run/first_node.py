@@ -13,6 +13,7 @@ from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.knock import KnockListener
 from ncclcheck.exchange.master import SYN_S, names_loopback
 from ncclcheck.exchange.messages import Finish
+from ncclcheck.exchange.reach import Target
 from ncclcheck.exchange.store import TcpStore, join, polls, serve
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult
@@ -116,7 +117,9 @@ def _stand_down(context: Context, knocks: KnockListener, way: MasterPath, seen: 
     for _ in polls(context.deadline.within(linger_s)):
         if len(knocks.final()) >= context.launch.nnodes - 1:
             break
-    silent = tuple(Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items())
+    silent = tuple(
+        Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items()
+    )
     seen.snapshot = replace(seen.snapshot, silent=silent)
 
 
@@ -141,7 +144,9 @@ def _lead(
     in_background(lambda: follow(context, place, side), "follow")
 
     doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_loopback(way)
-    patience = min(context.options.join_timeout_s, DOOMED_JOIN_S) if doomed else context.options.join_timeout_s
+    patience = (
+        min(context.options.join_timeout_s, DOOMED_JOIN_S) if doomed else context.options.join_timeout_s
+    )
     final_knocks = knocks.final if knocks is not None else dict
     arrivals = gather_hellos(store, launch, final_knocks, work.within(patience), context.say)
     members = roster(arrivals)
@@ -159,7 +164,6 @@ def _lead(
         seen.snapshot = snapshot
     if context.options.command != "preflight":
 
-
         def keep(partial: BenchResult) -> None:
             seen.snapshot = replace(snapshot, bench=partial)
 
@@ -171,11 +175,11 @@ def _probe(
     orders: Orders,
     store: TcpStore,
     agents: tuple[Member, ...],
-    targets: dict[int, object],
+    targets: dict[int, tuple[Target, ...]],
     snapshot: Snapshot,
     work: Deadline,
 ) -> Snapshot:
-    probes, coverage, late = reach(orders, store, agents, targets, work)  # type: ignore[arg-type]
+    probes, coverage, late = reach(orders, store, agents, targets, work)
     silent = tuple(Silent(one.host, one.launch.node_rank, "probes", 0.0) for one in late)
     snapshot = replace(snapshot, probes=probes, coverage=coverage, silent=snapshot.silent + silent)
     return replace(snapshot, confirmations=confirm_advice(orders, store, agents, snapshot, work))

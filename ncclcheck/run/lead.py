@@ -80,7 +80,7 @@ def roster(arrivals: Arrivals) -> tuple[Member, ...]:
         Member(
             ticket,
             hello.launch,
-            hello.host if agents[hello.host] < 2 else f"{hello.host}#{hello.launch.node_rank}",
+            hello.host if agents[hello.host] <= 1 else f"{hello.host}#{hello.launch.node_rank}",
         )
         for ticket, hello in hellos.items()
     ]
@@ -151,7 +151,9 @@ def read_members(
     return snapshot, targets
 
 
-_OF_ITS_RANK = frozenset({"RANK", "LOCAL_RANK", "ROLE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID"})
+_OF_ITS_RANK = frozenset(
+    {"RANK", "LOCAL_RANK", "ROLE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID"}
+)
 
 
 def _place(member: Member, environment: dict[str, str], agent: dict[str, str] | None) -> RankPlace:
@@ -184,9 +186,7 @@ def reach(
     for caller, called in plan.pairs:
         wanted[str(agents[caller].ticket)].append(agents[called].ticket)
     seconds = deadline.left(REACH_S)
-    order = Reach(
-        peers, {ticket: tuple(others) for ticket, others in wanted.items()}, seconds
-    )
+    order = Reach(peers, {ticket: tuple(others) for ticket, others in wanted.items()}, seconds)
     key = orders.give(order)
     found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(seconds + 2.0))
     probes: list[Probe] = []
@@ -213,7 +213,8 @@ def confirm_advice(
     if not proposals or deadline.passed:
         return ()
     environments = {
-        str(one.ticket): tuple(proposal.env_by_host.get(one.host, {}) for proposal in proposals) for one in agents
+        str(one.ticket): tuple(proposal.env_by_host.get(one.host, {}) for proposal in proposals)
+        for one in agents
     }
     seconds = deadline.left(CONFIRM_S)
     key = orders.give(Confirm(environments, seconds))

@@ -150,9 +150,7 @@ def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | M
     raise AssertionError("count() does not end")
 
 
-def _perform(
-    context: Context, place: Place, side: LocalSide, order: Reach | Confirm | Bench
-) -> bytes | None:
+def _perform(context: Context, place: Place, side: LocalSide, order: Reach | Confirm | Bench) -> bytes | None:
     ticket = place.ticket
     if isinstance(order, Reach):
         peers = [peer for peer in order.peers if peer.ticket in order.targets_of.get(str(ticket), ())]

@@ -1,4 +1,4 @@
-"""The other processes of a run: find node 0, do what it orders, and leave with its verdict, or with an own diagnosis."""
+"""The other processes of a run: find node 0, do what it orders, leave with its verdict or an own diagnosis."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def as_further_rank(context: Context, seen: Seen) -> None:
     seen.prints = False
     seen.snapshot = replace(seen.snapshot, claims=(context.launch,), claim_hosts=(context.host,))
     search = _search(context)
-    way = find_master(search, context.deadline.within(context.options.join_timeout_s), lambda line: None)
+    way = find_master(search, context.deadline.within(context.options.join_timeout_s), lambda _: None)
     place, way = _enter(context, way)
     if way.outcome != "answered":
         seen.verdict = Finish(3, (f"rank {context.launch.rank} did not reach node 0: {way.outcome}",))
@@ -79,9 +79,7 @@ def as_further_rank(context: Context, seen: Seen) -> None:
 
 
 def _search(context: Context) -> Search:
-    return Search(
-        context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id
-    )
+    return Search(context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id)
 
 
 def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPath]:
@@ -99,7 +97,9 @@ def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPa
     patience = context.options.join_timeout_s if launch.shared_store else SPEAKS_S
     serving = store.wait("serving", context.deadline.within(patience))
     if isinstance(serving, Missing) and launch.shared_store:
-        return serving, replace(way, outcome="lost", detail="the launcher's store answers, but node 0 never came")
+        return serving, replace(
+            way, outcome="lost", detail="the launcher's store answers, but node 0 never came"
+        )
     if isinstance(serving, Missing):
         detail = f"a TCPStore answers there, but of another program or job ({serving.detail})"
         return serving, replace(way, outcome="foreign", detail=detail)
@@ -117,9 +117,7 @@ def _alone(context: Context, prepared: Future[LocalSide], way: MasterPath, seen:
     )
 
 
-def _lost(
-    context: Context, prepared: Future[LocalSide], way: MasterPath, why: Missing, seen: Seen
-) -> None:
+def _lost(context: Context, prepared: Future[LocalSide], way: MasterPath, why: Missing, seen: Seen) -> None:
     detail = f"node 0 was reached and then no more: {why.detail or why.missing}"
     _alone(context, prepared, replace(way, outcome="lost", detail=detail), seen)
 

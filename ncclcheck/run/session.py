@@ -45,7 +45,9 @@ def _take_part(context: Context, prepared: Future[LocalSide] | None, seen: Seen)
         as_further_rank(context, seen)
     elif launch.world_size == 1 and launch.nnodes == 1 and context.options.command == "preflight":
         side = local_side(context, prepared)
-        seen.snapshot = Snapshot(nodes=(own_node(context, side),), claims=(launch,), claim_hosts=(context.host,))
+        seen.snapshot = Snapshot(
+            nodes=(own_node(context, side),), claims=(launch,), claim_hosts=(context.host,)
+        )
     elif launch.node_rank == 0:
         in_background(load_torch, "torch")
         as_first_node(context, prepared, seen)

@@ -17,7 +17,9 @@ def listeners() -> Listeners:
     return Listeners()
 
 
-def probe(target: Target, *, ticket: int = 7, nonce: str = "n", own: frozenset[str] = NOBODY) -> list[tuple[str, str]]:
+def probe(
+    target: Target, *, ticket: int = 7, nonce: str = "n", own: frozenset[str] = NOBODY
+) -> list[tuple[str, str]]:
     probes = probe_peers("a", own, nonce, 1, [Peer(ticket, "b", (target,))], 10.0)
     assert not isinstance(probes, Missing)
     return [(one.kind, one.outcome) for one in probes]

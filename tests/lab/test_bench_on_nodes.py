@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,18 @@ from tests.lab.process import Running
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
-LONG = ("bench", "--sizes", "1M", "--ops", "all_reduce", "--iters", "100000", "--timeout", "120", "--no-preflight")
+LONG = (
+    "bench",
+    "--sizes",
+    "1M",
+    "--ops",
+    "all_reduce",
+    "--iters",
+    "100000",
+    "--timeout",
+    "120",
+    "--no-preflight",
+)
 
 
 def worker_of(node: Node) -> int:
@@ -48,7 +60,7 @@ def _group_connections(node: Node) -> int:
     return sum(1 for line in lines if line.split()[3] == "01" and store not in line)
 
 
-def points(one: Told) -> dict[tuple[str, int], dict[str, float]]:
+def points(one: Told) -> dict[tuple[str, int], dict[str, Any]]:
     assert one.report is not None
     return {(point["op"], point["size_bytes"]): point for point in one.report["bench"]["points"]}
 
@@ -125,7 +137,18 @@ def test_a_stopped_agent_is_named(lab: LabOf) -> None:
 def test_a_slow_worker_is_named(lab: LabOf) -> None:
     """The worker of node3 is stopped for 30 of every 60 ms while the others measure."""
     three = lab(3)
-    words = ("bench", "--sizes", "1M", "--ops", "all_reduce", "--iters", "120", "--timeout", "120", "--no-preflight")
+    words = (
+        "bench",
+        "--sizes",
+        "1M",
+        "--ops",
+        "all_reduce",
+        "--iters",
+        "120",
+        "--timeout",
+        "120",
+        "--no-preflight",
+    )
     running = start(three, *words)
     measuring(three, running)
     slow = worker_of(three["node3"])

@@ -225,7 +225,9 @@ def test_the_same_docker_address_everywhere_is_seen_and_harms_nobody_while_unuse
     assert "172.30.0.1" in str(finding)
 
 
-def test_a_chosen_interface_with_the_same_address_everywhere_is_an_error_with_proven_advice(lab: LabOf) -> None:
+def test_a_chosen_interface_with_the_same_address_everywhere_is_an_error_with_proven_advice(
+    lab: LabOf,
+) -> None:
     two = lab(2)
     for node in two.nodes:
         node.ip("link set eth0 down", "link set eth0 name wan0", "link set wan0 up")

@@ -80,7 +80,12 @@ def test_torchrun_inside_srun_wins_and_agrees() -> None:
 
 def test_openmpi_finds_the_first_node_in_mpiruns_contact() -> None:
     launch = detect(OPENMPI, NONE)
-    assert (launch.source, launch.node_rank, launch.nnodes, launch.master_addr) == ("openmpi", 2, 4, "10.77.0.1")
+    assert (launch.source, launch.node_rank, launch.nnodes, launch.master_addr) == (
+        "openmpi",
+        2,
+        4,
+        "10.77.0.1",
+    )
 
 
 def test_pmi_without_an_address_is_a_usage_error_that_says_what_to_give() -> None:

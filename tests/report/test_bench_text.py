@@ -21,11 +21,16 @@ def shown(snapshot: Snapshot, verbose: int = 0) -> list[str]:
 
 def test_columns_line_up_under_their_names_and_units() -> None:
     title, header, units, row = shown(with_bench(cluster(4), POINT))
-    assert title.startswith("all_reduce, gloo, 4 ranks on 4 nodes")
+    assert title == "all_reduce, 4 ranks on 4 nodes, gloo over tcp eth0"
     assert header.split() == ["size", "count", "type", "iters", "time", "p95", "algbw", "busbw", "#wrong"]
     assert units.split() == ["(B)", "(elements)", "(us)", "(us)", "(GB/s)", "(GB/s)"]
     assert row.split() == ["1048576", "262144", "float32", "20", "1000", "1000", "1.00", "1.50", "0"]
     assert header.index("#wrong") + len("#wrong") == len(row)
+
+
+def test_a_transport_that_names_the_backend_is_enough() -> None:
+    title = shown(with_bench(cluster(4), POINT, transport="gloo over TCP on eth0"))[0]
+    assert title == "all_reduce, 4 ranks on 4 nodes, gloo over TCP on eth0"
 
 
 def test_data_that_was_not_verified_is_not_shown_as_right() -> None:

@@ -34,7 +34,9 @@ def test_gpus_everywhere_mean_nccl_with_a_rank_per_gpu_and_nothing_changed() -> 
 
 
 def test_without_gpus_gloo_is_bound_to_what_nccl_chooses_and_says_so() -> None:
-    found = network(RunOptions(command="bench", flags=LaunchFlags(nproc_per_node=1)), without_gpus(cluster(2)))
+    found = network(
+        RunOptions(command="bench", flags=LaunchFlags(nproc_per_node=1)), without_gpus(cluster(2))
+    )
     assert found.backend == "gloo"
     assert set(found.ranks_of.values()) == {1}
     assert set(map(str, found.environment_of.values())) == {"{'GLOO_SOCKET_IFNAME': 'eth0'}"}

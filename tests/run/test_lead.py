@@ -51,7 +51,12 @@ def nothing(_: object) -> None:
 
 @pytest.mark.slow
 def test_garbage_hellos_are_refused_and_the_others_still_read(store: TcpStore) -> None:
-    messages = [encode(hello(0, "node1")), b"\x80\x04garbage", b'{"schema_version": "99"}', encode(hello(1, "node2"))]
+    messages = [
+        encode(hello(0, "node1")),
+        b"\x80\x04garbage",
+        b'{"schema_version": "99"}',
+        encode(hello(1, "node2")),
+    ]
     for message in messages:
         store.set_document(f"hello/{store.add('tickets', 1)}", message)
     arrivals = gather_hellos(store, launch(0, 4), dict, Deadline(10), nothing)
@@ -70,7 +75,9 @@ def test_garbage_hellos_are_refused_and_the_others_still_read(store: TcpStore) -
         (b'{"schema_version":"1","x":"' + b"a" * (6 << 20) + b'"}', "more than"),
     ],
 )
-def test_facts_that_are_no_facts_are_refused_with_the_reason(store: TcpStore, message: bytes, reason: str) -> None:
+def test_facts_that_are_no_facts_are_refused_with_the_reason(
+    store: TcpStore, message: bytes, reason: str
+) -> None:
     good = Report(SCHEMA, "0.1.0", node_facts(0, 2), ())
     store.set_document("facts/101", encode(good))
     store.set_document("facts/102", message)
