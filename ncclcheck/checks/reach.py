@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
@@ -15,7 +16,7 @@ from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.snapshot import Probe, ProbeKind, ProbeOutcome, Snapshot
 
 BLOCKED: tuple[ProbeOutcome, ...] = ("filtered", "no-route", "refused", "stalled")
-_WORST_FIRST: tuple[ProbeOutcome, ...] = (*BLOCKED, "wrong-peer", "self", "error", "ok")
+_WORST_FIRST: tuple[ProbeOutcome, ...] = (*BLOCKED, "answer-lost", "wrong-peer", "self", "error", "ok")
 _PAIR = 2
 _MANY_PAIRS = 6  # more pairs than this are one finding
 
@@ -42,7 +43,15 @@ def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
             continue
         if pair not in worst or _badness(probe) < _badness(worst[pair]):
             worst[pair] = probe
-    return tuple(worst[pair] for pair in sorted(worst))
+    return tuple(_explained(worst[pair], worst) for pair in sorted(worst))
+
+
+def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
+    """A lost answer is the other direction's fault where that one is filtered as well; else it counts as filtered."""
+    opposite = probed.get((probe.to_host, probe.from_host))
+    if probe.outcome == "answer-lost" and (opposite is None or opposite.outcome != "filtered"):
+        return replace(probe, outcome="filtered")
+    return probe
 
 
 def elsewhere(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
@@ -64,8 +73,10 @@ def _badness(probe: Probe) -> int:
 
 
 def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
-    """The blocked directions whose opposite is open."""
-    open_pairs = {(probe.from_host, probe.to_host) for probe in probed if probe.outcome == "ok"}
+    """The blocked directions whose opposite is open: it connects, or its packets were seen to arrive."""
+    open_pairs = {
+        (probe.from_host, probe.to_host) for probe in probed if probe.outcome in ("ok", "answer-lost")
+    }
     return tuple(
         probe
         for probe in probed

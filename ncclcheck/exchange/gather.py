@@ -16,6 +16,7 @@ from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
 QUIET_S = 2.0  # as many came as were expected, but not the right ones: wait this long for another
+RANKS_QUIET_S = 10.0  # every node is there, further ranks are not: they may still be importing torch
 MOST_TICKETS = 1 << 20
 MOST_SHOWN = 8
 
@@ -48,9 +49,10 @@ def gather_hellos(
         if _read_new(store, hellos, refused):
             last_arrival = time.monotonic()
         missing = _missing_nodes(hellos.values(), launch)
-        quiet = time.monotonic() - last_arrival > QUIET_S
+        quiet_s = time.monotonic() - last_arrival
+        quiet = quiet_s > QUIET_S
         arrived = len(hellos) + len(refused)
-        if not missing and (arrived >= launch.world_size or quiet):
+        if not missing and (arrived >= launch.world_size or quiet_s > RANKS_QUIET_S):
             break
         if missing and missing <= knocks().keys():
             break
@@ -60,7 +62,9 @@ def gather_hellos(
             break
         if time.monotonic() - started > 3.0 * (said + 1):
             said += 1
-            say(f"waiting for node rank {_few(missing)} of {launch.nnodes} ({deadline.left():.0f} s left)")
+            ranks = f"{launch.world_size - arrived} further processes of the nodes that came"
+            whom = f"node rank {_few(missing)} of {launch.nnodes}" if missing else ranks
+            say(f"waiting for {whom} ({deadline.left():.0f} s left)")
     return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
 
 

@@ -94,7 +94,10 @@ def _connect(
     confirmed: Deadline | None = None
     next_knock, told = 0.0, False
     while True:
-        outcome, detail = dial(addresses, way.port, deadline.within(SYN_S))
+        allowed_s = deadline.left(SYN_S)
+        outcome, detail = dial(addresses, way.port, Deadline(allowed_s))
+        if outcome == "filtered" and way.attempts and allowed_s < SYN_S:
+            break  # cut short by the deadline: so little silence does not unsay what was answered before
         way = replace(
             way, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
         )

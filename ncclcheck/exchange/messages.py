@@ -99,11 +99,12 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answer to Reach."""
+    """Answer to Reach: what this node found as a caller, and whose calls arrived here without hearing our answer."""
 
     schema_version: str
     tool_version: str
     probes: Fact[tuple[Probe, ...]]
+    unanswered: tuple[str, ...]
 
 
 class Confirmed(Struct, frozen=True, forbid_unknown_fields=True):

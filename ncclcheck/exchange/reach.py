@@ -1,9 +1,9 @@
 """Proof of reach: listeners on every candidate address, and connections to those of the peers.
 
 Ports are ephemeral, as NCCL's are (`src/misc/socket.cc` binds port 0). A connection proves itself: the caller shows the
-run's nonce, the listener says who it is, so "connected, but to somebody else" is told apart. Then the caller sends a
-block larger than any MTU: where small messages pass and large ones vanish, the path's MTU is smaller than the
-interfaces'.
+run's nonce, the listener says who it is, so "connected, but to somebody else" is told apart. Then the caller sends one
+packet of full size, alone, and a block of many: where small messages pass and these vanish, the path's MTU is smaller
+than the interfaces'. (Alone, because virtual links let the large packets of a segmented block through whole.)
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.dial import outcome_of
+from ncclcheck.exchange.half_open import half_open
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
@@ -29,9 +30,12 @@ from ncclcheck.model.snapshot import Probe, ProbeOutcome
 CONNECT_S = 5.0  # three SYNs: at 0, 1 and 3 s
 HELLO_S = 3.0
 BLOCK_S = 3.0
+PATIENT_S = 3 * BLOCK_S  # the caller gives up first, and so has the outcome
 BLOCK_BYTES = 64 * 1024
 LINE_BYTES = 512
 AT_ONCE = 64
+LOOK_S = 0.25
+SEEN_TIMES = 4  # a handshake that is merely slow is not seen this often
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +59,7 @@ class Greeting(Struct, frozen=True, forbid_unknown_fields=True):
 
     nonce: str
     ticket: int
+    segment_bytes: int = 0
 
 
 class Listeners:
@@ -67,6 +72,7 @@ class Listeners:
         self._loop = asyncio.new_event_loop()
         self._servers: list[asyncio.Server] = []
         self._nonce, self._ticket = "", -1
+        self._half_open: dict[str, int] = {}
         self._thread = threading.Thread(target=self._loop.run_forever, name="reach", daemon=True)
         self._thread.start()
 
@@ -78,6 +84,10 @@ class Listeners:
     def admit(self, nonce: str, ticket: int) -> None:
         """From now on callers with this nonce are answered, in the name of this ticket."""
         self._ticket, self._nonce = ticket, nonce
+
+    def unanswered(self) -> tuple[str, ...]:
+        """Addresses whose calls arrived here for a second or more without our answers reaching them."""
+        return tuple(sorted(address for address, times in self._half_open.items() if times >= SEEN_TIMES))
 
     def close(self) -> None:
         """The ports are free again, and conversations that were under way are cut off."""
@@ -106,7 +116,14 @@ class Listeners:
                 server = await asyncio.start_server(self._answer, address, 0, limit=LINE_BYTES)
                 self._servers.append(server)
                 targets.append(Target(interface, address, server.sockets[0].getsockname()[1]))
+        self._watching = self._loop.create_task(self._watch(frozenset(target.port for target in targets)))
         return tuple(targets)
+
+    async def _watch(self, ports: frozenset[int]) -> None:
+        while ports:
+            for address in half_open(ports):
+                self._half_open[address] = self._half_open.get(address, 0) + 1
+            await asyncio.sleep(LOOK_S)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -121,9 +138,10 @@ class Listeners:
         greeting = decode(line, Greeting, limit_bytes=LINE_BYTES)
         if self._nonce and greeting.nonce == self._nonce:
             writer.write(encode(Greeting(self._nonce, self._ticket)) + b"\n")
-            await asyncio.wait_for(reader.readexactly(BLOCK_BYTES), BLOCK_S)
-            writer.write(b"+")
-            await asyncio.wait_for(writer.drain(), BLOCK_S)
+            for size in (min(max(greeting.segment_bytes, 1), BLOCK_BYTES), BLOCK_BYTES):
+                await asyncio.wait_for(reader.readexactly(size), PATIENT_S)
+                writer.write(b"+")
+                await asyncio.wait_for(writer.drain(), BLOCK_S)
 
 
 def probe_peers(
@@ -192,33 +210,46 @@ async def _talk(
     started: float,
 ) -> list[Probe]:
     try:
-        writer.write(encode(greeting) + b"\n")
+        segment_bytes = _segment_bytes(writer.get_extra_info("socket"))
+        writer.write(encode(replace(greeting, segment_bytes=segment_bytes)) + b"\n")
         line = await asyncio.wait_for(reader.readline(), HELLO_S)
         answer = decode(line, Greeting, limit_bytes=LINE_BYTES)
     except (asyncio.TimeoutError, OSError, ValueError, DecodeError) as error:
         detail = f"connected, but no greeting of our run came back ({type(error).__name__})"
         return [replace(blank, outcome="wrong-peer", detail=detail)]
-    if answer != Greeting(greeting.nonce, peer.ticket):
+    if (answer.nonce, answer.ticket) != (greeting.nonce, peer.ticket):
         return [replace(blank, outcome="wrong-peer", detail=f"another node answered at {blank.address}")]
     reached = replace(blank, outcome="ok", value=round((time.perf_counter() - started) * 1e6, 1), unit="us")
-    return [reached, await _send_block(reader, writer, replace(blank, kind="mtu"))]
+    sizes = (segment_bytes, BLOCK_BYTES)
+    return [reached, await _send_blocks(reader, writer, sizes, replace(blank, kind="mtu"))]
 
 
-async def _send_block(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, blank: Probe) -> Probe:
-    """Did a block of many full-size packets arrive? Its value is the path MTU the kernel assumes (ip(7), IP_MTU)."""
+async def _send_blocks(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sizes: Sequence[int], blank: Probe
+) -> Probe:
+    """Did each block arrive? The value is the path MTU the kernel assumes (ip(7), IP_MTU)."""
     mtu_bytes = _path_mtu_bytes(writer.get_extra_info("socket"))
     blank = replace(blank, value=mtu_bytes, unit="B" if mtu_bytes else "")
-    try:
-        writer.write(bytes(BLOCK_BYTES))
-        arrived = await asyncio.wait_for(reader.read(1), BLOCK_S)
-    except (asyncio.TimeoutError, OSError) as error:
-        detail = f"small messages pass, {BLOCK_BYTES} bytes did not arrive within {BLOCK_S:.0f} s"
-        return replace(blank, outcome="stalled", detail=f"{detail} ({type(error).__name__})")
-    if not arrived:
-        return replace(
-            blank, outcome="error", detail="the peer closed the connection before the block was through"
-        )
+    for size in sizes:
+        try:
+            writer.write(bytes(size))
+            arrived = await asyncio.wait_for(reader.read(1), BLOCK_S)
+        except (asyncio.TimeoutError, OSError) as error:
+            detail = f"small messages pass, {size} bytes did not arrive within {BLOCK_S:.0f} s"
+            return replace(blank, outcome="stalled", detail=f"{detail} ({type(error).__name__})")
+        if not arrived:
+            return replace(
+                blank, outcome="error", detail="the peer closed the connection before all was through"
+            )
     return replace(blank, outcome="ok")
+
+
+def _segment_bytes(one: socket.socket) -> int:
+    """The payload of one full-size packet of this connection (tcp(7), TCP_MAXSEG)."""
+    try:
+        return min(max(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 1), BLOCK_BYTES)
+    except OSError:
+        return 1
 
 
 def _path_mtu_bytes(one: socket.socket) -> float | None:

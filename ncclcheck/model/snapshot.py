@@ -17,6 +17,7 @@ ProbeOutcome: TypeAlias = Literal[
     "ok",
     "refused",
     "filtered",  # no answer before the deadline
+    "answer-lost",  # no answer before the deadline, though the call arrived: the answers are what is dropped
     "no-route",
     "self",  # the address is (also) the prober's own, so it says nothing about the peer
     "wrong-peer",  # somebody answered who is not the node that published this address

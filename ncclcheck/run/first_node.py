@@ -34,6 +34,7 @@ from ncclcheck.run.lead import (
     read_members,
     roster,
     silent_nodes,
+    silent_ranks,
 )
 from ncclcheck.run.node import (
     LocalSide,
@@ -150,7 +151,7 @@ def _lead(
     final_knocks = knocks.final if knocks is not None else dict
     arrivals = gather_hellos(store, launch, final_knocks, work.within(patience), context.say)
     members = roster(arrivals)
-    silent = silent_nodes(launch, arrivals, final_knocks())
+    silent = silent_nodes(launch, arrivals, final_knocks()) + silent_ranks(arrivals)
     seen.announce = lambda report, saved: _announce(orders, store, members, report, saved, place.ticket)
 
     snapshot, targets = read_members(store, members, arrivals, work)

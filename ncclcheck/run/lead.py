@@ -105,6 +105,18 @@ def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: dict[int, Knock]) -
     )
 
 
+def silent_ranks(arrivals: Arrivals) -> tuple[Silent, ...]:
+    """The further ranks that never came, of nodes that did: each agent knows how many its launcher started there."""
+    there = {(hello.launch.node_rank, hello.launch.local_rank) for hello in arrivals.hellos.values()}
+    return tuple(
+        Silent(f"{hello.host}-local-rank-{local}", hello.launch.node_rank, "join", arrivals.waited_s)
+        for hello in arrivals.hellos.values()
+        if hello.launch.is_agent
+        for local in range(1, hello.launch.local_world_size)
+        if (hello.launch.node_rank, local) not in there
+    )
+
+
 def silent_name(rank: int, launch: Launch, knocks: dict[int, Knock]) -> str:
     """What to call a node that is not there: as it calls itself, as the launcher lists it, or by its rank."""
     if rank in knocks:
@@ -191,18 +203,37 @@ def reach(
     found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(seconds + 2.0))
     probes: list[Probe] = []
     late = []
+    unanswered: dict[str, frozenset[str]] = {}
     for one in agents:
         try:
-            answer = read_message(found[one.ticket], Probed, FACTS_LIMIT_BYTES).probes
+            answer = read_message(found[one.ticket], Probed, FACTS_LIMIT_BYTES)
         except (KeyError, DecodeError):
             late.append(one)
             continue
-        if isinstance(answer, Missing):
+        unanswered[one.host] = frozenset(answer.unanswered)
+        if isinstance(answer.probes, Missing):
             late.append(one)
         else:
-            probes += [replace(probe, from_host=one.host) for probe in answer]
+            probes += [replace(probe, from_host=one.host) for probe in answer.probes]
+    addresses = {peer.host: frozenset(target.address for target in peer.targets) for peer in peers}
     coverage = Coverage(len(plan.pairs), plan.possible, plan.scheme)
-    return tuple(probes), coverage, tuple(late)
+    return compared(probes, addresses, unanswered), coverage, tuple(late)
+
+
+def compared(
+    probes: list[Probe], addresses: dict[str, frozenset[str]], unanswered: dict[str, frozenset[str]]
+) -> tuple[Probe, ...]:
+    """The probes after both ends compared notes: a call without answer that did arrive is "answer-lost"."""
+    nowhere: frozenset[str] = frozenset()
+
+    def one(probe: Probe) -> Probe:
+        arrived = addresses.get(probe.from_host, nowhere) & unanswered.get(probe.to_host, nowhere)
+        if probe.outcome != "filtered" or not arrived:
+            return probe
+        detail = f"{probe.detail}; the call arrived at {probe.to_host}, whose answers do not come back"
+        return replace(probe, outcome="answer-lost", detail=detail)
+
+    return tuple(one(probe) for probe in probes)
 
 
 def confirm_advice(

@@ -156,7 +156,7 @@ def _perform(context: Context, place: Place, side: LocalSide, order: Reach | Con
         peers = [peer for peer in order.peers if peer.ticket in order.targets_of.get(str(ticket), ())]
         own = own_addresses(side.facts.interfaces)
         probes = probe_peers(context.host, own, place.nonce, ticket, peers, order.deadline_s)
-        return encode(Probed(SCHEMA, TOOL_VERSION, probes))
+        return encode(Probed(SCHEMA, TOOL_VERSION, probes, side.listeners.unanswered()))
     if isinstance(order, Confirm):
         answers = confirm(context, side.library, order.environments.get(str(ticket), ()), order.deadline_s)
         return encode(Confirmed(SCHEMA, TOOL_VERSION, answers))

@@ -322,3 +322,24 @@ def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> Non
     assert time.monotonic() - stopped <= 20
     assert outcomes["node2"].code in (1, 3)
     running["node1"].signal(signal.SIGKILL, group=True)
+
+
+def test_a_rule_that_drops_every_packet_in_one_direction_is_one_way_too(lab: LabOf) -> None:
+    """Without connection tracking the answers to calls in the open direction vanish as well."""
+    three = lab(3)
+    faults.drop(three["node3"], faults.ephemeral_ports(three["node3"]), source=three["node2"])
+    outcomes = run(three, "preflight")
+    (finding,) = outcomes["node1"].findings("peer-one-way")
+    assert set(finding["hosts"]) == {"node2", "node3"}
+    assert finding["summary"].startswith("node2 does not reach node3")
+    assert outcomes["node1"].findings("peer-filtered") == []
+
+
+def test_an_mtu_black_hole_that_lets_segmented_blocks_through_is_proven(lab: LabOf) -> None:
+    two = lab(2)
+    for node in two.nodes:
+        two.switch.ip(f"link set eth0-{node.number} mtu 1500")
+        node.ip("link set eth0 mtu 9000")
+    outcomes = run(two, "preflight")
+    assert set(outcomes["node1"].finding("mtu-blackhole")["hosts"]) == {"node1", "node2"}
+    assert outcomes["node1"].code == 1

@@ -11,7 +11,7 @@ from ncclcheck.exchange.store import TcpStore, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Knock
-from ncclcheck.run.lead import Member, read_members, roster, silent_nodes
+from ncclcheck.run.lead import Member, read_members, roster, silent_nodes, silent_ranks
 from tests.builders import launch, master_path, node_facts
 
 
@@ -36,6 +36,16 @@ def test_a_node_that_never_came_is_silent_and_named_by_what_is_known_of_it() -> 
 def test_clashing_ranks_make_nobody_silent() -> None:
     arrivals = Arrivals({1: hello(0, "a"), 2: hello(1, "b"), 3: hello(1, "c")}, {}, 2.0)
     assert silent_nodes(launch(0, 3), arrivals, {}) == ()
+
+
+def test_a_rank_that_never_came_is_silent_though_its_node_is_there() -> None:
+    there = {
+        ticket: Hello(SCHEMA, "0.1.0", f"node{node}", launch(node, 2, local_rank=local, local_world_size=2))
+        for ticket, (node, local) in enumerate([(0, 0), (0, 1), (1, 0)])
+    }
+    (silent,) = silent_ranks(Arrivals(there, {}, 10.0))
+    assert (silent.host, silent.node_rank) == ("node1-local-rank-1", 1)
+    assert silent_nodes(launch(0, 2), Arrivals(there, {}, 10.0), {}) == ()
 
 
 @pytest.fixture(scope="module")

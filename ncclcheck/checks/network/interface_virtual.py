@@ -8,8 +8,9 @@ from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
 from ncclcheck.checks.hosts import job_size, named
 from ncclcheck.checks.reach import directions
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.prediction import is_usable
 
 # Names that container engines, hypervisors and VPNs give to interfaces that do not lead to other nodes.
 _LOCAL_NAMES = (
@@ -29,8 +30,8 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     A bridge such as docker0 leads nowhere but to containers on the same machine, and a tunnel is slow. In a container a
-    veth or macvlan may be the only way out: where all nodes were seen to reach each other over it, this is only
-    worth knowing.
+    veth or macvlan may be the only way out: where other nodes were seen to reach it and the node has no network
+    hardware of its own, there is nothing to say; where it has, the choice is worth knowing.
 
     ## How to fix
     Name the interface to use, such as `NCCL_SOCKET_IFNAME==eth0`, the same on all nodes.
@@ -43,8 +44,20 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node")
         return
     caught = [one for one in chosen(snapshot) if _is_virtual(one)]
-    if caught:
-        yield _finding(snapshot, caught)
+    probed = directions(snapshot, "tcp")
+    tried = {probe.to_host for probe in probed}
+    reached = {probe.to_host for probe in probed if probe.outcome == "ok"}
+    dead_ends = [one for one in caught if one.host in tried - reached]
+    second_best = [one for one in caught if one.host in reached and _has_hardware(snapshot, one.host)]
+    if dead_ends:
+        yield _finding("warning", dead_ends, "and no other node was able to reach it")
+    if second_best:
+        yield _finding("info", second_best, "though the node has some; it may be slower")
+    untried = tuple(one.host for one in caught if one.host not in tried)
+    if untried:
+        yield NotKnown(
+            "it was not tried whether the virtual interface NCCL uses leads to other nodes", untried
+        )
     yield from not_chosen(snapshot)
 
 
@@ -53,24 +66,23 @@ def _is_virtual(one: Chosen) -> bool:
     return kind in {"bridge", "virtual"} or (kind != "loopback" and one.name.startswith(_LOCAL_NAMES))
 
 
-def _all_reached(snapshot: Snapshot) -> bool:
-    pairs = len(snapshot.nodes) * (len(snapshot.nodes) - 1)
-    probed = directions(snapshot, "tcp")
-    return not snapshot.silent and len(probed) == pairs > 0 and all(probe.outcome == "ok" for probe in probed)
+def _has_hardware(snapshot: Snapshot, host: str) -> bool:
+    return any(
+        is_usable(interface)
+        and interface.kind in {"physical", "ipoib", "bond", "vlan"}
+        and interface.addresses
+        for node, interfaces in snapshot.known("interfaces")
+        if node.host == host
+        for interface in interfaces
+    )
 
 
-def _finding(snapshot: Snapshot, caught: list[Chosen]) -> Finding:
+def _finding(severity: Severity, caught: list[Chosen], consequence: str) -> Finding:
     hosts = tuple(one.host for one in caught)
     kinds = ", ".join(dict.fromkeys(f"{one.name} ({_kind(one)})" for one in caught))
-    reached = _all_reached(snapshot)
-    consequence = (
-        "all nodes reach each other over it, but it may be slower than the hardware"
-        if reached
-        else "such an interface often leads to no other node"
-    )
     return Finding(
-        "info" if reached else "warning",
-        f"NCCL uses {kinds} on {named(hosts)}, no network hardware: {consequence}",
+        severity,
+        f"NCCL uses {kinds} on {named(hosts)}, which is no network hardware, {consequence}",
         hosts,
         tuple(
             Evidence(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.reach import Blame, blame, directions, not_probed, one_way
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.checks.unreached import finding
 from ncclcheck.model.finding import Fix
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import Probe, Snapshot
 
 _FIX = Fix(
     "look for a rule in the direction that fails: for incoming connections on its target, outgoing ones on its source",
@@ -40,16 +40,28 @@ def peer_one_way(snapshot: Snapshot) -> Iterator[Answer]:
     """
     probed = directions(snapshot, "tcp")
     for one in blame(one_way(probed), probed):
-        yield finding(one, _what(one), _FIX, but=_but(one))
+        yield finding(one, _what(one, probed), _FIX, but=_but(one, probed))
     yield from not_probed(snapshot, "tcp")
 
 
-def _what(one: Blame) -> str:
+def _what(one: Blame, probed: Sequence[Probe]) -> str:
     outcomes = " / ".join(dict.fromkeys(probe.outcome for probe in one.directions))
+    if _answers_lost(one, probed):
+        return (
+            f"{outcomes} in this direction only; with it go the answers to calls in the other direction, which do "
+            "arrive, so neither side can connect"
+        )
     return f"{outcomes} in this direction only, so some connections of a job hang"
 
 
-def _but(one: Blame) -> str:
+def _answers_lost(one: Blame, probed: Sequence[Probe]) -> bool:
+    lost = {(probe.from_host, probe.to_host) for probe in probed if probe.outcome == "answer-lost"}
+    return any((probe.to_host, probe.from_host) in lost for probe in one.directions)
+
+
+def _but(one: Blame, probed: Sequence[Probe]) -> str:
+    if _answers_lost(one, probed):
+        return ""
     first = one.directions[0]
     open_ways = {
         "unreachable": f", though {one.hosts[0]} reaches them",

@@ -11,7 +11,6 @@ from tests.builders import (
     cluster,
     docker0,
     interface,
-    into,
     with_choice,
     with_interfaces,
     with_outcome,
@@ -33,27 +32,40 @@ def test_hardware_is_silent() -> None:
     assert is_silent("interface-virtual", cluster(4))
 
 
-def test_a_bridge_on_one_node_is_a_warning() -> None:
-    broken = with_interfaces(cluster(4), "node03", docker0())
-    found = finding("interface-virtual", with_choice(broken, "node03", "docker0", "172.17.0.1"))
+def test_a_bridge_that_nobody_reaches_is_a_warning() -> None:
+    broken = with_choice(with_interfaces(cluster(4), "node03", docker0()), "node03", "docker0", "172.17.0.1")
+    assert not isinstance(broken.probes, Missing)
+    to_bridge = [
+        replace(probe, interface="docker0", address="172.17.0.1", outcome="refused")
+        for probe in broken.probes
+        if probe.to_host == "node03"
+    ]
+    found = finding("interface-virtual", replace(broken, probes=(*broken.probes, *to_bridge)))
     assert (found.severity, found.hosts) == ("warning", ("node03",))
     assert "docker0 (bridge)" in found.summary
 
 
-def test_veths_over_which_all_reach_each_other_are_worth_knowing_only() -> None:
-    found = finding("interface-virtual", of_veths())
-    assert found.severity == "info"
-    assert "eth0 (veth) on node[01-04]" in found.summary
+def test_veths_that_are_the_only_way_out_and_lead_to_the_others_are_silent() -> None:
+    assert is_silent("interface-virtual", of_veths())
 
 
-def test_veths_with_a_blocked_direction_are_a_warning() -> None:
-    blocked = with_outcome(of_veths(), "filtered", into(of_veths(), "node03"))
-    assert finding("interface-virtual", blocked).severity == "warning"
+def test_a_virtual_interface_beside_hardware_is_worth_knowing() -> None:
+    both = of_veths()
+    veth = interface("eth0", f"{address_of(0)}/24", kind="virtual", tunnel="veth")
+    both = with_interfaces(both, "node01", veth, interface("eth1", "10.9.0.1/24", index=4))
+    found = finding("interface-virtual", both)
+    assert (found.severity, found.hosts) == ("info", ("node01",))
+    assert "eth0 (veth)" in found.summary
 
 
-def test_veths_that_nobody_probed_are_a_warning() -> None:
+def test_a_blocked_direction_is_not_the_fault_of_a_veth() -> None:
+    pair = with_outcome(of_veths(), "filtered", [("node01", "node03")])
+    assert is_silent("interface-virtual", pair)
+
+
+def test_veths_that_nobody_probed_are_not_known() -> None:
     unprobed = replace(of_veths(), probes=Missing("timeout", "no time left"))
-    assert finding("interface-virtual", unprobed).severity == "warning"
+    assert run("interface-virtual", unprobed).outcome == "unknown"
 
 
 def test_without_interfaces_nothing_is_known() -> None:
