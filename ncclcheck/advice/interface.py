@@ -45,7 +45,7 @@ def propose(snapshot: Snapshot) -> tuple[Proposal, ...]:
 def decide(snapshot: Snapshot) -> Decision:
     """What would be advised, if the library confirms it. Empty, with a note, where nothing can be shown to help."""
     no_gloo = GlooAdvice({}, "", None, ())
-    if snapshot.nnodes <= 1:
+    if snapshot.job_size <= 1:
         return Decision((), no_gloo, ("one node: there is no network between nodes to advise on",))
     reach = read_reach(snapshot)
     if isinstance(reach, Missing):

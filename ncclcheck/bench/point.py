@@ -224,6 +224,7 @@ def _point(
         unstable=decision.unstable,
         ranks=rank_times(samples, task.hosts),
         first_wrong=_first_wrong(batches),
+        wrong_ranks=tuple(sorted({rank for batch in batches for rank, one in enumerate(batch) if one.wrong})),
     )
 
 

@@ -14,6 +14,7 @@ from typing import IO
 from msgspec.structs import replace
 
 import ncclcheck
+from ncclcheck.bench.connections import unanswered_peers
 from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState
@@ -24,6 +25,8 @@ from ncclcheck.spawn.process import kill_all, read_available, start_process, sta
 
 _STDERR_KEPT_BYTES = 8192
 _LAST_WORDS = 400
+_ERROR_TEXT = 600
+_WAITS_LONG_S = 2.0  # from then on its connections are looked at, once a second
 _START_DEADLINE_S = 20.0
 _DEFAULTS = {"TORCH_CPP_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
 
@@ -37,8 +40,19 @@ class _Worker:
         told = replace(task, agent_pid=os.getpid(), progress_fd=self.page)
         argv = [sys.executable, "-m", "ncclcheck.bench.worker"]
         self.started = time.monotonic()
-        self.process: subprocess.Popen[bytes] = start_process(argv, environment, encode(told), [self.page])
+        try:
+            self.process: subprocess.Popen[bytes] = start_process(
+                argv, environment, encode(told), [self.page]
+            )
+        except ValueError as error:  # a zero byte in the environment
+            os.close(self.page)
+            raise OSError(f"worker of rank {task.rank}: {error}") from error
+        except OSError:
+            os.close(self.page)
+            raise
         self.failed_at: float | None = None
+        self._unanswered: tuple[str, ...] = ()
+        self._looked_at = 0.0
         self.errors = b""
         self._line = b""
 
@@ -62,26 +76,35 @@ class _Worker:
             self.failed_at = now
         points = [(op, size) for op in task.plan.ops for size in task.plan.sizes_bytes]
         op, size_bytes = points[progress.point] if 0 <= progress.point < len(points) else ("", 0)
+        if progress.phase == "starting":
+            size_bytes = max(task.plan.sizes_bytes)
         last = progress.stamp_ns / 1e9 if progress.stamp_ns else self.started
+        idle_s = max(0.0, now - last)
         return RankState(
             rank=task.rank,
             host=task.hosts[task.rank],
             pid=self.process.pid,
             stat="" if exit_code is not None else state_letter(self.process.pid),
             exit_code=exit_code,
-            ended_s=now - self.failed_at if self.failed_at is not None else 0.0,
+            ended_s=round(now - self.failed_at, 3) if self.failed_at is not None else 0.0,
             phase=progress.phase,
             op=op,
             size_bytes=size_bytes,
             iteration=progress.iteration,
             inside=progress.inside,
             calls=progress.calls,
-            idle_s=max(0.0, now - last),
-            longest_call_s=progress.longest_call_ns / 1e9,
+            idle_s=round(idle_s, 3),
+            longest_call_s=round(progress.longest_call_ns / 1e9, 6),
             error_kind=progress.error_kind,
-            error=progress.error,
+            error=progress.error[:_ERROR_TEXT],
             last_words=self.errors.decode(errors="replace").strip()[-_LAST_WORDS:] if exit_code else "",
+            unanswered=self._unanswered_now(now) if progress.inside and idle_s > _WAITS_LONG_S else (),
         )
+
+    def _unanswered_now(self, now: float) -> tuple[str, ...]:
+        if now - self._looked_at >= 1.0:
+            self._looked_at, self._unanswered = now, unanswered_peers(self.process.pid)
+        return self._unanswered
 
     def close(self) -> None:
         """Its page and pipes are then closed, and nothing more is known of it."""
@@ -163,6 +186,18 @@ def start(tasks: Sequence[WorkerTask], environment: Mapping[str, str | None]) ->
     merged = {**_DEFAULTS, **os.environ, **environment}
     merged["PYTHONPATH"] = _python_path(os.environ.get("PYTHONPATH", ""))
     return Running(tasks, {name: value for name, value in merged.items() if value is not None})
+
+
+def not_started(tasks: Sequence[WorkerTask], error: OSError) -> tuple[RankState, ...]:
+    """The states of ranks whose processes could not be started, so that their node is named with the reason."""
+    return tuple(
+        RankState(
+            rank=task.rank, host=task.hosts[task.rank], pid=0, stat="", exit_code=None, ended_s=0.0,
+            phase="starting", op="", size_bytes=0, iteration=0, inside=False, calls=0, idle_s=0.0,
+            longest_call_s=0.0, error_kind="own", error=f"its process could not be started: {error}",
+        )
+        for task in tasks
+    )  # fmt: skip
 
 
 def _python_path(present: str) -> str:

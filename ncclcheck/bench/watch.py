@@ -12,11 +12,12 @@ from ncclcheck.measure.busbw import size_text
 from ncclcheck.model.bench import FailureState, RankFailure
 
 _BYTES_PER_S = 4e6  # what the slowest network worth benchmarking is allowed to take for a first call
+_FILLED_BYTES_PER_S = 250e6  # touching fresh memory: twice the size for a rank, on a busy machine
 _TIMES_LONGEST = 5  # a call may take this many times the longest one of its point
 
 
-class RankState(Struct, frozen=True, forbid_unknown_fields=True):
-    """One rank as its own node sees it. Travels between nodes as JSON.
+class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """One rank as its own node sees it. Travels between nodes as JSON, without names: eight ranks fit one packet.
 
     `stat` is the kernel's letter of its process ("" once it is gone), `exit_code` Python's: negative is a signal.
     `calls` counts the collective calls entered; all ranks make the same calls in the same order.
@@ -30,7 +31,7 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True):
     ended_s: float  # since it was seen to have ended or failed; 0 while it does neither
     phase: Phase
     op: str
-    size_bytes: int
+    size_bytes: int  # while it is starting, the largest of the plan
     iteration: int
     inside: bool
     calls: int
@@ -39,6 +40,7 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True):
     error_kind: ErrorKind = "none"
     error: str = ""
     last_words: str = ""  # the end of its standard error
+    unanswered: tuple[str, ...] = ()  # addresses that do not acknowledge what it sends (bench.connections)
 
     @property
     def done(self) -> bool:
@@ -55,9 +57,14 @@ class Deadlines(Struct, frozen=True):
     stopped_s: float = 5.0
     lost_s: float = 6.0
     settle_s: float = 1.5  # how long the cause of a broken connection may take to be seen on its own node
+    quiet_s: float = (
+        3.0  # a node that is silent for so long may be lost, too: nobody is judged before that is clear
+    )
 
 
 DEADLINES = Deadlines()
+# When the time of the run is over nothing more can be waited for: who is stopped or failed then is named.
+AT_THE_END = Deadlines(stopped_s=1.0, settle_s=0.0)
 
 
 def all_done(states: Sequence[RankState], world_size: int) -> bool:
@@ -75,17 +82,20 @@ def judge(
     hosts: Sequence[str],
     unheard_s: Mapping[str, float],
     deadlines: Deadlines = DEADLINES,
+    host_of_address: Mapping[str, str] = {},
 ) -> tuple[RankFailure, ...]:
     """The ranks that spoil the run, or nothing while there is still reason to wait.
 
     `hosts` names the host of every rank, `unheard_s` how long ago each host's agent last spoke. A rank whose process
     ended, an own error and a lost node are causes. An error out of a collective call is usually the echo of another
     rank's death, so it is only believed once every node has spoken after it and none names a cause. A rank that
-    does not come is found by comparing positions: it has entered fewer calls than the one that others wait in.
+    does not come is found by comparing positions: it has entered fewer calls than the one that others wait in. Where
+    the kernel of a waiting rank says which peer does not acknowledge, it is the way between these two.
     """
     states = sorted(states, key=lambda state: state.rank)
-    lost = [_lost(rank, host, unheard_s[host], states) for rank, host in enumerate(hosts)
-            if unheard_s.get(host, 0.0) >= deadlines.lost_s]  # fmt: skip
+    lost = _lost_ranks(states, hosts, unheard_s, deadlines)
+    if lost is None:
+        return ()
     known = [
         state for state in states if unheard_s.get(state.host, 0.0) < deadlines.lost_s and not state.done
     ]
@@ -101,12 +111,14 @@ def judge(
         unsettled = age_s < deadlines.settle_s or any(seconds >= age_s for seconds in unheard_s.values())
         stopping = any(state.stat in ("T", "t") for state in known)
         return () if unsettled or stopping else tuple(map(_ended, echoes))
-    return _hanging(known, hosts, {state.rank for state in states}, deadlines)
+    return _hanging(known, hosts, {state.rank for state in states}, deadlines, host_of_address)
 
 
 def allowed_s(state: RankState, deadlines: Deadlines) -> float:
     """How long the rank may be without progress where it is."""
-    if state.phase in ("starting", "joining"):
+    if state.phase == "starting":
+        return deadlines.join_s + state.size_bytes / _FILLED_BYTES_PER_S
+    if state.phase == "joining":
         return deadlines.join_s
     if not state.longest_call_s:
         return deadlines.first_call_s + state.size_bytes / _BYTES_PER_S
@@ -141,7 +153,11 @@ def _has_failed(state: RankState) -> bool:
 
 
 def _hanging(
-    states: Sequence[RankState], hosts: Sequence[str], seen: set[int], deadlines: Deadlines
+    states: Sequence[RankState],
+    hosts: Sequence[str],
+    seen: set[int],
+    deadlines: Deadlines,
+    host_of_address: Mapping[str, str],
 ) -> tuple[RankFailure, ...]:
     overdue = [state for state in states if state.idle_s > allowed_s(state, deadlines)]
     if not overdue:
@@ -152,15 +168,43 @@ def _hanging(
         for rank, host in enumerate(hosts)
         if rank not in seen
     ]
+    if cut := _cut_off(states, host_of_address):
+        return cut
     front = max(states, key=_position)
     behind = [state for state in states if _position(state) < _position(front)]
     outside = [state for state in behind if not state.inside]
     if never or outside:
         ahead = len(states) - len(behind)
         return (*never, *(_never_entered(state, front, ahead) for state in outside))
+    if not any(state.inside for state in states):
+        return tuple(_slow_alone(state) for state in overdue)
     if behind and 2 * len(behind) < len(hosts):
         return tuple(_never_left(state, front) for state in behind)
     return tuple(_stuck(state) for state in states)
+
+
+def _cut_off(states: Sequence[RankState], host_of_address: Mapping[str, str]) -> tuple[RankFailure, ...]:
+    """The ranks at both ends of connections on which nothing is acknowledged."""
+    hosts_of = {
+        state.rank: [host_of_address.get(address, address) for address in state.unanswered]
+        for state in states
+        if state.unanswered
+    }
+    called = {host: by for by, hosts in hosts_of.items() for host in hosts}
+    failures = []
+    for state in states:
+        if state.rank in hosts_of:
+            names = " and ".join(hosts_of[state.rank])
+            failures.append(_failure(state, "stuck", _unacknowledged(state.host, names)))
+        elif state.host in called:
+            caller = next(one.host for one in states if one.rank == called[state.host])
+            failures.append(_failure(state, "stuck", _unacknowledged(caller, state.host)))
+    return tuple(failures)
+
+
+def _unacknowledged(sender: str, receivers: str) -> str:
+    sent = f"{sender} sends to {receivers} again and again, and nothing is acknowledged"
+    return f"{sent}: the network between them, not a rank"
 
 
 def _position(state: RankState) -> tuple[int, int]:
@@ -181,6 +225,11 @@ def _never_left(state: RankState, front: RankState) -> RankFailure:
     return _failure(state, "late", f"{left}: what it waits for does not arrive")
 
 
+def _slow_alone(state: RankState) -> RankFailure:
+    detail = f"it does not get on by itself, in no call; its process {state.pid} is in state {state.stat}"
+    return _failure(state, "late", detail)
+
+
 def _stuck(state: RankState) -> RankFailure:
     return _failure(
         state, "stuck", "every rank is inside a call and none gets on: the network rather than a rank"
@@ -195,10 +244,40 @@ def _stopped(state: RankState) -> RankFailure:
     )
 
 
-def _lost(rank: int, host: str, unheard_s: float, states: Iterable[RankState]) -> RankFailure:
+def _lost_ranks(
+    states: Sequence[RankState], hosts: Sequence[str], unheard_s: Mapping[str, float], deadlines: Deadlines
+) -> list[RankFailure] | None:
+    """The ranks of nodes that do not speak any more; None while it is not clear which nodes these are.
+
+    All the others silent at once: it is node 0, which hears nobody, that has lost its network.
+    """
+    lost = {host for host in hosts if unheard_s.get(host, 0.0) >= deadlines.lost_s}
+    if not lost:
+        return []
+    others = set(hosts) - {hosts[0]}
+    if any(deadlines.quiet_s <= unheard_s.get(host, 0.0) < deadlines.lost_s for host in others):
+        return None
+    if len(others) > 1 and lost == others:
+        detail = (
+            f"no word from any of the other {len(others)} nodes: its own network rather than all of theirs"
+        )
+        return [_lost(rank, host, min(unheard_s[one] for one in others), detail, states)
+                for rank, host in enumerate(hosts) if host == hosts[0]]  # fmt: skip
+    return [_lost(rank, host, unheard_s[host], f"no word from its node for {unheard_s[host]:.0f} s", states)
+            for rank, host in enumerate(hosts) if host in lost]  # fmt: skip
+
+
+def _lost(
+    rank: int, host: str, unheard_s: float, detail: str, states: Iterable[RankState] = ()
+) -> RankFailure:
     last = next((state for state in states if state.rank == rank), None)
     where = place(last) if last is not None else "before starting"
-    return RankFailure(rank, host, "lost", where, f"no word from its node for {unheard_s:.0f} s", unheard_s)
+    return RankFailure(rank, host, "lost", where, detail, round(unheard_s, 3))
+
+
+def left_early(rank: int, host: str, states: Iterable[RankState]) -> RankFailure:
+    """The failure of a rank whose node was told to stop (Ctrl-C, SIGTERM) while the others went on."""
+    return _lost(rank, host, 0.0, "ncclcheck was interrupted there and ended its workers", states)
 
 
 def _ended(state: RankState) -> RankFailure:

@@ -28,6 +28,8 @@ def not_measured(snapshot: Snapshot, *, points: bool) -> Iterator[NotKnown | Not
             if absent
             else NotKnown(f"benchmark: {bench}")
         )
+    elif bench.unfinished and not bench.failures:
+        yield NotKnown(f"the benchmark did not finish: {bench.unfinished}")
     elif not bench.started and not bench.failures:
         yield NotKnown("the benchmark did not start")
     elif points and not bench.points:

@@ -124,7 +124,7 @@ def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
 
 
 def _answer(one: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:
-    if snapshot.job_size < one.nodes:
+    if 0 < snapshot.job_size < one.nodes:
         return "not_applicable", f"needs {one.nodes} nodes, this job has {snapshot.job_size}", ()
     if one.met and snapshot.viewpoint == "one-node":
         return "unknown", "the nodes did not meet", ()

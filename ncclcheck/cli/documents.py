@@ -12,7 +12,7 @@ from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import SCHEMA_VERSION, Report, Tool
-from ncclcheck.model.saved import FactsDocument, Saved
+from ncclcheck.model.saved import FactsDocument, Saved, SavedCommand
 from ncclcheck.model.snapshot import Node, Snapshot
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def _decoded(data: bytes, document_type: type[T], file: str, option: str) -> T:
         raise UsageError(f"{option} {file}: damaged {name}: {error}") from error
 
 
-def load_saved(file: str, command: str) -> Saved:
+def load_saved(file: str, command: SavedCommand) -> Saved:
     """A saved run for `--from`; facts become the run of their one node. Raises UsageError for anything else."""
     document = load(file, "--from")
     if isinstance(document, Report):
@@ -81,7 +81,7 @@ def load_report(file: str) -> Report:
     )
 
 
-def _of_one_node(document: FactsDocument, command: str) -> Saved:
+def _of_one_node(document: FactsDocument, command: SavedCommand) -> Saved:
     launch = document.facts.launch
     of_larger_job = not isinstance(launch, Missing) and launch.nnodes > 1
     rank = 0 if isinstance(launch, Missing) else launch.node_rank

@@ -6,9 +6,13 @@ import os
 
 import click
 
+from ncclcheck.cli.values import FileName
+
 
 @click.command()
-@click.option("--code", multiple=True, metavar="PATH", help="Identify this code too; repeatable.")
+@click.option(
+    "--code", multiple=True, type=FileName(), metavar="PATH", help="Identify this code too; repeatable."
+)
 @click.option(
     "--format",
     "format_",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from ncclcheck.cli.usage import CommandGroup, one_sentence
 from ncclcheck.model.errors import NcclcheckError
 
 USAGE, BUG, INTERRUPTED = 2, 70, 130
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @click.group(
@@ -66,11 +68,21 @@ def run_command(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 0  # help or a version that nobody reads to its end
+    except OSError as error:
+        if error.errno not in _FULL:
+            return _bug(error)
+        write_error(f"error: standard output cannot be written: {error.strerror}")  # click's own, for help
+        return USAGE
     except Exception as error:  # the last resort: a bug becomes a file and a sentence
-        from ncclcheck.cli.crash import describe, save_traceback
+        return _bug(error)
 
-        write_error(f"error: a bug in ncclcheck: {describe(error, save_traceback(error))}")
-        return BUG
+
+def _bug(error: Exception) -> int:
+    from ncclcheck.cli.crash import describe, save_traceback
+    from ncclcheck.cli.screen import write_error
+
+    write_error(f"error: a bug in ncclcheck: {describe(error, save_traceback(error))}")
+    return BUG
 
 
 def main() -> NoReturn:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from ncclcheck.cli.values import Names, Seconds, WholeNumber
+from ncclcheck.cli.values import FileName, Names, Seconds, WholeNumber
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
@@ -41,9 +41,13 @@ _expectations = _all(
     [
         click.option("--gpus-per-node", type=WholeNumber(0, 4096), help="GPUs every node must have."),
         click.option(
-            "--code", multiple=True, metavar="PATH", help="Code that must be the same everywhere; repeatable."
+            "--code",
+            multiple=True,
+            type=FileName(),
+            metavar="PATH",
+            help="Code that must be the same everywhere; repeatable.",
         ),
-        click.option("--expect", metavar="FILE", help="TOML policy with what is demanded of the run."),
+        click.option("--expect", type=FileName(), help="TOML policy with what is demanded of the run."),
         click.option(
             "--select", multiple=True, type=Names(), help="Run only these checks: codes, prefixes, slugs."
         ),
@@ -73,10 +77,10 @@ output_format = click.option(
     help="Of standard output.  [text]",
 )
 outputs = click.option(
-    "--output", multiple=True, metavar="FILE", help="Write the report here too; .json or .txt; repeatable."
+    "--output", multiple=True, type=FileName(), help="Write the report here too; .json or .txt; repeatable."
 )
 from_file = click.option(
-    "--from", "from_", metavar="FILE", help="Replay a saved run or a facts file instead."
+    "--from", "from_", type=FileName(), help="Replay a saved run or a facts file instead."
 )
 verbosity = _all(
     [
@@ -86,7 +90,7 @@ verbosity = _all(
 )
 preflight_options = _all([_launch, _expectations, _time, from_file, verbosity])
 report_options = _all(
-    [output_format, outputs, click.option("--save", metavar="FILE", help="Save what was seen, for --from.")]
+    [output_format, outputs, click.option("--save", type=FileName(), help="Save what was seen, for --from.")]
 )
 bench_options = _all(
     [

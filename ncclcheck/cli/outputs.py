@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,18 @@ def refuse_bad_outputs(given: Mapping[str, Any]) -> None:
         refuse_unwritable(file, "--output")
     if given.get("save"):
         refuse_unwritable(given["save"], "--save")
+    _refuse_one_file_for_two(given)
+
+
+def _refuse_one_file_for_two(given: Mapping[str, Any]) -> None:
+    files = [("--output", file) for file in given.get("output") or ()]
+    files += [("--save", given["save"])] if given.get("save") else []
+    written: dict[str, str] = {}
+    for option, file in files:
+        place = os.path.abspath(file)  # noqa: PTH100 (links stay: /dev/stdout is one)
+        if place in written and file != "/dev/null":
+            raise UsageError(f"{option} {file}: {written[place]} writes this file too: give each its own")
+        written[place] = option
 
 
 def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -> bool:

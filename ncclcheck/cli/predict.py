@@ -39,6 +39,7 @@ def predict(
     from ncclcheck.report.nccl_text import choice_lines
     from ncclcheck.report.page import draw
 
+    _refuse_unknown_versions(nccl_version)
     found = list(entries(_nodes(from_), nccl_version))
     known = tuple(entry for _, entry in found if not isinstance(entry, Missing))
     if format_ == "json":
@@ -49,6 +50,16 @@ def predict(
         if isinstance(entry, Missing):
             write_error(f"{host}: what NCCL would choose is not known: {entry}")
     context.exit(0 if len(known) == len(found) else UNKNOWN)
+
+
+def _refuse_unknown_versions(given: Sequence[str]) -> None:
+    from ncclcheck.nccl import versions
+
+    for version in given:
+        try:
+            versions.parse(version)
+        except UsageError as error:
+            raise UsageError(f"--nccl-version {error}") from None
 
 
 def entries(nodes: Sequence[Node], nccl_versions: Sequence[str]) -> Iterator[tuple[str, Fact[NcclEntry]]]:
@@ -72,7 +83,7 @@ def _nodes(file: str | None) -> Sequence[Node]:
     if file is None:
         document = this_node(os.environ, ())
         return [Node(document.host, 0, document.facts)]
-    nodes = load_saved(file, "predict").snapshot.nodes
+    nodes = load_saved(file, "preflight").snapshot.nodes
     if not nodes:
         raise UsageError(f"--from {file}: no node reported in this run, so there is nothing to predict from")
     return sorted(nodes, key=lambda node: node.node_rank)

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from ncclcheck.cli import options
+from ncclcheck.cli.values import FileName
 from ncclcheck.model.errors import UsageError
 
 USAGE = 2
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, metavar="FILE", type=FileName())
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a report instead.")
 @options.output_format
 @options.outputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from ncclcheck.run.options import BenchRequest, Command, RunOptions
 
 PREFLIGHT_S = 60.0
 BENCH_S = 120.0  # besides the budget: the preflight, importing torch on every node, connecting, warming up
+_WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
 _SELECTIONS = ("select", "ignore", "demote", "require")
 
 
@@ -78,6 +80,11 @@ def _flags(given: Mapping[str, Any], policy: Policy) -> LaunchFlags:
     master_addr = given.get("master_addr")
     if master_addr is not None and (not master_addr or master_addr.split() != [master_addr]):
         raise UsageError(f"--master-addr {master_addr!r}: expected the name or address of node 0")
+    if master_addr is not None and (match := _WITH_PORT.fullmatch(master_addr)):
+        raise UsageError(
+            f"--master-addr {master_addr!r}: this has a port in it: write --master-addr {match[1]} "
+            f"--master-port {match[2]}"
+        )
     return LaunchFlags(
         nnodes=_first(nnodes, policy.nodes),
         node_rank=node_rank,
@@ -104,9 +111,8 @@ def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
         try:
             matching([name])
         except UsageError:
-            known = [word for one in all_checks() for word in (one.slug, one.code)]
+            known = [one.slug for one in all_checks()]
             near = difflib.get_close_matches(name.lower().replace("_", "-"), known, 1)
-            near = near or difflib.get_close_matches(name.upper(), known, 1)
             hint = f"did you mean {near[0]!r}?" if near else "'ncclcheck checks' lists codes and slugs"
             raise UsageError(f"{where} {name!r}: no such check: {hint}") from None
 

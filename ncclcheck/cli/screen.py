@@ -20,7 +20,7 @@ def write_out(text: str) -> None:
     if sys.stdout is None:
         return
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(_in_ascii(text) if _is_ascii(sys.stdout.encoding) else text)
         sys.stdout.flush()
     except BrokenPipeError:
         # The interpreter's own flush at its exit must not complain about it either.
@@ -28,6 +28,15 @@ def write_out(text: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise UsageError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def _is_ascii(encoding: str | None) -> bool:
+    return (encoding or "").lower().replace("_", "-") in {"ascii", "us-ascii", "ansi-x3.4-1968", "646"}
+
+
+def _in_ascii(text: str) -> str:
+    """Our own one separator that ASCII does not have; what else there is becomes an escape."""
+    return text.replace(" · ", " | ")
 
 
 def write_error(text: str) -> None:

@@ -96,11 +96,10 @@ def _live(run: RunOptions, given: Mapping[str, Any]) -> Ended:
 
 
 def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> Ended:
-    from ncclcheck.run.options import Ended
     from ncclcheck.run.replay import replay
 
     _refuse_launch_flags(given)
-    return Ended(replay(saved, run), saved, prints=True)
+    return replay(saved, run)
 
 
 def _refuse_launch_flags(given: Mapping[str, Any]) -> None:

@@ -56,6 +56,19 @@ class Seconds(_ParamType):
         )
 
 
+class FileName(_ParamType):
+    """The name of a file or folder, which is at least not empty: `--from "$FORGOTTEN"` is a mistake, not no option."""
+
+    name = "FILE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name. Raises UsageError where it is empty."""
+        text = str(value)
+        if text:
+            return text
+        raise UsageError(f"{option_name(param, ctx)} '': expected the name of a file")
+
+
 class Names(_ParamType):
     """One or several names, separated by commas."""
 

@@ -19,6 +19,8 @@ _NO_ROUTE = frozenset(
     {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 )
 _SILENT = frozenset({errno.ETIMEDOUT})
+_FINAL = frozenset({"connected", "filtered"})
+_NOWHERE: tuple[DialOutcome, str] = ("error", "no address to connect to")
 _BEST_FIRST: tuple[DialOutcome, ...] = ("connected", "refused", "filtered", "no-route", "error")
 
 
@@ -34,9 +36,12 @@ def outcome_of(error_number: int) -> DialOutcome:
 
 
 def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialOutcome, str]:
-    """Connect to all addresses at once; the best outcome, and the address and error text behind it.
+    """What a client meets that tries the addresses in this order, and the address and error text behind it.
 
-    "filtered" means that no answer of any kind came by the deadline. The connection is closed again.
+    A client goes on to the next address where one is refused or has no route, and waits where one does not answer: so
+    does torch (torch/csrc/distributed/c10d/socket.cpp, SocketConnectOp), so an address that is silent is "filtered"
+    though a later one would connect. All are tried at once. "filtered" means that no answer of any kind came by the
+    deadline. The connections are closed again.
     """
     outcomes: dict[str, tuple[DialOutcome, str]] = {}
     with selectors.DefaultSelector() as selector:
@@ -44,7 +49,7 @@ def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialO
             error_number = _begin(selector, address, port)
             if error_number != errno.EINPROGRESS:
                 outcomes[address] = outcome_of(error_number), _text(address, error_number)
-        while selector.get_map() and not any(word == "connected" for word, _ in outcomes.values()):
+        while selector.get_map() and not _decided(addresses, outcomes):
             ready = selector.select(deadline.left())
             if not ready:
                 break
@@ -56,9 +61,19 @@ def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialO
         for key in list(selector.get_map().values()):
             outcomes.setdefault(key.data, ("filtered", f"{key.data}: no answer"))
             key.fileobj.close()  # type: ignore[union-attr]
-    if not outcomes:
-        return "error", "no address to connect to"
-    return min(outcomes.values(), key=lambda one: _BEST_FIRST.index(one[0]))
+    in_order = [outcomes[address] for address in addresses]
+    final = [one for one in in_order if one[0] in _FINAL]
+    return min(final[:1] or in_order, key=lambda one: _BEST_FIRST.index(one[0]), default=_NOWHERE)
+
+
+def _decided(addresses: Sequence[str], outcomes: dict[str, tuple[DialOutcome, str]]) -> bool:
+    """True once an address connects and those before it do not keep a client."""
+    for address in addresses:
+        if address not in outcomes:
+            return False
+        if outcomes[address][0] in _FINAL:
+            return True
+    return True
 
 
 def _begin(selector: selectors.BaseSelector, address: str, port: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from typing import TypeAlias
 
 import psutil
 from msgspec.structs import replace
@@ -17,37 +18,57 @@ from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.launch import Launch
 
 SELF_S = 6.0
-
-
+BACKLOG = 2048  # as torch's store has it
 LOCAL_SYN_S = 2.5  # two SYNs: nothing is lost on the loopback interface but by a rule
 
 
-def port_trouble(port: int) -> tuple[MasterOutcome, str] | None:
-    """Why the port cannot be served, and by whom it is held; None when it is free and this node reaches itself there.
+Trouble: TypeAlias = tuple[MasterOutcome, str]
 
-    Tried as TCPStore does it: on all addresses, dual-stack where there is IPv6; its server is its own first client.
+
+def hold_port(port: int) -> socket.socket | Trouble:
+    """The port is this process's from now on, though nothing listens yet; or why it cannot be, and who holds it.
+
+    As TCPStore does it: on all addresses, dual-stack where there is IPv6. It is held until the store takes it over, so
+    that no moment is left in which another program, or a child of ours that is just being forked, has it.
     """
-    for family, address, own in (
-        (socket.AF_INET6, "::", "::1"),
-        (socket.AF_INET, "0.0.0.0", "127.0.0.1"),  # noqa: S104 (as the job's store will)
-    ):
+    refused: OSError | None = None
+    for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104 (as the job's store will)
         try:
-            with socket.socket(family, socket.SOCK_STREAM) as one:
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                one.bind((address, port))
-                one.listen(8)
-                outcome, detail = dial([own], port, Deadline(LOCAL_SYN_S))
-                if family == socket.AF_INET and outcome in ("refused", "filtered", "no-route"):
-                    return (
-                        outcome,
-                        f"not even this node reaches its own port {port} while it listens there ({detail})",
-                    )
+            one = socket.socket(family, socket.SOCK_STREAM)
         except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                return "port-in-use", holder(port)
-            if error.errno in (errno.EACCES, errno.EPERM):
-                return "port-denied", f"binding port {port} is not allowed for this user"
+            refused = error
+            continue
+        try:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            one.bind((address, port))
+            return one
+        except OSError as error:
+            one.close()
+            refused = error
+            if error.errno in (errno.EADDRINUSE, errno.EACCES, errno.EPERM):
+                break
+    return _why_not(refused, port)
+
+
+def listen(held: socket.socket) -> Trouble | None:
+    """The held port takes connections, also of this node itself: TCPStore's server is its own first client."""
+    port = held.getsockname()[1]
+    try:
+        held.listen(BACKLOG)
+    except OSError as error:
+        return _why_not(error, port)
+    outcome, detail = dial(["127.0.0.1"], port, Deadline(LOCAL_SYN_S))
+    if outcome in ("refused", "filtered", "no-route"):
+        return outcome, f"not even this node reaches its own port {port} while it listens there ({detail})"
     return None
+
+
+def _why_not(error: OSError | None, port: int) -> Trouble:
+    if error is not None and error.errno in (errno.EACCES, errno.EPERM):
+        return "port-denied", f"binding port {port} is not allowed for this user"
+    return "port-in-use", holder(port)
 
 
 def holder(port: int) -> str:

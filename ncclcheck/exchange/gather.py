@@ -17,7 +17,7 @@ from ncclcheck.model.snapshot import Knock
 
 QUIET_S = 2.0  # as many came as were expected, but not the right ones: wait this long for another
 RANKS_QUIET_S = 10.0  # every node is there, further ranks are not: they may still be importing torch
-MOST_TICKETS = 1 << 20
+MOST_PER_PROCESS = 8  # tickets read per expected process: a counter that says more was tampered with
 MOST_SHOWN = 8
 
 
@@ -46,7 +46,7 @@ def gather_hellos(
     refused: dict[int, str] = {}
     last_arrival, said = started, 0
     for _ in polls(deadline):
-        if _read_new(store, hellos, refused):
+        if _read_new(store, launch, hellos, refused):
             last_arrival = time.monotonic()
         missing = _missing_nodes(hellos.values(), launch)
         quiet_s = time.monotonic() - last_arrival
@@ -68,12 +68,17 @@ def gather_hellos(
     return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
 
 
-def _read_new(store: TcpStore, hellos: dict[int, Hello], refused: dict[int, str]) -> bool:
+def drawn_tickets(store: TcpStore, launch: Launch) -> Collection[int]:
+    """The tickets that were drawn so far; of absurdly many, which no job of this size draws, the first ones."""
     count = store.add("tickets", 0)
     if isinstance(count, Missing):
-        return False
+        return ()
+    return range(1, min(count, MOST_PER_PROCESS * launch.world_size) + 1)
+
+
+def _read_new(store: TcpStore, launch: Launch, hellos: dict[int, Hello], refused: dict[int, str]) -> bool:
     new = False
-    for ticket in range(1, min(count, MOST_TICKETS) + 1):
+    for ticket in drawn_tickets(store, launch):
         if ticket in hellos or ticket in refused:
             continue
         data = store.get_document(f"hello/{ticket}")

@@ -24,7 +24,6 @@ from ncclcheck.exchange.dial import outcome_of
 from ncclcheck.exchange.half_open import half_open
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Probe, ProbeOutcome
 
 CONNECT_S = 5.0  # three SYNs: at 0, 1 and 3 s
@@ -151,21 +150,33 @@ def probe_peers(
     ticket: int,
     peers: Sequence[Peer],
     deadline_s: float,
-) -> Fact[tuple[Probe, ...]]:
-    """One "tcp" probe and, where that passed, one "mtu" probe per listener of each peer."""
+) -> tuple[Probe, ...]:
+    """One "tcp" probe and, where that passed, one "mtu" probe per listener of each peer.
+
+    Each peer's first listener first: that is NCCL's own interface. What has no outcome by the deadline is an "error".
+    """
+    calls = [(peer, target) for peer in peers for target in peer.targets]
+    calls.sort(key=lambda call: call[0].targets.index(call[1]))  # stable: every peer's first one, and so on
+    late = f"no outcome within {deadline_s:.0f} s"
 
     async def all_of_them() -> list[list[Probe]]:
         gate = asyncio.Semaphore(AT_ONCE)
         caller = _Caller(host, own_addresses, Greeting(nonce, ticket), gate)
-        return await asyncio.wait_for(
-            asyncio.gather(*(_probe(caller, peer, target) for peer in peers for target in peer.targets)),
-            deadline_s,
-        )
+        tasks = [asyncio.create_task(_probe(caller, peer, target)) for peer, target in calls]
+        _, pending = await asyncio.wait(tasks, timeout=deadline_s)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+        return [
+            [replace(_blank(host, *call), detail=late)] if task in pending else task.result()
+            for task, call in zip(tasks, calls, strict=True)
+        ]
 
-    try:
-        return tuple(probe for probes in asyncio.run(all_of_them()) for probe in probes)
-    except asyncio.TimeoutError:
-        return Missing("timeout", f"the probes did not end within {deadline_s:.0f} s")
+    return tuple(probe for probes in asyncio.run(all_of_them()) for probe in probes) if calls else ()
+
+
+def _blank(host: str, peer: Peer, target: Target) -> Probe:
+    return Probe("tcp", host, peer.host, target.interface, target.address, target.port, "error")
 
 
 class _Caller(Struct, frozen=True):
@@ -176,7 +187,7 @@ class _Caller(Struct, frozen=True):
 
 
 async def _probe(caller: _Caller, peer: Peer, target: Target) -> list[Probe]:
-    blank = Probe("tcp", caller.host, peer.host, target.interface, target.address, target.port, "error")
+    blank = _blank(caller.host, peer, target)
     if target.address in caller.own_addresses:
         return [replace(blank, outcome="self", detail=f"{target.address} is an address of {caller.host} too")]
     async with caller.gate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -150,39 +151,52 @@ def load_torch() -> bool:
     return TCPStore is not None
 
 
-def serve(port: int, prefix: str, deadline: Deadline) -> TcpStore | Missing:
-    """A store served by this process on all addresses, on `port` (0: any)."""
-    return _open("", port, True, prefix, deadline)
+def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> TcpStore | Missing:
+    """A store served by this process on all addresses, on `port` (0: any): a number, or a held one to take over."""
+
+    def construct(store: Any, patience: timedelta) -> Any:
+        how = {"is_master": True, "wait_for_workers": False, "timeout": patience}
+        if isinstance(port, int):
+            return store("127.0.0.1", port, **how)
+        number = port.getsockname()[1]
+        return store("127.0.0.1", number, master_listen_fd=port.detach(), **how)
+
+    return _open(construct, prefix, deadline)
 
 
 def join(host: str, port: int, prefix: str, deadline: Deadline) -> TcpStore | Missing:
     """A client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time."""
-    return _open(host, port, False, prefix, deadline)
+
+    def construct(store: Any, patience: timedelta) -> Any:
+        return store(host, port, is_master=False, wait_for_workers=False, timeout=patience)
+
+    return _open(construct, prefix, deadline)
 
 
-def _open(host: str, port: int, is_server: bool, prefix: str, deadline: Deadline) -> TcpStore | Missing:
-    # Importing torch from a slow filesystem may take a minute and says nothing about the store: its own deadline.
-    imported = loaded_torch(IMPORT_S)
+def _open(construct: Callable[[Any, timedelta], Any], prefix: str, deadline: Deadline) -> TcpStore | Missing:
+    imported = loaded_torch(deadline)
     if isinstance(imported, Missing):
         return imported
     seconds = max(deadline.left(), 0.5)
 
-    def construct() -> Any:
+    def work() -> Any:
         from torch.distributed import TCPStore
 
-        patience = timedelta(seconds=max(seconds - 1.0, 0.5))
-        return TCPStore(
-            host or "127.0.0.1", port, is_master=is_server, wait_for_workers=False, timeout=patience
-        )
+        return construct(TCPStore, timedelta(seconds=max(seconds - 1.0, 0.5)))
 
-    raw = _in_thread(construct, seconds)
+    raw = _in_thread(work, seconds)
     if raw is None:
         return Missing("timeout", f"no TCPStore answer within {seconds:.0f} s")
     return Missing("error", _first_line(raw)) if isinstance(raw, Exception) else TcpStore(raw, prefix)
 
 
-def loaded_torch(seconds: float) -> Missing | None:
-    """None once torch is imported; Missing "unsupported" when it cannot be, or not in time."""
+def loaded_torch(deadline: Deadline) -> Missing | None:
+    """None once torch is imported; Missing "unsupported" when it cannot be, or not in time.
+
+    Importing it from a slow filesystem may take a minute and says nothing about a store: wait for it before the time
+    for a store begins.
+    """
+    seconds = max(deadline.left(IMPORT_S), 0.5)
     result = _in_thread(load_torch, seconds)
     if isinstance(result, Exception):
         return Missing("unsupported", f"torch cannot be imported: {_first_line(result)}")

@@ -50,16 +50,30 @@ SET = "(set)"
 REDACTED = "(redacted)"
 
 _SECRET_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL")
-_SECRET_WORDS = frozenset({"PASS", "PWD", "AUTH", "COOKIE", "JWT", "BEARER"})
+# fmt: off
+_SECRET_WORDS = frozenset(
+    {
+        "PASS", "PW", "PWD", "PIN", "OTP", "AUTH", "OAUTH", "COOKIE", "COOKIES", "JWT", "BEARER", "CRED", "CREDS",
+        "SAS", "HMAC", "DSN", "PRIVATE", "SIGNATURE", "KEYFILE", "KEYTAB", "KEYRING", "LICENSE", "SESSION",
+    }
+)
+# fmt: on
+_SECRET_LAST_WORDS = frozenset({"PAT"})  # a personal access token; NCCL_PAT_ENABLE is an algorithm
 _SECRET_ENDINGS = ("TOKEN", "TOKENS", "KEY", "KEYS")
 # Partition and memory keys: numbers, no secrets.
 _RDMA_KEYS = frozenset({"PKEY", "QKEY", "RKEY", "LKEY", "MKEY"})
-_LOGIN_IN_URL = re.compile(r"://[^/\s@]*@")
+_LOGIN_IN_URL = re.compile(r"(:|^)//[^/\s@]*@")
 _SECRET_IN_VALUE = re.compile(
     r"(token|secret|passw(or)?d|passphrase|credentials?|api[-_]?key|access[-_]?key|authorization)\s*[=:]\s*\S"
-    r"|\b(bearer\s+\S|gh[pousr]_\w{16}|github_pat_|hf_\w{16}|AKIA[0-9A-Z]{12}|xox[abpr]-|eyJ[\w-]{10,}\.)",
+    r"|\b(pwd?|pass|sig|signature|auth)\s*[=:]\s*\S|--?(token|secret|passw(or)?d|passphrase|api-?key)\s+\S"
+    r"|\bpassphrase\s+\S|-----BEGIN\s"
+    r"|\b(bearer\s+\S|gh[pousr]_\w{16}|github_pat_|hf_\w{16}|A[KS]IA[0-9A-Z]{12}|xox[abpr]-|eyJ[\w-]{10,}\.)"
+    r"|\b(sk-[\w-]{16}|glpat-[\w-]{16}|AIza[\w-]{16}|npm_\w{16}|nvapi-[\w-]{16}|pypi-[\w-]{16}|dckr_pat_)"
+    r"|(?<![^\s,;=])[\w.+-]+:[^\s/@:]+@[\w.-]",  # name:password@host; paths of package managers have a / in there
     re.IGNORECASE,
 )
+# What a machine made up: a hash or key of 32 digits and more, alone. Paths, lists and UUIDs do not look so.
+_MADE_UP = re.compile(r"[0-9a-fA-F]{32,}|(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?!/)[A-Za-z0-9+/=_]{32,}")
 
 
 def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -86,12 +100,15 @@ def is_secret_name(name: str) -> bool:
     return (
         any(part in upper for part in _SECRET_PARTS)
         or any(word in _SECRET_WORDS for word in words)
-        or any(word.endswith(_SECRET_ENDINGS) and word not in _RDMA_KEYS for word in words)
+        or words[-1] in _SECRET_LAST_WORDS
+        or any(
+            word.rstrip("0123456789").endswith(_SECRET_ENDINGS) and word not in _RDMA_KEYS for word in words
+        )
     )
 
 
 def without_secrets(value: str) -> str:
     """The value itself, or "(redacted)" when it carries a login or something else that looks like a secret."""
-    if _LOGIN_IN_URL.search(value) or _SECRET_IN_VALUE.search(value):
+    if _LOGIN_IN_URL.search(value) or _SECRET_IN_VALUE.search(value) or _MADE_UP.fullmatch(value):
         return REDACTED
     return readable(value)

@@ -17,7 +17,7 @@ def _answer() -> dict[str, object]:
     try:
         import pynvml
     except ImportError as error:
-        return {"missing": "absent", "detail": f"the package nvidia-ml-py cannot be imported: {error}"}
+        return {"missing": "unsupported", "detail": f"the package nvidia-ml-py cannot be imported: {error}"}
     try:
         pynvml.nvmlInit()
         return {"gpus": [_gpu(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]}

@@ -85,6 +85,10 @@ def _by_flags(base: Launch | None, flags: LaunchFlags, environ: Mapping[str, str
 
 
 def _refuse_impossible(launch: Launch) -> None:
+    if launch.source == "flags" and launch.nnodes == 1 and launch.node_rank > 0:
+        raise UsageError(
+            f"--node-rank {launch.node_rank} needs --nnodes: without it the job has this one node"
+        )
     if not 0 <= launch.node_rank < launch.nnodes:
         raise UsageError(
             f"node rank {launch.node_rank} is impossible in a job of {launch.nnodes} nodes: "

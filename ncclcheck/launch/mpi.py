@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ncclcheck.launch.reading import number, port
+from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
 
 DEFAULT_PORT = 29500
@@ -16,8 +16,8 @@ def detect_openmpi(environ: Mapping[str, str]) -> Launch | None:
     if "OMPI_COMM_WORLD_RANK" not in environ:
         return None
     rank = number(environ, "OMPI_COMM_WORLD_RANK") or 0
-    world_size = number(environ, "OMPI_COMM_WORLD_SIZE") or 1
-    local_world_size = number(environ, "OMPI_COMM_WORLD_LOCAL_SIZE") or 1
+    world_size = count(environ, "OMPI_COMM_WORLD_SIZE")
+    local_world_size = count(environ, "OMPI_COMM_WORLD_LOCAL_SIZE")
     nnodes = -(-world_size // local_world_size)
     by_node = "node" in environ.get("OMPI_MCA_rmaps_base_mapping_policy", "").split(":")[0]
     return Launch(
@@ -48,8 +48,8 @@ def detect_pmi(environ: Mapping[str, str]) -> Launch | None:
     """This process's place as PMI tells it; hydra and Intel MPI add the local rank as MPI_LOCALRANKID."""
     if "PMI_RANK" not in environ or "PMI_SIZE" not in environ:
         return None
-    rank, world_size = number(environ, "PMI_RANK") or 0, number(environ, "PMI_SIZE") or 1
-    local_world_size = number(environ, "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE") or 1
+    rank, world_size = number(environ, "PMI_RANK") or 0, count(environ, "PMI_SIZE")
+    local_world_size = count(environ, "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE")
     return Launch(
         source="pmi",
         rank=rank,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from ncclcheck.model.errors import UsageError
 
 LAST_PORT = 65535
+MOST_DIGITS = 7  # ten million ranks are more than anybody has
 
 
 def number(environ: Mapping[str, str], *names: str) -> int | None:
@@ -18,12 +19,21 @@ def number(environ: Mapping[str, str], *names: str) -> int | None:
         text = environ.get(name, "").strip()
         if not text:
             continue
-        if not text.isascii() or not text.isdigit():
+        if not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS:
             raise UsageError(
-                f"{name}={text!r} in the environment is no rank or count: expected a whole number"
+                f"{name}={text[:40]!r} in the environment is no rank, count or port: expected a whole number below 10^7"
             )
         return int(text)
     return None
+
+
+def count(environ: Mapping[str, str], *names: str) -> int:
+    """The first of `names` that is set, as a number of processes or nodes; 1 where none is. Raises UsageError for 0."""
+    value = number(environ, *names)
+    if value == 0:
+        name = next(name for name in names if environ.get(name, "").strip())
+        raise UsageError(f"{name}=0 in the environment is impossible: this process alone makes it 1")
+    return value or 1
 
 
 def port(environ: Mapping[str, str], default: int) -> int:
@@ -39,9 +49,20 @@ def port(environ: Mapping[str, str], default: int) -> int:
 def node_names(text: str) -> tuple[str, ...]:
     """`node[1-3],login` expanded, in the order of the list; empty when it cannot be read."""
     try:
-        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP)) if text else ()
+        # Raises for what is no list. Its own order is of no use: a NodeSet is sorted.
+        NodeSet(text, resolver=RESOLVER_NOGROUP)
+        names = [name for entry in _entries(text) for name in NodeSet(entry, resolver=RESOLVER_NOGROUP)]
     except NodeSetException:
         return ()
+    return tuple(dict.fromkeys(names))
+
+
+def _entries(text: str) -> Iterator[str]:
+    """`a[3,1],b` as `a[3]`, `a[1]`, `b`."""
+    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+        head, bracket, rest = entry.partition("[")
+        ranges, _, tail = rest.partition("]")
+        yield from (f"{head}[{one}]{tail}" for one in ranges.split(",")) if bracket else (entry,)
 
 
 def tasks_on_node(text: str, node: int) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncclcheck.launch.reading import node_names, number, port, tasks_on_node
+from ncclcheck.launch.reading import count, node_names, number, port, tasks_on_node
 from ncclcheck.model.launch import Launch
 
 FIRST_PORT, PORTS = 29500, 500
@@ -19,15 +19,15 @@ def detect_slurm(environ: Mapping[str, str]) -> Launch | None:
     tasks = environ.get("SLURM_STEP_TASKS_PER_NODE") or environ.get("SLURM_TASKS_PER_NODE", "")
     job, step = environ.get("SLURM_JOB_ID", "0"), environ.get("SLURM_STEP_ID", "0")
     # Jobs that share their first node must not meet on one port, so the default moves with the job and step.
-    offset = (int(job) * 7 + int(step)) % PORTS if job.isdigit() and step.isdigit() else 0
+    offset = (int(job) * 7 + int(step)) % PORTS if job.isdecimal() and step.isdecimal() else 0
     return Launch(
         source="slurm",
         rank=number(environ, "SLURM_PROCID") or 0,
-        world_size=number(environ, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS") or 1,
+        world_size=count(environ, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"),
         local_rank=number(environ, "SLURM_LOCALID") or 0,
         local_world_size=tasks_on_node(tasks, node_rank) or 1,
         node_rank=node_rank,
-        nnodes=number(environ, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES") or 1,
+        nnodes=count(environ, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
         master_addr=environ.get("MASTER_ADDR") or (hosts[0] if hosts else None),
         master_port=port(environ, FIRST_PORT + offset),
         job_id=f"slurm {job}.{step}",

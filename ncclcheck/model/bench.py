@@ -59,7 +59,7 @@ class WrongElement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Point(Struct, frozen=True, forbid_unknown_fields=True):
-    """One op at one size.
+    """One op at one size. `wrong_ranks`: those whose buffers held the wrong elements.
 
     algbw and busbw are nccl-tests' (`src/all_reduce.cu`, `src/all_gather.cu`) of the mean iteration, in 1e9 B/s.
     """
@@ -77,6 +77,7 @@ class Point(Struct, frozen=True, forbid_unknown_fields=True):
     unstable: str | None
     ranks: tuple[RankTime, ...]
     first_wrong: WrongElement | None = None
+    wrong_ranks: tuple[int, ...] = ()
 
 
 class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,7 +92,10 @@ class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
-    """The benchmark of a run. `failures` is empty when every rank finished."""
+    """The benchmark of a run. `failures` is empty when every rank finished, or none is known to have spoiled it.
+
+    `unfinished` says why points of the plan are missing though no rank is to blame: the time ran out. Empty: none are.
+    """
 
     backend: Backend
     world_size: int
@@ -102,6 +106,7 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     links: tuple[str, ...] = ()
     failures: tuple[RankFailure, ...] = ()
     started: bool = True
+    unfinished: str = ""
     environment: dict[
         str, dict[str, str]
     ] = {}  # host -> what the workers ran with beyond the job's environment

@@ -37,19 +37,22 @@ def parse_policy(text: str, file: str) -> Policy:
         raise UsageError(f"--expect {file}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise UsageError(f"--expect {file}: not valid TOML: nested too deeply") from error
+    except ValueError as error:  # a number of thousands of digits, a date that is none
+        raise UsageError(f"--expect {file}: not valid TOML: a number or date in it is impossible") from error
     for key in table:
         if key not in Policy.__struct_fields__:
             raise UsageError(f"--expect {file}: unknown key {key!r}{_line_of(key, text)}: {_right_key(key)}")
     policy = _convert(table, file, text)
-    for key, least in (("nodes", 1), ("gpus_per_node", 0)):
+    for key, (least, most) in _BOUNDS.items():
         value = getattr(policy, key)
-        if value is not None and value < least:
+        if value is not None and not least <= value <= most:
             raise UsageError(
-                f"--expect {file}: {key} = {value}{_line_of(key, text)} is impossible: expected {least} or more"
+                f"--expect {file}: {key} = {value}{_line_of(key, text)} is impossible: expected {least} to {most}"
             )
     return policy
 
 
+_BOUNDS = {"nodes": (1, 65536), "gpus_per_node": (0, 4096)}  # as on the command line
 _EXPECTED = {
     "nodes": "a whole number, like 4",
     "gpus_per_node": "a whole number, like 8",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from msgspec import Struct
 
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.report import Tool
 from ncclcheck.model.snapshot import Snapshot
+
+SavedCommand: TypeAlias = Literal["preflight", "bench", "run"]
 
 
 class Saved(Struct, frozen=True, forbid_unknown_fields=True):
@@ -15,12 +19,11 @@ class Saved(Struct, frozen=True, forbid_unknown_fields=True):
     schema_version: str
     kind: str  # "ncclcheck-snapshot"
     tool: Tool
-    command: str
+    command: SavedCommand
     created: str
     elapsed_s: float
     interrupted: bool
     snapshot: Snapshot
-    gpus_per_node: int | None = None
 
 
 class FactsDocument(Struct, frozen=True, forbid_unknown_fields=True):

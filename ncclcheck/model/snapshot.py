@@ -107,7 +107,7 @@ class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that was seen. `viewpoint` "one-node": seen by a node that did not meet the others."""
+    """All that was seen, and what it was to be. `viewpoint` "one-node": of a node that did not meet the others."""
 
     nodes: tuple[Node, ...]
     viewpoint: Viewpoint = "all"
@@ -120,6 +120,8 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     coverage: Fact[Coverage] = Missing("absent", "no probes were made")
     confirmations: tuple[Confirmation, ...] = ()
     bench: Fact[BenchResult] = Missing("absent", "no benchmark was run")
+    expected_nodes: int | None = None  # what the user demands of the job; None: nothing
+    expected_gpus_per_node: int | None = None
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """The nodes whose `section` of the facts was read, each with the value."""
@@ -130,8 +132,9 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def nnodes(self) -> int:
-        """How many nodes the job has: those that reported and those that did not."""
-        return len(self.nodes) + len(self.silent)
+        """How many nodes the job has: those that reported, and those of which nothing but silence is known."""
+        reported = {node.node_rank for node in self.nodes}
+        return len(self.nodes) + len({one.node_rank for one in self.silent} - reported)
 
     @property
     def job_size(self) -> int:

@@ -63,16 +63,26 @@ def predict(
         return choice
     asked = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.asked
     library = None if isinstance(asked, Missing) or version not in {None, asked.version} else asked.library
-    rules = "" if known else f"; no NCCL is known on this node, these are the rules of {versions.NEWEST}"
     return Prediction(
         known,
         library,
         choice.interface,
         choice.address,
         "predicted",
-        choice.reason + rules,
+        choice.reason + _whose_rules(known),
         choice.candidates,
     )
+
+
+def _whose_rules(version: str | None) -> str:
+    """What to add to a reason where the rules are not read from the sources of that very version."""
+    if version is None:
+        return f"; no NCCL is known on this node, these are the rules of {versions.NEWEST}"
+    if versions.parse(version) > versions.parse(versions.NEWEST):
+        return f"; {version} is newer than {versions.NEWEST}, whose rules these are"
+    if versions.parse(version) < versions.parse(versions.OLDEST):
+        return f"; {version} is older than {versions.OLDEST}, whose rules these are"
+    return ""
 
 
 def chosen_interface(facts: NodeFacts) -> Fact[tuple[str, str]]:

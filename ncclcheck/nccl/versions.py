@@ -21,7 +21,7 @@ COMM_ID_INVERTED_BEFORE: Version = (2, 30, 0)  # mended in 2.30.3, the first rea
 HOME_VARIABLE_SINCE: Version = (2, 30, 0)  # ~/.nccl.conf is under $HOME instead of the passwd home
 CARRIAGE_RETURN_STRIPPED_SINCE: Version = (2, 30, 0)  # first read tag 2.30.3
 
-_DOTTED = re.compile(r"\s*\(?(\d+)[.,]\s*(\d+)(?:[.,]\s*(\d+))?\)?(?:[+-].*)?\s*")
+_DOTTED = re.compile(r"\s*\(?(\d{1,4})[.,]\s*(\d{1,4})(?:[.,]\s*(\d{1,4}))?\)?(?:[+-].*)?\s*")
 _FIRST_CODE_WITH_TWO_DIGIT_MINOR = 20900  # NCCL_VERSION(X, Y, Z) of nccl.h: 2.9.0 and later
 _CODE = re.compile(r"\s*(\d{4,6})\s*")
 

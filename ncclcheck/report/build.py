@@ -23,6 +23,7 @@ from ncclcheck.model.report import (
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.prediction import Prediction, node_choice
 from ncclcheck.report.exit_code import FailOn, verdict
+from ncclcheck.report.fold import fold_hosts
 
 
 def build_report(
@@ -76,7 +77,7 @@ def _verdict(
     return verdict(
         runs,
         silent=[silent.host for silent in snapshot.silent],
-        required=matching(require),
+        required=matching(require) | _demanded(snapshot, runs),
         not_done=tuple(_not_done(snapshot, command)),
         fail_on=fail_on,
         interrupted=interrupted,
@@ -84,15 +85,41 @@ def _verdict(
     )
 
 
+def _demanded(snapshot: Snapshot, runs: Sequence[CheckRun]) -> frozenset[str]:
+    """A number of GPUs that was demanded and could not be counted is no pass, unless the check is ignored."""
+    if snapshot.expected_gpus_per_node is None:
+        return frozenset()
+    return frozenset(run.code for run in runs if run.slug == "gpu-count" and run.outcome != "ignored")
+
+
 def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
-    if snapshot.viewpoint == "one-node":
+    if snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
         seen_from = snapshot.nodes[0].host if snapshot.nodes else "this node"
         yield f"{seen_from} did not meet the other nodes"
+    unread = [node.host for node in snapshot.nodes if _is_unread(node)]
+    if unread:
+        yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
     if command in ("bench", "run"):
-        if isinstance(snapshot.bench, Missing):
-            yield f"the benchmark did not run: {snapshot.bench.detail or snapshot.bench.missing}"
-        elif not snapshot.bench.started:
-            yield "the benchmark did not start"
+        yield from _bench_not_done(snapshot.bench)
+
+
+def _is_unread(node: Node) -> bool:
+    """True if nothing is known that a network check could judge."""
+    return all(isinstance(one, Missing) for one in (node.facts.interfaces, node.facts.environment))
+
+
+def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
+    if isinstance(bench, Missing):
+        yield f"the benchmark did not run: {bench.detail or bench.missing}"
+        return
+    planned, measured = len(bench.plan.ops) * len(bench.plan.sizes_bytes), len(bench.points)
+    if not bench.started:
+        yield "the benchmark did not start"
+    elif measured < planned and not bench.failures:  # a failure is a finding, and says more
+        yield (
+            f"the benchmark was not finished: {measured} of {planned} points were measured in the time it had: "
+            "give it a longer --timeout, or fewer --sizes"
+        )
 
 
 def _by_rank(snapshot: Snapshot) -> list[Node]:
@@ -100,8 +127,15 @@ def _by_rank(snapshot: Snapshot) -> list[Node]:
 
 
 def _node_entries(snapshot: Snapshot) -> tuple[NodeEntry, ...]:
-    entries = [NodeEntry(node.host, node.node_rank, "reported", node.facts) for node in snapshot.nodes]
-    entries += [NodeEntry(silent.host, silent.node_rank, "silent") for silent in snapshot.silent]
+    silent = {one.host: one for one in snapshot.silent}
+    reported = {node.host for node in snapshot.nodes}
+    entries = [
+        NodeEntry(node.host, node.node_rank, "silent" if node.host in silent else "reported", node.facts)
+        for node in snapshot.nodes
+    ]
+    entries += [
+        NodeEntry(one.host, one.node_rank, "silent") for one in snapshot.silent if one.host not in reported
+    ]
     return tuple(sorted(entries, key=lambda entry: (entry.node_rank, entry.host)))
 
 

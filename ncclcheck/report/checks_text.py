@@ -6,11 +6,19 @@ import re
 from collections.abc import Collection, Iterator
 
 from ncclcheck.model.report import CheckEntry, Report
+from ncclcheck.report.exit_code import plural
 from ncclcheck.report.fold import fold_hosts
 from ncclcheck.report.page import Line, Span, line
 
 _OF_HOST = re.compile(r"(?P<section>\w+ of )?(?P<hosts>\S+): (?P<why>.*)", re.DOTALL)
 _MOST_PARTS = 4
+# In the words of checks/hosts.py, checks/master.py, checks/registry.py and model/snapshot.py.
+_EXPLAINED = (
+    "did not report",
+    "did not meet",
+    "its way to the master ended before that",
+    "no probes were made",
+)
 
 
 def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
@@ -20,17 +28,41 @@ def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
             crashed = f"  {entry.code} {entry.slug}: a bug in ncclcheck, please report it: {entry.reason}"
             yield line(Span("crashed", "bold red"), crashed)
     hosts = {node.host for node in report.nodes}
+    cause = "" if verbose else _common_cause(report)
     by_reason: dict[str, list[CheckEntry]] = {}
+    told_by_cause = 0
     for entry in report.checks:
-        if entry.outcome == "unknown":
-            by_reason.setdefault(fold_reason(entry.reason, hosts, verbose), []).append(entry)
+        own = _own_reason(entry.reason) if cause else entry.reason
+        if entry.outcome == "unknown" and cause and not own:
+            told_by_cause += 1
+        elif entry.outcome == "unknown":
+            by_reason.setdefault(fold_reason(own, hosts, verbose), []).append(entry)
+    if told_by_cause:
+        could_not = f"  {cause}: {plural(told_by_cause, 'check')} could not tell (-v lists them)"
+        yield line(Span("unknown", "bold magenta"), could_not)
     for reason, entries in by_reason.items():
         names = ", ".join(f"{entry.code} {entry.slug}" for entry in entries)
         yield line(Span("unknown", "bold magenta"), f"  {names}: {reason or 'no reason was given'}")
     for entry in report.checks:
-        if entry.outcome == "found" and entry.reason:
-            partly = f"  {entry.code} {entry.slug}, in part: {fold_reason(entry.reason, hosts, verbose)}"
+        own = _own_reason(entry.reason) if cause else entry.reason
+        if entry.outcome == "found" and own:
+            partly = f"  {entry.code} {entry.slug}, in part: {fold_reason(own, hosts, verbose)}"
             yield line(Span("unknown", "bold magenta"), partly)
+
+
+def _common_cause(report: Report) -> str:
+    """What keeps most checks from telling, said once instead of by each of them; empty where there is nothing."""
+    silent = [node.host for node in report.nodes if node.status == "silent"]
+    if silent:
+        return f"{fold_hosts(silent)} did not report"
+    if any("did not meet" in entry.reason for entry in report.checks):
+        return "the nodes did not meet"
+    return ""
+
+
+def _own_reason(reason: str) -> str:
+    """The reason without the parts that the common cause, or a finding above, explains."""
+    return "; ".join(part for part in reason.split("; ") if not any(word in part for word in _EXPLAINED))
 
 
 def quiet_check_lines(report: Report, verbose: int) -> Iterator[Line]:

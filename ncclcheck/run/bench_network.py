@@ -6,10 +6,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ncclcheck.advice.gloo import gloo_binding
+from ncclcheck.advice.interface import decide
+from ncclcheck.advice.networks import find_networks
+from ncclcheck.advice.reach import Reach, read_reach
 from ncclcheck.model.bench import Backend
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl.prediction import candidate_interfaces, chosen_interface
+from ncclcheck.nccl.prediction import chosen_interface
 from ncclcheck.run.options import RunOptions
 
 Binding = dict[str, tuple[str, str]]  # host -> (interface, address)
@@ -36,7 +40,7 @@ def bench_network(options: RunOptions, snapshot: Snapshot) -> Fact[Network]:
         environment = {"GLOO_SOCKET_IFNAME": "lo"} if backend == "gloo" else {}
         binding = {host: ("lo", "127.0.0.1")} if backend == "gloo" else {}
         return Network(backend, ranks_of, binding, {host: environment}, "one node")
-    found = _binding(snapshot)
+    found = _binding(snapshot, backend)
     if isinstance(found, Missing):
         return found
     binding, proof = found
@@ -102,7 +106,7 @@ _CHOSEN = "NCCL's own choice, proven by connections in both directions"
 _UNPROVEN = "NCCL's own choice, not probed (--no-preflight)"
 
 
-def _binding(snapshot: Snapshot) -> Fact[tuple[Binding, str]]:
+def _binding(snapshot: Snapshot, backend: Backend) -> Fact[tuple[Binding, str]]:
     chosen: Binding = {}
     for node in snapshot.nodes:
         choice = chosen_interface(node.facts)
@@ -111,33 +115,37 @@ def _binding(snapshot: Snapshot) -> Fact[tuple[Binding, str]]:
     complete = len(chosen) == len(snapshot.nodes)
     if isinstance(snapshot.probes, Missing):
         return (chosen, _UNPROVEN) if complete else Missing("absent", "no interface is known to use")
-    if complete and _proven(snapshot, chosen):
+    reach = read_reach(snapshot)
+    if isinstance(reach, Missing):
+        return reach
+    if complete and _carries(snapshot, backend, reach, chosen):
         return chosen, _CHOSEN
-    for binding in _common_candidates(snapshot):
-        if _proven(snapshot, binding):
-            return binding, "not NCCL's choice, but all nodes reach each other there"
+    for binding, proof in _alternatives(snapshot, reach):
+        if _carries(snapshot, backend, reach, binding):
+            return binding, proof
     return Missing(
         "unsupported", "there is no interface on which all nodes reach each other, so nothing can be measured"
     )
 
 
-def _common_candidates(snapshot: Snapshot) -> Iterator[Binding]:
-    by_host = {node.host: dict(candidate_interfaces(node.facts)) for node in snapshot.nodes}
-    first = next(iter(by_host.values()), {})
-    for name in first:
-        if all(name in own for own in by_host.values()):
-            yield {host: (name, own[name]) for host, own in by_host.items()}
+def _alternatives(snapshot: Snapshot, reach: Reach) -> Iterator[tuple[Binding, str]]:
+    """The advised networks first, so that what is measured is what the advice is about; then any other."""
+    advised = decide(snapshot)
+    for proposal in advised.proposals:
+        yield dict(proposal.places), "not NCCL's own choice, but the advised one"
+    if advised.gloo.network is not None:
+        yield advised.gloo.network.places, "not NCCL's own choice, but the one advised for Gloo"
+    for network in find_networks(snapshot, reach):
+        yield network.places, "not NCCL's choice, but all nodes reach each other there"
 
 
-def _proven(snapshot: Snapshot, binding: Binding) -> bool:
-    """Every probe to these addresses passed, and there is at least one to each node."""
-    if isinstance(snapshot.probes, Missing):
+def _carries(snapshot: Snapshot, backend: Backend, reach: Reach, binding: Binding) -> bool:
+    """All nodes reach each other there, small and large messages alike, and the backend can be bound to it."""
+    if reach.failure(binding) is not None or reach.stall(binding) is not None:
         return False
-    targets = {address: host for host, (_, address) in binding.items()}
-    relevant = [
-        probe
-        for probe in snapshot.probes
-        if targets.get(probe.address) == probe.to_host and probe.kind in ("tcp", "mtu")
-    ]
-    reached = {probe.to_host for probe in relevant if probe.kind == "tcp"}
-    return len(reached) == len(binding) and all(probe.outcome == "ok" for probe in relevant)
+    return backend == "nccl" or all(_gloo_binds(node, binding[node.host]) for node in snapshot.nodes)
+
+
+def _gloo_binds(node: Node, place: tuple[str, str]) -> bool:
+    found = gloo_binding(node.facts, place[0])
+    return isinstance(found, Missing) or found.places == (place,)

@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timezone
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.advice.block import advise
 from ncclcheck.checks.registry import run_checks
@@ -39,8 +40,7 @@ def save(snapshot: Snapshot, options: RunOptions, clock: Clock, *, interrupted: 
         created=clock.created,
         elapsed_s=round(time.monotonic() - clock.started, 3),
         interrupted=interrupted,
-        snapshot=snapshot,
-        gpus_per_node=options.gpus_per_node,
+        snapshot=replace(snapshot, expected_gpus_per_node=options.gpus_per_node),
     )
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import secrets
+import socket
+from collections.abc import Collection
 from concurrent.futures import Future
 
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.first import confirm_detour, own_way, port_trouble
-from ncclcheck.exchange.gather import gather_hellos
+from ncclcheck.exchange.first import Trouble, confirm_detour, hold_port, listen, own_way
+from ncclcheck.exchange.gather import drawn_tickets, gather_hellos
 from ncclcheck.exchange.knock import KnockListener
 from ncclcheck.exchange.master import SYN_S, names_loopback
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.reach import Target
-from ncclcheck.exchange.store import TcpStore, join, polls, serve
+from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, serve
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.codec import encode
@@ -30,6 +32,7 @@ from ncclcheck.run.lead import (
     Orders,
     confirm_advice,
     finish,
+    one_per_place,
     reach,
     read_members,
     roster,
@@ -57,7 +60,7 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
     """Everything that can be seen from node 0 is in `seen`, and the others can be told."""
     launch = context.launch
     alone = launch.world_size == 1 and launch.nnodes == 1
-    work = Deadline(context.deadline.left() - CONCLUDE_S)
+    work = Deadline(context.deadline.left() - min(CONCLUDE_S, context.options.timeout_s / 5))
     knocks = None if alone or launch.shared_store else KnockListener(launch.master_port, launch.job_id)
     try:
         store, way = _open_store(context, work, alone=alone)
@@ -88,21 +91,35 @@ def _open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpSt
     own = own_addresses(read_interfaces())
     naming = in_background(lambda: own_way(launch, own, work), "name")
     if launch.shared_store:
+        loaded_torch(work)
         store = join(launch.master_addr or "", launch.master_port, context.prefix, work.within(SPEAKS_S))
         detail = store.detail if isinstance(store, Missing) else ""
         outcome: MasterOutcome = "foreign" if detail else "answered"
         if isinstance(store, Missing) and store.missing == "unsupported":
             outcome = "torch-broken"
         return store, replace(naming.result(), outcome=outcome, detail=detail)
-    trouble = port_trouble(launch.master_port)
-    if trouble is None:
-        store = serve(launch.master_port, context.prefix, work.within(SERVE_S))
-        if isinstance(store, Missing):
-            trouble = (_word(store), store.detail)
+    served = _serve(context, work)
     way = naming.result()
-    if trouble is not None:
-        return Missing("error", trouble[1]), replace(way, outcome=trouble[0], detail=trouble[1])
-    return store, replace(way, outcome="serving") if launch.nnodes == 1 else way
+    if not isinstance(served, TcpStore):
+        outcome, detail = served
+        return Missing("error", detail), replace(way, outcome=outcome, detail=detail)
+    return served, replace(way, outcome="serving") if launch.nnodes == 1 else way
+
+
+def _serve(context: Context, work: Deadline) -> TcpStore | Trouble:
+    held = hold_port(context.launch.master_port)
+    if not isinstance(held, socket.socket):
+        return held
+    with held:  # the store takes it over
+        # Not before torch is there: who connects to a port that listens waits for the store behind it.
+        failed = loaded_torch(work)
+        if failed is not None:
+            return _word(failed), failed.detail
+        trouble = listen(held)
+        if trouble is not None:
+            return trouble
+        store = serve(held, context.prefix, work.within(SERVE_S))
+    return (_word(store), store.detail) if isinstance(store, Missing) else store
 
 
 def _word(failed: Missing) -> MasterOutcome:
@@ -149,16 +166,21 @@ def _lead(
         min(context.options.join_timeout_s, DOOMED_JOIN_S) if doomed else context.options.join_timeout_s
     )
     final_knocks = knocks.final if knocks is not None else dict
+    seen.announce = lambda report, saved: _announce(
+        orders, store, set(drawn_tickets(store, launch)) - {place.ticket}, report, saved
+    )
     arrivals = gather_hellos(store, launch, final_knocks, work.within(patience), context.say)
+    if store.lost is not None:
+        _out_of_touch(context, store.lost, side, way, seen)
+        return
     members = roster(arrivals)
     silent = silent_nodes(launch, arrivals, final_knocks()) + silent_ranks(arrivals)
-    seen.announce = lambda report, saved: _announce(orders, store, members, report, saved, place.ticket)
 
     snapshot, targets = read_members(store, members, arrivals, work)
     snapshot = replace(snapshot, silent=snapshot.silent + silent)
     seen.snapshot = snapshot
     reported = {node.host for node in snapshot.nodes}
-    agents = tuple(one for one in members if one.launch.is_agent and one.host in reported)
+    agents = tuple(one for one in one_per_place(members) if one.launch.is_agent and one.host in reported)
     context.say(f"{len(agents)} of {launch.nnodes} nodes reported; probing the network between them")
     if context.options.preflight and len(agents) > 1:
         snapshot = _probe(orders, store, agents, targets, snapshot, work)
@@ -172,6 +194,13 @@ def _lead(
         seen.snapshot = replace(snapshot, bench=bench)
 
 
+def _out_of_touch(context: Context, why: Missing, side: LocalSide, way: MasterPath, seen: Seen) -> None:
+    """Node 0 has lost its own store, and with it everybody: it reports itself, and that it cannot tell."""
+    lost = replace(way, outcome="lost", detail=f"the store that node 0 serves fails: {why.detail}")
+    node = own_node(context, replace(side, facts=with_master(side.facts, lost)))
+    seen.snapshot = replace(seen.snapshot, nodes=(node,))
+
+
 def _probe(
     orders: Orders,
     store: TcpStore,
@@ -180,20 +209,20 @@ def _probe(
     snapshot: Snapshot,
     work: Deadline,
 ) -> Snapshot:
-    probes, coverage, late = reach(orders, store, agents, targets, work)
-    silent = tuple(Silent(one.host, one.launch.node_rank, "probes", 0.0) for one in late)
+    probes, coverage, silent = reach(orders, store, agents, targets, work)
     snapshot = replace(snapshot, probes=probes, coverage=coverage, silent=snapshot.silent + silent)
-    return replace(snapshot, confirmations=confirm_advice(orders, store, agents, snapshot, work))
+    gone = {one.host for one in silent}
+    there = tuple(one for one in agents if one.host not in gone)
+    return replace(snapshot, confirmations=confirm_advice(orders, store, there, snapshot, work))
 
 
 def _announce(
     orders: Orders,
     store: TcpStore,
-    members: tuple[Member, ...],
+    others: Collection[int],
     report: Report,
     saved: Saved,
-    own_ticket: int,
 ) -> None:
     store.set_document("saved", encode(saved))
     verdict = Finish(report.verdict.exit_code, report.verdict.reasons)
-    finish(orders, store, members, verdict, encode(report), own_ticket)
+    finish(orders, store, others, verdict, encode(report))

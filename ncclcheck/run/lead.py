@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -75,7 +76,8 @@ class Orders:
 def roster(arrivals: Arrivals) -> tuple[Member, ...]:
     """Everyone who came, by node rank. A host name that several nodes have gets the node rank added."""
     hellos = arrivals.hellos
-    agents = Counter(hello.host for hello in hellos.values() if hello.launch.is_agent)
+    ranks = {(hello.host, hello.launch.node_rank) for hello in hellos.values() if hello.launch.is_agent}
+    agents = Counter(host for host, _ in ranks)
     members = [
         Member(
             ticket,
@@ -85,6 +87,14 @@ def roster(arrivals: Arrivals) -> tuple[Member, ...]:
         for ticket, hello in hellos.items()
     ]
     return tuple(sorted(members, key=lambda one: (one.launch.node_rank, one.launch.local_rank, one.ticket)))
+
+
+def one_per_place(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """Without those that came second to a place (host, node rank, local rank): they are a clash of claims."""
+    first: dict[tuple[str, int], Member] = {}
+    for member in members:
+        first.setdefault((member.host, member.launch.local_rank), member)
+    return tuple(first.values())
 
 
 def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: dict[int, Knock]) -> tuple[Silent, ...]:
@@ -129,11 +139,12 @@ def read_members(
 ) -> tuple[Snapshot, dict[int, tuple[Target, ...]]]:
     """The snapshot of what everybody says, and each node's listeners. Messages that are no facts are refused."""
     say_late = deadline.within(FACTS_S)
-    found = gather_answers(store, [one.ticket for one in members], lambda ticket: f"facts/{ticket}", say_late)
+    asked = one_per_place(members)
+    found = gather_answers(store, [one.ticket for one in asked], lambda ticket: f"facts/{ticket}", say_late)
     nodes, targets, ranks, silent = [], {}, [], []
     refused = [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in arrivals.refused.items()]
     agent_environment: dict[str, dict[str, str]] = {}
-    for member in members:
+    for member in asked:
         data = found.get(member.ticket)
         try:
             if data is None:
@@ -190,8 +201,9 @@ def reach(
     agents: tuple[Member, ...],
     targets: dict[int, tuple[Target, ...]],
     deadline: Deadline,
-) -> tuple[Fact[tuple[Probe, ...]], Fact[Coverage], tuple[Member, ...]]:
+) -> tuple[tuple[Probe, ...], Coverage, tuple[Silent, ...]]:
     """Every planned pair probed in both directions; the coverage; and the agents that did not answer."""
+    started = time.monotonic()
     plan = plan_pairs(len(agents))
     peers = tuple(Peer(one.ticket, one.host, targets.get(one.ticket, ())) for one in agents)
     wanted: dict[str, list[int]] = {str(one.ticket): [] for one in agents}
@@ -202,7 +214,7 @@ def reach(
     key = orders.give(order)
     found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(seconds + 2.0))
     probes: list[Probe] = []
-    late = []
+    late: list[Member] = []
     unanswered: dict[str, frozenset[str]] = {}
     for one in agents:
         try:
@@ -216,8 +228,27 @@ def reach(
         else:
             probes += [replace(probe, from_host=one.host) for probe in answer.probes]
     addresses = {peer.host: frozenset(target.address for target in peer.targets) for peer in peers}
-    coverage = Coverage(len(plan.pairs), plan.possible, plan.scheme)
-    return compared(probes, addresses, unanswered), coverage, tuple(late)
+    waited_s = round(time.monotonic() - started, 1)
+    silent = tuple(Silent(one.host, one.launch.node_rank, "probes", waited_s) for one in late)
+    seen = without_the_silent(compared(probes, addresses, unanswered), frozenset(one.host for one in late))
+    return seen, Coverage(len(plan.pairs), plan.possible, plan.scheme), silent
+
+
+def without_the_silent(probes: tuple[Probe, ...], silent: frozenset[str]) -> tuple[Probe, ...]:
+    """The probes, where what others met at a node that gave no answer itself says nothing about the network.
+
+    A process that has ended refuses like a firewall, and a stopped one accepts and says nothing, like a stranger.
+    """
+    return tuple(
+        replace(
+            probe,
+            outcome="error",
+            detail=f"{probe.outcome} ({probe.detail}), and {probe.to_host} itself did not answer any more",
+        )
+        if probe.to_host in silent and probe.outcome != "ok"
+        else probe
+        for probe in probes
+    )
 
 
 def compared(
@@ -265,11 +296,8 @@ def confirm_advice(
     return tuple(confirmations)
 
 
-def finish(
-    orders: Orders, store: TcpStore, members: tuple[Member, ...], order: Finish, report: bytes, own: int
-) -> None:
+def finish(orders: Orders, store: TcpStore, others: Collection[int], order: Finish, report: bytes) -> None:
     """Everybody can read the verdict and the report, and those who are there have done so."""
     store.set_document("report", report)
     orders.give(order)
-    others = [one.ticket for one in members if one.ticket != own]
     gather_answers(store, others, lambda ticket: f"bye/{ticket}", Deadline(BYE_S))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.master import Search, find_master, give_up
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
-from ncclcheck.exchange.store import TcpStore, join
+from ncclcheck.exchange.store import TcpStore, join, loaded_torch
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
@@ -31,7 +31,7 @@ from ncclcheck.run.node import (
     with_master,
 )
 
-SPEAKS_S = 12.0  # importing torch is in it
+SPEAKS_S = 12.0
 
 
 def as_other_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> None:
@@ -48,6 +48,7 @@ def as_other_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
         return
     side = local_side(context, prepared)
     report_facts(place, side, way)
+    context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
     ended = follow(context, place, side)
     if isinstance(ended, Missing):
         _lost(context, prepared, way, ended, seen)
@@ -87,6 +88,7 @@ def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPa
     launch = context.launch
     if way.outcome != "answered":
         return Missing("absent", "node 0 was not reached"), way
+    loaded_torch(context.deadline)
     store = join(way.name, way.port, context.prefix, context.deadline.within(SPEAKS_S))
     if isinstance(store, Missing) and store.missing == "unsupported":
         return store, replace(way, outcome="torch-broken", detail=store.detail)

@@ -26,7 +26,8 @@ def run_session(options: RunOptions, environ: Mapping[str, str], say: Callable[[
     """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch."""
     clock = start_clock()
     launch = detect(environ, options.flags)
-    context = Context(options, environ, launch, host_name(), Deadline(options.timeout_s), say)
+    # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
+    context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say)
     seen = Seen()
     interrupted = False
     prepared = prepare(context) if launch.is_agent else None

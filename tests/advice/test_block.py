@@ -8,7 +8,7 @@ from ncclcheck.advice.block import advise
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import asked, two_networks, with_probes
-from tests.builders import cluster, some, with_choice, with_environment, with_facts
+from tests.builders import cluster, seen_alone, some, with_choice, with_environment, with_facts
 
 
 def all_on_lo() -> Snapshot:
@@ -105,3 +105,9 @@ def test_values_that_differ_name_their_hosts() -> None:
     )
     settings = advise(with_facts(snapshot, first.host, interfaces=interfaces)).env
     assert [(one.value, one.hosts) for one in settings] == [("xeth0", ("node01",)), ("eth0", ("node02",))]
+
+
+def test_a_node_of_many_that_met_nobody_is_not_said_to_be_the_only_one() -> None:
+    (note,) = advise(seen_alone(cluster(4), "node02")).notes
+    assert "the nodes did not meet" in note
+    assert advise(cluster(1)).notes == ("one node: there is no network between nodes to advise on",)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.bench.watch import AT_THE_END, RankState, all_done, allowed_s, has_started, judge, left_early
 from ncclcheck.bench.watch import DEADLINES as LIMITS
-from ncclcheck.bench.watch import RankState, all_done, allowed_s, has_started, judge
 from ncclcheck.model.codec import decode, encode
 
 HOSTS = ("node01", "node02", "node03", "node04")
@@ -71,6 +71,13 @@ def test_a_stopped_rank_is_named_after_five_seconds_and_a_pulse_is_not() -> None
     assert (failure.rank, failure.state) == (1, "stopped")
 
 
+def test_who_is_stopped_when_the_time_is_over_is_named_though_it_was_not_waited_for() -> None:
+    stopped = states(rank(1, stat="T", idle_s=2.0), rank(2, idle_s=2.0))
+    (failure,) = judge(stopped, HOSTS, HEARD, AT_THE_END)
+    assert (failure.rank, failure.state) == (1, "stopped")
+    assert judge(states(), HOSTS, HEARD, AT_THE_END) == ()
+
+
 def test_a_rank_that_never_entered_the_call_is_named_and_those_who_wait_are_not() -> None:
     waiting = [rank(n, idle_s=11.0) for n in (0, 1, 3)]
     late = rank(2, stat="D", inside=False, calls=19, idle_s=11.5)
@@ -98,6 +105,49 @@ def test_a_silent_node_is_lost_with_all_its_ranks() -> None:
     hosts = ("node01", "node01", "node02", "node02")
     (first, second) = judge(states(), hosts, {"node01": 0.1, "node02": 7.0})
     assert (first.rank, second.rank, first.state) == (2, 3, "lost")
+
+
+def test_nodes_that_fall_silent_together_are_judged_together() -> None:
+    silent = {**HEARD, "node02": 6.1, "node03": 5.0}
+    assert judge(states(), HOSTS, silent) == ()
+    named = judge(states(), HOSTS, {**silent, "node03": 6.1})
+    assert [failure.host for failure in named] == ["node02", "node03"]
+
+
+def test_where_all_others_are_silent_it_is_node_0_that_is_cut_off() -> None:
+    (failure,) = judge(states(), HOSTS, {"node01": 0.1, "node02": 6.0, "node03": 6.2, "node04": 6.1})
+    assert (failure.host, failure.state) == ("node01", "lost")
+    assert "other 3 nodes" in failure.detail
+
+
+def test_two_ends_of_a_cut_connection_are_named_and_the_ranks_between_are_not() -> None:
+    waiting = [rank(n, idle_s=11.0) for n in (0, 3)]
+    ends = (rank(1, idle_s=11.0, unanswered=("10.0.0.3",)), rank(2, idle_s=11.0))
+    named = judge(states(*waiting, *ends), HOSTS, HEARD, host_of_address={"10.0.0.3": "node03"})
+    assert [(failure.host, failure.state) for failure in named] == [("node02", "stuck"), ("node03", "stuck")]
+    assert "node02 sends to node03" in named[0].detail
+
+
+def test_retransmissions_alone_are_no_failure() -> None:
+    assert judge(states(rank(1, idle_s=3.0, unanswered=("10.0.0.3",))), HOSTS, HEARD) == ()
+
+
+def test_ranks_that_never_get_started_are_not_called_a_network_fault() -> None:
+    slow = {"phase": "starting", "calls": 0, "inside": False, "size_bytes": 1024, "longest_call_s": 0.0}
+    named = judge([rank(n, idle_s=31.0, **slow) for n in range(4)], HOSTS, HEARD)
+    assert {failure.state for failure in named} == {"late"}
+    large = [rank(n, idle_s=31.0, **{**slow, "size_bytes": 10 << 30}) for n in range(4)]
+    assert judge(large, HOSTS, HEARD) == ()
+
+
+def test_an_interrupted_node_is_named_with_the_place_of_its_ranks() -> None:
+    failure = left_early(2, "node03", states())
+    assert (failure.host, failure.state, failure.where) == ("node03", "lost", "all_reduce 64M, iteration 3")
+    assert "interrupted" in failure.detail
+
+
+def test_eight_ranks_fit_one_packet() -> None:
+    assert len(encode([rank(n % 4) for n in range(8)])) < 1200
 
 
 def test_a_rank_its_node_never_started_is_named_when_the_others_waited_long_enough() -> None:

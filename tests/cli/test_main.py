@@ -54,6 +54,18 @@ def test_the_version_is_told() -> None:
     assert ncclcheck("--version").out == "ncclcheck 0.1.0\n"
 
 
+def test_a_full_disk_is_no_bug_of_ours(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ncclcheck", "--help"], stdout=full, stderr=subprocess.PIPE, text=True,
+            timeout=60, check=False, cwd=tmp_path,
+            env=clean_environment(PYTHONPATH=str(Path(__file__).parents[2])),
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "ncclcheck: error: standard output cannot be written: No space left on device\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_command_shows_the_help_and_is_wrong_usage() -> None:
     done = ncclcheck()
     assert (done.code, done.out) == (2, "")

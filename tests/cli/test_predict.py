@@ -45,4 +45,13 @@ def test_what_is_not_known_is_said_and_not_guessed(tmp_path: Path) -> None:
 
 def test_a_version_that_is_none_is_refused(tmp_path: Path) -> None:
     saved = saved_run(tmp_path / "run.json")
-    assert "'two'" in refused(ncclcheck("predict", "--from", saved, "--nccl-version", "two"))
+    told = refused(ncclcheck("predict", "--from", saved, "--nccl-version", "two"))
+    assert told == "--nccl-version 'two' is no NCCL version: a version looks like 2.28.9"
+    assert "--nccl-version ''" in refused(ncclcheck("predict", "--from", saved, "--nccl-version", ""))
+
+
+def test_a_version_whose_rules_were_never_read_is_predicted_with_that_said(tmp_path: Path) -> None:
+    saved = saved_run(tmp_path / "run.json", cluster(1))
+    done = ncclcheck("predict", "--from", saved, "--nccl-version", "2.99.1", "--nccl-version", "2.14")
+    assert "2.99.1 is newer than 2.32.3, whose rules these are" in done.out
+    assert "2.14 is older than 2.18.1, whose rules these are" in done.out

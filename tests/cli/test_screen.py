@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.cli.screen import progress, write_error
-from tests.cli.commands import clean_environment, saved_run
+from tests.cli.commands import clean_environment, ncclcheck, saved_run
 
 
 def on_a_terminal(*arguments: str, **environ: str) -> str:
@@ -90,3 +90,11 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == "ncclcheck: error: standard output cannot be written: No space left on device\n"
+
+
+def test_where_only_ascii_can_be_written_the_header_is_still_readable(tmp_path: Path) -> None:
+    done = ncclcheck(
+        "preflight", "--from", saved_run(tmp_path / "run.json"), environ={"PYTHONIOENCODING": "ascii"}
+    )
+    assert done.out.splitlines()[0].startswith("ncclcheck 0.1.0 | preflight | 4 nodes | ")
+    assert done.out.isascii()

@@ -45,6 +45,19 @@ from tests.cli.commands import ncclcheck, refused, saved_run
         (["--expect", "nothing.toml"], "--expect nothing.toml: there is no such file"),
         (["--from", "nothing.json"], "--from nothing.json: there is no such file"),
         (["--from", "."], "--from .: not a regular file"),
+        (["--from", ""], "--from '': expected the name of a file"),
+        (["--save", ""], "--save '': expected the name of a file"),
+        (["--output", ""], "--output '': expected the name of a file"),
+        (["--expect", ""], "--expect '': expected the name of a file"),
+        (["--code", ""], "--code '': expected the name of a file"),
+        (
+            ["--output", "a.json", "--save", "./a.json"],
+            "--save ./a.json: --output writes this file too: give each its own",
+        ),
+        (
+            ["--master-addr", "node01:29500"],
+            "--master-addr 'node01:29500': this has a port in it: write --master-addr node01 --master-port 29500",
+        ),
     ],
 )
 def test_a_mistake_is_refused_before_anything_runs(
@@ -122,3 +135,10 @@ def test_a_bug_in_a_run_still_ends_as_a_report(tmp_path: Path, monkeypatch: pyte
     assert ended.report.verdict.exit_code == 70
     (crash,) = tmp_path.glob("ncclcheck-crash-*.txt")
     assert crash.name in ended.report.verdict.reasons[0]
+
+
+def test_a_run_keeps_what_was_demanded_of_it(tmp_path: Path) -> None:
+    asked = ncclcheck("preflight", "-q", "--gpus-per-node", "4096", "--save", "run.json", cwd=tmp_path)
+    again = ncclcheck("preflight", "--from", "run.json", cwd=tmp_path)
+    assert asked.code in (1, 3)  # an error where GPUs can be counted, else not known; never a pass
+    assert (again.code, again.out) == (asked.code, asked.out)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncclcheck.cli.values import LONGEST_S, Names, Seconds, WholeNumber
+from ncclcheck.cli.values import LONGEST_S, FileName, Names, Seconds, WholeNumber
 from ncclcheck.model.errors import UsageError
 
 OPTION = click.Option(["--node-rank"])
@@ -50,3 +50,9 @@ def test_a_refusal_names_the_option_the_value_and_what_is_right() -> None:
 def test_without_an_option_the_value_is_still_named() -> None:
     with pytest.raises(UsageError, match="value 'x'"):
         WholeNumber(0, 1).convert("x", None, None)
+
+
+def test_a_file_has_a_name() -> None:
+    assert FileName().convert("a b", OPTION, None) == "a b"
+    with pytest.raises(UsageError, match="--node-rank '': expected the name of a file"):
+        FileName().convert("", OPTION, None)

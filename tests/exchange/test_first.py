@@ -5,25 +5,50 @@ from __future__ import annotations
 import os
 import socket
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.first import own_way, port_trouble
+from ncclcheck.exchange.dial import dial
+from ncclcheck.exchange.first import hold_port, listen, own_way
+from ncclcheck.exchange.store import TcpStore, join, serve
 from tests.builders import launch
 
 
-def test_a_free_port_is_no_trouble() -> None:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    assert port_trouble(port) is None
+        return int(held.getsockname()[1])
+
+
+def test_a_free_port_is_held_and_listens_when_told_so() -> None:
+    port = free_port()
+    held = hold_port(port)
+    assert isinstance(held, socket.socket)
+    with held:
+        assert dial(["127.0.0.1"], port, Deadline(2))[0] == "refused"
+        assert listen(held) is None
+        assert dial(["127.0.0.1"], port, Deadline(2))[0] == "connected"
 
 
 def test_a_port_that_is_held_names_the_holder() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        trouble = port_trouble(held.getsockname()[1])
-    assert trouble is not None
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        trouble = hold_port(other.getsockname()[1])
+    assert not isinstance(trouble, socket.socket)
     assert trouble[0] == "port-in-use"
     assert f"pid {os.getpid()}" in trouble[1]
+
+
+@pytest.mark.slow  # imports torch
+def test_a_store_takes_over_the_held_port_with_those_who_already_called() -> None:
+    held = hold_port(free_port())
+    assert isinstance(held, socket.socket)
+    assert listen(held) is None
+    port = held.getsockname()[1]
+    with socket.create_connection(("127.0.0.1", port)):
+        store = serve(held, "run/", Deadline(60))
+        assert isinstance(store, TcpStore)
+        assert store.port == port
+        assert isinstance(join("127.0.0.1", port, "run/", Deadline(10)), TcpStore)
 
 
 def test_a_name_that_is_this_node_is_served() -> None:

@@ -7,7 +7,6 @@ import socket
 import pytest
 
 from ncclcheck.exchange.reach import Listeners, Peer, Target, probe_peers
-from ncclcheck.model.fact import Missing
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -21,7 +20,6 @@ def probe(
     target: Target, *, ticket: int = 7, nonce: str = "n", own: frozenset[str] = NOBODY
 ) -> list[tuple[str, str]]:
     probes = probe_peers("a", own, nonce, 1, [Peer(ticket, "b", (target,))], 10.0)
-    assert not isinstance(probes, Missing)
     return [(one.kind, one.outcome) for one in probes]
 
 
@@ -67,4 +65,21 @@ def test_a_program_that_says_nothing_is_not_our_peer(listeners: Listeners) -> No
 
 def test_an_address_that_is_not_here_gets_no_listener(listeners: Listeners) -> None:
     assert listeners.open([("eth9", "192.0.2.77")]) == ()
+    listeners.close()
+
+
+def test_what_has_no_outcome_at_the_deadline_costs_no_other_its_own(listeners: Listeners) -> None:
+    """A server that accepts and says nothing holds its probe; the deadline ends that one only."""
+    (target,) = listeners.open([("lo", "127.0.0.1")])
+    listeners.admit("n", 7)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        slow = Target("lo", "127.0.0.1", mute.getsockname()[1])
+        peers = [Peer(8, "slow", (slow,)), Peer(7, "b", (target,))]
+        probes = probe_peers("a", NOBODY, "n", 1, peers, 1.0)
+    assert [(one.to_host, one.kind, one.outcome) for one in probes] == [
+        ("slow", "tcp", "error"),
+        ("b", "tcp", "ok"),
+        ("b", "mtu", "ok"),
+    ]
+    assert "no outcome within 1 s" in probes[0].detail
     listeners.close()

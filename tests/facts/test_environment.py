@@ -57,6 +57,12 @@ def test_nothing_else_leaves(name: str) -> None:
         "TORCH_HUB_TOKENS",
         "PMI_AUTH",
         "NCCL_ACCESSKEY",
+        "NCCL_TOKEN2",
+        "TORCH_HUB_PAT",
+        "FI_CRED",
+        "NCCL_KEYFILE",
+        "TORCH_COOKIES",
+        "NCCL_OAUTH",
     ],
 )
 def test_a_name_that_sounds_like_a_secret_is_not_even_named(name: str) -> None:
@@ -72,6 +78,17 @@ def test_a_name_that_sounds_like_a_secret_is_not_even_named(name: str) -> None:
         "password: hunter2",
         "Bearer abcdef",
         "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "sk-proj-abcdefghijklmnopqrstuvwxyz",
+        "glpat-abcdefghijklmnopqrst",
+        "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+        "nvapi-abcdefghijklmnopqrstuvwxyz",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334",
+        "user:hunter2@host",
+        "//user:hunter2@host/x",
+        "/opt/x?sig=abc&se=1",
+        "--password hunter2",
     ],
 )
 def test_a_value_that_looks_like_a_secret_is_redacted(value: str) -> None:
@@ -105,3 +122,23 @@ def test_bytes_that_are_no_text_do_not_break_the_message() -> None:
 def test_a_value_of_any_length_is_judged_at_once() -> None:
     value = "eyJ" * 40_000
     assert read_environment({"NCCL_X": value}) == {"NCCL_X": value}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/opt/spack/gcc@12.3:/opt/spack/nccl@2.27",
+        "=mlx5_0:1,mlx5_1:1",
+        "GPU-8a0f6e5c-3b1d-4d6e-9a7f-0123456789ab,GPU-9b1f6e5c-3b1d-4d6e-9a7f-0123456789ab",
+        "/usr/local/lib/python3.11/dist-packages/nvidia/nccl/lib",
+        "cuda>=12.4 brand=tesla,driver>=470,driver<471",
+        "8.0;9.0+PTX",
+        "node[001-512],login01",
+        "3f1c8a52-6a0e-4f0e-8a57-2f1f0f6a9b11",
+    ],
+)
+def test_what_a_cluster_usually_has_is_no_secret(value: str) -> None:
+    assert read_environment({"NCCL_X": value, "NCCL_PAT_ENABLE": "1"}) == {
+        "NCCL_X": value,
+        "NCCL_PAT_ENABLE": "1",
+    }

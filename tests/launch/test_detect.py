@@ -125,6 +125,9 @@ def test_world_size_in_gpus_under_slurm_is_no_contradiction() -> None:
     [
         ({}, LaunchFlags(nnodes=4, node_rank=4, master_addr="a"), "node rank 4 .* 0..3"),
         ({}, LaunchFlags(nnodes=4), "--node-rank"),
+        ({}, LaunchFlags(node_rank=3), "--node-rank 3 needs --nnodes"),
+        ({**TORCHRUN, "WORLD_SIZE": "9" * 30}, NONE, "WORLD_SIZE='999"),
+        ({**TORCHRUN, "WORLD_SIZE": "0"}, NONE, "WORLD_SIZE=0"),
         ({}, LaunchFlags(nnodes=2, node_rank=0), "--master-addr"),
         ({**TORCHRUN, "RANK": "four"}, NONE, "RANK='four'"),
         ({**TORCHRUN, "RANK": "9"}, NONE, "rank 9 .* 0..3"),

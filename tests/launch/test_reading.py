@@ -32,5 +32,8 @@ def test_tasks_per_node() -> None:
 
 def test_node_lists() -> None:
     assert node_names("node[1-3]") == ("node1", "node2", "node3")
+    assert node_names("node[3,09-10],a,rack[2,1]n[1-2]") == (
+        "node3", "node09", "node10", "a", "rack2n1", "rack2n2", "rack1n1", "rack1n2",
+    )  # fmt: skip
     assert node_names("node[1-") == ()
     assert node_names("") == ()

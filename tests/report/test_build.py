@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
-from tests.builders import bench_result, cluster, seen_alone, with_bench, with_silent, without
+from ncclcheck.model.snapshot import Silent
+from tests.builders import bench_point, bench_result, cluster, seen_alone, with_bench, with_silent, without
 from tests.report.reports import check_run, finding, found, report
 
 
@@ -23,6 +25,18 @@ def test_nodes_come_by_rank_and_silent_ones_have_no_facts() -> None:
     assert not made.nodes[1].facts
     assert made.verdict.exit_code == 3
     assert made.verdict.reasons == ("1 node did not report: node02",)
+
+
+def test_a_node_that_fell_silent_after_its_facts_is_one_node() -> None:
+    snapshot = cluster(3)
+    made = report(snapshot=replace(snapshot, silent=(Silent("node02", 1, "probes", 14.0),)))
+    assert [(node.host, node.status) for node in made.nodes] == [
+        ("node01", "reported"),
+        ("node02", "silent"),
+        ("node03", "reported"),
+    ]
+    assert made.nodes[1].facts
+    assert replace(snapshot, silent=(Silent("node02", 1, "probes", 14.0),)).nnodes == 3
 
 
 def test_findings_come_worst_first_and_checks_by_code() -> None:
@@ -87,3 +101,40 @@ def test_requiring_what_is_no_check_is_wrong_usage() -> None:
 
 def test_a_bug_outranks_everything() -> None:
     assert report([found(finding("x", "node01"))], bug="KeyError: 'x'").verdict.exit_code == 70
+
+
+def test_a_benchmark_that_was_not_finished_is_no_pass() -> None:
+    snapshot = with_bench(cluster(4), bench_point(1 << 20, (3.0, 1.0, 4.0, 2.0)))
+    made = report(snapshot=snapshot, command="bench")
+    assert made.verdict.exit_code == 3
+    assert made.verdict.reasons[0].startswith(
+        "the benchmark was not finished: 1 of 3 points were measured in the time it had"
+    )
+
+
+def test_a_benchmark_that_a_rank_spoiled_is_told_by_the_finding_alone() -> None:
+    failure = RankFailure(2, "node03", "stopped", "all_reduce 2M, iteration 3", "", 20.0)
+    snapshot = with_bench(cluster(4), bench_point(1 << 20, (3.0, 1.0, 4.0, 2.0)), failures=(failure,))
+    assert not any("not finished" in one for one in report(snapshot=snapshot, command="run").verdict.reasons)
+
+
+def test_a_single_node_is_not_said_to_have_missed_the_others() -> None:
+    alone = replace(cluster(1), viewpoint="one-node")
+    assert report(snapshot=alone).verdict.exit_code == 0
+
+
+def test_a_node_of_which_nothing_was_read_is_no_pass() -> None:
+    blind = without(without(cluster(2), "node02", "interfaces"), "node02", "environment")
+    made = report(snapshot=blind)
+    assert made.verdict.exit_code == 3
+    assert made.verdict.reasons == ("neither the interfaces nor the environment of node02 could be read",)
+
+
+def test_gpus_that_were_demanded_and_could_not_be_counted_are_no_pass() -> None:
+    snapshot = replace(cluster(2), expected_gpus_per_node=8)
+    unknown = check_run("gpu-count", "unknown", "node02: NVML hangs", code="NC401")
+    made = report([check_run("node-silent", code="NC101"), unknown], snapshot=snapshot)
+    assert made.verdict.reasons == ("the required check gpu-count did not run (unknown: node02: NVML hangs)",)
+    ignored = check_run("gpu-count", "ignored", "--ignore", code="NC401")
+    runs = [check_run("node-silent", code="NC101"), ignored]
+    assert report(runs, snapshot=snapshot).verdict.exit_code == 0

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from ncclcheck.model.finding import CheckRun
+from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.checks_text import fold_reason, quiet_check_lines, unknown_lines
 from ncclcheck.report.page import draw
-from tests.report.reports import check_run, report
+from tests.builders import cluster, seen_alone, with_silent
+from tests.report.reports import check_run, finding, found, report
 
 HOSTS = {"node01", "node02", "node03"}
 
@@ -42,4 +47,43 @@ def test_passed_checks_are_listed_only_when_asked_for() -> None:
     assert draw(quiet_check_lines(made, 1), width=None, color=False).splitlines() == [
         "passed  NC101 node-silent: the title of node-silent",
         "ignored  NC213 mtu-differs: the title of mtu-differs (--ignore)",
+    ]
+
+
+NOT_MET = [
+    check_run("master-foreign", "unknown", "only this node's own way is known: it did not meet the others"),
+    check_run("mtu-differs", "unknown", "the nodes did not meet"),
+    check_run(
+        "gpu-count",
+        "unknown",
+        "this node did not meet the others; gpus of node02: denied: NVML",
+        code="NC401",
+    ),
+]
+
+
+def text(runs: list[CheckRun], snapshot: Snapshot, verbose: int = 0) -> list[str]:
+    made = report(runs, snapshot=snapshot)
+    return draw(unknown_lines(made, verbose), width=None, color=False).splitlines()
+
+
+def test_that_the_nodes_did_not_meet_is_said_once_and_not_by_each_check() -> None:
+    assert text(NOT_MET, seen_alone(cluster(4), "node02")) == [
+        "unknown  the nodes did not meet: 2 checks could not tell (-v lists them)",
+        "unknown  NC401 gpu-count: gpus of node02: denied: NVML",
+    ]
+    assert len(text(NOT_MET, seen_alone(cluster(4), "node02"), verbose=1)) == 3
+
+
+def test_that_a_node_was_silent_is_said_once() -> None:
+    runs = [check_run(slug, "unknown", "node04: did not report") for slug in ("a", "b", "c")]
+    assert text(runs, with_silent(cluster(4), "node04")) == [
+        "unknown  node04 did not report: 3 checks could not tell (-v lists them)"
+    ]
+
+
+def test_part_of_a_check_that_the_common_cause_explains_is_not_told_again() -> None:
+    partly = replace(found(finding("x-y", "node02")), reason="this node did not meet the others")
+    assert text([partly, *NOT_MET[:2]], seen_alone(cluster(4), "node02")) == [
+        "unknown  the nodes did not meet: 2 checks could not tell (-v lists them)"
     ]

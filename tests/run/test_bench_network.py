@@ -9,6 +9,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.run.bench_network import Network, bench_network, transport_text
 from ncclcheck.run.options import BenchRequest, RunOptions
+from tests.advice.clusters import two_networks, with_probes
 from tests.builders import cluster
 
 GLOO = RunOptions(command="bench", bench=BenchRequest(backend="gloo"))
@@ -68,3 +69,16 @@ def test_one_node_uses_two_ranks_on_loopback() -> None:
     found = network(GLOO, cluster(1))
     assert found.environment_of == {"node01": {"GLOO_SOCKET_IFNAME": "lo"}}
     assert "gloo" in transport_text(found)
+
+
+def test_where_nccls_choice_is_cut_off_the_network_that_the_advice_names_is_measured() -> None:
+    found = network(GLOO, with_probes(two_networks(2), "filtered", interface="eth0"))
+    assert {interface for interface, _ in found.binding.values()} == {"eth1"}
+    assert "advised" in found.proof
+
+
+def test_a_network_that_swallows_large_messages_is_not_measured() -> None:
+    healthy = cluster(2)
+    assert not isinstance(healthy.probes, Missing)
+    stalled = replace(healthy.probes[0], kind="mtu", outcome="stalled")
+    assert isinstance(bench_network(GLOO, replace(healthy, probes=(*healthy.probes, stalled))), Missing)

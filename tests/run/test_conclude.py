@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.codec import decode, encode_pretty
 from ncclcheck.model.saved import Saved
 from ncclcheck.run.conclude import judge, save, start_clock
@@ -18,7 +19,9 @@ def test_a_saved_run_replays_to_the_identical_report() -> None:
     saved = save(cluster(4), OPTIONS, start_clock(), interrupted=False)
     again = decode(encode_pretty(saved), Saved)
     assert again == saved
-    assert encode_pretty(replay(again, OPTIONS)) == encode_pretty(judge(saved, OPTIONS))
+    ended = replay(again, OPTIONS)
+    assert ended.saved == saved
+    assert encode_pretty(ended.report) == encode_pretty(judge(saved, OPTIONS))
     assert judge(saved, OPTIONS).verdict.exit_code == 0
 
 
@@ -27,3 +30,28 @@ def test_an_interrupted_run_is_130_and_still_a_report() -> None:
     report = judge(saved, OPTIONS)
     assert report.verdict.exit_code == 130
     assert len(report.nodes) == 2
+
+
+def test_what_was_demanded_of_a_run_is_saved_and_may_be_changed_in_a_replay() -> None:
+    demanding = replace(OPTIONS, gpus_per_node=7)
+    saved = save(cluster(2), demanding, start_clock(), interrupted=False)
+    assert judge(saved, demanding).verdict.exit_code == 1
+    assert replay(saved, OPTIONS).report.verdict.exit_code == 1
+    assert replay(saved, replace(OPTIONS, gpus_per_node=8)).report.verdict.exit_code == 0
+    assert replay(saved, replace(OPTIONS, gpus_per_node=8)).saved.snapshot.expected_gpus_per_node == 8
+
+
+def test_the_number_of_nodes_of_a_policy_holds_in_a_replay_too() -> None:
+    saved = save(cluster(2), OPTIONS, start_clock(), interrupted=False)
+    report = replay(saved, replace(OPTIONS, flags=LaunchFlags(nnodes=4))).report
+    assert [(one.slug, one.summary) for one in report.findings] == [
+        ("world-size-mismatch", "the job has 2 nodes where 4 are demanded")
+    ]
+    assert replay(saved, replace(OPTIONS, flags=LaunchFlags(nnodes=2))).report.verdict.exit_code == 0
+
+
+def test_a_preflight_replayed_as_a_benchmark_is_one_that_did_not_run() -> None:
+    saved = save(cluster(2), OPTIONS, start_clock(), interrupted=False)
+    report = replay(saved, RunOptions(command="bench")).report
+    assert (report.command, report.verdict.exit_code) == ("bench", 3)
+    assert report.verdict.reasons == ("the benchmark did not run: no benchmark was run",)

@@ -10,8 +10,16 @@ from ncclcheck.exchange.messages import SCHEMA, Hello, Report
 from ncclcheck.exchange.store import TcpStore, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.snapshot import Knock
-from ncclcheck.run.lead import Member, read_members, roster, silent_nodes, silent_ranks
+from ncclcheck.model.snapshot import Knock, Probe
+from ncclcheck.run.lead import (
+    Member,
+    one_per_place,
+    read_members,
+    roster,
+    silent_nodes,
+    silent_ranks,
+    without_the_silent,
+)
 from tests.builders import launch, master_path, node_facts
 
 
@@ -22,6 +30,23 @@ def hello(node_rank: int, host: str, nnodes: int = 3) -> Hello:
 def test_hosts_that_share_a_name_are_told_apart_by_their_rank() -> None:
     arrivals = Arrivals({1: hello(0, "ubuntu"), 2: hello(1, "ubuntu"), 3: hello(2, "gpu3")}, {}, 0.1)
     assert [one.host for one in roster(arrivals)] == ["ubuntu#0", "ubuntu#1", "gpu3"]
+
+
+def test_two_processes_in_one_place_are_one_node_with_two_claims() -> None:
+    arrivals = Arrivals({1: hello(0, "node1"), 2: hello(1, "node2"), 3: hello(1, "node2")}, {}, 0.1)
+    members = roster(arrivals)
+    assert [one.host for one in members] == ["node1", "node2", "node2"]
+    assert [one.ticket for one in one_per_place(members)] == [1, 2]
+
+
+def test_what_others_met_at_a_node_that_ended_meanwhile_says_nothing_about_the_network() -> None:
+    refused = Probe("tcp", "node1", "node2", "eth0", "10.0.0.2", 1, "refused", detail="ECONNREFUSED")
+    open_way = Probe("tcp", "node1", "node3", "eth0", "10.0.0.3", 1, "ok")
+    assert without_the_silent((refused, open_way), frozenset()) == (refused, open_way)
+    first, second = without_the_silent((refused, open_way), frozenset({"node2"}))
+    assert first.outcome == "error"
+    assert first.detail == "refused (ECONNREFUSED), and node2 itself did not answer any more"
+    assert second == open_way
 
 
 def test_a_node_that_never_came_is_silent_and_named_by_what_is_known_of_it() -> None:

@@ -36,17 +36,26 @@ def bench_wrong_data(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _finding(point: Point) -> Finding:
     first = point.first_wrong
-    host = next((time.host for time in point.ranks if first and time.rank == first.rank), None)
-    hosts = (host,) if host else tuple(dict.fromkeys(time.host for time in point.ranks))
+    host_of = {time.rank: time.host for time in point.ranks}
+    saw = [rank for rank in point.wrong_ranks if rank in host_of] or ([first.rank] if first else [])
+    everywhere = len(saw) == len(host_of) > 1
+    hosts = tuple(dict.fromkeys(host_of[rank] for rank in saw if rank in host_of)) or tuple(
+        dict.fromkeys(host_of.values())
+    )
     where = (
-        f"; the first: rank {first.rank} on {host}, iteration {first.iteration}, element {first.offset}: "
-        f"{first.got} instead of {first.expected}"
+        f"; the first: rank {first.rank} on {host_of.get(first.rank)}, iteration {first.iteration}, "
+        f"element {first.offset}: {first.got} instead of {first.expected}"
         if first
+        else ""
+    )
+    whose = (
+        "; every rank has wrong ones, so one of them put them in, and which is not known"
+        if everywhere
         else ""
     )
     return Finding(
         "error",
-        f"{point.op} of {point.size_bytes} bytes gave {point.wrong} wrong elements{where}: "
+        f"{point.op} of {point.size_bytes} bytes gave {point.wrong} wrong elements{where}{whose}: "
         "training would go on with them",
         hosts,
         (

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.hosts import named, not_reported, unread, verb
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
+_LIST = ("nvidia-smi -L", "lspci | grep -i nvidia")
 
-@check("NC401", "gpu-count", "Every node has the GPUs that the job uses", needs=("gpus",))
+
+@check("NC401", "gpu-count", "Every node has the GPUs that the job uses")
 def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every node has the same number of GPUs, and no fewer than the ranks that the job starts there.
+    """Every node has the same number of GPUs (that of `--gpus-per-node`), and no fewer than the ranks started there.
 
     ## Why it matters
     A GPU that fell off the bus is simply not listed any more. A rank without a GPU of its own fails with "invalid
@@ -27,14 +29,26 @@ def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     NVML's list of devices; NCCL src/init.cc (duplicate GPU).
     """
-    counts = [(node.host, len(gpus)) for node, gpus in snapshot.known("gpus")]
-    without = tuple(
-        node.host
-        for node in snapshot.nodes
-        if isinstance(node.facts.gpus, Missing) and node.facts.gpus.missing == "absent"
-    )
+    expected = snapshot.expected_gpus_per_node
+    yield from _compared(snapshot) if expected is None else _other_than(snapshot, expected)
+    yield from _too_few(snapshot)
+    yield from not_reported(snapshot)
+
+
+def _counts(snapshot: Snapshot) -> list[tuple[str, int]]:
+    return [(node.host, len(gpus)) for node, gpus in snapshot.known("gpus")]
+
+
+def _without_driver(snapshot: Snapshot) -> list[str]:
+    """Nodes that have no NVIDIA driver at all: whatever cards they have, a job finds none."""
+    facts = ((node.host, node.facts.gpus) for node in snapshot.nodes)
+    return [host for host, gpus in facts if isinstance(gpus, Missing) and gpus.missing == "absent"]
+
+
+def _compared(snapshot: Snapshot) -> Iterator[Answer]:
+    counts = _counts(snapshot)
     if any(count for _, count in counts):
-        counts += [(host, 0) for host in without]
+        counts += [(host, 0) for host in _without_driver(snapshot)]
     elif counts:
         yield NotKnown("no GPU is listed", tuple(host for host, _ in counts))
     comparison = compare(counts)
@@ -44,10 +58,36 @@ def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
             f"the number of GPUs differs: {sentence(comparison)}: a job with equal ranks per node fails or idles",
             comparison.odd_hosts,
             evidence(comparison, "GPUs", "NVML"),
-            (Fix("see what the driver and the bus list", ("nvidia-smi -L", "lspci | grep -i nvidia")),),
+            (Fix("see what the driver and the bus list", _LIST),),
         )
-    yield from _too_few(snapshot)
-    yield from not_reported(snapshot)
+    yield from unread(snapshot, "gpus")
+
+
+def _other_than(snapshot: Snapshot, expected: int) -> Iterator[Answer]:
+    """One finding per wrong number, where the user said what is right."""
+    without = _without_driver(snapshot)
+    found: dict[int, list[str]] = {}
+    for host, count in (*_counts(snapshot), *((host, 0) for host in without)):
+        if count != expected:
+            found.setdefault(count, []).append(host)
+    for count, names in sorted(found.items()):
+        hosts = tuple(names)
+        why = " (no NVIDIA driver is there)" if set(hosts) <= set(without) else ""
+        yield Finding(
+            "error",
+            f"{named(hosts)} {verb(hosts, 'has', 'have')} {_gpus(count)}{why} where {expected} "
+            f"{'is' if expected == 1 else 'are'} demanded",
+            hosts,
+            (Evidence(hosts, "GPUs", str(count), str(expected), "NVML; --gpus-per-node of this run"),),
+            (Fix("see what the driver and the bus list, or correct --gpus-per-node", _LIST),),
+        )
+    for one in unread(snapshot, "gpus"):
+        if not set(one.hosts) <= set(without):
+            yield one
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"
 
 
 def _too_few(snapshot: Snapshot) -> Iterator[Answer]:
@@ -61,7 +101,7 @@ def _too_few(snapshot: Snapshot) -> Iterator[Answer]:
         hosts = tuple(found)
         yield Finding(
             "error",
-            f"{named(hosts)} {verb(hosts, 'has', 'have')} {count} GPUs for {ranks} ranks: "
+            f"{named(hosts)} {verb(hosts, 'has', 'have')} {_gpus(count)} for {ranks} ranks: "
             "NCCL refuses two ranks on one GPU",
             hosts,
             (

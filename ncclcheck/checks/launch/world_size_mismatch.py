@@ -33,6 +33,7 @@ def world_size_mismatch(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding("nodes", "nnodes", nodes, seen)
     elif worlds.differs:
         yield _finding("processes", "world size", worlds, seen)
+    yield from _unexpected(snapshot)
     yield from _contradictions(seen)
     yield from not_claimed(snapshot)
 
@@ -52,6 +53,19 @@ def _finding(what: str, subject: str, sizes: Comparison[int], seen: Sequence[Cla
         ),
         (Fix(f"start {named(hosts)} with the same number of {what} as the others"),),
     )
+
+
+def _unexpected(snapshot: Snapshot) -> Iterator[Finding]:
+    expected, size = snapshot.expected_nodes, snapshot.job_size
+    if expected is not None and size and size != expected:
+        hosts = tuple(node.host for node in snapshot.nodes)
+        yield Finding(
+            "error",
+            f"the job has {size} {'node' if size == 1 else 'nodes'} where {expected} are demanded",
+            hosts,
+            (Evidence(hosts, "nodes", str(size), str(expected), "nodes of the --expect policy"),),
+            (Fix("start the job on as many nodes as the policy says, or correct the policy"),),
+        )
 
 
 def _size(claim: Claim, subject: str) -> int:

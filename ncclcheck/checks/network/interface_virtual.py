@@ -45,7 +45,7 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
         return
     caught = [one for one in chosen(snapshot) if _is_virtual(one)]
     probed = directions(snapshot, "tcp")
-    tried = {probe.to_host for probe in probed}
+    tried = {probe.to_host for probe in probed if probe.outcome != "error"}
     reached = {probe.to_host for probe in probed if probe.outcome == "ok"}
     dead_ends = [one for one in caught if one.host in tried - reached]
     second_best = [one for one in caught if one.host in reached and _has_hardware(snapshot, one.host)]

@@ -56,3 +56,9 @@ def test_a_benchmark_that_was_lost_is_unknown() -> None:
         run("bench-hang", replace(cluster(4), bench=Missing("timeout", "no time left"))).outcome == "unknown"
     )
     assert run("bench-hang", with_bench(cluster(4), started=False)).outcome == "unknown"
+
+
+def test_a_benchmark_that_ran_out_of_time_is_unknown_with_the_reason() -> None:
+    ended = run("bench-hang", with_bench(cluster(4), unfinished="--timeout was over after 1 of 10 points"))
+    assert ended.outcome == "unknown"
+    assert "after 1 of 10 points" in ended.reason

@@ -30,6 +30,14 @@ def test_the_rank_that_saw_the_first_one_is_named() -> None:
     assert "rank 2 on node03, iteration 3, element 17: nan instead of 4.0" in found.summary
 
 
+def test_where_every_rank_has_them_no_single_one_is_blamed() -> None:
+    first = WrongElement(0, 2, 77, "8746", "8745")
+    point = replace(bench_point(1 << 20, LATE, wrong=4), first_wrong=first, wrong_ranks=(0, 1, 2, 3))
+    found = finding("bench-wrong-data", with_bench(cluster(4), point))
+    assert found.hosts == ("node01", "node02", "node03", "node04")
+    assert "which is not known" in found.summary
+
+
 def test_what_was_not_verified_is_unknown() -> None:
     assert (
         run("bench-wrong-data", with_bench(cluster(4), bench_point(1 << 20, LATE, wrong=None))).outcome

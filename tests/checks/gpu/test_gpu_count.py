@@ -59,3 +59,28 @@ def test_a_driver_that_lists_nothing_is_unknown() -> None:
 
 def test_a_node_that_could_not_be_asked_is_unknown() -> None:
     assert run("gpu-count", without(cluster(4), "node03", "gpus")).outcome == "unknown"
+
+
+def demanded(snapshot: Snapshot, count: int) -> Snapshot:
+    return replace(snapshot, expected_gpus_per_node=count)
+
+
+def test_the_demanded_number_everywhere_is_silent() -> None:
+    assert is_silent("gpu-count", demanded(cluster(4), 8))
+
+
+def test_nodes_with_another_number_than_demanded_are_an_error() -> None:
+    result = run("gpu-count", demanded(with_gpus(cluster(3), "node02", 7), 8))
+    assert [(found.severity, found.hosts) for found in result.findings] == [("error", ("node02",))]
+    assert result.findings[0].summary == "node02 has 7 GPUs where 8 are demanded"
+    everyone = finding("gpu-count", demanded(cluster(3), 4))
+    assert everyone.hosts == ("node01", "node02", "node03")
+    assert everyone.evidence[0].expected == "4"
+
+
+def test_no_driver_is_no_gpu_and_what_could_not_be_counted_is_unknown() -> None:
+    lone = finding("gpu-count", demanded(everywhere(cluster(1), gpus=NO_DRIVER), 8))
+    assert lone.summary == "node01 has 0 GPUs (no NVIDIA driver is there) where 8 are demanded"
+    assert is_silent("gpu-count", demanded(everywhere(cluster(2), gpus=NO_DRIVER), 0))
+    result = run("gpu-count", demanded(without(cluster(4), "node03", "gpus"), 8))
+    assert (result.outcome, "node03" in result.reason) == ("unknown", True)

@@ -49,3 +49,9 @@ def test_two_sources_on_one_node_are_both_named() -> None:
 def test_without_claims_and_launch_facts_nothing_is_known() -> None:
     mute = replace(everywhere(cluster(2), launch=GONE), claims=(), claim_hosts=())
     assert run("world-size-mismatch", mute).outcome == "unknown"
+
+
+def test_another_number_of_nodes_than_the_policy_demands_is_an_error() -> None:
+    found = finding("world-size-mismatch", replace(cluster(3), expected_nodes=4))
+    assert (found.severity, found.summary) == ("error", "the job has 3 nodes where 4 are demanded")
+    assert is_silent("world-size-mismatch", replace(cluster(4), expected_nodes=4))

@@ -1,0 +1,108 @@
+"""The networks that all nodes could use: by name, by subnet, by who reaches whom; the reachable and best first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ncclcheck.advice.networks import Network, Rank, find_networks, rank_of
+from ncclcheck.advice.reach import read_reach
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import Interface
+from ncclcheck.model.snapshot import Snapshot
+from tests.advice.clusters import of_nodes, two_networks, unasked, with_probes
+from tests.builders import docker0, interface, some, with_facts
+
+
+def networks(snapshot: Snapshot) -> tuple[Network, ...]:
+    return find_networks(snapshot, some(read_reach(snapshot)))
+
+
+def usable(snapshot: Snapshot) -> list[str]:
+    return [one.name for one in networks(snapshot) if one.failure is None]
+
+
+def at(speed_mbps: int, name: str, address: str, **changes: Any) -> Interface:
+    return replace(interface(name, address, **changes), speed_mbps=speed_mbps)
+
+
+def test_a_name_on_all_nodes_is_a_network_once() -> None:
+    found = networks(two_networks(2))
+    assert [one.name for one in found] == ["eth0", "eth1"]
+    assert found[0].places == {"node01": ("eth0", "10.0.0.1"), "node02": ("eth0", "10.0.0.2")}
+    assert found[0].failure is None
+
+
+def test_what_does_not_connect_comes_last_and_says_why() -> None:
+    found = networks(with_probes(two_networks(2), "filtered", interface="eth0"))
+    assert [one.name for one in found] == ["eth1", "eth0"]
+    assert found[1].failure == "node01 to node02 on eth0 (10.0.0.2): filtered"
+
+
+def test_other_names_in_one_subnet_are_one_network() -> None:
+    snapshot = of_nodes(
+        unasked(interface("eth5", "10.1.0.1/24")),
+        unasked(interface("ens3", "10.2.0.2/24"), interface("ens4", "10.1.0.2/24", index=3)),
+    )
+    snapshot = with_probes(snapshot, "filtered", interface="ens3")
+    (network,) = [one for one in networks(snapshot) if one.failure is None]
+    assert network.places == {"node01": ("eth5", "10.1.0.1"), "node02": ("ens4", "10.1.0.2")}
+    assert network.name == "eth5/ens4"
+
+
+def test_other_names_in_other_subnets_are_one_where_they_reach_each_other() -> None:
+    snapshot = of_nodes(
+        unasked(interface("eth5", "10.1.0.1/31")),
+        unasked(interface("ens3", "10.2.0.1/31"), at(400_000, "ens4", "10.3.0.1/31", index=3)),
+    )
+    assert usable(snapshot) == ["eth5/ens4"]  # the fastest that all the others reached
+    assert usable(with_probes(snapshot, "refused", interface="ens4")) == ["eth5/ens3"]
+    assert usable(with_probes(snapshot, "refused", to_host="node02")) == []
+
+
+def test_a_node_without_any_candidate_leaves_no_network() -> None:
+    snapshot = two_networks(2)
+    assert networks(with_facts(snapshot, "node02", interfaces=())) == ()
+    assert networks(with_facts(snapshot, "node01", interfaces=Missing("denied", "no"))) == ()
+
+
+def test_a_network_is_as_fast_as_its_slowest_node() -> None:
+    snapshot = of_nodes(
+        unasked(at(1_000, "eth0", "10.0.0.1/24"), at(25_000, "eth1", "10.0.1.1/24", index=3)),
+        unasked(at(400_000, "eth0", "10.0.0.2/24"), at(25_000, "eth1", "10.0.1.2/24", index=3)),
+    )
+    assert usable(snapshot)[0] == "eth1"
+    assert usable(snapshot)[-1] == "eth0"
+
+
+def test_hardware_comes_before_what_software_made_and_the_unknown_speed_is_the_last() -> None:
+    def ranked(one: Interface) -> Rank:
+        snapshot = of_nodes(unasked(one))
+        return rank_of(snapshot, {"node01": (one.name, "10.0.0.1")})
+
+    unknown = replace(interface("eth0", "10.0.0.1/24"), speed_mbps=Missing("error", "-1"))
+    bond, plain = (at(25_000, "x", "10.0.0.1/24", kind=kind) for kind in ("bond", "physical"))
+    bridge = at(400_000, "x", "10.0.0.1/24", kind="bridge")
+    assert ranked(bond) == ranked(plain)
+    assert ranked(at(100_000, "x", "10.0.0.1/24")) < ranked(plain) < ranked(unknown) < ranked(bridge)
+    assert rank_of(two_networks(2), {"node01": ("eth0", ""), "node02": ("gone", "")}).is_virtual
+
+
+def test_of_equals_the_kernels_first_on_the_first_node_wins() -> None:
+    snapshot = of_nodes(
+        *(
+            unasked(interface("b", f"10.0.0.{n}/24"), interface("a", f"10.0.1.{n}/24", index=3))
+            for n in (1, 2)
+        )
+    )
+    assert usable(snapshot) == ["b", "a"]
+
+
+def test_dockers_own_bridge_is_a_name_on_all_nodes_that_leads_nowhere() -> None:
+    snapshot = of_nodes(*(unasked(docker0(), interface("eth0", f"10.0.0.{n}/24", index=4)) for n in (1, 2)))
+    snapshot = with_probes(snapshot, "self", interface="docker0")
+    assert [(one.name, one.failure is None) for one in networks(snapshot)] == [
+        ("eth0", True),
+        ("docker0", False),
+    ]

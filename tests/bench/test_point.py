@@ -1,0 +1,126 @@
+"""One rank measures its points for itself; what damages a result is put between the call and the verification."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from msgspec.structs import replace
+
+from ncclcheck.bench.device import Calls, Device, open_device
+from ncclcheck.bench.point import Rank, measure_all, prepare
+from ncclcheck.bench.progress import ProgressPage, new_page, read_page
+from ncclcheck.bench.task import WorkerTask
+from ncclcheck.model.bench import BenchPlan, Point
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("group")]
+PLAN = BenchPlan("gloo", ("all_reduce", "all_gather"), (1 << 10, 1 << 12), "int32", 2, 6, 5.0, True)
+
+
+def ready(plan: BenchPlan, device: Device | None = None, page: int | None = None) -> Rank:
+    task = WorkerTask(0, 1, 0, "127.0.0.1", 1, "test/", plan, ("node01",))
+    return prepare(task, device or open_device("gloo", 0), ProgressPage(page))
+
+
+def after_call(damage: Callable[[Rank, int], None], plan: BenchPlan = PLAN) -> tuple[Point, ...]:
+    """The points of a device whose call of each iteration is followed by `damage`."""
+    honest = open_device("gloo", 0)
+    ranks: list[Rank] = []
+
+    def time_calls(calls: Calls, progress: ProgressPage) -> list[float]:
+        times_us = honest.time_calls(calls, progress)
+        for iteration, _ in calls:
+            damage(ranks[0], iteration)
+        return times_us
+
+    ranks.append(ready(plan, replace(honest, time_calls=time_calls)))
+    return tuple(measure_all(ranks[0]))
+
+
+def test_every_point_of_the_plan_is_measured_in_order_and_nothing_is_wrong() -> None:
+    points = tuple(measure_all(ready(PLAN)))
+    assert [(one.op, one.size_bytes, one.count) for one in points] == [
+        ("all_reduce", 1 << 10, 256), ("all_reduce", 1 << 12, 1024),
+        ("all_gather", 1 << 10, 256), ("all_gather", 1 << 12, 1024),
+    ]  # fmt: skip
+    for point in points:
+        assert (point.iters, point.wrong, point.first_wrong, point.dtype) == (6, 0, None, "int32")
+        assert point.time_us.min <= point.time_us.p50 <= point.time_us.max
+        assert point.busbw_gb_s == 0.0  # one rank moves nothing over a bus
+        assert [(one.rank, one.host) for one in point.ranks] == [(0, "node01")]
+
+
+def test_the_page_says_where_the_rank_is_while_it_measures() -> None:
+    page = new_page("test")
+    seen = [read_page(page).point for _ in measure_all(ready(PLAN, page=page))]
+    assert seen == [0, 1, 2, 3]
+    assert read_page(page).phase == "agreeing"
+    os.close(page)
+
+
+def test_one_element_of_one_iteration_is_found_with_its_place() -> None:
+    def flip(rank: Rank, iteration: int) -> None:
+        if iteration == 3:  # the buffer of the third iteration of six: batches start at 1
+            rank.recv[2 * 256 + 100] ^= 1
+
+    (point,) = after_call(flip, replace(PLAN, ops=("all_reduce",), sizes_bytes=(1 << 10,)))
+    assert point.wrong == 1
+    assert point.first_wrong is not None
+    assert (point.first_wrong.rank, point.first_wrong.iteration, point.first_wrong.offset) == (0, 3, 100)
+    assert int(point.first_wrong.got) == int(point.first_wrong.expected) ^ 1
+
+
+def test_what_was_left_from_the_iteration_before_is_wrong() -> None:
+    """A call that does nothing leaves what it found: with all_gather the receive buffer of the last batch."""
+    device = open_device("gloo", 0)
+
+    def do_nothing(calls: Calls, progress: ProgressPage) -> list[float]:
+        return device.time_calls([(iteration, lambda: None) for iteration, _ in calls], progress)
+
+    plan = replace(PLAN, ops=("all_gather",), sizes_bytes=(1 << 10,))
+    (point,) = measure_all(ready(plan, replace(device, time_calls=do_nothing)))
+    assert point.wrong == 6 * 256
+
+
+def test_damage_to_what_is_not_measured_is_not_counted() -> None:
+    def spoil_warm_up(rank: Rank, iteration: int) -> None:
+        if iteration <= 0:
+            rank.recv.fill_(7)
+
+    assert {point.wrong for point in after_call(spoil_warm_up)} == {0}
+
+
+def test_what_is_not_verified_is_not_called_right() -> None:
+    points = after_call(lambda rank, _: rank.recv.fill_(7), replace(PLAN, verify=False))
+    assert {(point.wrong, point.first_wrong) for point in points} == {(None, None)}
+
+
+def test_each_point_is_warmed_up_by_other_iterations_than_are_measured() -> None:
+    iterations: list[int] = []
+    after_call(
+        lambda _, iteration: iterations.append(iteration),
+        replace(PLAN, ops=("all_reduce",), sizes_bytes=(64,), warmup=3, iters=40),
+    )
+    assert iterations == [0, -3, -2, -1, *range(1, 41)]
+
+
+def test_without_a_number_of_iterations_the_budget_ends_it() -> None:
+    points = tuple(measure_all(ready(replace(PLAN, iters=None, budget_s=0.2))))
+    assert len(points) == 4
+    assert all(point.iters >= 1 for point in points)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_plan_that_no_memory_holds_raises_before_anything_is_sent() -> None:
+    with pytest.raises(RuntimeError, match=r"(?i)memory|alloc|storage"):
+        ready(replace(PLAN, sizes_bytes=(1 << 58,)))

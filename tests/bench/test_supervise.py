@@ -1,0 +1,115 @@
+"""Workers as processes: their environment, their end; `test_workers.py` has what they do in between."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import ncclcheck
+from ncclcheck.bench.supervise import Running, start
+from ncclcheck.bench.task import WorkerTask
+from ncclcheck.model.bench import BenchPlan
+
+PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 0, 1, 5.0, verify=True)
+HOSTS = ("node01", "node02")
+
+
+@contextmanager
+def workers(count: int, **environment: str | None) -> Iterator[Running]:
+    """Ranks that nobody serves a store for."""
+    tasks = [WorkerTask(rank, 2, rank, "127.0.0.1", 9, "test/", PLAN, HOSTS) for rank in range(count)]
+    running = start(tasks, environment)
+    try:
+        yield running
+    finally:
+        running.stop(5.0)
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_worker_gets_our_environment_as_it_was_changed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCL_DEBUG", "INFO")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("TORCH_CPP_LOG_LEVEL", raising=False)
+    monkeypatch.setenv("PYTHONPATH", "/site")
+    with workers(1, NCCL_SOCKET_IFNAME=None, GLOO_SOCKET_IFNAME="eth0") as running:
+        (state,) = running.poll()[1]
+        found = environment_of(state.pid)
+    assert "NCCL_SOCKET_IFNAME" not in found
+    assert (found["NCCL_DEBUG"], found["GLOO_SOCKET_IFNAME"]) == ("INFO", "eth0")
+    assert found["OMP_NUM_THREADS"] == "3"  # the user's own
+    assert found["TORCH_CPP_LOG_LEVEL"] == "ERROR"  # ours, where the user said nothing
+    parent = str(Path(ncclcheck.__file__).parents[1])
+    assert found["PYTHONPATH"].split(os.pathsep)[0] == "/site"
+    assert parent in (*found["PYTHONPATH"].split(os.pathsep), str(Path(os.__file__).parent / "site-packages"))
+
+
+def test_a_fresh_worker_is_starting_and_one_per_task() -> None:
+    with workers(2) as running:
+        points, states = running.poll()
+    assert points == []
+    assert [(one.rank, one.host, one.done, one.error_kind) for one in states] == [
+        (0, "node01", False, "none"), (1, "node02", False, "none"),
+    ]  # fmt: skip
+    assert len({one.pid for one in states}) == 2
+
+
+def test_after_the_stop_every_worker_is_dead_and_nothing_more_is_known() -> None:
+    with workers(2) as running:
+        pids = [os.pidfd_open(one.pid) for one in running.poll()[1]]
+        assert running.stop(5.0) == ()
+        for pid in pids:
+            assert select.select([pid], [], [], 0)[0]
+            os.close(pid)
+        assert running.poll() == ([], ())
+        assert running.stop(5.0) == ()
+
+
+def test_descriptors_are_given_back() -> None:
+    before = open_descriptors()
+    with workers(2):
+        assert open_descriptors() > before
+    assert open_descriptors() == before
+
+
+def test_no_task_is_no_worker() -> None:
+    with workers(0) as running:
+        assert running.poll() == ([], ())
+        assert running.log(0) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"), [("zero\0byte", "null byte"), ("x" * (1 << 20), "too long")], ids=["zero", "large"]
+)
+def test_a_worker_that_cannot_be_started_says_why_at_once_and_leaves_nothing(value: str, reason: str) -> None:
+    before, began = open_descriptors(), time.monotonic()
+    with pytest.raises(OSError, match=reason), workers(1, BAD=value):
+        pass
+    assert time.monotonic() - began < 5
+    assert open_descriptors() == before
+
+
+def test_a_worker_that_somebody_ends_is_seen_with_its_signal() -> None:
+    with workers(1) as running:
+        (state,) = running.poll()[1]
+        ended = os.pidfd_open(state.pid)
+        os.kill(state.pid, signal.SIGTERM)
+        assert select.select([ended], [], [], 30)[0]
+        os.close(ended)
+        (state,) = running.poll()[1]
+    assert (state.exit_code, state.stat, state.phase) == (-signal.SIGTERM, "", "starting")

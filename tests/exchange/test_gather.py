@@ -1,0 +1,204 @@
+"""Node 0 waits for those who may still come, and for nobody else. Real stores; no sleeps, no threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+
+import pytest
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import QUIET_S, Arrivals, gather_answers, gather_hellos
+from ncclcheck.exchange.messages import SCHEMA, Hello
+from ncclcheck.exchange.store import TcpStore, join, serve
+from ncclcheck.model.codec import encode
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import Knock
+from tests.builders import launch, master_path
+
+pytestmark = pytest.mark.slow  # imports torch
+RUNS = count()
+
+
+@pytest.fixture(scope="module")
+def server() -> TcpStore:
+    found = serve(0, "server/", Deadline(60))
+    assert isinstance(found, TcpStore)
+    return found
+
+
+@pytest.fixture
+def store(server: TcpStore) -> TcpStore:
+    """The store of one run, in which nobody has come yet."""
+    found = join("127.0.0.1", server.port, f"{next(RUNS)}/", Deadline(10))
+    assert isinstance(found, TcpStore)
+    return found
+
+
+def come(store: TcpStore, node_rank: int, nnodes: int = 3, *, local_rank: int = 0, of: int = 1) -> int:
+    """A process has come: its ticket."""
+    place = launch(node_rank, nnodes, local_rank=local_rank, local_world_size=of)
+    ticket = store.add("tickets", 1)
+    assert isinstance(ticket, int)
+    store.set_document(f"hello/{ticket}", encode(Hello(SCHEMA, "0.1.0", f"node{node_rank}", place)))
+    return ticket
+
+
+def meanwhile(*steps: Callable[[], object]) -> Callable[[], Mapping[int, Knock]]:
+    """No knocks; but each time node 0 looks for some, the next step has happened."""
+    waiting: Iterator[Callable[[], object]] = iter(steps)
+
+    def knocks() -> Mapping[int, Knock]:
+        next(waiting, lambda: None)()
+        return {}
+
+    return knocks
+
+
+def gathered(
+    store: TcpStore,
+    knocks: Callable[[], Mapping[int, Knock]] = dict,
+    *,
+    place: Launch | None = None,
+    seconds: float = 30,
+    say: Callable[[str], None] = lambda _: None,
+) -> Arrivals:
+    return gather_hellos(store, place or launch(0, 3), knocks, Deadline(seconds), say)
+
+
+def nodes(arrivals: Arrivals) -> list[int]:
+    return sorted(one.launch.node_rank for one in arrivals.hellos.values())
+
+
+def test_once_everybody_is_there_nobody_is_waited_for(store: TcpStore) -> None:
+    for rank in (2, 0, 1):
+        come(store, rank)
+    arrivals = gathered(store)
+    assert nodes(arrivals) == [0, 1, 2]
+    assert arrivals.waited_s < 1
+
+
+def test_those_who_come_later_are_waited_for(store: TcpStore) -> None:
+    come(store, 0)
+    arrivals = gathered(store, meanwhile(lambda: come(store, 1), lambda: come(store, 2)))
+    assert nodes(arrivals) == [0, 1, 2]
+
+
+def test_a_ticket_that_is_drawn_is_not_yet_a_hello(store: TcpStore) -> None:
+    come(store, 0)
+    store.add("tickets", 1)
+    come(store, 2)
+    hello = encode(Hello(SCHEMA, "0.1.0", "node1", launch(1, 3)))
+    arrivals = gathered(store, meanwhile(lambda: None, lambda: store.set_document("hello/2", hello)))
+    assert arrivals.hellos[2].host == "node1"
+    assert not arrivals.refused
+
+
+def test_the_wait_ends_when_everyone_missing_has_said_that_it_cannot_join(store: TcpStore) -> None:
+    come(store, 0)
+    gone = {rank: Knock(f"node{rank}", rank, master_path(rank, 3, "filtered")) for rank in (1, 2)}
+    arrivals = gathered(store, lambda: gone)
+    assert nodes(arrivals) == [0]
+    assert arrivals.waited_s < 1
+
+
+def test_a_knock_of_one_does_not_end_the_wait_for_another(store: TcpStore) -> None:
+    come(store, 0)
+    one = {1: Knock("node1", 1, master_path(1, 3, "filtered"))}
+    assert gathered(store, lambda: one, seconds=0.5).waited_s >= 0.5
+
+
+def test_at_the_deadline_those_who_came_are_there_and_the_others_were_named(store: TcpStore) -> None:
+    come(store, 0)
+    said: list[str] = []
+    arrivals = gathered(store, seconds=3.3, say=said.append)
+    assert nodes(arrivals) == [0]
+    assert 3.2 < arrivals.waited_s < 4.5
+    assert said == ["waiting for node rank 1, 2 of 3 (0 s left)"]
+
+
+def test_of_many_missing_nodes_the_first_are_named(store: TcpStore) -> None:
+    come(store, 0, 500)
+    said: list[str] = []
+    gathered(store, place=launch(0, 500), seconds=3.3, say=said.append)
+    assert said == ["waiting for node rank 1, 2, 3, 4, 5, 6, 7, 8 and 491 more of 500 (0 s left)"]
+
+
+def test_where_as_many_came_as_were_expected_under_clashing_ranks_no_other_is_waited_for(
+    store: TcpStore,
+) -> None:
+    for rank in (0, 1, 1):
+        come(store, rank)
+    arrivals = gathered(store)
+    assert nodes(arrivals) == [0, 1, 1]
+    assert QUIET_S <= arrivals.waited_s < QUIET_S + 2
+
+
+def test_a_refused_hello_counts_as_somebody_who_came(store: TcpStore) -> None:
+    come(store, 0)
+    come(store, 1)
+    store.set_document(f"hello/{store.add('tickets', 1)}", b"not even JSON")
+    arrivals = gathered(store)
+    assert nodes(arrivals) == [0, 1]
+    assert list(arrivals.refused) == [3]
+    assert arrivals.waited_s < QUIET_S + 2
+
+
+def test_further_ranks_of_a_node_that_came_are_waited_for_and_that_is_said(store: TcpStore) -> None:
+    said: list[str] = []
+    come(store, 0, 1, of=2)
+
+    def say(text: str) -> None:
+        said.append(text)
+        come(store, 0, 1, local_rank=1, of=2)
+
+    arrivals = gathered(store, place=launch(0, 1, local_world_size=2), say=say)
+    assert len(arrivals.hellos) == 2
+    assert [text.partition(" (")[0] for text in said] == [
+        "waiting for 1 further processes of the nodes that came"
+    ]
+
+
+class GoneStore:
+    """torch's TCPStore after its server died: every call raises."""
+
+    port = 29500
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def call(*_: object) -> object:
+            raise RuntimeError(f"{name}: Connection reset by peer")
+
+        return call
+
+
+def test_a_lost_store_ends_every_wait() -> None:
+    store = TcpStore(GoneStore(), "lost/")
+    assert gathered(store) == Arrivals({}, {}, 0.0)
+    assert gather_answers(store, [1, 2], lambda ticket: f"facts/{ticket}", Deadline(30)) == {}
+    assert store.lost is not None
+
+
+def test_a_counter_that_was_tampered_with_costs_no_more_time_than_there_is(store: TcpStore) -> None:
+    store.set("tickets", b"1000000000000")
+    arrivals = gathered(store, seconds=0.5)
+    assert arrivals.hellos == {}
+    assert arrivals.waited_s < 3
+
+
+def test_answers_are_taken_as_soon_as_all_are_there(store: TcpStore) -> None:
+    for ticket in (3, 5):
+        store.set_document(f"facts/{ticket}", b"%d" % ticket)
+    deadline = Deadline(30)
+    assert gather_answers(store, [5, 3], lambda ticket: f"facts/{ticket}", deadline) == {3: b"3", 5: b"5"}
+    assert deadline.left() > 29
+
+
+def test_answers_that_did_not_come_by_the_deadline_are_left_out(store: TcpStore) -> None:
+    store.set_document("facts/3", b"")
+    assert gather_answers(store, [3, 4], lambda ticket: f"facts/{ticket}", Deadline(0.3)) == {3: b""}
+
+
+def test_nobody_asked_is_nobody_waited_for(store: TcpStore) -> None:
+    deadline = Deadline(30)
+    assert gather_answers(store, [], lambda ticket: f"facts/{ticket}", deadline) == {}
+    assert deadline.left() > 29

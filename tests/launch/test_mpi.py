@@ -1,0 +1,97 @@
+"""mpirun and PMI launchers: places, nodes counted from local sizes, and the address of the first node."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.launch.mpi import DEFAULT_PORT, detect_openmpi, detect_pmi
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.launch import Launch
+
+MPIRUN = {
+    "OMPI_COMM_WORLD_RANK": "5",
+    "OMPI_COMM_WORLD_SIZE": "8",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+}
+
+
+def openmpi(**changes: str) -> Launch:
+    launch = detect_openmpi({**MPIRUN, **changes})
+    assert launch is not None
+    return launch
+
+
+def test_ranks_by_slot_fill_one_node_after_the_other() -> None:
+    launch = openmpi()
+    assert (launch.rank, launch.world_size, launch.local_rank, launch.local_world_size) == (5, 8, 1, 2)
+    assert (launch.node_rank, launch.nnodes) == (2, 4)
+    assert (launch.master_addr, launch.master_port) == (None, DEFAULT_PORT)
+
+
+@pytest.mark.parametrize("policy", ["node", "node:PE=2", "ppr:1:node"])
+def test_ranks_by_node_go_round(policy: str) -> None:
+    launch = openmpi(OMPI_MCA_rmaps_base_mapping_policy=policy)
+    assert launch.node_rank == (1 if policy.startswith("node") else 2)
+
+
+@pytest.mark.parametrize(
+    ("variable", "uri", "address"),
+    [
+        ("OMPI_MCA_orte_hnp_uri", "3871211520.0;tcp://10.77.0.1,172.17.0.1:47111", "10.77.0.1"),
+        ("OMPI_MCA_orte_hnp_uri", "1.0;usock;tcp://192.168.0.9:5", "192.168.0.9"),
+        ("PRTE_MCA_prte_hnp_uri", "prterun-n1-1@0.0;tcp://10.0.0.7:40001:24", "10.0.0.7"),
+        ("OMPI_MCA_orte_hnp_uri", "1.0;tcp6://[fd00::1]:47111", None),
+        ("OMPI_MCA_orte_hnp_uri", "", None),
+    ],
+)
+def test_mpiruns_contact_tells_its_address(variable: str, uri: str, address: str | None) -> None:
+    assert openmpi(**{variable: uri}).master_addr == address
+    assert openmpi(**{variable: uri, "MASTER_ADDR": "head"}).master_addr == "head"
+
+
+def test_two_jobs_have_two_ids() -> None:
+    ids = {openmpi(PMIX_NAMESPACE=name).job_id for name in ("prterun-1", "prterun-2")}
+    ids |= {openmpi(OMPI_MCA_ess_base_jobid="7").job_id}
+    assert len(ids) == 3
+
+
+def test_a_process_that_mpirun_did_not_start_is_none_of_its() -> None:
+    assert (
+        detect_openmpi({name: text for name, text in MPIRUN.items() if name != "OMPI_COMM_WORLD_RANK"})
+        is None
+    )
+    assert detect_pmi({"PMI_RANK": "0"}) is None
+    assert detect_pmi({"PMI_SIZE": "1"}) is None
+
+
+def test_one_process_alone_is_one_node() -> None:
+    launch = detect_openmpi({"OMPI_COMM_WORLD_RANK": "0"})
+    assert launch is not None
+    assert (launch.world_size, launch.local_world_size, launch.nnodes, launch.node_rank) == (1, 1, 1, 0)
+
+
+def test_hydra_adds_the_local_rank() -> None:
+    hydra = {"PMI_RANK": "3", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2", "PMI_ID": "3"}
+    launch = detect_pmi({**hydra, "MASTER_ADDR": "head", "MASTER_PORT": "4000"})
+    assert launch is not None
+    assert (launch.source, launch.rank, launch.local_rank, launch.node_rank, launch.nnodes) == (
+        "pmi",
+        3,
+        1,
+        1,
+        2,
+    )
+    assert (launch.master_addr, launch.master_port) == ("head", 4000)
+
+
+def test_plain_pmi_is_one_process_per_node() -> None:
+    launch = detect_pmi({"PMI_RANK": "3", "PMI_SIZE": "4"})
+    assert launch is not None
+    assert (launch.local_rank, launch.node_rank, launch.nnodes, launch.master_addr) == (0, 3, 4, None)
+
+
+@pytest.mark.parametrize("name", MPIRUN)
+def test_a_value_that_is_no_number_is_refused_by_name(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name}='-1'"):
+        openmpi(**{name: "-1"})

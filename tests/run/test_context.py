@@ -1,0 +1,56 @@
+"""What one process of a run knows of itself, and work that is left where it does not end."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from concurrent.futures import TimeoutError as NotDone
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.run.context import Context, Seen, host_name, in_background
+from ncclcheck.run.options import RunOptions
+from tests.builders import launch
+
+
+def context(job_id: str) -> Context:
+    place = replace(launch(0, 2), job_id=job_id)
+    return Context(RunOptions("preflight"), {}, place, "node01", Deadline(60), lambda _: None)
+
+
+def test_two_jobs_in_one_store_have_keys_of_their_own() -> None:
+    one, other = context("slurm 1.0").prefix, context("slurm 1.1").prefix
+    assert one != other
+    assert not one.startswith(other)
+    assert not other.startswith(one)
+
+
+def test_nothing_seen_is_one_node_that_met_nobody() -> None:
+    seen = Seen()
+    assert (seen.snapshot.nodes, seen.snapshot.viewpoint) == ((), "one-node")
+    assert seen.prints
+
+
+def test_the_host_name_is_the_kernels() -> None:
+    assert host_name() == socket.gethostname()
+
+
+def test_background_work_gives_its_result_or_its_error() -> None:
+    assert in_background(lambda: 7, "seven").result(10) == 7
+    with pytest.raises(ZeroDivisionError):
+        in_background(lambda: 1 / 0, "error").result(10)
+    with pytest.raises(SystemExit):
+        in_background(lambda: sys.exit(3), "exit").result(10)
+
+
+def test_background_work_that_hangs_can_be_left() -> None:
+    never = threading.Event()
+    future = in_background(never.wait, "hangs")
+    with pytest.raises(NotDone):
+        future.result(0.05)
+    (thread,) = [one for one in threading.enumerate() if one.name == "hangs"]
+    assert thread.daemon  # so our own exit does not wait for it
+    never.set()
