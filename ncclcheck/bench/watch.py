@@ -184,27 +184,31 @@ def _hanging(
 
 
 def _cut_off(states: Sequence[RankState], host_of_address: Mapping[str, str]) -> tuple[RankFailure, ...]:
-    """The ranks at both ends of connections on which nothing is acknowledged."""
-    hosts_of = {
-        state.rank: [host_of_address.get(address, address) for address in state.unanswered]
+    """The ranks at both ends of connections on which nothing is acknowledged.
+
+    One host that is an end of all of several such connections is the one that is cut off.
+    """
+    pairs = [
+        (state.host, host_of_address.get(address, address))
         for state in states
-        if state.unanswered
-    }
-    called = {host: by for by, hosts in hosts_of.items() for host in hosts}
+        for address in state.unanswered
+    ]
+    ends = {frozenset(pair) for pair in pairs}
+    shared = frozenset.intersection(*ends) if len(ends) > 1 else frozenset()
     failures = []
     for state in states:
-        if state.rank in hosts_of:
-            names = " and ".join(hosts_of[state.rank])
-            failures.append(_failure(state, "stuck", _unacknowledged(state.host, names)))
-        elif state.host in called:
-            caller = next(one.host for one in states if one.rank == called[state.host])
-            failures.append(_failure(state, "stuck", _unacknowledged(caller, state.host)))
+        others = sorted({host for pair in ends if state.host in pair for host in pair - {state.host}})
+        if not others or (len(shared) == 1 and state.host not in shared):
+            continue
+        sent = f"{state.host} and {' and '.join(others)} do not acknowledge each other's packets"
+        if (state.host, others[0]) not in pairs:
+            sent = f"{state.host} does not acknowledge the packets of {' and '.join(others)}, sent again and again"
+        elif (others[0], state.host) not in pairs:
+            sent = (
+                f"{state.host} sends to {' and '.join(others)} again and again, and nothing is acknowledged"
+            )
+        failures.append(_failure(state, "stuck", f"{sent}: the network between them, not a rank"))
     return tuple(failures)
-
-
-def _unacknowledged(sender: str, receivers: str) -> str:
-    sent = f"{sender} sends to {receivers} again and again, and nothing is acknowledged"
-    return f"{sent}: the network between them, not a rank"
 
 
 def _position(state: RankState) -> tuple[int, int]:

@@ -10,7 +10,9 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 
 from ncclcheck.bench.device import Device, open_device
 from ncclcheck.bench.point import measure_all, prepare
@@ -26,6 +28,7 @@ def main() -> int:
     """Run the task on stdin to its end. 0: done; 1: failed, and the progress page and stderr say why."""
     task = decode(sys.stdin.buffer.read(_INPUT_LIMIT_BYTES), WorkerTask)
     _die_with(task.agent_pid)
+    _die_first()
     results = os.dup(1)
     os.dup2(2, 1)  # NCCL_DEBUG and others print to stdout
     progress = ProgressPage(task.progress_fd)
@@ -100,6 +103,12 @@ def _die_with(agent_pid: int | None) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if agent_pid is not None and os.getppid() != agent_pid:
         os._exit(1)  # it ended before the line above
+
+
+def _die_first() -> None:
+    """Where memory runs out after all, the kernel then kills this process rather than anybody's job (proc(5))."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -14,7 +14,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 # How far a node came on its way. A node that ended earlier says nothing about what lies behind.
 _STAGES: tuple[tuple[MasterOutcome, ...], ...] = (
-    ("torch-broken",),
+    ("torch-broken", "torch-late"),
     ("unresolvable",),
     ("loopback", "not-first-node"),
     ("port-in-use", "port-denied", "refused", "filtered", "no-route"),

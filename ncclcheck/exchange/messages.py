@@ -11,7 +11,7 @@ from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact
-from ncclcheck.model.facts import NcclAnswer, NodeFacts
+from ncclcheck.model.facts import NcclAnswer, NodeFacts, Route
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Probe
 
@@ -99,11 +99,16 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answer to Reach: what this node found as a caller, and whose calls arrived here without hearing our answer."""
+    """Answer to Reach.
+
+    What this node found as a caller, its routes to its peers' first addresses, and the addresses whose calls arrived
+    here without hearing our answer.
+    """
 
     schema_version: str
     tool_version: str
     probes: Fact[tuple[Probe, ...]]
+    routes: tuple[Route, ...]
     unanswered: tuple[str, ...]
 
 

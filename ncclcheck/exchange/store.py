@@ -18,6 +18,7 @@ from typing import Any
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterOutcome
 
 CALL_S = 8.0
 IMPORT_S = 60.0
@@ -191,7 +192,7 @@ def _open(construct: Callable[[Any, timedelta], Any], prefix: str, deadline: Dea
 
 
 def loaded_torch(deadline: Deadline) -> Missing | None:
-    """None once torch is imported; Missing "unsupported" when it cannot be, or not in time.
+    """None once torch is imported; Missing "unsupported" when it cannot be, "timeout" when it is not in time.
 
     Importing it from a slow filesystem may take a minute and says nothing about a store: wait for it before the time
     for a store begins.
@@ -200,7 +201,12 @@ def loaded_torch(deadline: Deadline) -> Missing | None:
     result = _in_thread(load_torch, seconds)
     if isinstance(result, Exception):
         return Missing("unsupported", f"torch cannot be imported: {_first_line(result)}")
-    return None if result else Missing("unsupported", f"importing torch took longer than {seconds:.0f} s")
+    return None if result else Missing("timeout", f"importing torch took longer than {seconds:.0f} s")
+
+
+def torch_word(failed: Missing) -> MasterOutcome:
+    """How a node's way to the master ends where its torch is not there."""
+    return "torch-late" if failed.missing == "timeout" else "torch-broken"
 
 
 def _in_thread(function: Callable[[], Any], seconds: float) -> Any:

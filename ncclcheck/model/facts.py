@@ -169,6 +169,7 @@ MasterOutcome: TypeAlias = Literal[
     "filtered",
     "no-route",
     "foreign",
+    "torch-late",  # torch was not imported before the time was up
     "torch-broken",  # torch cannot be imported on this node, so it cannot join anything
     "lost",  # it answered, and then no more
     "not-needed",  # one node only

@@ -16,7 +16,7 @@ from ncclcheck.exchange.knock import KnockListener
 from ncclcheck.exchange.master import SYN_S, names_loopback
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.reach import Target
-from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, serve
+from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, serve, torch_word
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.codec import encode
@@ -78,6 +78,9 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
             _lead(context, store, way, side, knocks, seen, work)
         elif knocks is not None:
             _stand_down(context, knocks, way, seen)
+        if isinstance(store, Missing) and context.options.command != "preflight":
+            why = Missing("error", f"the ranks have no store to meet in: {store.detail}")
+            seen.snapshot = replace(seen.snapshot, bench=why)
     finally:
         if knocks is not None:
             knocks.close()
@@ -91,12 +94,14 @@ def _open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpSt
     own = own_addresses(read_interfaces())
     naming = in_background(lambda: own_way(launch, own, work), "name")
     if launch.shared_store:
-        loaded_torch(work)
-        store = join(launch.master_addr or "", launch.master_port, context.prefix, work.within(SPEAKS_S))
+        failed = loaded_torch(work)
+        store = failed or join(
+            launch.master_addr or "", launch.master_port, context.prefix, work.within(SPEAKS_S)
+        )
         detail = store.detail if isinstance(store, Missing) else ""
         outcome: MasterOutcome = "foreign" if detail else "answered"
-        if isinstance(store, Missing) and store.missing == "unsupported":
-            outcome = "torch-broken"
+        if failed is not None:
+            outcome, detail = torch_word(failed), failed.detail
         return store, replace(naming.result(), outcome=outcome, detail=detail)
     served = _serve(context, work)
     way = naming.result()
@@ -114,7 +119,7 @@ def _serve(context: Context, work: Deadline) -> TcpStore | Trouble:
         # Not before torch is there: who connects to a port that listens waits for the store behind it.
         failed = loaded_torch(work)
         if failed is not None:
-            return _word(failed), failed.detail
+            return torch_word(failed), failed.detail
         trouble = listen(held)
         if trouble is not None:
             return trouble
@@ -123,8 +128,6 @@ def _serve(context: Context, work: Deadline) -> TcpStore | Trouble:
 
 
 def _word(failed: Missing) -> MasterOutcome:
-    if failed.missing == "unsupported":
-        return "torch-broken"
     return "port-in-use" if "EADDRINUSE" in failed.detail or "in use" in failed.detail else "filtered"
 
 
@@ -181,8 +184,8 @@ def _lead(
     seen.snapshot = snapshot
     reported = {node.host for node in snapshot.nodes}
     agents = tuple(one for one in one_per_place(members) if one.launch.is_agent and one.host in reported)
-    context.say(f"{len(agents)} of {launch.nnodes} nodes reported; probing the network between them")
     if context.options.preflight and len(agents) > 1:
+        context.say(f"{len(agents)} of {launch.nnodes} nodes reported; probing the network between them")
         snapshot = _probe(orders, store, agents, targets, snapshot, work)
         seen.snapshot = snapshot
     if context.options.command != "preflight":
@@ -209,9 +212,9 @@ def _probe(
     snapshot: Snapshot,
     work: Deadline,
 ) -> Snapshot:
-    probes, coverage, silent = reach(orders, store, agents, targets, work)
-    snapshot = replace(snapshot, probes=probes, coverage=coverage, silent=snapshot.silent + silent)
-    gone = {one.host for one in silent}
+    reached = reach(orders, store, agents, targets, work)
+    snapshot = reached.added_to(snapshot)
+    gone = {one.host for one in reached.silent}
     there = tuple(one for one in agents if one.host not in gone)
     return replace(snapshot, confirmations=confirm_advice(orders, store, there, snapshot, work))
 

@@ -32,6 +32,7 @@ from ncclcheck.measure.schedule import plan_pairs
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Route
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import (
     Confirmation,
@@ -195,14 +196,41 @@ def _place(member: Member, environment: dict[str, str], agent: dict[str, str] | 
     )
 
 
+class Reached(Struct, frozen=True):
+    """What came of the probes: outcomes, coverage, the agents that did not answer, and each host's routes."""
+
+    probes: tuple[Probe, ...]
+    coverage: Coverage
+    silent: tuple[Silent, ...]
+    routes: dict[str, tuple[Route, ...]]
+
+    def added_to(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with all of it."""
+        nodes = tuple(
+            replace(
+                node, facts=replace(node.facts, routes=(*node.facts.routes, *self.routes.get(node.host, ())))
+            )
+            if not isinstance(node.facts.routes, Missing)
+            else node
+            for node in snapshot.nodes
+        )
+        return replace(
+            snapshot,
+            nodes=nodes,
+            probes=self.probes,
+            coverage=self.coverage,
+            silent=snapshot.silent + self.silent,
+        )
+
+
 def reach(
     orders: Orders,
     store: TcpStore,
     agents: tuple[Member, ...],
     targets: dict[int, tuple[Target, ...]],
     deadline: Deadline,
-) -> tuple[tuple[Probe, ...], Coverage, tuple[Silent, ...]]:
-    """Every planned pair probed in both directions; the coverage; and the agents that did not answer."""
+) -> Reached:
+    """Every planned pair probed in both directions, as far as the agents answered."""
     started = time.monotonic()
     plan = plan_pairs(len(agents))
     peers = tuple(Peer(one.ticket, one.host, targets.get(one.ticket, ())) for one in agents)
@@ -216,6 +244,7 @@ def reach(
     probes: list[Probe] = []
     late: list[Member] = []
     unanswered: dict[str, frozenset[str]] = {}
+    routes: dict[str, tuple[Route, ...]] = {}
     for one in agents:
         try:
             answer = read_message(found[one.ticket], Probed, FACTS_LIMIT_BYTES)
@@ -223,6 +252,7 @@ def reach(
             late.append(one)
             continue
         unanswered[one.host] = frozenset(answer.unanswered)
+        routes[one.host] = answer.routes
         if isinstance(answer.probes, Missing):
             late.append(one)
         else:
@@ -231,7 +261,7 @@ def reach(
     waited_s = round(time.monotonic() - started, 1)
     silent = tuple(Silent(one.host, one.launch.node_rank, "probes", waited_s) for one in late)
     seen = without_the_silent(compared(probes, addresses, unanswered), frozenset(one.host for one in late))
-    return seen, Coverage(len(plan.pairs), plan.possible, plan.scheme), silent
+    return Reached(seen, Coverage(len(plan.pairs), plan.possible, plan.scheme), silent, routes)
 
 
 def without_the_silent(probes: tuple[Probe, ...], silent: frozenset[str]) -> tuple[Probe, ...]:

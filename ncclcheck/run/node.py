@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
@@ -25,11 +26,12 @@ from ncclcheck.exchange.messages import (
     Step,
     read_message,
 )
-from ncclcheck.exchange.reach import Listeners, Target, probe_peers
+from ncclcheck.exchange.reach import Listeners, Peer, Target, probe_peers
 from ncclcheck.exchange.store import TcpStore
 from ncclcheck.facts.collect import FactsRequest, collect
 from ncclcheck.facts.environment import read_environment
 from ncclcheck.facts.nccl_library import ask, find_library
+from ncclcheck.facts.routes import source_for
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
@@ -156,12 +158,24 @@ def _perform(context: Context, place: Place, side: LocalSide, order: Reach | Con
         peers = [peer for peer in order.peers if peer.ticket in order.targets_of.get(str(ticket), ())]
         own = own_addresses(side.facts.interfaces)
         probes = probe_peers(context.host, own, place.nonce, ticket, peers, order.deadline_s)
-        return encode(Probed(SCHEMA, TOOL_VERSION, probes, side.listeners.unanswered()))
+        routes = routes_to(peers, side.facts.interfaces)
+        return encode(Probed(SCHEMA, TOOL_VERSION, probes, routes, side.listeners.unanswered()))
     if isinstance(order, Confirm):
         answers = confirm(context, side.library, order.environments.get(str(ticket), ()), order.deadline_s)
         return encode(Confirmed(SCHEMA, TOOL_VERSION, answers))
     run_local_bench(context, place.store, ticket, order)
     return None
+
+
+def routes_to(peers: Sequence[Peer], interfaces: Fact[tuple[Interface, ...]]) -> tuple[Route, ...]:
+    """How the kernel would send to each peer's first address."""
+    known = () if isinstance(interfaces, Missing) else interfaces
+    found = []
+    for peer in peers:
+        for target in peer.targets[:1]:
+            source, interface = source_for(target.address, target.port, known)
+            found.append(Route(target.address, peer.host, source, interface))
+    return tuple(found)
 
 
 def confirm(

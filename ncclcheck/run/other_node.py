@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.master import Search, find_master, give_up
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
-from ncclcheck.exchange.store import TcpStore, join, loaded_torch
+from ncclcheck.exchange.store import TcpStore, join, loaded_torch, torch_word
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
@@ -88,10 +88,10 @@ def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPa
     launch = context.launch
     if way.outcome != "answered":
         return Missing("absent", "node 0 was not reached"), way
-    loaded_torch(context.deadline)
+    failed = loaded_torch(context.deadline)
+    if failed is not None:
+        return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
     store = join(way.name, way.port, context.prefix, context.deadline.within(SPEAKS_S))
-    if isinstance(store, Missing) and store.missing == "unsupported":
-        return store, replace(way, outcome="torch-broken", detail=store.detail)
     if isinstance(store, Missing):
         detail = f"something accepts connections there but does not answer as a TCPStore ({store.detail})"
         return store, replace(way, outcome="foreign", detail=detail)

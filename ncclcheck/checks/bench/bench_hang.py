@@ -68,10 +68,14 @@ def _culprit(failure: RankFailure) -> Finding:
 def _nobody_moves(failures: Sequence[RankFailure]) -> Finding:
     hosts = tuple(dict.fromkeys(failure.host for failure in failures))
     first = failures[0]
+    who = (
+        f"{len(failures)} ranks on {named(hosts)} are"
+        if len(failures) > 1
+        else f"rank {first.rank} on {first.host} is"
+    )
     return Finding(
         "error",
-        f"{len(failures)} ranks on {named(hosts)} are stuck in {first.where} after {first.waited_s:.1f} s: "
-        f"{first.detail}",
+        f"{who} stuck in {first.where} after {first.waited_s:.1f} s: {first.detail}",
         hosts,
         tuple(_evidence(failure) for failure in failures),
         (

@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
 from ncclcheck.model.snapshot import Snapshot
+
+_WORDS: dict[str, tuple[Severity, str]] = {
+    "torch-broken": ("error", "so it can join no job"),
+    "torch-late": ("warning", "or not in the time that --timeout gave it"),
+}
 
 
 @check("NC504", "torch-unusable", "torch can be imported on every node", needs=("master",), nodes=2)
@@ -29,10 +34,11 @@ def torch_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     claims = {node.host: node.facts.master for node in snapshot.nodes}
     claims |= {one.host: one.knock.master for one in snapshot.silent if not isinstance(one.knock, Missing)}
     for host, way in claims.items():
-        if not isinstance(way, Missing) and way.outcome == "torch-broken":
+        if not isinstance(way, Missing) and way.outcome in _WORDS:
+            severity, consequence = _WORDS[way.outcome]
             yield Finding(
-                "error",
-                f"torch cannot be used on {host}, so it can join no job: {way.detail}",
+                severity,
+                f"torch cannot be used on {host}, {consequence}: {way.detail}",
                 (host,),
                 (Evidence((host,), "import torch", way.detail, "is imported", "the attempt of this run"),),
                 (Fix("Mend the torch installation of this node", ('python -c "import torch"',)),),
