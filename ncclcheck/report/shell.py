@@ -9,7 +9,7 @@ from ncclcheck.model.report import Setting
 _PROOF = {
     "measured": "measured",
     "asked": "proven by asking NCCL",
-    "rule": "a rule of thumb, not tried here",
+    "rule": "by rule, not tried here",
 }
 
 

@@ -13,7 +13,7 @@ def test_each_setting_comes_with_its_reason_and_proof() -> None:
         "Settings to use",
         "  # all nodes reach each other there (proven by asking NCCL: 4 of 4 bound eth0)",
         "  export NCCL_SOCKET_IFNAME='=eth0'",
-        "  # it names nothing there (a rule of thumb, not tried here), on node02 only",
+        "  # it names nothing there (by rule, not tried here), on node02 only",
         "  unset NCCL_IB_HCA",
         "note: no effect was measured",
     ]

@@ -30,4 +30,4 @@ def test_every_value_is_quoted_for_zsh() -> None:
 def test_the_comment_tells_why_and_how_it_is_known() -> None:
     asked, rule = ADVICE.env
     assert comment(asked) == "# all nodes reach each other there (proven by asking NCCL: 4 of 4 bound eth0)"
-    assert comment(rule) == "# it names nothing there (a rule of thumb, not tried here)"
+    assert comment(rule) == "# it names nothing there (by rule, not tried here)"
