@@ -65,7 +65,9 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
     refuse_bad_outputs(given)
     ended = ended_run(run_options(command, given), given)
     code = ended.report.verdict.exit_code
-    all_written = write_files(ended.report, ended.saved, given)  # on every node: the report is the same
+    all_written = not ended.writes or write_files(
+        ended.report, ended.saved, given
+    )  # on every node: the report is the same
     if ended.prints:
         show(ended.report, given)
     ended.release()

@@ -44,23 +44,28 @@ def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialO
     deadline. The connections are closed again.
     """
     outcomes: dict[str, tuple[DialOutcome, str]] = {}
+    waiting: dict[int, tuple[str, socket.socket]] = {}  # by file descriptor
     with selectors.DefaultSelector() as selector:
         for address in addresses:
-            error_number = _begin(selector, address, port)
-            if error_number != errno.EINPROGRESS:
-                outcomes[address] = outcome_of(error_number), _text(address, error_number)
-        while selector.get_map() and not _decided(addresses, outcomes):
+            begun = _begin(address, port)
+            if isinstance(begun, socket.socket):
+                waiting[begun.fileno()] = (address, begun)
+                selector.register(begun, selectors.EVENT_WRITE)
+            else:
+                outcomes[address] = outcome_of(begun), _text(address, begun)
+        while waiting and not _decided(addresses, outcomes):
             ready = selector.select(deadline.left())
             if not ready:
                 break
             for key, _ in ready:
-                error_number = key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)  # type: ignore[union-attr]
-                outcomes[key.data] = outcome_of(error_number), _text(key.data, error_number)
-                selector.unregister(key.fileobj)
-                key.fileobj.close()  # type: ignore[union-attr]
-        for key in list(selector.get_map().values()):
-            outcomes.setdefault(key.data, ("filtered", f"{key.data}: no answer"))
-            key.fileobj.close()  # type: ignore[union-attr]
+                selector.unregister(key.fd)
+                address, one = waiting.pop(key.fd)
+                with one:
+                    error_number = one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                outcomes[address] = outcome_of(error_number), _text(address, error_number)
+        for address, one in waiting.values():
+            outcomes.setdefault(address, ("filtered", f"{address}: no answer"))
+            one.close()
     in_order = [outcomes[address] for address in addresses]
     final = [one for one in in_order if one[0] in _FINAL]
     return min(final[:1] or in_order, key=lambda one: _BEST_FIRST.index(one[0]), default=_NOWHERE)
@@ -76,7 +81,8 @@ def _decided(addresses: Sequence[str], outcomes: dict[str, tuple[DialOutcome, st
     return True
 
 
-def _begin(selector: selectors.BaseSelector, address: str, port: int) -> int:
+def _begin(address: str, port: int) -> socket.socket | int:
+    """A socket that is connecting, or the error number (0: connected) where that is decided at once."""
     try:
         family, kind, protocol, _, target = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
@@ -87,9 +93,8 @@ def _begin(selector: selectors.BaseSelector, address: str, port: int) -> int:
     one.setblocking(False)
     error_number = one.connect_ex(target)
     if error_number == errno.EINPROGRESS:
-        selector.register(one, selectors.EVENT_WRITE, address)
-    else:
-        one.close()
+        return one
+    one.close()
     return error_number
 
 

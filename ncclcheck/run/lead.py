@@ -16,6 +16,7 @@ from ncclcheck.exchange.gather import Arrivals, gather_answers
 from ncclcheck.exchange.messages import (
     FACTS_LIMIT_BYTES,
     SCHEMA,
+    Bench,
     Confirm,
     Confirmed,
     Finish,
@@ -32,7 +33,7 @@ from ncclcheck.measure.schedule import plan_pairs
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Route
+from ncclcheck.model.facts import NcclAnswer, Route
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import (
     Confirmation,
@@ -67,10 +68,10 @@ class Orders:
     def __init__(self, store: TcpStore) -> None:
         self._store, self._next = store, 0
 
-    def give(self, order: Reach | Confirm | Finish | Struct) -> Callable[[int], str]:
+    def give(self, order: Reach | Confirm | Bench | Finish) -> Callable[[int], str]:
         """The order is out; the key under which a ticket's answer to it will stand."""
         number, self._next = self._next, self._next + 1
-        self._store.set_document(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))  # type: ignore[arg-type]
+        self._store.set_document(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))
         return lambda ticket: f"answer/{number}/{ticket}"
 
 
@@ -314,14 +315,13 @@ def confirm_advice(
     confirmations = []
     for one in agents:
         asked = environments[str(one.ticket)]
-        answers: tuple[Fact[object], ...] = ()
+        answers: tuple[Fact[NcclAnswer], ...] = ()
         with contextlib.suppress(KeyError, DecodeError):
             answers = read_message(found[one.ticket], Confirmed, FACTS_LIMIT_BYTES).answers
         if len(answers) != len(asked):
             answers = (Missing("timeout", "no answer came in time"),) * len(asked)
         confirmations += [
-            Confirmation(one.host, settings, answer)  # type: ignore[arg-type]
-            for settings, answer in zip(asked, answers, strict=True)
+            Confirmation(one.host, settings, answer) for settings, answer in zip(asked, answers, strict=True)
         ]
     return tuple(confirmations)
 

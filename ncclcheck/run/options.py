@@ -51,7 +51,10 @@ def _nobody_waits() -> None:
 
 
 class Ended(Struct, frozen=True):
-    """How a run ended on this process. `prints`: this process is the one that shows the report.
+    """How a run ended on this process.
+
+    `prints`: this process is the one that shows the report. `writes`: it writes the files that were asked for; of a
+    node with several ranks only the agent does.
 
     `release` tells the other nodes the verdict; call it once the report is out. mpirun and srun end the whole job as
     soon as one process has failed, so the others must not leave while the report is still being written.
@@ -61,3 +64,4 @@ class Ended(Struct, frozen=True):
     saved: Saved
     prints: bool
     release: Callable[[], None] = _nobody_waits
+    writes: bool = True

@@ -74,7 +74,7 @@ def as_further_rank(context: Context, seen: Seen) -> None:
         ended = follow(context, place, None)
         if isinstance(ended, Finish):
             seen.verdict = ended
-            _fetch_documents(context, place, seen)
+            _say_goodbye(place)
             return
     seen.verdict = Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
 
@@ -128,6 +128,10 @@ def _fetch_documents(context: Context, place: Place, seen: Seen) -> None:
     """Node 0's own report and snapshot, where this process has files to write; then node 0 may close its store."""
     if context.options.wants_documents:
         _read_documents(context, place.store, seen)
+    _say_goodbye(place)
+
+
+def _say_goodbye(place: Place) -> None:
     place.store.set_document(f"bye/{place.ticket}", b"1")
 
 

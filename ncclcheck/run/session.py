@@ -34,7 +34,8 @@ def run_session(options: RunOptions, environ: Mapping[str, str], say: Callable[[
     try:
         _take_part(context, prepared, seen)
     except KeyboardInterrupt:
-        interrupted = True
+        # mpirun and torchrun end a job as soon as one process has failed: who has the verdict by then, has ended.
+        interrupted = seen.verdict is None
         if not seen.snapshot.nodes and prepared is not None and prepared.done():
             seen.snapshot = replace(seen.snapshot, nodes=(own_node(context, prepared.result()),))
     return _conclude(context, seen, clock, interrupted=interrupted)
@@ -58,16 +59,17 @@ def _take_part(context: Context, prepared: Future[LocalSide] | None, seen: Seen)
 
 
 def _conclude(context: Context, seen: Seen, clock: Clock, *, interrupted: bool) -> Ended:
+    is_agent = context.launch.is_agent
     if seen.documents is not None and not interrupted:
-        return Ended(*seen.documents, prints=seen.prints)
+        return Ended(*seen.documents, prints=seen.prints, writes=is_agent)
     saved = save(seen.snapshot, context.options, clock, interrupted=interrupted)
     report = judge(saved, context.options)
     if seen.verdict is not None and not interrupted:
         report = replace(report, verdict=_same(report.verdict, seen.verdict))
-    prints = seen.prints or interrupted
+    prints = is_agent and (seen.prints or interrupted)
     if seen.announce is None:
-        return Ended(report, saved, prints)
-    return Ended(report, saved, prints, partial(seen.announce, report, saved))
+        return Ended(report, saved, prints, writes=is_agent)
+    return Ended(report, saved, prints, partial(seen.announce, report, saved), writes=is_agent)
 
 
 def _same(own: Verdict, told: Finish) -> Verdict:

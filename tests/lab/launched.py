@@ -87,10 +87,11 @@ def start(
         node: [*command(node, *words, *flags(lab, node, master)), *(own_words or {}).get(node, ())]
         for node in nodes or lab.nodes
     }
-    return lab.start_all(commands, _environment(env), env_by_node=env_by_node)
+    return lab.start_all(commands, job_environment(env), env_by_node=env_by_node)
 
 
-def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
+def job_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What every node of a run has: the real NCCL library where there is one, and `env`."""
     library = os.environ.get("NCCLCHECK_TEST_NCCL_LIBRARIES", "").split(":")[-1]
     own = {"LD_LIBRARY_PATH": str(Path(library).parent)} if library else {}
     return {**own, **(env or {})}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -343,3 +345,15 @@ def test_an_mtu_black_hole_that_lets_segmented_blocks_through_is_proven(lab: Lab
     outcomes = run(two, "preflight")
     assert set(outcomes["node1"].finding("mtu-blackhole")["hosts"]) == {"node1", "node2"}
     assert outcomes["node1"].code == 1
+
+
+def test_another_nccl_library_on_one_node_is_named_with_both_versions(lab: LabOf) -> None:
+    libraries = os.environ.get("NCCLCHECK_TEST_NCCL_LIBRARIES", "").split(":")
+    if len(libraries) <= 1:
+        pytest.skip("needs two NCCL libraries in NCCLCHECK_TEST_NCCL_LIBRARIES")
+    three = lab(3)
+    older = {"LD_LIBRARY_PATH": str(Path(libraries[0]).parent)}
+    outcomes = run(three, "preflight", env_by_node={three["node2"]: older})
+    finding = outcomes["node1"].finding("nccl-differs")
+    assert finding["hosts"] == ["node2"]
+    assert {one.code for one in outcomes.values()} == {1}

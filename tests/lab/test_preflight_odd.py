@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.lab import faults
-from tests.lab.launched import PORT, flags, run, start, told
+from tests.lab.launched import PORT, flags, job_environment, run, start, told
 from tests.lab.namespaces import ETC
 from tests.lab.nodes import PYTHON, Lab, Node
 
@@ -85,7 +85,7 @@ def test_the_same_node_started_twice_is_a_clash_of_ranks_and_of_nothing_else(lab
     two = lab(2)
     running = start(two, "preflight")
     words = [PYTHON, "-m", "ncclcheck", "preflight", *flags(two, two["node2"])]
-    again = two["node2"].start(words)
+    again = two["node2"].start(words, job_environment())
     outcomes = told(two, running)
     again.wait(30)
     for one in outcomes.values():
