@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from ncclcheck.bench.progress import ErrorKind, Phase
-from ncclcheck.measure.busbw import size_text
 from ncclcheck.model.bench import FailureState, RankFailure
+from ncclcheck.model.units import format_size
 
 _BYTES_PER_S = 4e6  # what the slowest network worth benchmarking is allowed to take for a first call
 _FILLED_BYTES_PER_S = 250e6  # touching fresh memory: twice the size for a rank, on a busy machine
@@ -133,7 +133,7 @@ def place(state: RankState) -> str:
         return "joining the group"
     if state.phase in ("leaving", "done"):
         return "the end"
-    point = f"{state.op} {size_text(state.size_bytes)}"
+    point = f"{state.op} {format_size(state.size_bytes)}"
     if state.phase == "first-call":
         return f"{point}, first call"
     if state.phase == "warm-up":

@@ -49,11 +49,3 @@ def received_from_others(world_size: int) -> float:
 def algbw_gb_s(size_bytes: int, time_us: float) -> float:
     """Size over time in GB/s, 1e9 bytes (`baseBw` in the GetBw functions of nccl-tests)."""
     return size_bytes / 1e3 / time_us
-
-
-def size_text(size_bytes: int) -> str:
-    """The size in binary units as `--sizes` takes it: 64M, 1K, 1536, 8."""
-    for suffix, unit in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if size_bytes and size_bytes % unit == 0:
-            return f"{size_bytes // unit}{suffix}"
-    return str(size_bytes)

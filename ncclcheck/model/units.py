@@ -106,11 +106,6 @@ def format_size(size_bytes: int) -> str:
     return f"{size_bytes}B"
 
 
-def format_rate(gb_s: float) -> str:
-    """A rate in GB/s (1e9 bytes per second, as nccl-tests prints it)."""
-    return f"{format_number(gb_s)} GB/s"
-
-
 _DECIMALS = ((1000.0, 0), (100.0, 1), (1.0, 2), (0.0, 3))  # from this magnitude on, so many
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
+from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import UsageError
-from ncclcheck.report.document import from_json
+from ncclcheck.model.report import Report
 from ncclcheck.report.terminal import render
 from tests.report.reports import report
 
@@ -18,7 +19,7 @@ def test_every_file_gets_the_format_of_its_name(tmp_path: Path, capsys: pytest.C
     given = {"output": files, "format_": "text"}
     assert write_files(report(), None, given)
     show(report(), given)
-    assert from_json((tmp_path / "a.json").read_text()) == report()
+    assert decode((tmp_path / "a.json").read_text(), Report) == report()
     assert (tmp_path / "b.TXT").read_text() == render(report()) == capsys.readouterr().out
 
 
@@ -30,7 +31,7 @@ def test_a_file_that_cannot_be_written_does_not_lose_the_report(
     assert not write_files(report(), None, given)
     show(report(), given)
     streams = capsys.readouterr()
-    assert from_json(streams.out) == report()
+    assert decode(streams.out, Report) == report()
     assert (tmp_path / "b.json").exists()
     assert "a.json: cannot be written: No such file or directory" in streams.err
 

@@ -9,7 +9,6 @@ from ncclcheck.measure.busbw import (
     gathered_parts,
     received_from_others,
     reduced_and_spread,
-    size_text,
     whole_buffer,
 )
 
@@ -43,13 +42,3 @@ def test_bus_bandwidth_of_a_gigabyte_per_second_by_hand() -> None:
     assert received_from_others(8) == pytest.approx(0.875)
     assert reduced_and_spread(2) == pytest.approx(1.0)
     assert reduced_and_spread(1) == received_from_others(1) == 0.0
-
-
-def test_sizes_are_written_as_the_option_takes_them() -> None:
-    assert [size_text(size) for size in (8, 1024, 1536, 64 << 20, 3 << 30)] == [
-        "8",
-        "1K",
-        "1536",
-        "64M",
-        "3G",
-    ]

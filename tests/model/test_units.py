@@ -11,7 +11,6 @@ from ncclcheck.model.units import (
     LARGEST_BYTES,
     MOST_SIZES,
     format_number,
-    format_rate,
     format_size,
     parse_size,
     parse_sizes,
@@ -104,4 +103,3 @@ def test_sizes_are_written_exactly(size: int, text: str) -> None:
 )
 def test_numbers_keep_the_digits_that_count(value: float, text: str) -> None:
     assert format_number(value) == text
-    assert format_rate(value) == f"{text} GB/s"

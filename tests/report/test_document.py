@@ -10,9 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 import ncclcheck.report
-from ncclcheck.model.errors import DecodeError
+from ncclcheck.cli.documents import load_report
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.report import Report
-from ncclcheck.report.document import from_json, schema_text, to_json
+from ncclcheck.report.document import schema_text, to_json
 from tests.builders import cluster, seen_alone, with_bench, with_choice, with_silent, without
 from tests.report.reports import ADVICE, check_run, finding, found, mtu_finding, report
 
@@ -45,7 +47,7 @@ def test_the_schema_is_one() -> None:
 def test_reports_are_valid_and_read_back_as_they_were(made: Report) -> None:
     text = to_json(made)
     jsonschema.validate(json.loads(text), json.loads(schema_text()), jsonschema.Draft202012Validator)
-    assert from_json(text) == made
+    assert decode(text, Report) == made
     assert text.endswith("}\n")
 
 
@@ -79,12 +81,13 @@ def test_an_unreadable_fact_is_a_missing_in_its_place() -> None:
     "text",
     ["", "{}", "[]", '{"schema_version": "2"}', '{"schema_version": "1"}', to_json(REPORTS["healthy"])[:-20]],
 )
-def test_what_is_no_report_of_this_version_is_refused(text: str) -> None:
-    with pytest.raises(DecodeError):
-        from_json(text)
+def test_what_is_no_report_of_this_version_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(UsageError, match=r"report\.json"):
+        load_report(str(tmp_path / "report.json"))
 
 
 def test_unknown_fields_are_refused() -> None:
     text = to_json(replace(REPORTS["healthy"], command="x")).replace('"command"', '"comand"', 1)
     with pytest.raises(DecodeError, match="comand"):
-        from_json(text)
+        decode(text, Report)
