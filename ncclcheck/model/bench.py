@@ -110,3 +110,40 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     environment: dict[
         str, dict[str, str]
     ] = {}  # host -> what the workers ran with beyond the job's environment
+
+
+class Variant(Struct, frozen=True, forbid_unknown_fields=True):
+    """One of two environments that were compared, and what the collective did under it.
+
+    `changes`: host -> variable -> value (None: unset), on top of the job's environment; empty: as it is. `places`: host
+    -> (interface, address) that was used. `times_us`: one mean iteration time per round, the slowest rank's. `failure`:
+    why there are none, with who was where; empty otherwise.
+    """
+
+    changes: dict[str, dict[str, str | None]]
+    places: dict[str, tuple[str, str]]
+    times_us: tuple[float, ...] = ()
+    busbw_gb_s: float | None = None
+    failure: str = ""
+
+
+class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
+    """The same collective as-is and advised, in alternating rounds.
+
+    `speedup` is as-is time over advised time, the median over rounds, with the 95 % interval of that median; None
+    where one of the two has no times. `verdict` follows from the interval: "no effect" where it holds 1.
+    """
+
+    backend: Backend
+    op: Op
+    size_bytes: int
+    world_size: int
+    rounds: int
+    as_is: Variant
+    advised: Variant
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    verdict: Literal[
+        "faster", "slower", "no effect", "as-is failed", "advised failed", "both failed", "not measured"
+    ] = "not measured"

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma
 from ncclcheck.model.launch import Launch
 
 NOT_READ = Missing("absent", "not read in this run")
@@ -32,17 +33,17 @@ class Interface(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: str
-    index: int
     kind: InterfaceKind
     type: int
     mtu: int
     operstate: str
     flags: tuple[str, ...]
-    running: bool
     addresses: tuple[Address, ...]
     speed_mbps: Fact[int]
     pci: Fact[str]
     driver: Fact[str]
+    index: int = 0
+    running: bool = False
     master: str | None = None
     lower: tuple[str, ...] = ()
     is_vf: bool = False
@@ -155,6 +156,8 @@ class NcclChoice(Struct, frozen=True, forbid_unknown_fields=True):
     asked: Fact[NcclAnswer]
     config_files: tuple[NcclConfigFile, ...]
     home_set: bool
+    libraries: Fact[tuple[NcclLibrary, ...]] = NOT_READ  # every one that could be loaded, the loader's first choice first
+    plugins: Fact[tuple[NetPlugin, ...]] = NOT_READ  # the network plug-ins NCCL would try, in its order
 
 
 MasterOutcome: TypeAlias = Literal[
@@ -206,3 +209,6 @@ class NodeFacts(Struct, frozen=True, forbid_unknown_fields=True):
     limits: Fact[Limits] = NOT_READ
     nccl: Fact[NcclChoice] = NOT_READ
     master: Fact[MasterPath] = NOT_READ
+    rdma: Fact[Rdma] = NOT_READ
+    pci: Fact[Pci] = NOT_READ
+    kernel: Fact[Kernel] = NOT_READ

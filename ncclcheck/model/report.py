@@ -6,10 +6,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ncclcheck.model.bench import BenchPlan, Point, RankFailure
+from ncclcheck.model.bench import BenchPlan, Comparison, Point, RankFailure
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
+from ncclcheck.model.hardware import GpuNic, HcaChoice
 from ncclcheck.model.snapshot import Coverage, Probe
 
 SCHEMA_VERSION = "1"
@@ -63,6 +64,12 @@ class NcclEntry(Struct, frozen=True, forbid_unknown_fields=True):
     source: Literal["asked", "predicted"]
     reason: str
     candidates: tuple[str, ...] = ()
+    network: str | None = None  # IB, Socket, or a plug-in's own name; None where it is not known or NCCL fails
+    network_reason: str = ""
+    hcas: tuple[HcaChoice, ...] = ()
+    gpu_nic: tuple[GpuNic, ...] = ()
+    gpudirect: str = ""  # possible through what, or why not, in words; empty where nothing is known
+    changes: tuple[str, ...] = ()  # what would change the choice, one sentence each
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +119,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     nccl: tuple[NcclEntry, ...]
     advice: Advice
     bench: BenchReport | None = None
+    comparison: Comparison | None = None
     coverage: Fact[Coverage] = Missing("absent", "no probes were made")
 
 

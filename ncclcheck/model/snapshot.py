@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
 from ncclcheck.model.launch import Launch
@@ -120,6 +120,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     coverage: Fact[Coverage] = Missing("absent", "no probes were made")
     confirmations: tuple[Confirmation, ...] = ()
     bench: Fact[BenchResult] = Missing("absent", "no benchmark was run")
+    comparison: Fact[Comparison] = Missing("absent", "as-is and advised were not compared")
     expected_nodes: int | None = None  # what the user demands of the job; None: nothing
     expected_gpus_per_node: int | None = None
 

@@ -1,0 +1,153 @@
+"""What /sys and /proc say of RDMA ports, the PCI bus and the kernel: three sections of `NodeFacts`."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
+
+NOT_TOLD = Missing("absent", "not read")
+
+
+class Gid(Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of a port's GID table that is set: neither all zero nor a bare `fe80::`.
+
+    `gid` as /sys writes it, eight groups of four digits. `type` is `RoCE v2` or `IB/RoCE v1`; it is Missing where the
+    entry's network device belongs to another network namespace.
+    """
+
+    index: int
+    gid: str
+    type: Fact[str]
+    netdev: Fact[str]
+
+
+class RdmaPort(Struct, frozen=True, forbid_unknown_fields=True):
+    """One port of an RDMA device. `state` and `phys_state` are the kernel's words without their number."""
+
+    device: str
+    port: int
+    link_layer: Fact[str]  # InfiniBand, Ethernet
+    state: Fact[str]  # ACTIVE, DOWN, INIT, ARMED
+    phys_state: Fact[str]
+    rate_gbps: Fact[float]
+    width: Fact[str]  # 4X
+    speed: Fact[str]  # NDR
+    lid: Fact[int]
+    active_mtu: Fact[int]
+    pci: Fact[str]
+    numa_node: Fact[int]
+    firmware: Fact[str]
+    board_id: Fact[str]
+    hca_type: Fact[str]
+    node_guid: Fact[str]
+    driver: Fact[str]
+    uverbs: Fact[str]  # uverbs0: its device file is /dev/infiniband/uverbs0
+    gids: Fact[tuple[Gid, ...]]
+
+
+class Rdma(Struct, frozen=True, forbid_unknown_fields=True):
+    """RDMA ports in the kernel's order, and what a process needs to use them.
+
+    `device_files`: names in /dev/infiniband that begin with uverbs; `unusable_files`: those of them that this process
+    may not open for reading and writing. `peer_memory`: the paths by which NCCL detects a peer-memory module, as far
+    as they exist. `verbs_library`: the libibverbs that the loader finds; Missing("absent") where it finds none.
+    """
+
+    ports: tuple[RdmaPort, ...]
+    device_files: Fact[tuple[str, ...]]
+    peer_memory: Fact[tuple[str, ...]]
+    unusable_files: Fact[tuple[str, ...]] = NOT_TOLD
+    verbs_library: Fact[str] = NOT_TOLD
+
+
+class PciDevice(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_code": "class"}):
+    """One PCI device. `vendor`, `device` and `class` as /sys writes them (`0x10de`, `0x2330`, `0x030200`).
+
+    `upstream`: the addresses of the bridges above it, from the root port down. `acs_redirect`: a bridge redirects
+    peer-to-peer requests or completions to the root complex; Missing where the extended config space was not readable.
+    """
+
+    address: str
+    vendor: Fact[str]
+    device: Fact[str]
+    class_code: Fact[str]
+    numa_node: Fact[int]
+    driver: Fact[str]
+    link_speed_gt_s: Fact[float]
+    link_width: Fact[int]
+    max_link_speed_gt_s: Fact[float]
+    max_link_width: Fact[int]
+    acs_redirect: Fact[bool]
+    upstream: tuple[str, ...] = ()
+    is_vf: bool = False
+
+
+class Pci(Struct, frozen=True, forbid_unknown_fields=True):
+    """GPUs, network and RDMA devices, NVSwitches and accelerators, the bridges above them, bridges with known ACS."""
+
+    devices: tuple[PciDevice, ...]
+
+
+class Kernel(Struct, frozen=True, forbid_unknown_fields=True):
+    """Loaded and built-in kernel modules, and what the NVIDIA driver says of itself."""
+
+    modules: Fact[tuple[str, ...]]
+    release: Fact[str] = NOT_TOLD
+    nvidia_open: Fact[bool] = NOT_TOLD  # /proc/driver/nvidia/version: "Open Kernel Module", which DMA-BUF needs
+
+
+class HcaChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """An RDMA port that NCCL would use; `gid_index` is None where facts do not tell which GID it would take."""
+
+    device: str
+    port: int
+    gid_index: int | None
+
+
+class GpuNic(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a GPU (by PCI address) is from an RDMA device, in NCCL's classes: PIX, PXB, PHB, SYS."""
+
+    gpu: str
+    nic: str
+    distance: str
+
+
+class NcclLibrary(Struct, frozen=True, forbid_unknown_fields=True):
+    """An NCCL library that a process of this node could load. `origin` says by which way it was found.
+
+    `loaded_by_torch`: the one that torch would get. `version` is what the library itself answers.
+    """
+
+    path: str
+    version: Fact[str]
+    origin: str  # LD_PRELOAD, torch's package, Python package, torch, LD_LIBRARY_PATH, loader cache, system folder
+    loaded_by_torch: bool = False
+
+
+class NetPlugin(Struct, frozen=True, forbid_unknown_fields=True):
+    """A network plug-in file that NCCL would try to load, and what came of it.
+
+    `path`: what the loader found; Missing("absent") no such file, Missing("error") it cannot be loaded, with the loader's
+    words (a shared library that is missing is named). `apis`: the N of its ncclNetPlugin_vN symbols. `network`: the
+    name of its network (`AWS Libfabric`), which NCCL_NET is compared with.
+    """
+
+    file: str
+    path: Fact[str]
+    apis: tuple[int, ...] = ()
+    network: Fact[str] = NOT_TOLD
+
+
+__all__ = [
+    "Gid",
+    "GpuNic",
+    "HcaChoice",
+    "Kernel",
+    "NcclLibrary",
+    "NetPlugin",
+    "Pci",
+    "PciDevice",
+    "Rdma",
+    "RdmaPort",
+]
