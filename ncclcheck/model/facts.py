@@ -156,7 +156,7 @@ class NcclChoice(Struct, frozen=True, forbid_unknown_fields=True):
     asked: Fact[NcclAnswer]
     config_files: tuple[NcclConfigFile, ...]
     home_set: bool
-    libraries: Fact[tuple[NcclLibrary, ...]] = NOT_READ  # every one that could be loaded, the loader's first choice first
+    libraries: Fact[tuple[NcclLibrary, ...]] = NOT_READ  # all that could be loaded, torch's first
     plugins: Fact[tuple[NetPlugin, ...]] = NOT_READ  # the network plug-ins NCCL would try, in its order
 
 

@@ -94,7 +94,9 @@ class Kernel(Struct, frozen=True, forbid_unknown_fields=True):
 
     modules: Fact[tuple[str, ...]]
     release: Fact[str] = NOT_TOLD
-    nvidia_open: Fact[bool] = NOT_TOLD  # /proc/driver/nvidia/version: "Open Kernel Module", which DMA-BUF needs
+    nvidia_open: Fact[bool] = (
+        NOT_TOLD  # /proc/driver/nvidia/version: "Open Kernel Module", which DMA-BUF needs
+    )
 
 
 class HcaChoice(Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,9 +130,9 @@ class NcclLibrary(Struct, frozen=True, forbid_unknown_fields=True):
 class NetPlugin(Struct, frozen=True, forbid_unknown_fields=True):
     """A network plug-in file that NCCL would try to load, and what came of it.
 
-    `path`: what the loader found; Missing("absent") no such file, Missing("error") it cannot be loaded, with the loader's
-    words (a shared library that is missing is named). `apis`: the N of its ncclNetPlugin_vN symbols. `network`: the
-    name of its network (`AWS Libfabric`), which NCCL_NET is compared with.
+    `path`: what the loader found; Missing("absent") no such file, Missing("error") it cannot be loaded, with the
+    loader's words (a shared library that is missing is named). `apis`: the N of its ncclNetPlugin_vN symbols.
+    `network`: the name of its network (`AWS Libfabric`), which NCCL_NET is compared with.
     """
 
     file: str

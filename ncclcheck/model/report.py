@@ -64,7 +64,9 @@ class NcclEntry(Struct, frozen=True, forbid_unknown_fields=True):
     source: Literal["asked", "predicted"]
     reason: str
     candidates: tuple[str, ...] = ()
-    network: str | None = None  # IB, Socket, or a plug-in's own name; None where it is not known or NCCL fails
+    network: str | None = (
+        None  # IB, Socket, or a plug-in's own name; None where it is not known or NCCL fails
+    )
     network_reason: str = ""
     hcas: tuple[HcaChoice, ...] = ()
     gpu_nic: tuple[GpuNic, ...] = ()
