@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from ncclcheck.measure.rounds import plan_rounds
 from ncclcheck.model.bench import BenchPlan, BenchResult, Point, RankTime, TimeUs
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import (
@@ -28,10 +29,12 @@ from ncclcheck.model.facts import (
     Route,
     Software,
 )
+from ncclcheck.model.hardware import NcclLibrary, NetPlugin
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import (
     Coverage,
     Knock,
+    Measured,
     Node,
     Probe,
     ProbeKind,
@@ -119,6 +122,17 @@ def answer(address: str | None, name: str | None, version: str = "2.27.5") -> Nc
     return NcclAnswer(LIBRARY, version, address, name, 41001, 0, f"Bootstrap : Using {name}:{address}<0>")
 
 
+def nccl_choice(asked: NcclAnswer) -> NcclChoice:
+    """What a node with torch's own NCCL and no plug-in says of it."""
+    return NcclChoice(
+        asked=asked,
+        config_files=(),
+        home_set=True,
+        libraries=(NcclLibrary(LIBRARY, asked.version, "torch (DT_RPATH of libtorch_cuda.so)", True),),
+        plugins=(NetPlugin("libnccl-net.so", Missing("absent", "no such file")),),
+    )
+
+
 def launch(node_rank: int, nnodes: int, *, local_rank: int = 0, local_world_size: int = 1) -> Launch:
     """A process under torchrun-style flags."""
     return Launch(
@@ -193,7 +207,7 @@ def node_facts(node_rank: int, nnodes: int) -> NodeFacts:
             for index in range(8)
         ),
         limits=Limits(1 << 30, DevShm("tmpfs", 1 << 29), 1 << 20, None, 1 << 18, 96, (32768, 60999)),
-        nccl=NcclChoice(asked=answer(address, "eth0"), config_files=(), home_set=True),
+        nccl=nccl_choice(answer(address, "eth0")),
         master=master_path(node_rank, nnodes),
     )
 
@@ -207,6 +221,7 @@ def cluster(nnodes: int = 4) -> Snapshot:
     probes = tuple(
         probe(kind, source, target) for kind in _PROBED for source, target in permutations(range(nnodes), 2)
     )
+    probes += timed_probes(nnodes)
     pairs = nnodes * (nnodes - 1)
     return Snapshot(
         nodes=nodes,
@@ -223,6 +238,45 @@ _PROBED: tuple[ProbeKind, ...] = ("tcp", "mtu")
 def probe(kind: ProbeKind, source: int, target: int, outcome: ProbeOutcome = "ok") -> Probe:
     """One attempt from one node rank to eth0 of another."""
     return Probe(kind, host_of(source), host_of(target), "eth0", address_of(target), 40000 + target, outcome)
+
+
+def timed_probes(
+    nnodes: int, name: str = "eth0", network: str = "10.0.0", gbit_s: float = 94.0
+) -> tuple[Probe, ...]:
+    """The measured round trips and transfers of one network, whose addresses are network.1 and so on."""
+    shifts = plan_rounds(nnodes, 1).shifts if nnodes > 1 else ()
+    pairs = [(source, (source + shift) % nnodes) for shift in shifts for source in range(nnodes)]
+    return tuple(
+        timed_probe("latency", source, target, 25.0 + number % 3, name, network)
+        for number, (source, target) in enumerate(dict.fromkeys(pairs))
+    ) + tuple(
+        timed_probe("bandwidth", source, target, gbit_s * (1 - 0.01 * (number % 4)), name, network)
+        for number, (source, target) in enumerate(pairs)
+    )
+
+
+def timed_probe(
+    kind: ProbeKind,
+    source: int,
+    target: int,
+    value: float,
+    name: str = "eth0",
+    network: str = "10.0.0",
+    **changes: Any,
+) -> Probe:
+    """One measurement from one node rank to another, of which nothing but the network was the limit."""
+    measured = Measured(4, 0.1, f"{network}.{source + 1}", cpu_share=0.3, core_share=0.4)
+    if kind == "latency":
+        measured = Measured(30, 0.001, f"{network}.{source + 1}", least=value - 1)
+    unit = "us" if kind == "latency" else "Gbit/s"
+    return replace(
+        probe(kind, source, target),
+        interface=name,
+        address=f"{network}.{target + 1}",
+        value=value,
+        unit=unit,
+        measured=replace(measured, **changes),
+    )
 
 
 def node(snapshot: Snapshot, host: str) -> Node:
@@ -260,7 +314,7 @@ def with_environment(snapshot: Snapshot, host: str, **changes: str | None) -> Sn
 
 def with_choice(snapshot: Snapshot, host: str, name: str | None, address: str | None) -> Snapshot:
     """The snapshot in which NCCL, asked on `host`, chose that interface (None: it found none)."""
-    return with_facts(snapshot, host, nccl=NcclChoice(answer(address, name), (), True))
+    return with_facts(snapshot, host, nccl=nccl_choice(answer(address, name)))
 
 
 def with_interfaces(snapshot: Snapshot, host: str, *interfaces: Interface) -> Snapshot:

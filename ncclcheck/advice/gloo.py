@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.advice.networks import Network
+from ncclcheck.advice.networks import Network, network_of
 from ncclcheck.advice.reach import Reach, some_of
+from ncclcheck.advice.speed import figure, is_clearly_faster
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.snapshot import Snapshot
@@ -25,7 +26,7 @@ class Binding(Struct, frozen=True):
 
 
 class GlooAdvice(Struct, frozen=True):
-    """GLOO_SOCKET_IFNAME per host (empty: nothing to set), why, the network it makes Gloo use, and notes."""
+    """GLOO_SOCKET_IFNAME per host that needs it (empty: nothing to set), why, the network Gloo then uses, and notes."""
 
     values: dict[str, str]
     why: str
@@ -57,6 +58,16 @@ def gloo_binding(facts: NodeFacts, value: str | None = None) -> Fact[Binding]:
     return _without_loopback(tuple(first[name] for name in names), f"{GLOO_IFNAME}={setting}")
 
 
+def gloo_places(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
+    """The first (interface, address) that Gloo binds on each host, as it is; a host where it fails has none."""
+    bindings = {node.host: gloo_binding(node.facts) for node in snapshot.nodes}
+    return {
+        host: binding.places[0]
+        for host, binding in bindings.items()
+        if not isinstance(binding, Missing) and binding.places
+    }
+
+
 def advise_gloo(
     snapshot: Snapshot,
     reach: Reach,
@@ -72,16 +83,56 @@ def advise_gloo(
                 f"Gloo: what it binds on {node.host} is not known ({binding}); nothing is advised"
             )
         bindings[node.host] = binding
+    ordered = sorted(networks, key=lambda one: one.places != preferred)
     fault, is_certain = _fault(reach, bindings)
     if not fault:
-        return _nothing(f"Gloo: {_names(bindings)} is reachable between all nodes: nothing to set")
+        return _faster(snapshot, reach, bindings, ordered)
     if not is_certain:
         return _nothing(f"Gloo: {fault}, so nothing is advised")
-    for network in sorted(networks, key=lambda one: one.places != preferred):
+    return _on_the_first(snapshot, ordered, fault) or _nothing(
+        f"Gloo: {fault}; no interface is mutually reachable on all nodes, so nothing is advised"
+    )
+
+
+def _faster(
+    snapshot: Snapshot, reach: Reach, bindings: Mapping[str, Binding], networks: Sequence[Network]
+) -> GlooAdvice:
+    """A clearly faster network than the one Gloo binds, where Gloo carries the data: on nodes without GPUs."""
+    reachable = f"Gloo: {_names(bindings)} is reachable between all nodes"
+    if any(len(one.places) != 1 for one in bindings.values()):
+        return _nothing(f"{reachable}: nothing to set")
+    current = network_of(snapshot, reach, {host: one.places[0] for host, one in bindings.items()})
+    better = [network for network in networks if is_clearly_faster(network, current)]
+    if not better:
+        return _nothing(f"{reachable}: nothing to set")
+    if any(not _is_without_gpu(node.facts) for node in snapshot.nodes):
+        slow = f"{figure(better[0])}; {figure(current)}"
+        return _nothing(f"{reachable}, and beside NCCL it carries little: nothing to set ({slow})")
+    why = f"Gloo's choice is reachable but slow: {figure(current)}; {figure(better[0])}"
+    return _on_the_first(snapshot, better, why) or _nothing(
+        f"{reachable}; no exact name leads to {better[0].name} on every node: nothing to set"
+    )
+
+
+def _on_the_first(snapshot: Snapshot, networks: Sequence[Network], why: str) -> GlooAdvice | None:
+    """The names that make Gloo use the first of the networks for which there are any."""
+    for network in networks:
         values = {host: interface for host, (interface, _) in network.places.items()}
         if all(_binds(node.facts, values[node.host], network.places[node.host]) for node in snapshot.nodes):
-            return GlooAdvice(values, fault, network, ())
-    return _nothing(f"Gloo: {fault}; no interface is mutually reachable on all nodes, so nothing is advised")
+            if len(set(values.values())) > 1:
+                values = {
+                    node.host: values[node.host]
+                    for node in snapshot.nodes
+                    if not _binds(node.facts, None, network.places[node.host])
+                }
+            return GlooAdvice(values, why, network, ())
+    return None
+
+
+def _is_without_gpu(facts: NodeFacts) -> bool:
+    if isinstance(facts.gpus, Missing):
+        return facts.gpus.missing == "absent"
+    return not facts.gpus
 
 
 def _nothing(note: str) -> GlooAdvice:
@@ -141,7 +192,7 @@ def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Bindi
     return Binding(places)
 
 
-def _binds(facts: NodeFacts, name: str, place: tuple[str, str]) -> bool:
+def _binds(facts: NodeFacts, name: str | None, place: tuple[str, str]) -> bool:
     binding = gloo_binding(facts, name)
     return not isinstance(binding, Missing) and not binding.fault and binding.places == (place,)
 

@@ -1,44 +1,54 @@
-"""Which settings would make NCCL and Gloo use a network that all nodes reach each other on."""
+"""What would be advised to NCCL and Gloo, before the libraries are asked whether it is so."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck.advice.gids import advise_gids
 from ncclcheck.advice.gloo import GlooAdvice, advise_gloo
+from ncclcheck.advice.network import advise_network, common_network
 from ncclcheck.advice.networks import Network, find_networks
-from ncclcheck.advice.reach import Reach, read_reach, some_of
-from ncclcheck.advice.setting import smallest_change
-from ncclcheck.model.fact import Missing
+from ncclcheck.advice.ports import advise_ports
+from ncclcheck.advice.reach import Reach, read_reach
+from ncclcheck.advice.rule import Changes, Rule, merged, predictions
+from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, mend, speed_up, stray_devices
+from ncclcheck.advice.speed import best_first
+from ncclcheck.advice.threads import advise_threads
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl.prediction import Prediction, node_choice, predict
+from ncclcheck.nccl.network import SOCKET
+from ncclcheck.nccl.prediction import Prediction, node_choice
 
-
-class Proposal(Struct, frozen=True):
-    """A change of NCCL's environment that is still to be confirmed by asking the library on every node with it.
-
-    `places` is the (interface, address) that our model says each host then uses, `why` what is wrong now, `evidence`
-    what the probes showed there.
-    """
-
-    env_by_host: dict[str, dict[str, str | None]]
-    places: dict[str, tuple[str, str]]
-    why: str
-    evidence: str
+_Advise: TypeAlias = Callable[
+    [Snapshot, Changes, Mapping[str, Prediction]], tuple[Rule | None, tuple[str, ...]]
+]
+_ON_RDMA: tuple[_Advise, ...] = (advise_network, advise_ports, advise_gids)
 
 
 class Decision(Struct, frozen=True):
-    """What to do about NCCL (at most one proposal) and Gloo, and the sentences that say why nothing is done."""
+    """What to do about NCCL's sockets (at most one proposal), its network (by rules) and Gloo, and why not more."""
 
     proposals: tuple[Proposal, ...]
     gloo: GlooAdvice
     notes: tuple[str, ...]
     reach_evidence: str = ""
+    rules: tuple[Rule, ...] = ()
+
+
+class _Nccl(Struct, frozen=True):
+    """The part of a decision that is about NCCL."""
+
+    proposals: tuple[Proposal, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    notes: tuple[str, ...] = ()
+    places: dict[str, tuple[str, str]] | None = None
 
 
 def propose(snapshot: Snapshot) -> tuple[Proposal, ...]:
-    """The changes of NCCL's environment that are to be confirmed by asking. Gloo's need no asking: see `decide`."""
+    """The changes that are to be confirmed by asking. Gloo and NCCL's network cannot be asked: see `decide`."""
     return decide(snapshot).proposals
 
 
@@ -52,67 +62,76 @@ def decide(snapshot: Snapshot) -> Decision:
         note = f"no interface is advised, since reach between all nodes was not shown: {reach.detail or reach.missing}"
         return Decision((), no_gloo, (note,))
     networks = find_networks(snapshot, reach)
-    usable = tuple(network for network in networks if network.failure is None)
-    proposals, notes, places = _decide_nccl(snapshot, reach, networks, usable)
-    gloo = advise_gloo(snapshot, reach, usable, places)
+    usable = best_first([network for network in networks if network.failure is None])
+    nccl = _decide_nccl(snapshot, reach, networks, usable)
+    gloo = advise_gloo(snapshot, reach, usable, nccl.places)
     evidence = reach.evidence(gloo.network.places) if gloo.network else ""
-    return Decision(proposals, gloo, (*notes, *gloo.notes), evidence)
+    return Decision(nccl.proposals, gloo, (*nccl.notes, *gloo.notes), evidence, nccl.rules)
 
 
 def _decide_nccl(
-    snapshot: Snapshot, reach: Reach, networks: Sequence[Network], usable: Sequence[Network]
-) -> tuple[tuple[Proposal, ...], tuple[str, ...], dict[str, tuple[str, str]] | None]:
-    """Proposals, notes, and the places NCCL uses in the end, if that is known."""
+    snapshot: Snapshot, reach: Reach, networks: tuple[Network, ...], usable: tuple[Network, ...]
+) -> _Nccl:
+    choices = _choices(snapshot)
+    if isinstance(choices, Missing):
+        return _Nccl(notes=(f"NCCL: {choices.detail}; nothing is advised",))
+    places = {host: (one.interface or "", one.address or "") for host, one in choices.items()}
+    fault = fault_of(snapshot, reach, choices)
+    sockets: Proposal | str = mend(snapshot, reach, networks, usable, fault) if fault else ""
+    under = _rules(snapshot, sockets.env_by_host if isinstance(sockets, Proposal) else {})
+    stray: tuple[str, ...] = ()
+    if not fault:
+        if under.network in {None, SOCKET}:
+            sockets = speed_up(snapshot, reach, usable, places)
+            stray = stray_devices(networks, choices) if under.network and isinstance(sockets, str) else ()
+        else:
+            sockets = keep_for_bootstrap(snapshot, reach, usable, places, under.network or "")
+    if isinstance(sockets, Proposal):
+        base = merged(under.base, sockets.env_by_host)
+        threads, more = advise_threads(snapshot, base, under.network, sockets.places)
+        return _Nccl((sockets,), (*under.rules, *_one(threads)), (*under.notes, *more), sockets.places)
+    if fault:
+        return _Nccl((), under.rules, (sockets, *under.notes))
+    threads, more = advise_threads(snapshot, under.base, under.network, places)
+    return _Nccl((), (*under.rules, *_one(threads)), (sockets, *stray, *under.notes, *more), places)
+
+
+def _choices(snapshot: Snapshot) -> Fact[dict[str, Prediction]]:
     choices: dict[str, Prediction] = {}
     for node in snapshot.nodes:
         choice = node_choice(node.facts)
         if isinstance(choice, Missing):
-            return (), (f"NCCL: its choice on {node.host} is not known ({choice}); nothing is advised",), None
+            return Missing(choice.missing, f"its choice on {node.host} is not known ({choice})")
         choices[node.host] = choice
-    fault = _fault(snapshot, reach, choices)
-    current = {host: (one.interface or "", one.address or "") for host, one in choices.items()}
-    if not fault:
-        names = "/".join(dict.fromkeys(interface for interface, _ in current.values()))
-        note = f"NCCL: its own choice, {names}, is reachable between all nodes: nothing to set"
-        return (), (note,), current
-    if not usable:
-        return (), (f"NCCL: {fault}. {_why_none(networks)}",), None
-    for node in snapshot.nodes:
-        if isinstance(foreseen := predict(node.facts), Missing):
-            note = f"NCCL: {fault}; what a setting would do on {node.host} is not known ({foreseen})"
-            return (), (f"{note}; nothing is advised",), None
-    change = smallest_change(snapshot, reach, usable)
-    if change is None:
-        note = (
-            f"NCCL: {fault}. {usable[0].name} is reachable, but no variable makes NCCL use it on every node"
-        )
-        return (), (note + ": see its config files and NCCL_COMM_ID",), None
-    env_by_host, places = change
-    return (Proposal(env_by_host, places, fault, reach.evidence(places)),), (), places
+    return choices
 
 
-def _fault(snapshot: Snapshot, reach: Reach, choices: dict[str, Prediction]) -> str:
-    """What is wrong with NCCL's present choice; empty where nothing is."""
-    failing = [host for host, one in choices.items() if one.interface is None]
-    if failing:
-        return f"NCCL finds no interface on {some_of(failing)} ({choices[failing[0]].reason})"
-    loopbacks = {
-        (node.host, interface.name)
-        for node, interfaces in snapshot.known("interfaces")
-        for interface in interfaces
-        if interface.kind == "loopback" or "loopback" in interface.flags
-    }
-    bound = [host for host, one in choices.items() if (host, one.interface) in loopbacks]
-    if bound:
-        one = choices[bound[0]]
-        return f"NCCL would bind {one.interface} ({one.address}) on {some_of(bound)}, which no other node can reach"
-    failure = reach.failure({host: (one.interface or "", one.address or "") for host, one in choices.items()})
-    return f"NCCL's choice is not reachable: {failure.text}" if failure else ""
+class _Rules(Struct, frozen=True):
+    """The rules that apply, `base` with all of them, and the network that NCCL then uses on every node, if one."""
+
+    rules: tuple[Rule, ...]
+    notes: tuple[str, ...]
+    base: Changes
+    network: str | None
 
 
-def _why_none(networks: Sequence[Network]) -> str:
-    """What was tried: each candidate network with the first pair that failed on it."""
-    if not networks:
-        return "No interface is up on every node under a common name or in a common subnet, so nothing is advised"
-    tried = some_of((f"{network.name} ({network.failure})" for network in networks), limit=3)
-    return f"No interface is mutually reachable on all nodes, so nothing is advised. Tried: {tried}"
+def _rules(snapshot: Snapshot, base: Changes) -> _Rules:
+    """Network, ports and GIDs, each on top of those before."""
+    rules: list[Rule] = []
+    notes: list[str] = []
+    now = predictions(snapshot, base)
+    for advise in _ON_RDMA:
+        if isinstance(now, Missing):
+            break
+        rule, more = advise(snapshot, base, now)
+        notes += more
+        if rule is not None:
+            rules.append(rule)
+            base = merged(base, rule.env_by_host)
+            now = predictions(snapshot, base)
+    network = None if isinstance(now, Missing) else common_network(now)
+    return _Rules(tuple(rules), tuple(notes), base, network)
+
+
+def _one(rule: Rule | None) -> tuple[Rule, ...]:
+    return () if rule is None else (rule,)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from statistics import median
 
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
-from ncclcheck.model.fact import Missing
+from ncclcheck.measure.networks import Throughput, measured_gbit_s
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.prediction import candidate_interfaces
@@ -24,26 +26,40 @@ class Rank(Struct, frozen=True, order=True):
 
 
 class Network(Struct, frozen=True):
-    """One (interface, address) per host. `failure` says which connection did not succeed; None: all did."""
+    """One (interface, address) per host. `failure` says which connection did not succeed; None: all did.
+
+    `throughput` is what was measured between the hosts there.
+    """
 
     places: dict[str, tuple[str, str]]
     rank: Rank
     failure: str | None
+    throughput: Fact[Throughput] = Missing("absent", "its bandwidth was not measured")
 
     @property
     def name(self) -> str:
         """Its interface, or interfaces where the nodes name it differently."""
         return "/".join(dict.fromkeys(interface for interface, _ in self.places.values()))
 
+    @property
+    def link_mbps(self) -> int:
+        """The link speed of its slowest node; 0 where one is not known."""
+        return -self.rank.negative_speed_mbps
+
 
 def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
-    """Every network that has an interface on each node: the reachable ones first, the best first."""
+    """Every network that has an interface on each node: the reachable ones first, then by the links' speed."""
     found: dict[tuple[tuple[str, tuple[str, str]], ...], Network] = {}
     for places in (*_by_name(snapshot), *_by_subnet(snapshot), *_by_reach(snapshot, reach)):
-        network = Network(places, rank_of(snapshot, places), _failure(reach, places))
-        found.setdefault(tuple(sorted(places.items())), network)
+        found.setdefault(tuple(sorted(places.items())), network_of(snapshot, reach, places))
     # sorted() is stable: a name that all nodes share, in the kernel's order on the first node, wins a tie
     return tuple(sorted(found.values(), key=lambda one: (one.failure is not None, one.rank)))
+
+
+def network_of(snapshot: Snapshot, reach: Reach, places: dict[str, tuple[str, str]]) -> Network:
+    """What is known of these places as one network."""
+    throughput = measured_gbit_s(snapshot.probes, places)
+    return Network(places, rank_of(snapshot, places), _failure(reach, places), throughput)
 
 
 def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:
@@ -111,19 +127,36 @@ def _network_of(address: str, prefix_length: int) -> ipaddress.IPv4Network | ipa
 
 
 def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str, str]]]:
-    """Each node's best interface that all the others reached, whatever its name and subnet: routed networks."""
+    """Each node's best interface that all the others reached, whatever its name and subnet: routed networks.
+
+    The best by its link, and the best by what was measured to it.
+    """
     callers: dict[str, list[str]] = {node.host: [] for node in snapshot.nodes}
     for source, target in reach.pairs:
         callers[target].append(source)
-    places = {}
+    by_link: dict[str, tuple[str, str]] = {}
+    by_measure: dict[str, tuple[str, str]] = {}
     for node in snapshot.nodes:
         reached = [
             (interface, address)
             for interface, address in _candidates(node.facts)
             if all(reach.outcomes.get((source, node.host, address)) == "ok" for source in callers[node.host])
         ]
+        if not reached:
+            return
         alone = Snapshot(nodes=(node,))
-        if reached:
-            places[node.host] = min(reached, key=lambda pair: rank_of(alone, {node.host: pair}))
-    if len(places) == len(snapshot.nodes):
-        yield places
+        measured = _incoming(snapshot, node.host)
+        by_link[node.host] = min(reached, key=lambda pair: rank_of(alone, {node.host: pair}))
+        by_measure[node.host] = max(reached, key=lambda pair: measured.get(pair[1], 0.0))
+    yield by_link
+    if any(_incoming(snapshot, node.host) for node in snapshot.nodes):
+        yield by_measure
+
+
+def _incoming(snapshot: Snapshot, host: str) -> dict[str, float]:
+    """The median of what was measured to each address of the host, in Gbit/s."""
+    values: dict[str, list[float]] = {}
+    for probe in () if isinstance(snapshot.probes, Missing) else snapshot.probes:
+        if probe.kind == "bandwidth" and probe.to_host == host and probe.value is not None:
+            values.setdefault(probe.address, []).append(probe.value)
+    return {address: median(found) for address, found in values.items()}

@@ -69,6 +69,8 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
     stalled = set()
     for probe in snapshot.probes:
         key = probe.from_host, probe.to_host, probe.address
+        if probe.listener == "nccl" and probe.outcome in {"error", "self"}:
+            continue  # NCCL's own listener was not tried: what ours proved stands
         if probe.kind == "tcp" and outcomes.get(key, "ok") == "ok":
             outcomes[key] = probe.outcome
         elif probe.kind == "mtu" and probe.outcome == "stalled":

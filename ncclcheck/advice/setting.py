@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
-from ncclcheck.advice.networks import Network, rank_of
+from ncclcheck.advice.networks import Network, network_of
 from ncclcheck.advice.reach import Reach
+from ncclcheck.advice.speed import is_as_good
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
-from ncclcheck.nccl.prediction import predict
+from ncclcheck.nccl.prediction import effective_environment, predict_interface
 
 IFNAME = "NCCL_SOCKET_IFNAME"
 _OVERRIDING = ("NCCL_COMM_ID", "NCCL_SOCKET_FAMILY")  # these decide beside, or instead of, the names
+_NEVER_EMPTY = ("NCCL_COMM_ID", "NCCL_NET")
 
 Changes: TypeAlias = dict[str, dict[str, str | None]]  # host -> variable -> value; None: unset
 ChosenPlaces: TypeAlias = dict[str, tuple[str, str]]
@@ -25,59 +27,96 @@ def smallest_change(
 ) -> tuple[Changes, ChosenPlaces] | None:
     """The change, and what every node then chooses by our model; None where no change does it.
 
-    Unsetting comes first, if the default is then as good as the best of `networks` (reachable ones, the best first).
-    Then the name of an interface; then names that are right on every node; last a value per host.
+    Taking away comes first, if the default is then as good as the best of `networks` (reachable ones, the best first).
+    Then the name of an interface; then names that are right on every node; last a value per host that needs one.
     """
-    for removed in _subsets(_present(snapshot, (IFNAME, *_OVERRIDING))):
-        changes = _everywhere(snapshot, dict.fromkeys(removed)) if removed else {}
-        places = choices_under(snapshot, changes) if removed else None
-        if places and reach.failure(places) is None and rank_of(snapshot, places) <= networks[0].rank:
-            return changes, places
-    for network in networks:
-        for removed in _subsets(_present(snapshot, _OVERRIDING)):
-            for values in _values(snapshot, network):
-                changes = {host: {**dict.fromkeys(removed), IFNAME: value} for host, value in values.items()}
-                places = choices_under(snapshot, changes)
-                if places == network.places:
-                    return changes, places
+    taken_away = [
+        (changes, network_of(snapshot, reach, places))
+        for removal in _removals(snapshot, (IFNAME, *_OVERRIDING))
+        if removal and (places := choices_under(snapshot, changes := everywhere(snapshot, removal)))
+    ]
+    for changes, network in taken_away:
+        if network.failure is None and is_as_good(network, networks[0]):
+            return changes, network.places
+    for wanted in networks:
+        for changes, network in taken_away:
+            if network.places == wanted.places:
+                return changes, network.places
+        for changes in _named(snapshot, wanted):
+            if choices_under(snapshot, changes) == wanted.places:
+                return changes, wanted.places
     return None
+
+
+def _named(snapshot: Snapshot, network: Network) -> Iterator[Changes]:
+    """The network's names, alone or with what overrides names taken away."""
+    for removal in _removals(snapshot, _OVERRIDING):
+        for values in _values(snapshot, network, removal):
+            yield {host: {**removal, **value} for host, value in values.items()}
 
 
 def choices_under(snapshot: Snapshot, changes: Mapping[str, Mapping[str, str | None]]) -> ChosenPlaces | None:
     """(interface, address) that our model says every node then chooses; None where it fails or is not known."""
-    places = {}
+    places = {node.host: predict_interface(node.facts, changes.get(node.host, {})) for node in snapshot.nodes}
+    chosen = {host: place for host, place in places.items() if not isinstance(place, Missing)}
+    return chosen if len(chosen) == len(places) else None
+
+
+def removal_of(snapshot: Snapshot, name: str) -> str | None:
+    """How the variable is taken away: unset (None), or, where a config file of a node sets it, set empty.
+
+    A name that the environment holds is not taken from a file (NCCL src/misc/param.cc, initEnv), and an empty value
+    counts as unset. But an empty NCCL_COMM_ID is an error (src/bootstrap.cc), and an empty NCCL_NET fits no network
+    (src/init.cc).
+    """
+    if name in _NEVER_EMPTY:
+        return None
     for node in snapshot.nodes:
-        predicted = predict(node.facts, changes=changes.get(node.host, {}))
-        if isinstance(predicted, Missing) or predicted.interface is None or predicted.address is None:
-            return None
-        places[node.host] = predicted.interface, predicted.address
-    return places
+        effective = effective_environment(node.facts, {name: None})
+        if not isinstance(effective, Missing) and name in effective:
+            return ""
+    return None
 
 
-def _present(snapshot: Snapshot, names: Sequence[str]) -> list[str]:
-    return [
-        name for name in names if any(name in environment for _, environment in snapshot.known("environment"))
-    ]
-
-
-def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for size in range(len(names) + 1):
-        yield from combinations(names, size)
-
-
-def _everywhere(snapshot: Snapshot, change: dict[str, str | None]) -> Changes:
+def everywhere(snapshot: Snapshot, change: Mapping[str, str | None]) -> Changes:
+    """The same change on every node."""
     return {node.host: dict(change) for node in snapshot.nodes}
 
 
-def _values(snapshot: Snapshot, network: Network) -> Iterator[dict[str, str]]:
-    """Values of NCCL_SOCKET_IFNAME per host to try, the smallest first; whether they are right is for the model."""
+def _removals(snapshot: Snapshot, names: Sequence[str]) -> Iterator[dict[str, str | None]]:
+    """Every way to take away some of the variables that are set anywhere, the smallest first; at first none."""
+    present = [
+        name
+        for name in names
+        if any(
+            not isinstance(effective, Missing) and name in effective
+            for effective in (effective_environment(node.facts) for node in snapshot.nodes)
+        )
+    ]
+    for size in range(len(present) + 1):
+        for chosen in combinations(present, size):
+            yield {name: removal_of(snapshot, name) for name in chosen}
+
+
+def _values(
+    snapshot: Snapshot, network: Network, removal: Mapping[str, str | None]
+) -> Iterator[dict[str, dict[str, str | None]]]:
+    """What to set per host, the smallest first; whether it is right is for the model."""
     names = list(dict.fromkeys(interface for interface, _ in network.places.values()))
     plain = ",".join(names)
     forms = (f"={plain}", plain) if _matches_others(snapshot, network, plain) else (plain, f"={plain}")
     for value in forms if len(names) <= ifname.MAX_ENTRIES else ():
-        yield dict.fromkeys(network.places, value)
+        yield {host: {IFNAME: value} for host in network.places}
     if len(names) > 1:
-        yield {host: f"={interface}" for host, (interface, _) in network.places.items()}
+        unaided = [
+            node.host
+            for node in snapshot.nodes
+            if predict_interface(node.facts, removal) == network.places[node.host]
+        ]
+        yield {
+            host: {} if host in unaided else {IFNAME: f"={interface}"}
+            for host, (interface, _) in network.places.items()
+        }
 
 
 def _matches_others(snapshot: Snapshot, network: Network, value: str) -> bool:

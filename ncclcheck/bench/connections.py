@@ -9,6 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 _LEAST_RETRANSMITS = 2  # one may be chance
+# A call is repeated after a second, and again two seconds later: by then a program may have given it up to call anew.
+_LEAST_REPEATED_CALLS = 1
+_SYN_SENT = "02"  # include/net/tcp_states.h
 _FIELDS = 10
 
 
@@ -22,8 +25,9 @@ def unanswered_peers(pid: int) -> tuple[str, ...]:
     own = _socket_inodes(pid)
     found: dict[str, None] = {}
     for name in ("tcp", "tcp6"):
-        for peer, retransmits, inode in _connections(Path(f"/proc/{pid}/net/{name}")):
-            if inode in own and retransmits >= _LEAST_RETRANSMITS:
+        for peer, state, retransmits, inode in _connections(Path(f"/proc/{pid}/net/{name}")):
+            least = _LEAST_REPEATED_CALLS if state == _SYN_SENT else _LEAST_RETRANSMITS
+            if inode in own and retransmits >= least:
                 found[_address(peer)] = None
     return tuple(found)
 
@@ -39,8 +43,8 @@ def _socket_inodes(pid: int) -> set[str]:
     return inodes
 
 
-def _connections(table: Path) -> Iterator[tuple[str, int, str]]:
-    """Peer address as the kernel writes it, retransmissions, and inode of each connection."""
+def _connections(table: Path) -> Iterator[tuple[str, str, int, str]]:
+    """Peer address and state as the kernel writes them, retransmissions, and inode of each connection."""
     try:
         lines = table.read_text().splitlines()[1:]
     except OSError:
@@ -48,7 +52,7 @@ def _connections(table: Path) -> Iterator[tuple[str, int, str]]:
     for line in lines:
         fields = line.split()
         if len(fields) >= _FIELDS:
-            yield fields[2].partition(":")[0], int(fields[6], 16), fields[9]
+            yield fields[2].partition(":")[0], fields[3], int(fields[6], 16), fields[9]
 
 
 def _address(text: str) -> str:

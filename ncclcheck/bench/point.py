@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -25,7 +26,7 @@ from ncclcheck.measure.busbw import Sizing, algbw_gb_s
 from ncclcheck.measure.lateness import RankSamples, rank_times, slowest_us
 from ncclcheck.measure.plan import pool_buffers, storage
 from ncclcheck.measure.statistics import Decision, decide, time_us
-from ncclcheck.model.bench import Point, WrongElement
+from ncclcheck.model.bench import Op, Point, WrongElement
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,6 +88,22 @@ def measure_all(rank: Rank) -> Iterator[Point]:
         share_s = max(0.0, plan.budget_s - now_s) / (len(points) - number)
         point, now_s = _measure(rank, place, now_s, share_s)
         yield point
+
+
+def measure_round(rank: Rank, op: Op, size_bytes: int, iterations: int) -> float:
+    """Mean over the iterations of the slowest rank's time in microseconds, the same on every rank.
+
+    One call goes before that is not timed: the connections may have been idle for long.
+    """
+    place = _place(rank, COLLECTIVES[op], size_bytes, rank.task.plan.sizes_bytes.index(size_bytes))
+    _warm_up(rank, place, 1)
+    slowest: list[float] = []
+    while len(slowest) < iterations:
+        done = len(slowest)
+        batch = range(done + 1, 1 + min(iterations, done + len(place.slots)))
+        reports = _batch(rank, place, "measuring", batch)
+        slowest += slowest_us([one.durations_us for one in reports])
+    return fmean(slowest)
 
 
 def _measure(rank: Rank, place: _Place, began_s: float, share_s: float) -> tuple[Point, float]:

@@ -11,7 +11,16 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 Phase: TypeAlias = Literal[
-    "starting", "joining", "first-call", "warm-up", "measuring", "agreeing", "leaving", "done", "failed"
+    "starting",
+    "joining",
+    "waiting",
+    "first-call",
+    "warm-up",
+    "measuring",
+    "agreeing",
+    "leaving",
+    "done",
+    "failed",
 ]
 ErrorKind: TypeAlias = Literal["none", "communication", "own"]
 PHASES: tuple[Phase, ...] = get_args(Phase)

@@ -27,6 +27,7 @@ _STDERR_KEPT_BYTES = 8192
 _LAST_WORDS = 400
 _ERROR_TEXT = 600
 _WAITS_LONG_S = 2.0  # from then on its connections are looked at, once a second
+_CALLS_ANEW_S = 3.0  # Gloo, whose call has failed, calls again: in between there is no connection to be seen
 _START_DEADLINE_S = 20.0
 _DEFAULTS = {"TORCH_CPP_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
 
@@ -52,7 +53,7 @@ class _Worker:
             raise
         self.failed_at: float | None = None
         self._unanswered: tuple[str, ...] = ()
-        self._looked_at = 0.0
+        self._looked_at = self._found_at = 0.0
         self.errors = b""
         self._line = b""
 
@@ -103,7 +104,9 @@ class _Worker:
 
     def _unanswered_now(self, now: float) -> tuple[str, ...]:
         if now - self._looked_at >= 1.0:
-            self._looked_at, self._unanswered = now, unanswered_peers(self.process.pid)
+            self._looked_at, found = now, unanswered_peers(self.process.pid)
+            if found or now - self._found_at > _CALLS_ANEW_S:
+                self._unanswered, self._found_at = found, now
         return self._unanswered
 
     def close(self) -> None:

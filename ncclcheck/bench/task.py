@@ -25,5 +25,7 @@ class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):
     hosts: tuple[str, ...]
     join_timeout_s: float = 60.0
     timeout_s: float = 1800.0
+    turns: str | None = None  # the name of its set of ranks, to which turns are given; None: it needs none
+    turns_prefix: str = ""  # before the keys of turns in the store
     agent_pid: int | None = None  # filled in by bench.supervise; the worker ends when this process has ended
     progress_fd: int | None = None  # filled in by bench.supervise

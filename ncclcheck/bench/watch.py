@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -51,7 +52,8 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
 class Deadlines(Struct, frozen=True):
     """How long is too long."""
 
-    join_s: float = 30.0
+    start_s: float = 30.0
+    join_s: float = 30.0  # from when the last of the ranks came
     first_call_s: float = 20.0
     stall_s: float = 10.0
     stopped_s: float = 5.0
@@ -117,9 +119,11 @@ def judge(
 def allowed_s(state: RankState, deadlines: Deadlines) -> float:
     """How long the rank may be without progress where it is."""
     if state.phase == "starting":
-        return deadlines.join_s + state.size_bytes / _FILLED_BYTES_PER_S
+        return deadlines.start_s + state.size_bytes / _FILLED_BYTES_PER_S
     if state.phase == "joining":
         return deadlines.join_s
+    if state.phase == "waiting":
+        return math.inf
     if not state.longest_call_s:
         return deadlines.first_call_s + state.size_bytes / _BYTES_PER_S
     return deadlines.stall_s + _TIMES_LONGEST * state.longest_call_s
@@ -131,6 +135,8 @@ def place(state: RankState) -> str:
         return "starting (importing torch, allocating buffers)"
     if state.phase == "joining":
         return "joining the group"
+    if state.phase == "waiting":
+        return "waiting for its turn"
     if state.phase in ("leaving", "done"):
         return "the end"
     point = f"{state.op} {format_size(state.size_bytes)}"
@@ -159,7 +165,7 @@ def _hanging(
     deadlines: Deadlines,
     host_of_address: Mapping[str, str],
 ) -> tuple[RankFailure, ...]:
-    overdue = [state for state in states if state.idle_s > allowed_s(state, deadlines)]
+    overdue = [state for state in states if _waited_s(state, states) > allowed_s(state, deadlines)]
     if not overdue:
         return ()
     waited_s = max(state.idle_s for state in overdue)
@@ -181,6 +187,15 @@ def _hanging(
     if behind and 2 * len(behind) < len(hosts):
         return tuple(_never_left(state, front) for state in behind)
     return tuple(_stuck(state) for state in states)
+
+
+def _waited_s(state: RankState, states: Sequence[RankState]) -> float:
+    """How long a rank has been without progress; in the group that forms, since the last of its ranks came."""
+    if state.phase != "joining":
+        return state.idle_s
+    if any(other.phase == "starting" for other in states):
+        return 0.0  # it waits for a rank that has a deadline of its own
+    return min(other.idle_s for other in states if other.phase == "joining")
 
 
 def _cut_off(states: Sequence[RankState], host_of_address: Mapping[str, str]) -> tuple[RankFailure, ...]:

@@ -18,6 +18,7 @@ from ncclcheck.bench.device import Device, open_device
 from ncclcheck.bench.point import measure_all, prepare
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
 from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.turns import take_turns
 from ncclcheck.model.codec import decode, encode
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -50,13 +51,34 @@ def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
     device = open_device(task.plan.backend, task.local_rank)
     rank = prepare(task, device, progress)
     _join(task, device, progress)
-    for point in measure_all(rank):
-        if task.rank == 0:
-            _write_all(results, encode(point) + b"\n")
+    if task.turns is not None:
+        take_turns(rank, task.turns, _Turns(task))
+    else:
+        for point in measure_all(rank):
+            if task.rank == 0:
+                _write_all(results, encode(point) + b"\n")
     progress.move("leaving")
     _leave_together(progress)
     progress.move("done")
     dist.destroy_process_group()
+
+
+class _Turns:
+    """A connection of its own to the store, so that a long wait in it holds up nobody else's use of the store."""
+
+    def __init__(self, task: WorkerTask) -> None:
+        import torch.distributed as dist
+
+        patience = timedelta(seconds=task.join_timeout_s)
+        self._store = dist.TCPStore(task.store_host, task.store_port, is_master=False, timeout=patience)
+        self._prefix, self._longest = task.turns_prefix, timedelta(seconds=task.timeout_s)
+
+    def wait_for(self, key: str) -> bytes:
+        self._store.wait([self._prefix + key], self._longest)
+        return bytes(self._store.get(self._prefix + key))
+
+    def set(self, key: str, value: bytes) -> None:
+        self._store.set(self._prefix + key, value)
 
 
 def _join(task: WorkerTask, device: Device, progress: ProgressPage) -> None:

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 Answer: TypeAlias = Finding | NotKnown | NotApplicable
 Body: TypeAlias = Callable[[Snapshot], Iterable[Answer]]
+Subject: TypeAlias = Literal["nodes", "log"]
 _CHECK_ATTRIBUTE = "__ncclcheck_check__"
 
 
@@ -27,6 +28,7 @@ class Check(Struct, frozen=True):
     """One check. `needs` names sections of NodeFacts: where one is Missing the check cannot pass.
 
     `nodes` is the smallest job the question makes sense for; `met` says that it needs nodes that met each other.
+    `subject` is what it judges: nodes and their network, or the logs of a job. A slug is used once for each.
     """
 
     code: str
@@ -37,6 +39,7 @@ class Check(Struct, frozen=True):
     met: bool
     manual: str
     body: Body
+    subject: Subject = "nodes"
 
 
 class Selection(Struct, frozen=True):
@@ -49,21 +52,34 @@ class Selection(Struct, frozen=True):
 
 
 def check(
-    code: str, slug: str, title: str, *, needs: Sequence[str] = (), nodes: int = 1, met: bool = False
+    code: str,
+    slug: str,
+    title: str,
+    *,
+    needs: Sequence[str] = (),
+    nodes: int = 1,
+    met: bool = False,
+    subject: Subject = "nodes",
 ) -> Callable[[Body], Body]:
     """Declare the decorated function the body of a check; its docstring is the manual page."""
 
     def declare(body: Body) -> Body:
         manual = (body.__doc__ or "").strip()
-        setattr(body, _CHECK_ATTRIBUTE, Check(code, slug, title, tuple(needs), nodes, met, manual, body))
+        one = Check(code, slug, title, tuple(needs), nodes, met, manual, body, subject)
+        setattr(body, _CHECK_ATTRIBUTE, one)
         return body
 
     return declare
 
 
 @cache
-def all_checks() -> tuple[Check, ...]:
-    """Every check of the package, by code. Raises ValueError when a code or slug is used twice."""
+def all_checks(subject: Subject = "nodes") -> tuple[Check, ...]:
+    """Every check of the package that judges `subject`, by code. Raises ValueError when a code or slug is used twice."""
+    return tuple(one for one in _declared() if one.subject == subject)
+
+
+@cache
+def _declared() -> tuple[Check, ...]:
     package = importlib.import_module("ncclcheck.checks")
     found: dict[str, Check] = {}
     for module_info in pkgutil.walk_packages(package.__path__, "ncclcheck.checks."):
@@ -71,19 +87,23 @@ def all_checks() -> tuple[Check, ...]:
         for value in vars(module).values():
             one = getattr(value, _CHECK_ATTRIBUTE, None)
             if isinstance(one, Check) and one.body.__module__ == module_info.name:
-                if one.code in found or one.slug in {other.slug for other in found.values()}:
+                taken = {other.slug for other in found.values() if other.subject == one.subject}
+                if one.code in found or one.slug in taken:
                     raise ValueError(f"check {one.code} ({one.slug}) is declared twice")
                 found[one.code] = one
     return tuple(found[code] for code in sorted(found))
 
 
-def matching(names: Iterable[str]) -> frozenset[str]:
-    """Codes of the checks that `names` (codes, code prefixes or slugs) mean. Raises UsageError for an unknown name."""
+def matching(names: Iterable[str], subject: Subject = "nodes") -> frozenset[str]:
+    """Codes of the checks of `subject` that `names` (codes, code prefixes or slugs) mean.
+
+    Raises UsageError for an unknown name.
+    """
     codes: set[str] = set()
     for name in names:
         hits = {
             one.code
-            for one in all_checks()
+            for one in all_checks(subject)
             if one.slug == name.lower().replace("_", "-") or one.code.startswith(name.upper())
         }
         if not hits or not name:
@@ -92,12 +112,17 @@ def matching(names: Iterable[str]) -> frozenset[str]:
     return frozenset(codes)
 
 
-def run_checks(snapshot: Snapshot, selection: Selection) -> tuple[CheckRun, ...]:
-    """Every check's outcome over the snapshot, by code. A check that raises is `crashed`, and the others still run."""
-    chosen = matching(selection.select) if selection.select else None
-    ignored, demoted = matching(selection.ignore), matching(selection.demote)
+def run_checks(
+    snapshot: Snapshot, selection: Selection, subject: Subject = "nodes"
+) -> tuple[CheckRun, ...]:
+    """The outcome of every check of `subject` over the snapshot, by code.
+
+    A check that raises is `crashed`, and the others still run.
+    """
+    chosen = matching(selection.select, subject) if selection.select else None
+    ignored, demoted = matching(selection.ignore, subject), matching(selection.demote, subject)
     runs = []
-    for one in all_checks():
+    for one in all_checks(subject):
         if one.code in ignored or (chosen is not None and one.code not in chosen):
             reason = "--ignore" if one.code in ignored else "not in --select"
             runs.append(CheckRun(one.code, one.slug, one.title, "ignored", reason))
@@ -154,6 +179,8 @@ def _with_hosts(answer: NotKnown) -> str:
 
 
 def _missing_sections(one: Check, snapshot: Snapshot) -> list[str]:
+    if one.subject == "log":
+        return []
     if not snapshot.nodes:
         return ["no node reported"]
     return [

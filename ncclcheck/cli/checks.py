@@ -6,6 +6,8 @@ import inspect
 
 import click
 
+from ncclcheck.model.errors import UsageError
+
 
 @click.command()
 @click.argument("slug", required=False)
@@ -18,14 +20,29 @@ def checks(*, slug: str | None) -> None:
     def entry(one: Check) -> str:
         return f"{one.code}  {one.slug:<{longest}}  {one.title}\n"
 
-    longest = max((len(one.slug) for one in all_checks()), default=0)
+    every = (*all_checks(), *all_checks("log"))
+    longest = max((len(one.slug) for one in every), default=0)
     if slug is None:
-        write_out("".join(entry(one) for one in all_checks()))
+        write_out("".join(entry(one) for one in every))
         return
-    refuse_unknown_checks([slug], "checks")
-    chosen = [one for one in all_checks() if one.code in matching([slug])]
+    codes = of_logs(slug)
+    if not codes:
+        refuse_unknown_checks([slug], "checks")
+    if any(one.slug == slug.lower().replace("_", "-") for one in all_checks()) or not codes:
+        codes |= matching([slug])
+    chosen = [one for one in every if one.code in codes]
     if len(chosen) > 1:
         write_out("".join(entry(one) for one in chosen))
         return
     (one,) = chosen
     write_out(f"{one.code} {one.slug}: {one.title}\n\n{inspect.cleandoc(one.manual)}\n")
+
+
+def of_logs(name: str) -> frozenset[str]:
+    """Codes of the causes that `name` means; none where it means checks of nodes."""
+    from ncclcheck.checks.registry import matching
+
+    try:
+        return matching([name], "log")
+    except UsageError:
+        return frozenset()

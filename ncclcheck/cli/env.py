@@ -1,4 +1,4 @@
-"""`ncclcheck env`: the advised environment as lines for a shell."""
+"""`ncclcheck env`: the advised environment as lines for a shell, or for what else starts a job."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _GOOD_ENOUGH = (0, 1, 4)
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["sh", "json"], case_sensitive=False),
+    type=click.Choice(["sh", "json", "docker", "slurm", "k8s"], case_sensitive=False),
     default="sh",
-    help="sh: lines for a shell.  [sh]",
+    help="sh: lines for a shell, docker: an env file, slurm: lines for a batch script, k8s: an env list.  [sh]",
 )
 @click.pass_context
 def env(context: click.Context, /, **given: Any) -> None:
-    """Print the advised environment as export lines.
+    """Print the advised environment as export lines, or in another format.
 
     For the shell that starts the job: eval "$(ncclcheck env)". A preflight runs first; --from takes a report, a saved
     run or a facts file instead.
     """
-    from ncclcheck.advice.environment_block import render_json, render_sh
+    from ncclcheck.advice.environment_block import render
     from ncclcheck.cli.screen import write_error, write_out
 
     report = _report(given)
-    write_out(render_json(report.advice) if given["format_"] == "json" else render_sh(report.advice))
+    write_out(render(report.advice, given["format_"]))
     verdict = report.verdict
     if verdict.exit_code:
         write_error(f"{'; '.join(verdict.reasons)} ('ncclcheck preflight' shows it all)")

@@ -15,6 +15,7 @@ import click
 import ncclcheck
 from ncclcheck.cli.checks import checks
 from ncclcheck.cli.env import env
+from ncclcheck.cli.explain import explain
 from ncclcheck.cli.facts import facts
 from ncclcheck.cli.predict import predict
 from ncclcheck.cli.report import report
@@ -43,7 +44,7 @@ def command() -> None:
     """
 
 
-for _one in (preflight, bench, run, env, predict, report, facts, checks):
+for _one in (preflight, bench, run, env, predict, explain, report, facts, checks):
     command.add_command(_one)
 
 

@@ -110,5 +110,11 @@ bench_options = _all(
         click.option("--warmup", type=WholeNumber(0, 10**6), help="Untimed iterations per size.  [5]"),
         click.option("--budget", type=Seconds(), help="For all measuring.  [20]"),
         click.option("--no-verify", is_flag=True, help="Do not verify the data."),
+        click.option(
+            "--as-is",
+            is_flag=True,
+            help="Measure what the job would get with its environment as it is; a hang is the result.",
+        ),
+        click.option("--advised", is_flag=True, help="Measure under the advised settings."),
     ]
 )

@@ -29,9 +29,9 @@ UNKNOWN = 3
 def predict(
     context: click.Context, /, *, from_: str | None, nccl_version: tuple[str, ...], format_: str
 ) -> None:
-    """Say which interface NCCL would choose here, and why.
+    """Say which interface, network and HCAs NCCL would choose here, why, and what would change that.
 
-    The library of this node is asked; with --nccl-version its rules are applied instead.
+    The library of this node is asked for the interface, the rest is predicted; with --nccl-version everything is.
     """
     from ncclcheck.cli.screen import write_error, write_out
     from ncclcheck.model.codec import encode_pretty
@@ -64,15 +64,14 @@ def _refuse_unknown_versions(given: Sequence[str]) -> None:
 
 def entries(nodes: Sequence[Node], nccl_versions: Sequence[str]) -> Iterator[tuple[str, Fact[NcclEntry]]]:
     """Each host with its choice: the answer of its library, or the model's for each of the versions."""
-    from ncclcheck.nccl.prediction import node_choice
-    from ncclcheck.nccl.prediction import predict as predict_for
+    from ncclcheck.nccl.explanation import explain
     from ncclcheck.report.build import nccl_entry
 
     for node in nodes:
         if not nccl_versions:
-            yield node.host, nccl_entry(node.host, node_choice(node.facts))
+            yield node.host, nccl_entry(node.host, explain(node.facts))
         for version in nccl_versions:
-            yield node.host, nccl_entry(node.host, predict_for(node.facts, version))
+            yield node.host, nccl_entry(node.host, explain(node.facts, version))
 
 
 def _nodes(file: str | None) -> Sequence[Node]:

@@ -16,7 +16,7 @@ from ncclcheck.model.bench import Op
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
-from ncclcheck.run.options import BenchRequest, Command, RunOptions
+from ncclcheck.run.options import BenchRequest, Command, RunOptions, Under
 
 PREFLIGHT_S = 60.0
 BENCH_S = 120.0  # besides the budget: the preflight, importing torch on every node, connecting, warming up
@@ -129,7 +129,16 @@ def bench_request(given: Mapping[str, Any]) -> BenchRequest:
         warmup=usual.warmup if given.get("warmup") is None else given["warmup"],
         budget_s=given.get("budget") or usual.budget_s,
         verify=not given.get("no_verify"),
+        under=_under(given),
     )
+
+
+def _under(given: Mapping[str, Any]) -> Under:
+    if given.get("as_is") and given.get("advised"):
+        raise UsageError("--as-is and --advised exclude each other: give one of them")
+    if given.get("advised") and given.get("no_preflight"):
+        raise UsageError("--advised needs the preflight, which finds what to advise: leave out --no-preflight")
+    return "as-is" if given.get("as_is") else "advised" if given.get("advised") else "proven"
 
 
 def _ops(given: Mapping[str, Any]) -> tuple[Op, ...]:

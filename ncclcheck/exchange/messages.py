@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from ncclcheck.exchange.bandwidth import Received, Sent
+from ncclcheck.exchange.measuring import Quantity, Ring
 from ncclcheck.exchange.reach import Peer, Target
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import decode
@@ -63,6 +65,13 @@ class Reach(Struct, frozen=True, forbid_unknown_fields=True, tag="reach"):
     deadline_s: float
 
 
+class Measure(Struct, frozen=True, forbid_unknown_fields=True, tag="measure"):
+    """Measure the latency or the bandwidth to the partners in the ring."""
+
+    quantity: Quantity
+    ring: Ring
+
+
 class Confirm(Struct, frozen=True, forbid_unknown_fields=True, tag="confirm"):
     """Ask the real library under these settings: for each ticket a list of environments."""
 
@@ -71,16 +80,28 @@ class Confirm(Struct, frozen=True, forbid_unknown_fields=True, tag="confirm"):
 
 
 class Bench(Struct, frozen=True, forbid_unknown_fields=True, tag="bench"):
-    """Start the workers: the host of every rank; and for each ticket its first rank, its count, its environment."""
+    """Start the workers: the host of every rank; and for each ticket its first rank, its count, its environment.
+
+    `name` begins every key under which node 0 and the nodes talk about them. `turns`: they measure when it is their
+    turn. In an environment None unsets a variable.
+    """
 
     plan: BenchPlan
     world_size: int
     hosts: tuple[str, ...]
     first_rank: dict[str, int]
     count: dict[str, int]
-    environments: dict[str, dict[str, str]]
+    environments: dict[str, dict[str, str | None]]
     nonce: str
     deadline_s: float
+    name: Literal["bench", "as-is", "advised"] = "bench"
+    turns: bool = False
+
+
+class Compare(Struct, frozen=True, forbid_unknown_fields=True, tag="compare"):
+    """Start several sets of workers, which take turns."""
+
+    sets: tuple[Bench, ...]
 
 
 class Finish(Struct, frozen=True, forbid_unknown_fields=True, tag="finish"):
@@ -95,14 +116,14 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
     schema_version: str
     tool_version: str
-    order: Reach | Confirm | Bench | Finish
+    order: Reach | Measure | Confirm | Bench | Compare | Finish
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True):
     """Answer to Reach.
 
     What this node found as a caller, its routes to its peers' first addresses, and the addresses whose calls arrived
-    here without hearing our answer.
+    here without hearing our answer. `nccl_listens`: NCCL's own listener was still there after the probes.
     """
 
     schema_version: str
@@ -110,6 +131,17 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True):
     probes: Fact[tuple[Probe, ...]]
     routes: tuple[Route, ...]
     unanswered: tuple[str, ...]
+    nccl_listens: bool = False
+
+
+class Timed(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer to Measure: the round trips to the partners, or this node's side of its transfers."""
+
+    schema_version: str
+    tool_version: str
+    latencies: tuple[Probe, ...] = ()
+    sent: tuple[Sent, ...] = ()
+    received: tuple[Received, ...] = ()
 
 
 class Confirmed(Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,6 +4,9 @@ Ports are ephemeral, as NCCL's are (`src/misc/socket.cc` binds port 0). A connec
 run's nonce, the listener says who it is, so "connected, but to somebody else" is told apart. Then the caller sends one
 packet of full size, alone, and a block of many: where small messages pass and these vanish, the path's MTU is smaller
 than the interfaces'. (Alone, because virtual links let the large packets of a segmented block through whole.)
+
+Where the address is reached and the real NCCL of the peer listens there too, its listener is called as well: a firewall
+may let our ports through and not that one. It is only connected to; nothing is sent that NCCL would have to take.
 """
 
 from __future__ import annotations
@@ -14,12 +17,14 @@ import errno
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.channels import Channels
 from ncclcheck.exchange.dial import outcome_of
 from ncclcheck.exchange.half_open import half_open
 from ncclcheck.model.codec import decode, encode
@@ -34,15 +39,18 @@ BLOCK_BYTES = 64 * 1024
 LINE_BYTES = 512
 AT_ONCE = 64
 LOOK_S = 0.25
+NCCL_LISTENER = "the listener that NCCL itself opened"
 SEEN_TIMES = 4  # a handshake that is merely slow is not seen this often
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True):
-    """A listener of a node."""
+    """A listener of a node. Kind "nccl" is the one that the real library opened: `room` callers can wait there."""
 
     interface: str
     address: str
     port: int
+    kind: Literal["ours", "nccl"] = "ours"
+    room: int = 0
 
 
 class Peer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,13 +60,32 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
     host: str
     targets: tuple[Target, ...]
 
+    @property
+    def own(self) -> tuple[Target, ...]:
+        """The listeners of ncclcheck, which answer."""
+        return tuple(target for target in self.targets if target.kind == "ours")
+
+    @property
+    def nccl(self) -> Target | None:
+        """The listener of the real library, where there is one."""
+        return next((target for target in self.targets if target.kind == "nccl"), None)
+
+    def for_caller(self, ticket: int, callers: Collection[int]) -> Peer:
+        """The peer as this one of its callers is to probe it: NCCL's listener holds only so many."""
+        has_room = self.nccl is None or sorted(callers).index(ticket) < self.nccl.room
+        return self if has_room else replace(self, targets=self.own)
+
 
 class Greeting(Struct, frozen=True, forbid_unknown_fields=True):
-    """First line of a caller: the run's nonce and who is calling."""
+    """First line of a caller: the run's nonce and who is calling.
+
+    With a `channel` the connection is not probed but handed over under that name (see `exchange.channels`).
+    """
 
     nonce: str
     ticket: int
     segment_bytes: int = 0
+    channel: str = ""
 
 
 class Listeners:
@@ -72,6 +99,8 @@ class Listeners:
         self._servers: list[asyncio.Server] = []
         self._nonce, self._ticket = "", -1
         self._half_open: dict[str, int] = {}
+        self.channels = Channels()
+        self._watching: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, name="reach", daemon=True)
         self._thread.start()
 
@@ -88,8 +117,14 @@ class Listeners:
         """Addresses whose calls arrived here for a second or more without our answers reaching them."""
         return tuple(sorted(address for address, times in self._half_open.items() if times >= SEEN_TIMES))
 
+    def quiet(self) -> None:
+        """From now on nobody looks for unanswered calls, so that measuring is not disturbed by it."""
+        if self._watching is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._watching.cancel)
+
     def close(self) -> None:
         """The ports are free again, and conversations that were under way are cut off."""
+        self.channels.close()
         if self._loop.is_closed():
             return
         with contextlib.suppress(FutureTimeout):
@@ -137,10 +172,21 @@ class Listeners:
         greeting = decode(line, Greeting, limit_bytes=LINE_BYTES)
         if self._nonce and greeting.nonce == self._nonce:
             writer.write(encode(Greeting(self._nonce, self._ticket)) + b"\n")
+            if greeting.channel:
+                self.channels.put(greeting.channel, greeting.ticket, _taken_from(writer))
+                return
             for size in (min(max(greeting.segment_bytes, 1), BLOCK_BYTES), BLOCK_BYTES):
                 await asyncio.wait_for(reader.readexactly(size), PATIENT_S)
                 writer.write(b"+")
                 await asyncio.wait_for(writer.drain(), BLOCK_S)
+
+
+def _taken_from(writer: asyncio.StreamWriter) -> socket.socket:
+    """The connection as a blocking socket of its own, which outlives the writer. Nothing may be on its way here yet."""
+    writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport of a socket has it
+    own: socket.socket = writer.get_extra_info("socket").dup()
+    own.setblocking(True)
+    return own
 
 
 def probe_peers(
@@ -154,15 +200,25 @@ def probe_peers(
     """One "tcp" probe and, where that passed, one "mtu" probe per listener of each peer.
 
     Each peer's first listener first: that is NCCL's own interface. What has no outcome by the deadline is an "error".
+    NCCL's own listener is probed where ours at the same address was reached, and where there is none of ours.
     """
-    calls = [(peer, target) for peer in peers for target in peer.targets]
-    calls.sort(key=lambda call: call[0].targets.index(call[1]))  # stable: every peer's first one, and so on
+    calls = [(peer, target) for peer in peers for target in (*peer.own, *([peer.nccl] if peer.nccl else []))]
+    # Stable: every peer's first one, and so on; NCCL's own come last, since they wait for ours.
+    calls.sort(key=lambda call: (call[1].kind == "nccl", call[0].targets.index(call[1])))
     late = f"no outcome within {deadline_s:.0f} s"
 
     async def all_of_them() -> list[list[Probe]]:
         gate = asyncio.Semaphore(AT_ONCE)
         caller = _Caller(host, own_addresses, Greeting(nonce, ticket), gate)
-        tasks = [asyncio.create_task(_probe(caller, peer, target)) for peer, target in calls]
+        tasks: list[asyncio.Task[list[Probe]]] = []
+        of_ours: dict[tuple[int, str], asyncio.Task[list[Probe]]] = {}
+        for peer, target in calls:
+            place = peer.ticket, target.address
+            if target.kind == "ours":
+                of_ours[place] = asyncio.create_task(_probe(caller, peer, target))
+                tasks.append(of_ours[place])
+            else:
+                tasks.append(asyncio.create_task(_probe_nccl(caller, peer, target, of_ours.get(place))))
         _, pending = await asyncio.wait(tasks, timeout=deadline_s)
         for task in pending:
             task.cancel()
@@ -176,7 +232,8 @@ def probe_peers(
 
 
 def _blank(host: str, peer: Peer, target: Target) -> Probe:
-    return Probe("tcp", host, peer.host, target.interface, target.address, target.port, "error")
+    blank = Probe("tcp", host, peer.host, target.interface, target.address, target.port, "error")
+    return replace(blank, listener="nccl") if target.kind == "nccl" else blank
 
 
 class _Caller(Struct, frozen=True):
@@ -188,23 +245,52 @@ class _Caller(Struct, frozen=True):
 
 async def _probe(caller: _Caller, peer: Peer, target: Target) -> list[Probe]:
     blank = _blank(caller.host, peer, target)
-    if target.address in caller.own_addresses:
-        return [replace(blank, outcome="self", detail=f"{target.address} is an address of {caller.host} too")]
     async with caller.gate:
         started = time.perf_counter()
-        try:
-            reader, writer = await asyncio.wait_for(
-                asyncio.open_connection(target.address, target.port, limit=LINE_BYTES), CONNECT_S
-            )
-        except (asyncio.TimeoutError, TimeoutError):
-            return [replace(blank, outcome="filtered", detail=f"no answer within {CONNECT_S:.0f} s")]
-        except OSError as error:
-            return [replace(blank, outcome=_failed(error), detail=str(error)[:200])]
+        connection = await _connect(caller, blank)
+        if isinstance(connection, Probe):
+            return [connection]
+        reader, writer = connection
         try:
             return await _talk(caller.greeting, peer, reader, writer, blank, started)
         finally:
             writer.close()
             await asyncio.sleep(0)
+
+
+async def _probe_nccl(
+    caller: _Caller, peer: Peer, target: Target, ours: asyncio.Task[list[Probe]] | None
+) -> list[Probe]:
+    """One probe of NCCL's own listener; none where ours at that address was not reached, which says it all."""
+    if ours is not None and (await asyncio.shield(ours))[0].outcome != "ok":
+        return []
+    blank = _blank(caller.host, peer, target)
+    async with caller.gate:
+        started = time.perf_counter()
+        connection = await _connect(caller, blank)
+        if isinstance(connection, Probe):
+            return [replace(connection, detail=f"{NCCL_LISTENER}: {connection.detail}")]
+        microseconds = round((time.perf_counter() - started) * 1e6, 1)
+        connection[1].close()
+        await asyncio.sleep(0)
+        return [replace(blank, outcome="ok", value=microseconds, unit="us", detail=NCCL_LISTENER)]
+
+
+async def _connect(
+    caller: _Caller, blank: Probe
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | Probe:
+    """A connection to where the probe goes, or the probe with the outcome."""
+    if blank.address in caller.own_addresses:
+        detail = f"{blank.address} is an address of {caller.host} too"
+        return replace(blank, outcome="self", detail=detail)
+    try:
+        return await asyncio.wait_for(
+            asyncio.open_connection(blank.address, blank.port, limit=LINE_BYTES), CONNECT_S
+        )
+    except (asyncio.TimeoutError, TimeoutError):
+        return replace(blank, outcome="filtered", detail=f"no answer within {CONNECT_S:.0f} s")
+    except OSError as error:
+        return replace(blank, outcome=_failed(error), detail=str(error)[:200])
 
 
 def _failed(error: OSError) -> ProbeOutcome:

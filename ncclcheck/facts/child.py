@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
@@ -22,7 +22,7 @@ from ncclcheck.model.fact import Missing
 OUTPUT_LIMIT_BYTES = 1 << 20
 DYING_S = 1.0
 _POLL_S = 0.05
-_Ending: TypeAlias = Literal["exited", "late", "too much"]
+Ending: TypeAlias = Literal["exited", "late", "too much", "enough"]
 
 # A Popen that is dropped while its process lives would warn and be waited for by the next Popen.
 _abandoned: list[subprocess.Popen[bytes]] = []
@@ -54,15 +54,15 @@ def run_child(
     """
     deadline = time.monotonic() + deadline_s
     try:
-        process = _spawn(argv, env, stdin)
+        process = start_child(argv, env, stdin)
     except (OSError, ValueError) as error:
         return missing_for(error, argv[0])
     output: dict[int, bytearray] = {}
-    ending: _Ending = "late"
+    ending: Ending = "late"
     try:
-        ending = _read_until_exit(process, output, deadline)
+        ending = read_child(process, output, deadline)
     finally:
-        gone = _end(process)
+        gone = end_child(process)
     return _result(process, [bytes(text) for text in output.values()], ending, gone, argv[0], deadline_s)
 
 
@@ -73,16 +73,23 @@ def run_python_child(
 
     It is killed by the kernel when we die, so that nothing it holds open outlives us.
     """
-    own_root = str(Path(ncclcheck.__file__).parents[1])
-    search_path = "\n".join([*(entry for entry in sys.path if entry), own_root])
-    argv = [sys.executable, "-S", "-c", _BOOT, module, str(os.getpid()), search_path, *arguments]
-    result = run_child(argv, deadline_s=deadline_s, env=env)
+    result = run_child(python_command(module, arguments), deadline_s=deadline_s, env=env)
     if isinstance(result, Missing):
         return Missing(result.missing, result.detail.replace(sys.executable, module, 1))
     return result
 
 
-def _spawn(argv: Sequence[str], env: Mapping[str, str] | None, stdin: bytes) -> subprocess.Popen[bytes]:
+def python_command(module: str, arguments: Sequence[str]) -> list[str]:
+    """The command of such an interpreter; the kernel kills it when the thread that starts it ends."""
+    own_root = str(Path(ncclcheck.__file__).parents[1])
+    search_path = "\n".join([*(entry for entry in sys.path if entry), own_root])
+    return [sys.executable, "-S", "-c", _BOOT, module, str(os.getpid()), search_path, *arguments]
+
+
+def start_child(
+    argv: Sequence[str], env: Mapping[str, str] | None, stdin: bytes = b""
+) -> subprocess.Popen[bytes]:
+    """The program, started in a session of its own; `end_child` must follow. Raises OSError or ValueError."""
     source: int | IO[bytes] = subprocess.DEVNULL
     if stdin:  # a memory file needs nobody to feed it, as a pipe would
         source = os.fdopen(os.memfd_create("stdin"), "w+b")
@@ -102,10 +109,15 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str] | None, stdin: bytes) -> 
             source.close()
 
 
-def _read_until_exit(
-    process: subprocess.Popen[bytes], output: dict[int, bytearray], deadline: float
-) -> _Ending:
+def read_child(
+    process: subprocess.Popen[bytes],
+    output: dict[int, bytearray],
+    deadline: float,
+    is_enough: Callable[[bytes], bool] = lambda _: False,
+) -> Ending:
     """Fill `output` (stdout, then stderr) until the program has exited and nothing more is in the pipes.
+
+    Or until `is_enough` of what it has written to stdout.
 
     The end of the pipes is not waited for: a grandchild that keeps them open must not keep us.
     """
@@ -127,6 +139,8 @@ def _read_until_exit(
                         selector.unregister(descriptor)
                     if len(output[descriptor]) > OUTPUT_LIMIT_BYTES:
                         return "too much"
+                if readable and is_enough(bytes(next(iter(output.values())))):
+                    return "enough"
                 if exited and not readable:
                     return "exited"
         finally:
@@ -160,7 +174,7 @@ def _has_exited(pid: int) -> bool:
         return True
 
 
-def _end(process: subprocess.Popen[bytes]) -> bool:
+def end_child(process: subprocess.Popen[bytes]) -> bool:
     """Kill what is left of the process group and reap the child; False when it is still there after a second."""
     # Nothing left, or only what changed its user: either way there is no more that we may do.
     with suppress(ProcessLookupError, PermissionError):
@@ -181,7 +195,7 @@ def _pipes(process: subprocess.Popen[bytes]) -> list[IO[bytes]]:
 def _result(
     process: subprocess.Popen[bytes],
     output: list[bytes],
-    ending: _Ending,
+    ending: Ending,
     gone: bool,
     name: str,
     deadline_s: float,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,38 +14,51 @@ from ncclcheck.facts.deadline import start
 from ncclcheck.facts.environment import read_environment
 from ncclcheck.facts.gpus import read_gpus
 from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.facts.kernel import read_kernel
 from ncclcheck.facts.limits import read_limits
 from ncclcheck.facts.names import read_names
-from ncclcheck.facts.nccl_config import read_config_files
-from ncclcheck.facts.nccl_library import ask, find_library
+from ncclcheck.facts.nccl_choice import Inquire, read_nccl
+from ncclcheck.facts.nccl_library import inquire
+from ncclcheck.facts.pci import read_pci
+from ncclcheck.facts.rdma import read_rdma, unusable_files
 from ncclcheck.facts.software import read_software
+from ncclcheck.facts.verbs_library import find_verbs_library
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts
+from ncclcheck.model.hardware import Rdma
 from ncclcheck.model.launch import Launch
 
 # A section whose parts have deadlines of their own gets this much longer, so that what it did read is kept.
 _SLACK_S = 1.5
 _GPUS_S = 5.0
 _NAMES_S = 5.0
+_VERBS_S = 5.0
+_ROOT = Path("/")
 
 
 class FactsRequest(Struct, frozen=True):
-    """What to collect: who we are in the job, the job's environment, the `--code` paths, and the time for it."""
+    """What to collect: who we are in the job, the job's environment, the `--code` paths, and the time for it.
+
+    `ask_with` is how NCCL is asked: a listener's `inquire` keeps open what the library opens.
+    """
 
     launch: Launch
     environment: Mapping[str, str]
     code_paths: tuple[str, ...] = ()
     deadline_s: float = 10.0
+    ask_with: Inquire = inquire
 
 
 def collect(request: FactsRequest) -> NodeFacts:
     """Every section but `routes` and `master`, after at most `deadline_s`; what is not there by then is "timeout"."""
     end = time.monotonic() + request.deadline_s
     inner_s = max(request.deadline_s - _SLACK_S, request.deadline_s / 2)
-    nccl = start(read_nccl, request.environment, inner_s)
+    nccl = start(read_nccl, request.environment, inner_s, request.ask_with)
     gpus = start(read_gpus, request.environment, min(_GPUS_S, inner_s))
     code = start(read_code, request.code_paths, inner_s)
     names = start(read_names, min(_NAMES_S, inner_s))
+    rdma = start(read_own_rdma, request.environment, min(_VERBS_S, inner_s))
+    pci, kernel = start(read_pci, _ROOT), start(read_kernel, _ROOT)
     interfaces = start(read_interfaces)
     software = start(read_software, Missing("absent", "the library was not asked"))
     limits = start(read_limits)
@@ -67,16 +81,20 @@ def collect(request: FactsRequest) -> NodeFacts:
         gpus=gpus.result(left_s()),
         limits=limits.result(left_s()),
         nccl=choice,
+        rdma=rdma.result(left_s()),
+        pci=pci.result(left_s()),
+        kernel=kernel.result(left_s()),
     )
 
 
-def read_nccl(environ: Mapping[str, str], deadline_s: float) -> NcclChoice:
-    """What the library torch would load chooses under `environ`, and the files it takes further settings from."""
-    library = find_library(environ)
-    return NcclChoice(
-        asked=library if isinstance(library, Missing) else ask(library, environ, deadline_s),
-        config_files=read_config_files(environ),
-        home_set="HOME" in environ,
+def read_own_rdma(environ: Mapping[str, str], deadline_s: float) -> Fact[Rdma]:
+    """RDMA of this machine, with what only a running one tells: may we open the devices, is there a libibverbs?"""
+    library = start(find_verbs_library, environ, deadline_s)
+    rdma = read_rdma(_ROOT)
+    if isinstance(rdma, Missing):
+        return rdma
+    return replace(
+        rdma, unusable_files=unusable_files(rdma), verbs_library=library.result(deadline_s + _SLACK_S)
     )
 
 

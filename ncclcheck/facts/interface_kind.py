@@ -19,7 +19,7 @@ _TUNNEL_TYPES = {
 
 
 class LinkSigns(Struct, frozen=True):
-    """What tells the kinds apart: ARPHRD number, DEVTYPE of uevent, driver name, and which /sys entries exist."""
+    """What tells the kinds apart: ARPHRD number, DEVTYPE of uevent, driver name, which /sys and /proc entries exist."""
 
     type: int
     devtype: str
@@ -28,6 +28,7 @@ class LinkSigns(Struct, frozen=True):
     has_bonding: bool = False
     has_bridge: bool = False
     has_tun_flags: bool = False
+    has_vlan: bool = False
 
 
 def kind_of(signs: LinkSigns) -> InterfaceKind:
@@ -44,7 +45,7 @@ def kind_of(signs: LinkSigns) -> InterfaceKind:
         return "bond"
     if signs.has_bridge or names & {"bridge"}:
         return "bridge"
-    if names & {"vlan", "802.1Q VLAN Support"}:  # the driver name is net/8021q/vlan_dev.c's
+    if signs.has_vlan or names & {"vlan", "802.1Q VLAN Support"}:  # the driver name is net/8021q/vlan_dev.c's
         return "vlan"
     return "physical" if signs.has_device else "virtual"
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 from pathlib import Path
+
+from msgspec import Struct
 
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import read_line, read_text
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import DevShm, Limits
+
+_NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
+_SIZE = re.compile(r"size=([0-9]{1,15})([kKmMgG]?)", re.ASCII)
+_UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def read_limits() -> Limits:
@@ -33,15 +40,53 @@ def _soft_limit(number: int, unit: int = 1) -> Fact[int | None]:
     return None if soft == resource.RLIM_INFINITY else soft // unit
 
 
-def _mem_total_kib() -> Fact[int]:
-    text = read_text(Path("/proc/meminfo"))
-    if isinstance(text, Missing):
-        return text
-    for line in text.splitlines():
+def mem_total_kib(meminfo: str) -> Fact[int]:
+    """MemTotal of a /proc/meminfo text."""
+    for line in meminfo.splitlines():
         name, _, value = line.partition(":")
-        if name == "MemTotal":
-            return int(value.split()[0])
+        number, _, unit = value.strip().partition(" ")
+        if name == "MemTotal" and unit.strip() == "kB" and _NUMBER.fullmatch(number):
+            return int(number)
     return Missing("absent", "/proc/meminfo has no MemTotal")
+
+
+def port_range(text: str) -> Fact[tuple[int, int]]:
+    """The two numbers of an ip_local_port_range text."""
+    numbers = [int(word) for word in text.split() if _NUMBER.fullmatch(word)]
+    if len(numbers) != len(("low", "high")):
+        return Missing("error", f"ip_local_port_range: {text[:80]!r}")
+    return numbers[0], numbers[1]
+
+
+class Mount(Struct, frozen=True):
+    """The type of a mounted filesystem and its options."""
+
+    type: str
+    options: str
+
+
+def mount_of(mounts: str, place: str) -> Fact[Mount]:
+    """The last mount in a /proc/self/mounts text that covers `place`, the deepest first."""
+    best, found = -1, None
+    for line in mounts.splitlines():
+        match line.split(" "):
+            case [_, point, kind, options, *_]:
+                covers = place == point or place.startswith(point.rstrip("/") + "/")
+                if covers and len(point) >= best:
+                    best, found = len(point), Mount(kind, options)
+    return found or Missing("absent", f"no mount covers {place}")
+
+
+def size_option_kib(options: str) -> Fact[int]:
+    """The size option of a mounted tmpfs, which the kernel writes in KiB (mm/shmem.c, shmem_show_options).
+
+    A person who writes one down may use the other units of tmpfs(5). The kernel leaves out the size that a tmpfs has
+    by itself, half of the memory.
+    """
+    for option in options.split(","):
+        if match := _SIZE.fullmatch(option):
+            return int(match[1]) * _UNIT_BYTES[match[2].lower()] // 1024
+    return Missing("absent", "the mount has no size option")
 
 
 def _dev_shm() -> Fact[DevShm]:
@@ -54,19 +99,10 @@ def _dev_shm() -> Fact[DevShm]:
         status = os.statvfs(place)
     except OSError as error:
         return missing_for(error, place)
-    kind = filesystem_type(mounts, place)
-    return kind if isinstance(kind, Missing) else DevShm(kind, status.f_blocks * status.f_frsize // 1024)
-
-
-def filesystem_type(mounts: str, place: str) -> Fact[str]:
-    """The type of the last mount in a /proc/self/mounts text that covers `place`, the deepest first."""
-    best, kind = -1, ""
-    for line in mounts.splitlines():
-        _, point, name, *_ = line.split(" ")
-        covers = place == point or place.startswith(point.rstrip("/") + "/")
-        if covers and len(point) >= best:
-            best, kind = len(point), name
-    return kind or Missing("absent", f"no mount covers {place}")
+    mount = mount_of(mounts, place)
+    if isinstance(mount, Missing):
+        return mount
+    return DevShm(mount.type, status.f_blocks * status.f_frsize // 1024)
 
 
 def _cpus() -> Fact[int]:
@@ -78,9 +114,10 @@ def _cpus() -> Fact[int]:
 
 def _port_range() -> Fact[tuple[int, int]]:
     """The ports an unbound listener gets (Documentation/networking/ip-sysctl.rst); the kernel uses it for IPv6 too."""
-    path = Path("/proc/sys/net/ipv4/ip_local_port_range")
-    text = read_line(path)
-    if isinstance(text, Missing):
-        return text
-    low, high = text.split()
-    return int(low), int(high)
+    text = read_line(Path("/proc/sys/net/ipv4/ip_local_port_range"))
+    return text if isinstance(text, Missing) else port_range(text)
+
+
+def _mem_total_kib() -> Fact[int]:
+    text = read_text(Path("/proc/meminfo"))
+    return text if isinstance(text, Missing) else mem_total_kib(text)

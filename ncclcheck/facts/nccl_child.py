@@ -1,6 +1,8 @@
 """Child process: asks an NCCL library for its version and a unique id, and prints both as JSON after its log.
 
-The library reads the environment once, opens a listener and starts a thread: all of it ends with this process.
+The library reads the environment once, opens a listener and starts a thread: all of it ends with this process. With a
+second argument `hold` the process stops itself instead of ending: the listener stays, and the kernel completes the
+handshakes of those who call, whom NCCL's thread never sees (it would end at the first that does not speak to it).
 """
 
 from __future__ import annotations
@@ -8,17 +10,23 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import sys
 
 MARK = "ncclcheck-answer "
 
 
 def main() -> None:
-    """Print one line: MARK and a JSON object with version, result and id, or with missing and detail."""
+    """Print one line: MARK and a JSON object with version, result and id, or with missing and detail.
+
+    `net_plugin` is NCCL_NET_PLUGIN as the library has it after its config files (null: unset).
+    """
     answer = _ask(sys.argv[1])
     ctypes.CDLL(None).fflush(None)  # NCCL writes through C's stdout, whose buffer _exit would drop
     sys.stdout.write(f"\n{MARK}{json.dumps(answer)}\n")
     sys.stdout.flush()
+    if sys.argv[2:] == ["hold"]:
+        os.kill(os.getpid(), signal.SIGSTOP)
     os._exit(0)  # no destructors of a library that may be half initialised
 
 
@@ -38,7 +46,16 @@ def _ask(path: str) -> dict[str, object]:
         "result": result,
         "id": unique_id.raw.hex(),
         "error": "" if result == 0 else _last_error(library, result),
+        "net_plugin": _environment_variable("NCCL_NET_PLUGIN"),
     }
+
+
+def _environment_variable(name: str) -> str | None:
+    """What C's getenv says now: NCCL puts the settings of its config files there (src/misc/param.cc, setEnvFile)."""
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_char_p
+    value = getenv(name.encode())
+    return None if value is None else os.fsdecode(value).encode("utf-8", "replace").decode()
 
 
 def _last_error(library: ctypes.CDLL, result: int) -> str:

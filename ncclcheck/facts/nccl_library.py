@@ -1,72 +1,48 @@
-"""Finds the NCCL library that torch would load here, and asks it what it would choose."""
+"""Asks the NCCL library that torch would load here what it would choose."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncclcheck.facts.child import ChildResult, run_child, run_python_child
+from msgspec import Struct
+
+from ncclcheck.facts.child import ChildResult, run_python_child
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.facts.nccl_child import MARK
+from ncclcheck.facts.nccl_search import SONAME, Found, search_libraries
 from ncclcheck.facts.nccl_words import bootstrap_line, decode_unique_id, version_text, warnings
 from ncclcheck.facts.routes import owner_of
-from ncclcheck.facts.software import torch_folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclAnswer
 
-_SONAME = "libnccl.so.2"
-_WHEEL = Path("nvidia", "nccl", "lib", _SONAME)
-# What the system's loader tries where it has no cache (ld.so(8)), with Debian's multiarch folders.
-_DEFAULT_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
+CHILD = "ncclcheck.facts.nccl_child"
+
+
+class Inquiry(Struct, frozen=True):
+    """What came of asking a library.
+
+    `net_plugin`: NCCL_NET_PLUGIN as the library has it after its config files; None where it is unset.
+    """
+
+    answer: Fact[NcclAnswer]
+    net_plugin: str | None = None
 
 
 def find_library(environ: Mapping[str, str], search_path: Sequence[str] | None = None) -> Fact[str]:
-    """Path of the NCCL library torch would load, in the order in which the loader would find it.
+    """Path of the NCCL library torch would load; where torch has no CUDA, the first that there is.
 
-    A preloaded one; NVIDIA's package beside torch, which torch's wheels name in their DT_RPATH (before
-    LD_LIBRARY_PATH), or anywhere on the Python path; one inside torch/lib; LD_LIBRARY_PATH; the system's.
+    A preloaded one; NVIDIA's package beside torch, or anywhere on the Python path; one inside torch/lib;
+    LD_LIBRARY_PATH; the system's; conda's.
     """
-    entries = [entry for entry in (sys.path if search_path is None else search_path) if entry]
-    folder = torch_folder(entries)
-    for path in _candidates(environ, folder, entries):
-        if path.is_file():
-            return str(path)
-    return Missing("absent", f"no {_SONAME} beside torch, in LD_LIBRARY_PATH or among the system's libraries")
+    return first_library(search_libraries(environ, search_path))
 
 
-def _candidates(environ: Mapping[str, str], torch: Path | None, entries: list[str]) -> Iterator[Path]:
-    folders = [entry for entry in environ.get("LD_LIBRARY_PATH", "").replace(";", ":").split(":") if entry]
-    for entry in re.split(r"[:\s]+", environ.get("LD_PRELOAD", "")):  # ld.so(8): both separate
-        if "nccl" in Path(entry).name:
-            yield from [Path(entry)] if "/" in entry else [Path(folder, entry) for folder in folders]
-    if torch is not None:
-        yield torch.parent / _WHEEL
-    yield from (Path(entry, _WHEEL) for entry in entries)
-    if torch is not None:
-        yield from sorted((torch / "lib").glob("libnccl*.so*"))
-    yield from (Path(folder, _SONAME) for folder in folders)
-    yield from _system()
-
-
-def _system() -> Iterator[Path]:
-    """What the loader's cache names, else the default folders; ctypes.util would start a compiler to find out."""
-    listing = run_child(["/sbin/ldconfig", "-p"], deadline_s=2.0)
-    if isinstance(listing, ChildResult) and listing.returncode == 0:
-        yield from cached_libraries(listing.stdout.decode("utf-8", "replace"), os.uname().machine)
-    multiarch = f"/usr/lib/{os.uname().machine}-linux-gnu"
-    yield from (Path(folder, _SONAME) for folder in (multiarch, *_DEFAULT_FOLDERS))
-
-
-def cached_libraries(listing: str, machine: str) -> list[Path]:
-    """The NCCL libraries for this machine in the output of `ldconfig -p`."""
-    architecture = {"x86_64": "x86-64", "aarch64": "AArch64"}.get(machine, machine)
-    lines = re.findall(rf"^\s*{re.escape(_SONAME)} \((.*?)\) => (.+)$", listing, re.MULTILINE)
-    return [Path(path) for kind, path in lines if architecture in kind]
+def first_library(found: Sequence[Found]) -> Fact[str]:
+    """Path of the first; Missing where nothing was found."""
+    where = "beside torch, in LD_LIBRARY_PATH or among the system's libraries"
+    return found[0].path if found else Missing("absent", f"no {SONAME} {where}")
 
 
 def ask(library: str, environ: Mapping[str, str], deadline_s: float = 10.0) -> Fact[NcclAnswer]:
@@ -74,23 +50,33 @@ def ask(library: str, environ: Mapping[str, str], deadline_s: float = 10.0) -> F
 
     A refusal is an answer too: result code, NCCL's own words, and no address. Missing is: it could not be asked.
     """
-    result = run_python_child(
-        "ncclcheck.facts.nccl_child", [library], deadline_s=deadline_s, env=_talkative(environ)
+    return inquire(library, environ, deadline_s).answer
+
+
+def inquire(library: str, environ: Mapping[str, str], deadline_s: float = 10.0) -> Inquiry:
+    """The same, with what the library made of its config files."""
+    return understood(
+        library, run_python_child(CHILD, [library], deadline_s=deadline_s, env=talkative(environ))
     )
+
+
+def understood(library: str, result: ChildResult | Missing) -> Inquiry:
+    """What the child's output says."""
     if isinstance(result, Missing):
-        return Missing(result.missing, f"{library}: {result.detail}")
+        return Inquiry(Missing(result.missing, f"{library}: {result.detail}"))
     log = result.stdout.decode("utf-8", "replace")
     log, _, said = log.rpartition(MARK)
     if not said or result.returncode != 0:
         text = result.stderr.decode("utf-8", "replace").strip()[-500:]
-        return Missing("error", f"{library}: the child that asks it ended with {result.returncode}: {text}")
+        detail = f"{library}: the child that asks it ended with {result.returncode}: {text}"
+        return Inquiry(Missing("error", detail))
     words = json.loads(said)
     if "missing" in words:
-        return Missing(words["missing"], f"{library}: {words['detail']}")
-    return _answer(library, words, log)
+        return Inquiry(Missing(words["missing"], f"{library}: {words['detail']}"))
+    return Inquiry(_answer(library, words, log), words["net_plugin"])
 
 
-def _talkative(environ: Mapping[str, str]) -> dict[str, str]:
+def talkative(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment with NCCL's log on and on stdout, whatever the user or a config file says.
 
     An empty NCCL_DEBUG_FILE counts as unset, and keeps a config file from setting it: the user's log is not touched.

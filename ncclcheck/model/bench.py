@@ -8,6 +8,9 @@ from msgspec import Struct
 
 Backend: TypeAlias = Literal["gloo", "nccl"]
 Op: TypeAlias = Literal["all_reduce", "all_gather"]
+ComparisonVerdict: TypeAlias = Literal[
+    "faster", "slower", "no effect", "as-is failed", "advised failed", "both failed", "not measured"
+]
 FailureState: TypeAlias = Literal["died", "stopped", "late", "lost", "error", "stuck"]
 
 
@@ -108,8 +111,8 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     started: bool = True
     unfinished: str = ""
     environment: dict[
-        str, dict[str, str]
-    ] = {}  # host -> what the workers ran with beyond the job's environment
+        str, dict[str, str | None]
+    ] = {}  # host -> what the workers ran with beyond the job's environment (None: unset)
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,7 +120,7 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True):
 
     `changes`: host -> variable -> value (None: unset), on top of the job's environment; empty: as it is. `places`: host
     -> (interface, address) that was used. `times_us`: one mean iteration time per round, the slowest rank's. `failure`:
-    why there are none, with who was where; empty otherwise.
+    why there are none, or no more of them, with who was where; empty otherwise.
     """
 
     changes: dict[str, dict[str, str | None]]
@@ -144,6 +147,4 @@ class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
-    verdict: Literal[
-        "faster", "slower", "no effect", "as-is failed", "advised failed", "both failed", "not measured"
-    ] = "not measured"
+    verdict: ComparisonVerdict = "not measured"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma
@@ -29,27 +30,34 @@ class Address(Struct, frozen=True, forbid_unknown_fields=True):
 class Interface(Struct, frozen=True, forbid_unknown_fields=True):
     """One network interface. Interfaces are listed in kernel (ifindex) order, addresses in getifaddrs order.
 
-    `running` is IFF_RUNNING as getifaddrs tells it; `flags` the lower-case names of all flags set.
+    `type` is its ARPHRD_ number (linux/if_arp.h); `flags` the lower-case names of all flags set. `running` is
+    IFF_RUNNING as getifaddrs tells it. Where it is left out, it follows as in the kernel: up, and in state up or
+    unknown (net/core/dev.c dev_get_flags, netif_oper_up). `index` is 0 where it is not known.
     """
 
     name: str
     kind: InterfaceKind
-    type: int
-    mtu: int
-    operstate: str
+    type: Fact[int]
+    mtu: Fact[int]
+    operstate: Fact[str]
     flags: tuple[str, ...]
     addresses: tuple[Address, ...]
     speed_mbps: Fact[int]
     pci: Fact[str]
     driver: Fact[str]
     index: int = 0
-    running: bool = False
+    running: bool | None = None
     master: str | None = None
     lower: tuple[str, ...] = ()
     is_vf: bool = False
     tunnel: str | None = (
         None  # sysfs DEVTYPE or link kind of a virtual interface: veth, tun, vxlan, wireguard, ...
     )
+
+    def __post_init__(self) -> None:
+        if self.running is None:
+            is_operational = "up" in self.flags and self.operstate in ("up", "unknown")
+            force_setattr(self, "running", is_operational or "running" in self.flags)
 
 
 class Route(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,20 +123,20 @@ class Gpu(Struct, frozen=True, forbid_unknown_fields=True):
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Basic limits of this process and host. An unlimited rlimit is None."""
 
-    mem_total_kib: Fact[int]
-    dev_shm: Fact[DevShm]
-    nofile: Fact[int | None]
-    memlock_kib: Fact[int | None]
-    nproc: Fact[int | None]
-    cpus: Fact[int]  # cores this process may run on
-    port_range: Fact[tuple[int, int]]  # net.ipv4.ip_local_port_range: where NCCL listens
+    mem_total_kib: Fact[int] = NOT_READ
+    dev_shm: Fact[DevShm] = NOT_READ
+    nofile: Fact[int | None] = NOT_READ
+    memlock_kib: Fact[int | None] = NOT_READ
+    nproc: Fact[int | None] = NOT_READ
+    cpus: Fact[int] = NOT_READ  # cores this process may run on
+    port_range: Fact[tuple[int, int]] = NOT_READ  # net.ipv4.ip_local_port_range: where NCCL listens
 
 
 class DevShm(Struct, frozen=True, forbid_unknown_fields=True):
-    """/dev/shm: the type of its filesystem, and its size."""
+    """/dev/shm: the type of its filesystem, and its size. A recorded tmpfs without a size option does not tell it."""
 
     type: str
-    size_kib: int
+    size_kib: Fact[int]
 
 
 class NcclConfigFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -23,7 +23,13 @@ class Gid(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RdmaPort(Struct, frozen=True, forbid_unknown_fields=True):
-    """One port of an RDMA device. `state` and `phys_state` are the kernel's words without their number."""
+    """One port of an RDMA device. `state` and `phys_state` are the kernel's words without their number.
+
+    `gids`: the entries that are set. Where `gid_table_length` is Missing, the table itself was not there to be read,
+    and no entry listed says nothing about the port. `rate_gbps`, `width` and `speed` are those the port has now.
+    `lid` is 0 on Ethernet; `numa_node` is Missing where the firmware names none; `active_mtu` is Missing, since only
+    verbs tell it.
+    """
 
     device: str
     port: int
@@ -44,6 +50,7 @@ class RdmaPort(Struct, frozen=True, forbid_unknown_fields=True):
     driver: Fact[str]
     uverbs: Fact[str]  # uverbs0: its device file is /dev/infiniband/uverbs0
     gids: Fact[tuple[Gid, ...]]
+    gid_table_length: Fact[int] = NOT_TOLD
 
 
 class Rdma(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,6 +73,8 @@ class PciDevice(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_
 
     `upstream`: the addresses of the bridges above it, from the root port down. `acs_redirect`: a bridge redirects
     peer-to-peer requests or completions to the root complex; Missing where the extended config space was not readable.
+    `link_speed_gt_s` and `link_width` are those negotiated now, the others what the device could do; the speed of
+    an idle GPU falls. `is_vf`: a virtual function (SR-IOV). `numa_node` is Missing where the firmware names none.
     """
 
     address: str

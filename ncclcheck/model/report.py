@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from ncclcheck.model.bench import BenchPlan, Comparison, Point, RankFailure
+from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
@@ -54,7 +55,10 @@ class CheckEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NcclEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """What NCCL chooses on a host under the job's environment."""
+    """What NCCL chooses on a host under the job's environment.
+
+    `fails`: NCCL stops with an error. Where it does not, an `interface` or `network` of None is not known.
+    """
 
     host: str
     version: str | None
@@ -72,6 +76,7 @@ class NcclEntry(Struct, frozen=True, forbid_unknown_fields=True):
     gpu_nic: tuple[GpuNic, ...] = ()
     gpudirect: str = ""  # possible through what, or why not, in words; empty where nothing is known
     changes: tuple[str, ...] = ()  # what would change the choice, one sentence each
+    fails: bool = False
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,6 +110,25 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     failures: tuple[RankFailure, ...] = ()
 
 
+class Used(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that a job really used, by its logs. `hosts` is empty where all have the same value."""
+
+    what: str
+    value: str
+    hosts: tuple[str, ...] = ()
+    differs: bool = False
+
+
+class LogReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `explain` read and made of it beside its findings."""
+
+    outcome: Literal["healthy", "named", "undetermined", "nothing"]
+    files: tuple[LogFile, ...]
+    used: tuple[Used, ...] = ()
+    harmless: tuple[Evidence, ...] = ()  # `expected` says why the line is normal
+    dropped_events: int = 0
+
+
 class Report(Struct, frozen=True, forbid_unknown_fields=True):
     """What every renderer gets, whole. The same snapshot and options give the same report, time stamps apart."""
 
@@ -123,6 +147,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     bench: BenchReport | None = None
     comparison: Comparison | None = None
     coverage: Fact[Coverage] = Missing("absent", "no probes were made")
+    log: LogReport | None = None
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

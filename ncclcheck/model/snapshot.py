@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.model.bench import BenchResult, Comparison
+from ncclcheck.model.events import Log
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
 from ncclcheck.model.launch import Launch
@@ -75,6 +76,22 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
+class Measured(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the value of a latency or bandwidth probe came about.
+
+    `samples` are round trips, or parallel streams; `least` is the quickest round trip in us. `cpu_share` is the part of
+    the time in which the busiest threads of the two ends together ran or waited for a core: near 1 the CPU was the
+    limit, not the network. `core_share` is how busy the busiest core of the two was, whoever kept it so.
+    """
+
+    samples: int
+    seconds: float
+    source_address: str  # what the kernel sent from
+    least: float | None = None  # latency only
+    cpu_share: Fact[float] = Missing("absent", "not of interest for a latency")
+    core_share: Fact[float] = Missing("absent", "not of interest for a latency")
+
+
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
     """One attempt between two nodes. `interface` is the target's, whose `address` was dialled."""
 
@@ -88,6 +105,8 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host"
     value: float | None = None
     unit: str = ""
     detail: str = ""
+    measured: Measured | None = None  # of kind latency and bandwidth only
+    listener: Literal["ncclcheck", "nccl"] = "ncclcheck"  # who listens there; "nccl": the real library
 
 
 class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,6 +140,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     confirmations: tuple[Confirmation, ...] = ()
     bench: Fact[BenchResult] = Missing("absent", "no benchmark was run")
     comparison: Fact[Comparison] = Missing("absent", "as-is and advised were not compared")
+    log: Fact[Log] = Missing("absent", "no logs were read")
     expected_nodes: int | None = None  # what the user demands of the job; None: nothing
     expected_gpus_per_node: int | None = None
 

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NcclAnswer, NodeFacts
+from ncclcheck.model.hardware import GpuNic, HcaChoice
 from ncclcheck.nccl import environment as nccl_environment
 from ncclcheck.nccl import socket_interface, versions
 from ncclcheck.nccl.socket_interface import Choice
+from ncclcheck.nccl.transport import Transport, choose_transport
 
 MAX_CANDIDATES = 8
 _NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
@@ -21,7 +24,9 @@ class Prediction(Struct, frozen=True):
     """NCCL's choice on one node. `interface` and `address` are None where it fails; `reason` says how.
 
     `version` is None where no library is known. `disagreement` is one sentence where the library was asked and our
-    model says something else, else empty.
+    model says something else, else empty. Network, HCAs and GPUDirect are always the model's, since only a running
+    job can be asked; `network` is None where NCCL stops or where it is not known, and `network_reason` says which.
+    `fails`: NCCL stops with an error. `changes` is empty here; `explanation.explain` fills it.
     """
 
     version: str | None
@@ -32,6 +37,13 @@ class Prediction(Struct, frozen=True):
     reason: str
     candidates: tuple[str, ...] = ()
     disagreement: str = ""
+    network: str | None = None
+    network_reason: str = ""
+    hcas: tuple[HcaChoice, ...] = ()
+    gpu_nic: tuple[GpuNic, ...] = ()
+    gpudirect: str = ""
+    fails: bool = False
+    changes: tuple[str, ...] = ()
 
 
 def node_choice(facts: NodeFacts) -> Fact[Prediction]:
@@ -61,17 +73,78 @@ def predict(
     choice = _choose(facts, known or versions.NEWEST, changes or {})
     if isinstance(choice, Missing):
         return choice
+    transport = _transport(facts, known or versions.NEWEST, changes or {})
+    return _predicted(facts, version, choice, transport)
+
+
+def predict_interface(
+    facts: NodeFacts, changes: Mapping[str, str | None] | None = None
+) -> Fact[tuple[str, str]]:
+    """Interface and address of `predict` alone, which is quick. Missing also where NCCL fails."""
+    missing = _missing_section(facts)
+    if missing is not None:
+        return missing
+    choice = _choose(facts, known_version(facts) or versions.NEWEST, changes or {})
+    if isinstance(choice, Missing):
+        return choice
+    if choice.interface is None or choice.address is None:
+        return Missing("absent", choice.reason)
+    return choice.interface, choice.address
+
+
+def predict_without_interface(
+    facts: NodeFacts,
+    version: str | None = None,
+    changes: Mapping[str, str | None] | None = None,
+    *,
+    why: Missing,
+) -> Fact[Prediction]:
+    """What `predict` says of network and HCAs where the interface is not known, `why`; it assumes that there is one.
+
+    Missing where not even the environment is known, or the RDMA devices.
+    """
+    known = version or known_version(facts)
+    environment = _trusted_environment(facts, changes or {}, known or versions.NEWEST)
+    if isinstance(environment, Missing):
+        return environment
+    transport = choose_transport(facts, why, environment, known or versions.NEWEST)
+    if transport.network is None and not transport.fails and isinstance(facts.rdma, Missing):
+        return why
+    unknown = Choice(
+        None, None, f"the interface is not known: {why.detail or why}", (), socket_interface.SUCCESS
+    )
+    return _predicted(facts, version, unknown, transport)
+
+
+def _predicted(facts: NodeFacts, version: str | None, choice: Choice, transport: Transport) -> Prediction:
+    known = version or known_version(facts)
     asked = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.asked
     library = None if isinstance(asked, Missing) or version not in {None, asked.version} else asked.library
     return Prediction(
-        known,
-        library,
-        choice.interface,
-        choice.address,
-        "predicted",
-        choice.reason + _whose_rules(known),
-        choice.candidates,
+        version=known,
+        library=library,
+        interface=choice.interface,
+        address=choice.address,
+        source="predicted",
+        reason=choice.reason + _whose_rules(known),
+        candidates=choice.candidates,
+        network=transport.network,
+        network_reason=transport.network_reason,
+        hcas=transport.hcas,
+        gpu_nic=transport.gpu_nic,
+        gpudirect=transport.gpudirect,
+        fails=choice.result_code != socket_interface.SUCCESS or transport.fails,
     )
+
+
+def _transport(facts: NodeFacts, version: str, changes: Mapping[str, str | None]) -> Transport:
+    environment = effective_environment(facts, changes, version)
+    if isinstance(environment, Missing) or isinstance(facts.interfaces, Missing):
+        return Transport()
+    interfaces = socket_interface.network_interfaces(
+        facts.interfaces, environment, version, resolved=_resolved(facts)
+    )
+    return choose_transport(facts, interfaces, environment, version)
 
 
 def _whose_rules(version: str | None) -> str:
@@ -121,7 +194,7 @@ def candidate_interfaces(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
 def is_usable(interface: Interface) -> bool:
     """True if other nodes could be reached through it: up, running, and no loopback."""
     is_loopback = interface.kind == "loopback" or "loopback" in interface.flags
-    return "up" in interface.flags and interface.running and not is_loopback
+    return "up" in interface.flags and socket_interface.is_running(interface) and not is_loopback
 
 
 def known_version(facts: NodeFacts) -> str | None:
@@ -153,18 +226,28 @@ def effective_environment(
 
 
 def _choose(facts: NodeFacts, version: str, changes: Mapping[str, str | None]) -> Fact[Choice]:
-    environment = effective_environment(facts, changes, version)
+    environment = _trusted_environment(facts, changes, version)
     if isinstance(environment, Missing):
         return environment
     if isinstance(facts.interfaces, Missing):
         return facts.interfaces
     choice = socket_interface.choose(facts.interfaces, environment, version, resolved=_resolved(facts))
+    return Missing("unsupported", choice.reason) if choice.undecided else choice
+
+
+def _trusted_environment(
+    facts: NodeFacts, changes: Mapping[str, str | None], version: str
+) -> Fact[dict[str, str]]:
+    """The effective environment; Missing too where a plug-in may override it."""
+    environment = effective_environment(facts, changes, version)
+    if isinstance(environment, Missing):
+        return environment
     plugin = environment.get("NCCL_ENV_PLUGIN", "")
     if plugin not in {"", "none"} and versions.parse(version) >= versions.ENV_PLUGIN_SINCE:
         return Missing(
             "unsupported", f"NCCL_ENV_PLUGIN={plugin} may override every variable of NCCL {version}"
         )
-    return Missing("unsupported", choice.reason) if choice.undecided else choice
+    return environment
 
 
 def _resolved(facts: NodeFacts) -> dict[str, str]:
@@ -186,15 +269,22 @@ def _as_asked(facts: NodeFacts, asked: NcclAnswer, predicted: Fact[Prediction]) 
     if asked.result_code == socket_interface.SUCCESS and interface is None:
         return Missing("error", f"NCCL answered {asked.address}, which is on no interface known here")
     failed = "" if asked.result_code == 0 else f"result code {asked.result_code}: "
-    model = "" if isinstance(predicted, Missing) else f" ({predicted.reason})"
-    return Prediction(
+    if isinstance(predicted, Missing):
+        bare = Prediction(
+            asked.version, asked.library, interface, address, "asked", f"{failed}{asked.message}"
+        )
+        is_failure = asked.result_code != socket_interface.SUCCESS
+        return replace(bare, network_reason=f"not known: {predicted}", fails=is_failure)
+    return replace(
+        predicted,
         version=asked.version,
         library=asked.library,
         interface=interface,
         address=address,
         source="asked",
-        reason=f"{failed}{asked.message}{model}",
-        candidates=() if isinstance(predicted, Missing) else predicted.candidates,
+        reason=f"{failed}{asked.message} ({predicted.reason})",
+        fails=asked.result_code != socket_interface.SUCCESS
+        or (predicted.network is None and predicted.fails),
         disagreement=_disagreement(asked, (interface, address), predicted),
     )
 

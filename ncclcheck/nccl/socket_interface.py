@@ -76,6 +76,37 @@ def choose(
     return _chosen(found, reason)
 
 
+def is_running(interface: Interface) -> bool:
+    """True if the interface has IFF_RUNNING, which a document may tell by `running` or among the flags."""
+    return interface.running or "running" in interface.flags
+
+
+def network_interfaces(
+    interfaces: Sequence[Interface],
+    environment: Mapping[str, str],
+    version: str,
+    *,
+    resolved: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    """The names that NET/Socket uses, each a network device, and of which NET/IB takes the first for its own contact.
+
+    NCCL src/misc/socket.cc (ncclFindInterfaces), src/transport/net_socket.cc. Unlike bootstrap, NCCL_SOCKET_IFNAME
+    comes first here, and NCCL_COMM_ID only decides where it is unset and no name begins with `ib`.
+    """
+    number = versions.parse(version)
+    value = environment.get("NCCL_SOCKET_IFNAME")
+    usable = [entry for entry in _getifaddrs(interfaces) if _is_usable(entry, environment, number)]
+    if value is not None and ifname.is_set(value):
+        return tuple(entry.name for entry in _matching(usable, value))
+    if found := _matching(usable, "ib"):
+        return tuple(entry.name for entry in found)
+    if ifname.is_set(environment.get("NCCL_COMM_ID")):
+        by_id = choose(interfaces, environment, version, resolved=resolved)
+        if by_id.interface is not None:
+            return by_id.candidates
+    return tuple(entry.name for entry in _search(usable, number)[0])
+
+
 def _getifaddrs(interfaces: Sequence[Interface]) -> list[_Entry]:
     """Every address as the kernel dumps them: all of IPv4, then all of IPv6, each by interface."""
     return [
@@ -91,7 +122,7 @@ def _is_usable(entry: _Entry, environment: Mapping[str, str], number: versions.V
     family = _FAMILIES.get(environment.get("NCCL_SOCKET_FAMILY", ""))
     if family is not None and entry.address.family != family:
         return False
-    if number >= versions.RUNNING_NEEDED_SINCE and not entry.interface.running:
+    if number >= versions.RUNNING_NEEDED_SINCE and not is_running(entry.interface):
         return False
     return entry.address.address != "::1"
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 import ncclcheck
 from ncclcheck.checks.registry import matching
-from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
 from ncclcheck.model.report import (
@@ -21,7 +23,8 @@ from ncclcheck.model.report import (
     Verdict,
 )
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl.prediction import Prediction, node_choice
+from ncclcheck.nccl.explanation import explain
+from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.exit_code import FailOn, verdict
 from ncclcheck.report.fold import fold_hosts
 
@@ -57,12 +60,21 @@ def build_report(
         nccl=tuple(
             entry
             for node in _by_rank(snapshot)
-            if not isinstance(entry := nccl_entry(node.host, node_choice(node.facts)), Missing)
+            if not isinstance(entry := nccl_entry(node.host, explain(node.facts)), Missing)
         ),
-        advice=advice,
+        advice=_with_comparison(advice, snapshot.comparison),
+        comparison=None if isinstance(snapshot.comparison, Missing) else snapshot.comparison,
         bench=None if isinstance(snapshot.bench, Missing) else _bench_report(snapshot.bench),
         coverage=snapshot.coverage,
     )
+
+
+def _with_comparison(advice: Advice, comparison: Fact[Comparison]) -> Advice:
+    """The advice; where it was to be compared and could not be, with a note that says why."""
+    if not isinstance(comparison, Missing) or comparison.missing == "absent":
+        return advice
+    note = f"as-is and advised were not compared: {comparison.detail or comparison.missing}"
+    return replace(advice, notes=(*advice.notes, note))
 
 
 def _verdict(
@@ -151,7 +163,7 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def nccl_entry(host: str, choice: Fact[Prediction]) -> Fact[NcclEntry]:
-    """What NCCL chooses on `host`, as the report has it. Missing stays Missing: null would say that it fails."""
+    """What NCCL chooses on `host`, as the report has it. Missing, of which nothing can be said, stays Missing."""
     if isinstance(choice, Missing):
         return choice
     return NcclEntry(
@@ -163,6 +175,13 @@ def nccl_entry(host: str, choice: Fact[Prediction]) -> Fact[NcclEntry]:
         source=choice.source,
         reason=choice.reason,
         candidates=choice.candidates,
+        network=choice.network,
+        network_reason=choice.network_reason,
+        hcas=choice.hcas,
+        gpu_nic=choice.gpu_nic,
+        gpudirect=choice.gpudirect,
+        changes=choice.changes,
+        fails=choice.fails,
     )
 
 

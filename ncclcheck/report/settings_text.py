@@ -15,10 +15,13 @@ def settings_lines(report: Report) -> Iterator[Line]:
     advice = report.advice
     if advice.env:
         yield line(Span("Settings to use", "bold"))
+    said = ""
     for setting in advice.env:
         where = f", on {fold_hosts(setting.hosts)} only" if setting.hosts else ""
-        # Not wrapped: each comment has to stay behind its own #.
-        yield line(f"{comment(setting)}{where}", indent=2, wrap=False)
+        if (reason := f"{comment(setting)}{where}") != said:
+            # Not wrapped: each comment has to stay behind its own #.
+            yield line(reason, indent=2, wrap=False)
+            said = reason
         yield line(Span(export(setting.name, setting.value), "cyan"), indent=2, wrap=False)
     for note in advice.notes:
         yield line(f"note: {note}")

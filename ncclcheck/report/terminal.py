@@ -11,7 +11,9 @@ from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import NodeEntry, Report
 from ncclcheck.report.bench_text import bench_lines
 from ncclcheck.report.checks_text import quiet_check_lines, unknown_lines
+from ncclcheck.report.comparison_text import comparison_lines
 from ncclcheck.report.exit_code import plural
+from ncclcheck.report.explain_text import render_explain
 from ncclcheck.report.findings_text import finding_lines
 from ncclcheck.report.nccl_text import nccl_lines
 from ncclcheck.report.page import BLANK, Line, Span, draw, line
@@ -34,6 +36,8 @@ def render(report: Report, *, verbose: int = 0, width: int | None = None, color:
     `verbose` 1 adds what passed or did not apply, all evidence, and each node's NCCL; it never takes anything away.
     The last line is `exit CODE: REASON`.
     """
+    if report.log is not None:
+        return render_explain(report, report.log, verbose=verbose, width=width, color=color)
     return draw(page(report, verbose), width=width, color=color)
 
 
@@ -44,6 +48,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         finding_lines(report, verbose),
         unknown_lines(report, verbose),
         nccl_lines(report, verbose),
+        comparison_lines(report),
         bench_lines(report, verbose),
         settings_lines(report),
         quiet_check_lines(report, verbose),

@@ -3,50 +3,159 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
 from ncclcheck.advice.gloo import gloo_binding
 from ncclcheck.advice.interface import decide
 from ncclcheck.advice.networks import find_networks
 from ncclcheck.advice.reach import Reach, read_reach
-from ncclcheck.model.bench import Backend
+from ncclcheck.model.bench import Backend, Comparison
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl.prediction import chosen_interface
+from ncclcheck.nccl.prediction import chosen_interface, node_choice
 from ncclcheck.run.options import RunOptions
 
-Binding = dict[str, tuple[str, str]]  # host -> (interface, address)
+Binding: TypeAlias = dict[str, tuple[str, str]]  # host -> (interface, address)
+Changes: TypeAlias = dict[str, dict[str, str | None]]  # host -> variable -> value (None: unset)
 
 
 class Network(Struct, frozen=True):
-    """`binding` is empty where the backend chooses for itself; `proof` says why this network."""
+    """`binding` is empty where the backend chooses for itself; `proof` says why this network.
+
+    `fault`: the hosts on which it is known that nothing can start there, and why.
+    """
 
     backend: Backend
     ranks_of: dict[str, int]
     binding: Binding
-    environment_of: dict[str, dict[str, str]]
+    environment_of: Changes
     proof: str
+    fault: dict[str, str] = {}
 
 
 def bench_network(options: RunOptions, snapshot: Snapshot) -> Fact[Network]:
     """The network to measure on; Missing, with the reason, where there is none or the backend cannot run."""
-    backend = _backend(options, snapshot)
+    backend = bench_backend(options, snapshot)
     if isinstance(backend, Missing):
         return backend
-    ranks_of = {node.host: _ranks(options, snapshot, node, backend) for node in snapshot.nodes}
+    ranks_of = {node.host: ranks_on(options, snapshot, node, backend) for node in snapshot.nodes}
     if len(snapshot.nodes) == 1:
         host = snapshot.nodes[0].host
-        environment = {"GLOO_SOCKET_IFNAME": "lo"} if backend == "gloo" else {}
+        environment: dict[str, str | None] = {"GLOO_SOCKET_IFNAME": "lo"} if backend == "gloo" else {}
         binding = {host: ("lo", "127.0.0.1")} if backend == "gloo" else {}
         return Network(backend, ranks_of, binding, {host: environment}, "one node")
+    under = options.bench.under
+    if under == "as-is":
+        return as_is_network(snapshot, backend, ranks_of)
+    why = "the advised settings" if under == "advised" else _why_advised(snapshot.comparison)
+    two = as_is_and_advised(snapshot) if why else Missing("absent", "the advised settings are not wanted")
+    if not isinstance(two, Missing):
+        return bound_network(snapshot, two.advised, two.changes, backend, ranks_of, why)
+    if under == "advised":
+        found = as_is_network(snapshot, backend, ranks_of)
+        return found if isinstance(found, Missing) else replace(found, proof=f"as it is: {NOTHING_ADVISED}")
+    return _proven_network(snapshot, backend, ranks_of)
+
+
+def as_is_network(snapshot: Snapshot, backend: Backend, ranks_of: dict[str, int]) -> Fact[Network]:
+    """What the job would get: NCCL chooses for itself, and Gloo is bound to the very interface that NCCL would choose.
+
+    Also where that cannot work. Missing where the choice is not known.
+    """
+    places: Binding = {}
+    fault: dict[str, str] = {}
+    for node in snapshot.nodes:
+        choice = node_choice(node.facts)
+        if isinstance(choice, Missing):
+            if backend == "nccl":
+                continue
+            return Missing(choice.missing, f"NCCL's choice on {node.host} is not known: {choice.detail}")
+        if choice.interface is None or choice.address is None:
+            fault[node.host] = f"NCCL finds no interface: {choice.reason}"
+        else:
+            places[node.host] = (choice.interface, choice.address)
+    if backend == "nccl":  # what fails, fails by itself, in its own words
+        return Network(backend, ranks_of, places if len(places) == len(snapshot.nodes) else {}, {}, AS_IS)
+    if fault:
+        return Network(backend, ranks_of, {}, {}, AS_IS, fault)
+    return bound_network(snapshot, places, {}, backend, ranks_of, AS_IS)
+
+
+def bound_network(
+    snapshot: Snapshot,
+    places: Binding,
+    changes: Changes,
+    backend: Backend,
+    ranks_of: dict[str, int],
+    proof: str,
+) -> Fact[Network]:
+    """The job's environment with `changes`; Gloo is bound to `places`. Missing where it cannot be."""
+    if backend == "nccl":
+        return Network(backend, ranks_of, places, changes, proof)
+    environment_of: Changes = {}
+    for node in snapshot.nodes:
+        place = places.get(node.host)
+        if place is None:
+            return Missing("absent", f"it is not known what to bind Gloo to on {node.host}")
+        if not _gloo_binds(node, place):
+            name, address = place
+            return Missing("unsupported", f"Gloo cannot be bound to {address} of {name} on {node.host}")
+        environment_of[node.host] = {**changes.get(node.host, {}), "GLOO_SOCKET_IFNAME": place[0]}
+    return Network(backend, ranks_of, places, environment_of, proof)
+
+
+def compared_networks(
+    options: RunOptions, snapshot: Snapshot, two: AsIsAndAdvised
+) -> Fact[tuple[Network, Network]]:
+    """What the two sides of a comparison run on; Missing where the backend at hand cannot show a difference.
+
+    With Gloo one rank per node: it is the network between them that is compared.
+    """
+    backend = bench_backend(options, snapshot)
+    if isinstance(backend, Missing):
+        return backend
+    if backend == "nccl" and two.chooser == "Gloo":
+        return Missing("unsupported", "what is advised is for Gloo alone, and the benchmark runs NCCL")
+    if backend == "gloo" and two.as_is == two.advised:
+        return Missing(
+            "unsupported",
+            "what is advised does not change the interface, and Gloo, which runs here, uses no more",
+        )
+    ranks_of = {
+        node.host: ranks_on(options, snapshot, node, backend) if backend == "nccl" else 1
+        for node in snapshot.nodes
+    }
+    if two.chooser == "Gloo":
+        as_is: Fact[Network] = Network(backend, ranks_of, two.as_is, {}, "as it is, Gloo's own choice")
+    else:
+        as_is = as_is_network(snapshot, backend, ranks_of)
+    advised = bound_network(snapshot, two.advised, two.changes, backend, ranks_of, "the advised settings")
+    if isinstance(as_is, Missing):
+        return as_is
+    return advised if isinstance(advised, Missing) else (as_is, advised)
+
+
+def _why_advised(comparison: Fact[Comparison]) -> str:
+    """Why the advised settings are the ones to measure under; empty where nothing shows that they are."""
+    if isinstance(comparison, Missing):
+        return ""
+    if comparison.verdict == "faster":
+        return f"the advised settings, measured {comparison.speedup:.2g} times as fast as NCCL's own choice"
+    return "the advised settings, since it failed as it is" if comparison.verdict == "as-is failed" else ""
+
+
+def _proven_network(snapshot: Snapshot, backend: Backend, ranks_of: dict[str, int]) -> Fact[Network]:
     found = _binding(snapshot, backend)
     if isinstance(found, Missing):
         return found
     binding, proof = found
     name = "GLOO_SOCKET_IFNAME" if backend == "gloo" else "NCCL_SOCKET_IFNAME"
     exact = "" if backend == "gloo" else "="
-    environment_of = {host: {name: exact + interface} for host, (interface, _) in binding.items()}
+    environment_of: Changes = {host: {name: exact + interface} for host, (interface, _) in binding.items()}
     if backend == "nccl" and proof == _CHOSEN:
         environment_of = {}  # NCCL takes it by itself
     return Network(backend, ranks_of, binding, environment_of, proof)
@@ -59,13 +168,18 @@ def transport_text(network: Network) -> str:
     names = sorted({interface for interface, _ in network.binding.values()})
     on = ", ".join(names)
     variables = sorted(
-        {f"{name}={value}" for one in network.environment_of.values() for name, value in one.items()}
+        {
+            f"{name} unset" if value is None else f"{name}={value}"
+            for one in network.environment_of.values()
+            for name, value in one.items()
+        }
     )
     bound = f"bound by {' '.join(variables)}: {network.proof}" if variables else network.proof
     return f"{network.backend}{' over TCP' if network.backend == 'gloo' else ''} on {on} ({bound})"
 
 
-def _backend(options: RunOptions, snapshot: Snapshot) -> Fact[Backend]:
+def bench_backend(options: RunOptions, snapshot: Snapshot) -> Fact[Backend]:
+    """What runs the collectives; Missing where the one that was asked for cannot."""
     without_gpu = [node.host for node in snapshot.nodes if _gpu_count(node) == 0]
     torch_nccl = [
         node.host
@@ -90,7 +204,8 @@ def _gpu_count(node: Node) -> int:
     return 0 if isinstance(node.facts.gpus, Missing) else len(node.facts.gpus)
 
 
-def _ranks(options: RunOptions, snapshot: Snapshot, node: Node, backend: Backend) -> int:
+def ranks_on(options: RunOptions, snapshot: Snapshot, node: Node, backend: Backend) -> int:
+    """How many ranks the job has on a node, as far as somebody said so."""
     launch = node.facts.launch
     said = options.flags.nproc_per_node
     if said is None and not isinstance(launch, Missing):
@@ -102,6 +217,8 @@ def _ranks(options: RunOptions, snapshot: Snapshot, node: Node, backend: Backend
     return 2 if len(snapshot.nodes) == 1 else 1
 
 
+AS_IS = "as it is, NCCL's own choice"
+NOTHING_ADVISED = "nothing is advised"
 _CHOSEN = "NCCL's own choice, proven by connections in both directions"
 _UNPROVEN = "NCCL's own choice, not probed (--no-preflight)"
 

@@ -1,12 +1,15 @@
-"""`ncclcheck facts`: what this node says of itself."""
+"""`ncclcheck facts`: what this node, or a recorded one, says of itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from ncclcheck.facts.collect import FactsRequest, collect
+from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.launch.detect import detect
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.model.errors import UsageError
 from ncclcheck.model.report import SCHEMA_VERSION
 from ncclcheck.model.saved import FactsDocument
 from ncclcheck.run.context import host_name
@@ -17,3 +20,13 @@ def this_node(environ: Mapping[str, str], code_paths: tuple[str, ...]) -> FactsD
     launch = detect(environ, LaunchFlags())
     facts = collect(FactsRequest(launch=launch, environment=environ, code_paths=code_paths))
     return FactsDocument(SCHEMA_VERSION, host_name(), facts)
+
+
+def recorded_machine(root: str) -> FactsDocument:
+    """The facts of the machine recorded below `root`. Raises UsageError when that is no folder."""
+    try:
+        recorded = read_recorded(Path(root))
+    except (OSError, ValueError, RuntimeError) as error:  # before Python 3.13 a ring of links gives the last
+        said = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise UsageError(f"--root {root}: {said}") from error
+    return FactsDocument(SCHEMA_VERSION, recorded.host, recorded.facts)

@@ -18,7 +18,7 @@ from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.reach import Target
 from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, serve, torch_word
 from ncclcheck.facts.interfaces import read_interfaces
-from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
@@ -26,6 +26,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Silent, Snapshot
 from ncclcheck.run.benching import lead_bench
+from ncclcheck.run.comparing import lead_comparison
 from ncclcheck.run.context import CONCLUDE_S, Context, Seen, in_background
 from ncclcheck.run.lead import (
     Member,
@@ -39,6 +40,7 @@ from ncclcheck.run.lead import (
     silent_nodes,
     silent_ranks,
 )
+from ncclcheck.run.measuring import measure
 from ncclcheck.run.node import (
     LocalSide,
     arrive,
@@ -188,13 +190,33 @@ def _lead(
         context.say(f"{len(agents)} of {launch.nnodes} nodes reported; probing the network between them")
         snapshot = _probe(orders, store, agents, targets, snapshot, work)
         seen.snapshot = snapshot
+    if context.options.command == "run":
+        _compare(context, orders, store, agents, seen, work)
     if context.options.command != "preflight":
+        snapshot = seen.snapshot
 
         def keep(partial: BenchResult) -> None:
             seen.snapshot = replace(snapshot, bench=partial)
 
         bench = lead_bench(context, orders, store, agents, snapshot, work, keep)
         seen.snapshot = replace(snapshot, bench=bench)
+
+
+def _compare(
+    context: Context,
+    orders: Orders,
+    store: TcpStore,
+    agents: tuple[Member, ...],
+    seen: Seen,
+    work: Deadline,
+) -> None:
+    snapshot = seen.snapshot
+
+    def keep(partial: Comparison) -> None:
+        seen.snapshot = replace(snapshot, comparison=partial)
+
+    comparison = lead_comparison(context, orders, store, agents, snapshot, work, keep)
+    seen.snapshot = replace(snapshot, comparison=comparison)
 
 
 def _out_of_touch(context: Context, why: Missing, side: LocalSide, way: MasterPath, seen: Seen) -> None:
@@ -216,6 +238,7 @@ def _probe(
     snapshot = reached.added_to(snapshot)
     gone = {one.host for one in reached.silent}
     there = tuple(one for one in agents if one.host not in gone)
+    snapshot = measure(orders, store, there, targets, snapshot, work)
     return replace(snapshot, confirmations=confirm_advice(orders, store, there, snapshot, work))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +17,11 @@ from ncclcheck.exchange.messages import (
     FACTS_LIMIT_BYTES,
     SCHEMA,
     Bench,
+    Compare,
     Confirm,
     Confirmed,
     Finish,
+    Measure,
     Probed,
     RankReport,
     Reach,
@@ -68,7 +70,7 @@ class Orders:
     def __init__(self, store: TcpStore) -> None:
         self._store, self._next = store, 0
 
-    def give(self, order: Reach | Confirm | Bench | Finish) -> Callable[[int], str]:
+    def give(self, order: Reach | Measure | Confirm | Bench | Compare | Finish) -> Callable[[int], str]:
         """The order is out; the key under which a ticket's answer to it will stand."""
         number, self._next = self._next, self._next + 1
         self._store.set_document(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))
@@ -246,6 +248,7 @@ def reach(
     late: list[Member] = []
     unanswered: dict[str, frozenset[str]] = {}
     routes: dict[str, tuple[Route, ...]] = {}
+    listening: set[str] = set()
     for one in agents:
         try:
             answer = read_message(found[one.ticket], Probed, FACTS_LIMIT_BYTES)
@@ -254,6 +257,7 @@ def reach(
             continue
         unanswered[one.host] = frozenset(answer.unanswered)
         routes[one.host] = answer.routes
+        listening |= {one.host} if answer.nccl_listens else set()
         if isinstance(answer.probes, Missing):
             late.append(one)
         else:
@@ -261,6 +265,7 @@ def reach(
     addresses = {peer.host: frozenset(target.address for target in peer.targets) for peer in peers}
     waited_s = round(time.monotonic() - started, 1)
     silent = tuple(Silent(one.host, one.launch.node_rank, "probes", waited_s) for one in late)
+    probes = with_nccl_there(probes, listening)
     seen = without_the_silent(compared(probes, addresses, unanswered), frozenset(one.host for one in late))
     return Reached(seen, Coverage(len(plan.pairs), plan.possible, plan.scheme), silent, routes)
 
@@ -280,6 +285,18 @@ def without_the_silent(probes: tuple[Probe, ...], silent: frozenset[str]) -> tup
         else probe
         for probe in probes
     )
+
+
+def with_nccl_there(probes: Sequence[Probe], listening: Collection[str]) -> list[Probe]:
+    """The probes, where a refusal at NCCL's own listener counts only if the node says that it was still there."""
+    return [
+        replace(
+            probe, outcome="error", detail=f"{probe.detail}; and {probe.to_host} does not have it any more"
+        )
+        if probe.listener == "nccl" and probe.outcome == "refused" and probe.to_host not in listening
+        else probe
+        for probe in probes
+    ]
 
 
 def compared(

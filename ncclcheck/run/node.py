@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
@@ -11,14 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.measuring import answer_latency
 from ncclcheck.exchange.messages import (
     FACTS_LIMIT_BYTES,
     SCHEMA,
     Bench,
+    Compare,
     Confirm,
     Confirmed,
     Finish,
     Hello,
+    Measure,
     Probed,
     RankReport,
     Reach,
@@ -26,20 +29,23 @@ from ncclcheck.exchange.messages import (
     Step,
     read_message,
 )
-from ncclcheck.exchange.reach import Listeners, Peer, Target, probe_peers
+from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target, probe_peers
 from ncclcheck.exchange.store import TcpStore
 from ncclcheck.facts.collect import FactsRequest, collect
 from ncclcheck.facts.environment import read_environment
-from ncclcheck.facts.nccl_library import ask, find_library
+from ncclcheck.facts.nccl_library import ask, find_library, inquire
+from ncclcheck.facts.nccl_listener import NcclListener
 from ncclcheck.facts.routes import source_for
+from ncclcheck.measure.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, MasterPath, NcclAnswer, NodeFacts, Route
 from ncclcheck.model.snapshot import Node
 from ncclcheck.nccl.prediction import candidate_interfaces
-from ncclcheck.run.benching import run_local_bench
 from ncclcheck.run.context import TOOL_VERSION, Context, in_background
+from ncclcheck.run.local_bench import run_local_bench
+from ncclcheck.run.measuring import measure_here
 
 FACTS_S = 12.0
 
@@ -51,21 +57,60 @@ class LocalSide(Struct, frozen=True):
     listeners: Listeners
     targets: tuple[Target, ...]
     library: Fact[str]
+    nccl: NcclListener
 
 
 def prepare(context: Context) -> Future[LocalSide]:
-    """Facts read and listeners opened, in the background."""
+    """Facts read and listeners opened, in the background; among them NCCL's own, which the library opened when asked.
+
+    `release` must be called in the end.
+    """
 
     def work() -> LocalSide:
+        nccl = NcclListener()
         request = FactsRequest(
-            launch=context.launch, environment=context.environ, code_paths=context.options.code_paths
+            launch=context.launch,
+            environment=context.environ,
+            code_paths=context.options.code_paths,
+            ask_with=nccl.inquire if context.launch.nnodes > 1 else inquire,
         )
         facts = collect(request)
         listeners = Listeners()
+        answer_latency(listeners.channels)
         targets = listeners.open(candidate_interfaces(facts)) if context.launch.nnodes > 1 else ()
-        return LocalSide(facts, listeners, targets, find_library(context.environ))
+        targets += _nccl_target(facts, targets, nccl)
+        return LocalSide(facts, listeners, targets, _library(facts, context.environ), nccl)
 
     return in_background(work, "facts")
+
+
+def release(prepared: Future[LocalSide]) -> None:
+    """NCCL's listener and its process are gone, or go as soon as what `prepare` does has ended."""
+
+    def close(ended: Future[LocalSide]) -> None:
+        if ended.exception() is None:
+            ended.result().nccl.close()
+
+    prepared.add_done_callback(close)
+
+
+def _nccl_target(facts: NodeFacts, own: Sequence[Target], nccl: NcclListener) -> tuple[Target, ...]:
+    listening = nccl.listening()
+    if listening is None or isinstance(facts.nccl, Missing) or isinstance(facts.nccl.asked, Missing):
+        return ()
+    known = facts.nccl.asked.interface or next(
+        (target.interface for target in own if target.address == listening.address), ""
+    )
+    return (Target(known, listening.address, listening.port, "nccl", listening.room),)
+
+
+def _library(facts: NodeFacts, environ: Mapping[str, str]) -> Fact[str]:
+    """The library that was asked, to be asked again."""
+    if isinstance(facts.nccl, Missing) or isinstance(facts.nccl.libraries, Missing):
+        return find_library(environ)
+    if facts.nccl.libraries:
+        return facts.nccl.libraries[0].path
+    return facts.nccl.asked if isinstance(facts.nccl.asked, Missing) else facts.nccl.asked.library
 
 
 def local_side(context: Context, prepared: Future[LocalSide]) -> LocalSide:
@@ -75,7 +120,8 @@ def local_side(context: Context, prepared: Future[LocalSide]) -> LocalSide:
     except FutureTimeout:
         late = Missing("timeout", f"the facts were not read within {FACTS_S:.0f} s")
         sections = {name: late for name in NodeFacts.__struct_fields__ if name not in ("launch", "master")}
-        return LocalSide(NodeFacts(launch=context.launch, **sections), Listeners(), (), late)
+        facts = NodeFacts(launch=context.launch, **sections)
+        return LocalSide(facts, Listeners(), (), late, NcclListener())
 
 
 def own_node(context: Context, side: LocalSide) -> Node:
@@ -152,27 +198,43 @@ def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | M
     raise AssertionError("count() does not end")
 
 
-def _perform(context: Context, place: Place, side: LocalSide, order: Reach | Confirm | Bench) -> bytes | None:
+def _perform(
+    context: Context, place: Place, side: LocalSide, order: Reach | Measure | Confirm | Bench | Compare
+) -> bytes | None:
     ticket = place.ticket
     if isinstance(order, Reach):
-        peers = [peer for peer in order.peers if peer.ticket in order.targets_of.get(str(ticket), ())]
+        peers = _peers_of(order, ticket)
         own = own_addresses(side.facts.interfaces)
         probes = probe_peers(context.host, own, place.nonce, ticket, peers, order.deadline_s)
         routes = routes_to(peers, side.facts.interfaces)
-        return encode(Probed(SCHEMA, TOOL_VERSION, probes, routes, side.listeners.unanswered()))
+        listens = side.nccl.listening() is not None
+        return encode(Probed(SCHEMA, TOOL_VERSION, probes, routes, side.listeners.unanswered(), listens))
+    side.nccl.close()  # whoever orders something else has everybody's probes
+    if isinstance(order, Measure):
+        return measure_here(order, context.host, Greeting(place.nonce, ticket), side.listeners)
     if isinstance(order, Confirm):
         answers = confirm(context, side.library, order.environments.get(str(ticket), ()), order.deadline_s)
         return encode(Confirmed(SCHEMA, TOOL_VERSION, answers))
-    run_local_bench(context, place.store, ticket, order)
+    run_local_bench(context, place.store, ticket, order.sets if isinstance(order, Compare) else (order,))
     return None
 
 
+def _peers_of(order: Reach, ticket: int) -> list[Peer]:
+    """Whom this node has to probe."""
+    called = order.targets_of.get(str(ticket), ())
+    callers: dict[int, list[int]] = {}
+    for caller, others in order.targets_of.items():
+        for other in others:
+            callers.setdefault(other, []).append(int(caller))
+    return [peer.for_caller(ticket, callers[peer.ticket]) for peer in order.peers if peer.ticket in called]
+
+
 def routes_to(peers: Sequence[Peer], interfaces: Fact[tuple[Interface, ...]]) -> tuple[Route, ...]:
-    """How the kernel would send to each peer's first address."""
+    """How the kernel would send to the addresses of each peer; of more than 64 peers, to their first ones."""
     known = () if isinstance(interfaces, Missing) else interfaces
     found = []
-    for peer in peers:
-        for target in peer.targets[:1]:
+    for number, peer in enumerate(peers):
+        for target in peer.own if number < ALL_PAIRS_UP_TO else peer.own[:1]:
             source, interface = source_for(target.address, target.port, known)
             found.append(Route(target.address, peer.host, source, interface))
     return tuple(found)

@@ -15,6 +15,9 @@ from ncclcheck.model.saved import Saved
 
 Command: TypeAlias = Literal["preflight", "bench", "run"]
 FailOn: TypeAlias = Literal["error", "warning", "never"]
+# The environment to measure under: the job's own, the advised one, or the job's where it is proven to work, else the
+# advised one.
+Under: TypeAlias = Literal["as-is", "advised", "proven"]
 
 
 class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +31,7 @@ class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     warmup: int = 5
     budget_s: float = 20.0
     verify: bool = True
+    under: Under = "proven"
 
 
 class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):

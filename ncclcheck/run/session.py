@@ -17,7 +17,7 @@ from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.conclude import Clock, judge, save, start_clock
 from ncclcheck.run.context import Context, Seen, host_name, in_background
 from ncclcheck.run.first_node import as_first_node
-from ncclcheck.run.node import LocalSide, local_side, own_node, prepare
+from ncclcheck.run.node import LocalSide, local_side, own_node, prepare, release
 from ncclcheck.run.options import Ended, RunOptions
 from ncclcheck.run.other_node import as_further_rank, as_other_node
 
@@ -38,6 +38,9 @@ def run_session(options: RunOptions, environ: Mapping[str, str], say: Callable[[
         interrupted = seen.verdict is None
         if not seen.snapshot.nodes and prepared is not None and prepared.done():
             seen.snapshot = replace(seen.snapshot, nodes=(own_node(context, prepared.result()),))
+    finally:
+        if prepared is not None:
+            release(prepared)
     return _conclude(context, seen, clock, interrupted=interrupted)
 
 

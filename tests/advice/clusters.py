@@ -10,12 +10,15 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.interface import propose
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Interface, NcclAnswer, NcclChoice
-from ncclcheck.model.snapshot import Confirmation, Probe, ProbeOutcome, Snapshot
+from ncclcheck.model.facts import Interface, NcclAnswer, NcclChoice, NcclConfigFile
+from ncclcheck.model.hardware import NetPlugin, RdmaPort
+from ncclcheck.model.snapshot import Confirmation, Measured, Probe, ProbeOutcome, Snapshot
 from ncclcheck.nccl.prediction import candidate_interfaces
 from tests.builders import answer, cluster, interface, loopback, software, with_facts
+from tests.nccl.hardware import rdma
 
 NO_LIBRARY = Missing("absent", "no libnccl.so.2")
+NO_PLUGIN = NetPlugin("libnccl-net.so", Missing("absent", "no such file"))
 
 
 def unasked(*interfaces: Interface, **environment: str) -> dict[str, Any]:
@@ -67,6 +70,33 @@ def with_probes(snapshot: Snapshot, outcome: ProbeOutcome, **match: str) -> Snap
     return replace(snapshot, probes=probes)
 
 
+def with_bandwidth(
+    snapshot: Snapshot, cpu_share: float = 0.2, /, spread: float = 0.02, **gbit_s: float
+) -> Snapshot:
+    """The snapshot in which the bandwidth of every candidate of these names was measured between all nodes."""
+    assert not isinstance(snapshot.probes, Missing)
+    measured: list[Probe] = []
+    for source, target in permutations(snapshot.nodes, 2):
+        for name, address in candidate_interfaces(target.facts):
+            if name in gbit_s:
+                factor = 1 + spread * (len(measured) % 3 - 1)
+                measured.append(
+                    Probe(
+                        "bandwidth",
+                        source.host,
+                        target.host,
+                        name,
+                        address,
+                        40000,
+                        "ok",
+                        gbit_s[name] * factor,
+                        "Gbit/s",
+                        measured=Measured(4, 0.2, "10.0.0.1", cpu_share=cpu_share),
+                    )
+                )
+    return replace(snapshot, probes=(*snapshot.probes, *measured))
+
+
 def asked(snapshot: Snapshot, answers: Mapping[str, tuple[str, str]] | None = None) -> Snapshot:
     """The snapshot in which every node was asked under the first proposal and chose as intended, or as in `answers`."""
     (proposal,) = propose(snapshot)
@@ -76,3 +106,21 @@ def asked(snapshot: Snapshot, answers: Mapping[str, tuple[str, str]] | None = No
         said: Fact[NcclAnswer] = answer(address, name)
         confirmations.append(Confirmation(host, env, said))
     return replace(snapshot, confirmations=tuple(confirmations))
+
+
+def with_rdma(count: int, *ports: RdmaPort, version: str = "2.28.9", **environment: str) -> Snapshot:
+    """Nodes with eth0, eth1 and these RDMA ports, of NCCL `version`, which could not be asked; without a plug-in."""
+    parts = {
+        "rdma": rdma(*ports),
+        "software": software(nccl=version, torch_nccl=version),
+        "nccl": NcclChoice(NO_LIBRARY, (), True, plugins=(NO_PLUGIN,)),
+    }
+    return of_nodes(*({**two_interfaces(number, **environment), **parts} for number in range(1, count + 1)))
+
+
+def configured(snapshot: Snapshot, host: str, **settings: str) -> Snapshot:
+    """The snapshot in which /etc/nccl.conf of the host says so."""
+    nccl = next(node.facts.nccl for node in snapshot.nodes if node.host == host)
+    assert not isinstance(nccl, Missing)
+    files = (NcclConfigFile("/etc/nccl.conf", settings),)
+    return with_facts(snapshot, host, nccl=replace(nccl, config_files=files))

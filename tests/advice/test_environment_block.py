@@ -1,73 +1,30 @@
-"""The block can be evaluated by a real sh, and nothing in it is executed that should not be."""
+"""Each format is rendered by its own module; JSON is the report's."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 
 import pytest
 
-from ncclcheck.advice.environment_block import render_json, render_sh
-from ncclcheck.model.report import Advice, Setting
-
-HERE = os.uname().nodename
-
-
-def setting(
-    value: str | None, *hosts: str, name: str = "NCCL_SOCKET_IFNAME", why: str = "it is wrong"
-) -> Setting:
-    return Setting(name, value, hosts, why, "asked", "all 2 connections succeeded")
-
-
-def value_in_sh(advice: Advice) -> str:
-    script = render_sh(advice) + 'printf %s "${NCCL_SOCKET_IFNAME-unset}"\n'
-    done = subprocess.run(
-        ["sh", "-eu", "-c", script],
-        env={"PATH": os.environ["PATH"], "NCCL_SOCKET_IFNAME": "before"},
-        capture_output=True,
-        text=True,
-        timeout=10,
-        check=True,
-    )
-    assert done.stderr == ""
-    return done.stdout
+from ncclcheck.advice.environment_block import Format, render, render_json
+from ncclcheck.model.report import Advice
+from tests.advice.fragments.settings import setting
 
 
 @pytest.mark.parametrize(
-    "value", ["eth0", "=eth0", "^docker,lo", "a b", "it's", "$(touch /tmp/x)", "`id`", "", "a\nb", "*"]
+    ("name", "line"),
+    [
+        ("sh", "export NCCL_SOCKET_IFNAME='=eth0'"),
+        ("docker", "NCCL_SOCKET_IFNAME==eth0"),
+        ("slurm", "export NCCL_SOCKET_IFNAME='=eth0'"),
+        ("k8s", '    value: "=eth0"'),
+        ("json", '   "value": "=eth0",'),
+    ],
 )
-def test_sh_gets_exactly_the_advised_value(value: str) -> None:
-    assert value_in_sh(Advice((setting(value),))) == value
-
-
-def test_sh_unsets_what_is_to_be_unset() -> None:
-    assert value_in_sh(Advice((setting(None),))) == "unset"
-
-
-def test_a_value_per_host_is_for_that_host_alone() -> None:
-    both = Advice((setting("eth0", HERE, "node09"), setting("eth1", "node07")))
-    assert value_in_sh(both) == "eth0"
-    assert value_in_sh(Advice((setting("eth1", "node07", "*"),))) == "before"
-
-
-def test_text_from_elsewhere_cannot_leave_its_comment() -> None:
-    evil = Advice((setting("eth0", why="x\nexport NCCL_SOCKET_IFNAME=evil\x1b[2J"),), ("note\rexport A=1",))
-    assert value_in_sh(evil) == "eth0"
-    assert "\x1b" not in render_sh(evil)
-    assert "\r" not in render_sh(evil)
-
-
-def test_a_name_that_is_no_variable_is_left_out() -> None:
-    assert value_in_sh(Advice((setting("1", name="A; exit 1; B"),))) == "before"
-
-
-def test_no_advice_says_so_and_why() -> None:
-    assert render_sh(Advice((), ("one node",))) == "# ncclcheck: nothing to set\n# one node\n"
-
-
-def test_each_reason_is_given_once() -> None:
-    assert render_sh(Advice((setting("a", "n1"), setting("b", "n2")))).count("# ") == 1
+def test_each_format_has_the_setting_and_a_final_newline(name: Format, line: str) -> None:
+    text = render(Advice((setting("=eth0"),)), name)
+    assert line in text.splitlines()
+    assert text.endswith("\n")
 
 
 def test_json_has_null_for_unset() -> None:

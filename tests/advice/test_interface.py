@@ -9,7 +9,15 @@ from ncclcheck.advice.interface import decide, propose
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
 from ncclcheck.model.snapshot import Coverage, Snapshot
-from tests.advice.clusters import NO_LIBRARY, of_nodes, two_interfaces, two_networks, unasked, with_probes
+from tests.advice.clusters import (
+    NO_LIBRARY,
+    of_nodes,
+    two_interfaces,
+    two_networks,
+    unasked,
+    with_bandwidth,
+    with_probes,
+)
 from tests.builders import (
     both_ways,
     cluster,
@@ -148,24 +156,32 @@ def test_a_default_that_is_worse_than_another_network_is_not_gone_back_to() -> N
 
 
 def test_names_that_differ_become_a_list_that_is_right_everywhere() -> None:
+    first = unasked(interface("br0", "10.9.0.1/24", kind="bridge"), interface("eth0", "10.0.0.1/24", index=3))
+    second = unasked(
+        interface("br0", "10.9.0.2/24", kind="bridge"), interface("ens3", "10.0.0.2/24", index=3)
+    )
+    snapshot = with_probes(of_nodes(first, second), "filtered", interface="br0")
+    assert same_on_all(snapshot) == {IFNAME: "eth0,ens3"}
+
+
+def test_what_a_config_file_sets_is_blocked_by_an_empty_value_where_the_default_is_right() -> None:
     first = unasked(docker0(), interface("eth0", "10.0.0.1/24"), NCCL_SOCKET_IFNAME="docker0")
     second = unasked(docker0(), interface("ens3", "10.0.0.2/24"), NCCL_SOCKET_IFNAME="docker0")
     snapshot = with_probes(of_nodes(first, second), "self", interface="docker0")
     assert same_on_all(snapshot) == {IFNAME: None}
-    for changes in (first, second):
-        changes["nccl"] = NcclChoice(
-            NO_LIBRARY, (NcclConfigFile("/etc/nccl.conf", {IFNAME: "docker0"}),), True
-        )
+    second["nccl"] = NcclChoice(NO_LIBRARY, (NcclConfigFile("/etc/nccl.conf", {IFNAME: "docker0"}),), True)
     snapshot = with_probes(of_nodes(first, second), "self", interface="docker0")
-    assert same_on_all(snapshot) == {IFNAME: "eth0,ens3"}
+    assert same_on_all(snapshot) == {IFNAME: ""}
+    (proposal,) = propose(snapshot)
+    assert "the empty value keeps NCCL from taking the one in its config file" in proposal.evidence
 
 
-def test_a_value_per_host_is_the_last_resort() -> None:
+def test_a_value_per_host_is_the_last_resort_and_only_for_those_that_need_it() -> None:
     """node02 has an eth0 as well, of another network, which any list with node01's eth0 in it would take."""
     first = unasked(interface("eth0", "10.0.0.1/24"))
     second = unasked(interface("eth0", "192.168.9.2/24"), interface("eth1", "10.0.0.2/24", index=3))
     snapshot = with_probes(of_nodes(first, second), "filtered", address="192.168.9.2")
-    assert nccl_env(snapshot) == {"node01": {IFNAME: "=eth0"}, "node02": {IFNAME: "=eth1"}}
+    assert nccl_env(snapshot) == {"node01": {}, "node02": {IFNAME: "=eth1"}}
 
 
 def test_a_routed_network_needs_neither_names_nor_subnets_in_common() -> None:
@@ -194,6 +210,84 @@ def test_only_one_node_being_wrong_changes_all_the_same_way() -> None:
     assert same_on_all(snapshot) == {IFNAME: None}
     (proposal,) = propose(snapshot)
     assert "NCCL would bind lo (127.0.0.1) on node03" in proposal.why
+
+
+# where the choice works, and another network is faster
+
+
+def test_a_network_that_was_measured_clearly_faster_is_proposed() -> None:
+    snapshot = with_bandwidth(two_networks(), eth0=0.94, eth1=9.4)
+    assert same_on_all(snapshot) == {IFNAME: "eth1"}
+    (proposal,) = propose(snapshot)
+    assert "reachable but slow: eth0: 0.94 Gbit/s (0.921 to 0.959 over 12 transfers)" in proposal.why
+    assert "at eth1: 9.4 Gbit/s" in proposal.evidence
+
+
+def test_a_slow_network_that_the_user_named_is_left_by_unsetting_where_that_does() -> None:
+    snapshot = with_bandwidth(two_networks(NCCL_SOCKET_IFNAME="eth1"), eth0=9.4, eth1=0.94)
+    assert same_on_all(snapshot) == {IFNAME: None}
+
+
+@pytest.mark.parametrize(("fast", "spread"), [(1.2, 0.02), (1.0, 0.02), (1.6, 0.4)])
+def test_a_small_or_uncertain_gain_is_no_reason_for_a_setting(fast: float, spread: float) -> None:
+    text = notes(with_bandwidth(two_networks(), eth0=1.0, eth1=fast, spread=spread))
+    assert "no other network is clearly faster: nothing to set (eth0: 1 Gbit/s" in text
+
+
+def test_a_figure_that_the_cpu_limited_counts_only_where_the_links_say_the_same() -> None:
+    def node(number: int, slow_mbps: int) -> dict[str, object]:
+        slow = replace(interface("eth0", f"10.0.0.{number}/24"), speed_mbps=slow_mbps)
+        return unasked(slow, interface("eth1", f"10.0.1.{number}/24", index=3))
+
+    alike = with_bandwidth(of_nodes(node(1, 100_000), node(2, 100_000)), 0.99, eth0=20.0, eth1=40.0)
+    assert "limited by the CPU" in notes(alike)
+    slower = with_bandwidth(of_nodes(node(1, 25_000), node(2, 25_000)), 0.99, eth0=20.0, eth1=40.0)
+    assert same_on_all(slower) == {IFNAME: "eth1"}
+
+
+def test_a_faster_link_that_was_not_measured_is_told_and_not_advised() -> None:
+    def node(number: int) -> dict[str, object]:
+        slow = replace(interface("eth0", f"10.0.0.{number}/24"), speed_mbps=1000)
+        return unasked(slow, interface("eth1", f"10.0.1.{number}/24", index=3))
+
+    assert "nothing to set (eth1: not measured, link speed 100 Gbit/s;" in notes(of_nodes(node(1), node(2)))
+
+
+def test_of_the_networks_that_work_the_one_measured_fastest_is_named_whatever_its_link_says() -> None:
+    def node(number: int) -> dict[str, object]:
+        fast = replace(interface("eth2", f"10.0.2.{number}/24", index=4), speed_mbps=10_000)
+        return unasked(
+            interface("eth0", f"10.0.0.{number}/24"), interface("eth1", f"10.0.1.{number}/24", index=3), fast
+        )
+
+    snapshot = with_probes(of_nodes(node(1), node(2)), "filtered", interface="eth0")
+    assert same_on_all(snapshot) == {IFNAME: "eth1"}
+    assert same_on_all(with_bandwidth(snapshot, eth1=1.0, eth2=9.0)) == {IFNAME: "eth2"}
+
+
+def test_a_choice_that_loses_large_messages_is_left() -> None:
+    snapshot = two_networks()
+    first = next(one for one in some(snapshot.probes) if one.interface == "eth0")
+    stalled = replace(first, kind="mtu", outcome="stalled")
+    snapshot = replace(snapshot, probes=(*some(snapshot.probes), stalled))
+    assert same_on_all(snapshot) == {IFNAME: "eth1"}
+    assert "large messages do not arrive" in propose(snapshot)[0].why
+
+
+def test_routed_networks_of_any_name_are_told_apart_by_what_was_measured() -> None:
+    first = unasked(interface("a0", "10.1.0.1/31"), interface("b0", "10.2.0.1/31", index=3))
+    second = unasked(interface("c0", "10.3.0.1/31"), interface("d0", "10.4.0.1/31", index=3))
+    snapshot = with_bandwidth(of_nodes(first, second), a0=1.0, c0=1.0, b0=9.0, d0=9.0)
+    assert same_on_all(snapshot) == {IFNAME: "b0,d0"}
+
+
+def test_gloo_gets_the_faster_network_where_it_carries_the_data() -> None:
+    snapshot = with_bandwidth(two_networks(2), eth0=0.94, eth1=9.4)
+    assert not gloo_values(snapshot)
+    assert any("beside NCCL it carries little" in note for note in decide(snapshot).notes)
+    without_gpus = everywhere(snapshot, gpus=Missing("absent", "no NVML"))
+    assert gloo_values(without_gpus) == {"node01": "eth1", "node02": "eth1"}
+    assert not gloo_values(with_bandwidth(everywhere(two_networks(2), gpus=()), eth0=1.0, eth1=1.1))
 
 
 # where nothing helps
@@ -291,7 +385,9 @@ def test_an_exact_name_that_works_is_left_alone() -> None:
 def test_gloo_gets_a_name_per_host_where_they_differ() -> None:
     first, second = unasked(interface("eth0", "10.0.0.1/24")), unasked(interface("ens3", "10.0.0.2/24"))
     snapshot = named(of_nodes(first, second), "node01", "127.0.1.1")
-    assert gloo_values(snapshot) == {"node01": "eth0", "node02": "ens3"}
+    assert gloo_values(snapshot) == {"node01": "eth0"}  # on node02 its host name leads there
+    both = named(snapshot, "node02", "127.0.1.1")
+    assert gloo_values(both) == {"node01": "eth0", "node02": "ens3"}
 
 
 def test_gloo_gets_nothing_where_no_network_is_reachable() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.reach import Failure, Reach, read_reach, some_of
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.snapshot import Coverage, Probe, Snapshot
+from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
 from tests.advice.clusters import two_networks, with_probes
 from tests.builders import seen_alone, some, with_outcome, with_silent
 
@@ -30,6 +30,30 @@ def test_a_failure_concerns_its_own_network_only() -> None:
     found = reach(with_probes(two_networks(3), "filtered", interface="eth0", from_host="node02"))
     assert found.failure(ETH0) == Failure("node02 to node01 on eth0 (10.0.0.1): filtered", tested=True)
     assert found.failure(ETH1) is None
+
+
+def nccl_probe(outcome: ProbeOutcome) -> Probe:
+    """What node01 met at NCCL's own listener on eth0 of node02."""
+    return Probe("tcp", "node01", "node02", "eth0", "10.0.0.2", 41001, outcome, listener="nccl")
+
+
+@pytest.mark.parametrize("outcome", ["filtered", "refused", "no-route"])
+def test_a_way_that_nccls_own_listener_does_not_have_is_a_failure(outcome: ProbeOutcome) -> None:
+    snapshot = two_networks(3)
+    snapshot = replace(snapshot, probes=(*some(snapshot.probes), nccl_probe(outcome)))
+    where = f"node01 to node02 on eth0 (10.0.0.2): {outcome}"
+    assert reach(snapshot).failure(ETH0) == Failure(where, tested=True)
+    assert reach(snapshot).failure(ETH1) is None
+
+
+@pytest.mark.parametrize("outcome", ["ok", "error", "self"])
+def test_nccls_own_listener_takes_nothing_away_where_it_was_not_tried(outcome: ProbeOutcome) -> None:
+    snapshot = two_networks(3)
+    for probes in (
+        (*some(snapshot.probes), nccl_probe(outcome)),
+        (nccl_probe(outcome), *some(snapshot.probes)),
+    ):
+        assert reach(replace(snapshot, probes=probes)).failure(ETH0) is None
 
 
 def test_what_failed_is_named_before_what_was_not_tried() -> None:

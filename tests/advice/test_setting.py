@@ -68,6 +68,27 @@ def test_no_names_are_given_where_the_default_of_each_node_is_right_under_anothe
     assert change(snapshot) == on_both(NCCL_SOCKET_IFNAME=None)
 
 
+def test_what_no_name_leads_to_is_passed_over_and_nothing_idle_is_set_for_the_next() -> None:
+    """`eth0,b` cannot be named, so eth0 is what is left, and that is the default once the family is gone."""
+    nodes = [
+        unasked(
+            interface("eth0", f"10.0.0.{n}/24", f"fe80::{n}/64"),
+            interface("eth0,b", f"10.0.1.{n}/24", index=3),
+            NCCL_SOCKET_FAMILY="AF_INET6",
+        )
+        for n in (1, 2)
+    ]
+    snapshot = of_nodes(*nodes)
+    reach, networks = parts(snapshot)
+    wanted = sorted(networks, key=lambda one: one.name)
+    assert [one.name for one in wanted] == ["eth0", "eth0,b"]
+    first = Network(wanted[1].places, Rank(False, -400_000), None)
+    assert smallest_change(snapshot, reach, [first, wanted[0]]) == (
+        on_both(NCCL_SOCKET_FAMILY=None),
+        wanted[0].places,
+    )
+
+
 def test_no_change_is_named_where_no_variable_reaches_the_network() -> None:
     snapshot = two_networks(2)
     reach, _ = parts(snapshot)

@@ -19,7 +19,7 @@ FINE = "   2: 01004E0A:A2C6 02004E0A:8B1F 01 00000000:00000000 00:00000000 00000
 def test_the_table_is_read_with_its_retransmissions(tmp_path: Path) -> None:
     table = tmp_path / "tcp"
     table.write_text(HEAD + CUT + FINE + "garbage\n")
-    assert list(_connections(table)) == [("03004E0A", 5, "4711"), ("02004E0A", 0, "4712")]
+    assert list(_connections(table)) == [("03004E0A", "01", 5, "4711"), ("02004E0A", "01", 0, "4712")]
 
 
 @pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"), reason="the samples are little-endian")
@@ -39,6 +39,22 @@ def test_a_peer_that_never_reads_still_acknowledges() -> None:
         except BlockingIOError:
             time.sleep(0.5)
         assert unanswered_peers(os.getpid()) == ()
+
+
+def test_a_call_that_nobody_answers_is_named_once_it_was_repeated() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        calls = [socket.socket() for _ in range(4)]  # more than its queue takes: the kernel drops the rest
+        try:
+            for one in calls:
+                one.setblocking(False)
+                one.connect_ex(server.getsockname())
+            deadline = time.monotonic() + 5
+            while not unanswered_peers(os.getpid()) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert unanswered_peers(os.getpid()) == ("127.0.0.1",)
+        finally:
+            for one in calls:
+                one.close()
 
 
 def test_a_process_that_is_gone_has_no_peers() -> None:

@@ -193,3 +193,30 @@ def test_a_done_rank_that_ended_is_no_failure() -> None:
 
 def test_a_state_travels_as_json() -> None:
     assert decode(encode(rank(2)), RankState) == rank(2)
+
+
+def test_a_group_that_does_not_form_is_judged_from_when_its_last_rank_came() -> None:
+    joining = [rank(n, phase="joining", longest_call_s=0.0, idle_s=12.0) for n in (0, 1, 2)]
+    last = rank(3, phase="joining", longest_call_s=0.0, idle_s=3.0)
+    quick = replace(LIMITS, join_s=8.0)
+    assert judge([*joining, last], HOSTS, HEARD, quick) == ()
+    stuck = judge([*joining, replace(last, idle_s=8.5)], HOSTS, HEARD, quick)
+    assert {failure.where for failure in stuck} == {"joining the group"}
+    assert {failure.state for failure in stuck} == {"stuck"}
+
+
+def test_a_rank_that_still_starts_has_its_own_time_and_is_the_late_one() -> None:
+    joining = [rank(n, phase="joining", longest_call_s=0.0, idle_s=12.0) for n in (0, 1, 2)]
+    starting = rank(3, phase="starting", size_bytes=1, inside=False, calls=0, idle_s=12.0)
+    quick = replace(LIMITS, start_s=30.0, join_s=8.0)
+    assert judge([*joining, starting], HOSTS, HEARD, quick) == ()
+    (late,) = judge([*joining, replace(starting, idle_s=31.0)], HOSTS, HEARD, quick)
+    assert (late.rank, late.state) == (3, "late")
+
+
+def test_a_rank_may_wait_for_its_turn_for_ever_but_not_while_the_others_are_inside() -> None:
+    waiting = [rank(n, phase="waiting", inside=False, idle_s=500.0) for n in range(4)]
+    assert judge(waiting, HOSTS, HEARD) == ()
+    inside = [rank(n, calls=21, idle_s=11.0) for n in (0, 1, 2)]
+    (late,) = judge([*inside, waiting[3]], HOSTS, HEARD)
+    assert (late.rank, late.state, late.where) == (3, "late", "waiting for its turn")

@@ -28,7 +28,10 @@ def by_slug(one: Check) -> str:
 @pytest.mark.parametrize("one", all_checks(), ids=by_slug)
 def test_a_healthy_cluster_passes_without_a_word(one: Check, nnodes: int) -> None:
     result = run_check(one, with_bench(cluster(nnodes)))
-    assert (result.outcome, result.reason, result.findings) == ("passed", "", ())
+    if nnodes < one.nodes:
+        assert result.outcome == "not_applicable"
+    else:
+        assert (result.outcome, result.reason, result.findings) == ("passed", "", ())
 
 
 @pytest.mark.parametrize("one", all_checks(), ids=by_slug)

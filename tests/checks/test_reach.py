@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import permutations, product
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.reach import Blame, blame, directions, not_probed
 from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
-from tests.builders import both_ways, cluster, some, with_outcome
+from tests.builders import both_ways, cluster, probe, some, with_outcome
 
 Ways = tuple[tuple[str, str], ...]
 
@@ -103,3 +104,25 @@ def test_probes_that_say_nothing_are_named() -> None:
         "the tcp probe to node02 says nothing (error)",
         "the tcp probe to node01 says nothing (error)",
     ]
+
+
+def nccl_probe(outcome: ProbeOutcome) -> Probe:
+    """What node01 met at NCCL's own listener on node02, whose address it had reached through ours."""
+    return replace(probe("tcp", 0, 1, outcome), listener="nccl", port=41001)
+
+
+def with_nccl_probe(outcome: ProbeOutcome) -> Snapshot:
+    healthy = cluster(3)
+    return replace(healthy, probes=(*some(healthy.probes), nccl_probe(outcome)))
+
+
+@pytest.mark.parametrize("outcome", ["filtered", "refused", "no-route"])
+def test_what_nccls_own_listener_meets_counts_though_ours_was_reached(outcome: ProbeOutcome) -> None:
+    worst = {(one.from_host, one.to_host): one for one in directions(with_nccl_probe(outcome), "tcp")}
+    assert worst["node01", "node02"] == nccl_probe(outcome)
+    assert worst["node02", "node01"].outcome == "ok"
+
+
+def test_a_listener_of_nccl_that_is_gone_leaves_the_direction_open() -> None:
+    snapshot = with_nccl_probe("error")
+    assert any("says nothing (error" in one.reason for one in not_probed(snapshot, "tcp"))

@@ -21,6 +21,20 @@ def test_the_settings_of_a_report_are_export_lines(tmp_path: Path) -> None:
     assert json.loads(as_json.out)["env"][0]["value"] == "=eth0"
 
 
+def test_the_same_settings_for_what_starts_containers_and_jobs(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(to_json(report(advice=ADVICE)))
+    wanted = {
+        "docker": "NCCL_SOCKET_IFNAME==eth0",
+        "slurm": "export NCCL_SOCKET_IFNAME='=eth0'",
+        "k8s": '    value: "=eth0"',
+    }
+    for name, expected in wanted.items():
+        done = ncclcheck("env", "--from", str(tmp_path / "report.json"), "--format", name)
+        assert done.code == 0
+        assert expected in done.out.splitlines()
+    assert "'toml' is not one of" in refused(ncclcheck("env", "--format", "toml"))
+
+
 def test_a_saved_run_is_judged_first(tmp_path: Path) -> None:
     done = ncclcheck("env", "--from", saved_run(tmp_path / "run.json"))
     assert done.code == 0

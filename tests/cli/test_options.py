@@ -11,7 +11,7 @@ SHARED = {
     "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
     "verbose", "quiet",
 }  # fmt: skip
-BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight"}
+BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is", "advised"}
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,15 @@ def test_checks_are_known_by_code_prefix_and_slug(name: str) -> None:
 def test_a_master_that_is_no_name_is_wrong_usage(address: str) -> None:
     with pytest.raises(UsageError, match="--master-addr"):
         run_options("preflight", {"master_addr": address})
+
+
+def test_the_environment_to_measure_under() -> None:
+    assert bench_request({}).under == "proven"
+    assert bench_request({"as_is": True, "no_preflight": True}).under == "as-is"
+    assert bench_request({"advised": True}).under == "advised"
+
+
+@pytest.mark.parametrize("given", [{"as_is": True, "advised": True}, {"advised": True, "no_preflight": True}])
+def test_a_contradiction_about_the_environment_is_refused(given: dict[str, bool]) -> None:
+    with pytest.raises(UsageError, match="--advised"):
+        run_options("bench", given)

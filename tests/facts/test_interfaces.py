@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.facts.interface_kind import LinkSigns, kind_of, tunnel_of
-from ncclcheck.facts.interfaces import read_interfaces, read_pci, read_speed
+from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.facts.link_driver import hardware_type_of
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
@@ -34,7 +34,9 @@ def test_interfaces_survive_the_journey_as_json() -> None:
 def test_a_container_that_hides_sys_still_gets_types_flags_and_addresses(tmp_path: Path) -> None:
     (seen,) = [one for one in read_interfaces() if one.name == "lo"]
     (hidden,) = [one for one in read_interfaces(tmp_path) if one.name == "lo"]
-    assert (hidden.kind, hidden.operstate) == ("loopback", "unknown")
+    assert hidden.kind == "loopback"
+    assert isinstance(hidden.operstate, Missing)
+    assert isinstance(hidden.speed_mbps, Missing)
     assert (hidden.type, hidden.flags, hidden.addresses) == (seen.type, seen.flags, seen.addresses)
 
 
@@ -49,6 +51,7 @@ def test_a_container_that_hides_sys_still_gets_types_flags_and_addresses(tmp_pat
         (LinkSigns(1, "", "team", False), "bond", None),
         (LinkSigns(1, "bridge", "bridge", False, has_bridge=True), "bridge", None),
         (LinkSigns(1, "vlan", "802.1Q VLAN Support", False), "vlan", None),
+        (LinkSigns(1, "", "", False, has_vlan=True), "vlan", None),
         (LinkSigns(1, "", "veth", False), "virtual", "veth"),
         (LinkSigns(1, "", "macvlan", False), "virtual", "macvlan"),
         (LinkSigns(1, "", "dummy", False), "virtual", "dummy"),
@@ -65,56 +68,6 @@ def test_the_kind_follows_from_what_the_kernel_says(
 ) -> None:
     assert kind_of(signs) == kind
     assert tunnel_of(signs) == tunnel
-
-
-@pytest.mark.parametrize("text", ["-1\n", "4294967295\n", "0\n"])
-def test_a_speed_the_driver_does_not_know_is_missing(tmp_path: Path, text: str) -> None:
-    (tmp_path / "speed").write_text(text)
-    speed = read_speed(tmp_path)
-    assert isinstance(speed, Missing)
-    assert text.strip() in speed.detail
-
-
-def test_a_speed_is_what_the_file_says_and_no_file_is_no_speed(tmp_path: Path) -> None:
-    absent = read_speed(tmp_path)
-    assert isinstance(absent, Missing)
-    assert absent.missing == "absent"
-    (tmp_path / "speed").write_text("200000\n")
-    assert read_speed(tmp_path) == 200_000
-
-
-def _device(tmp_path: Path, chain: str) -> Path:
-    """A /sys of one interface: `chain` names each device and its bus, `0000:00:03.0=pci/virtio0=virtio`."""
-    place = tmp_path / "devices"
-    for step in chain.split("/"):
-        name, _, bus = step.partition("=")
-        place /= name
-        place.mkdir(parents=True)
-        (tmp_path / "bus" / bus).mkdir(parents=True, exist_ok=True)
-        (place / "subsystem").symlink_to(tmp_path / "bus" / bus)
-    folder = tmp_path / "class" / "eth0"
-    folder.mkdir(parents=True)
-    (folder / "device").symlink_to(place)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("chain", "address"),
-    [
-        ("0000:17:00.0=pci", "0000:17:00.0"),
-        ("0000:00:03.0=pci/virtio2=virtio", "0000:00:03.0"),
-        ("0000:3b:00.1=pci/mlx5_core.sf.4=auxiliary", "0000:3b:00.1"),
-    ],
-)
-def test_the_card_is_found_through_what_lies_between(tmp_path: Path, chain: str, address: str) -> None:
-    assert read_pci(_device(tmp_path, chain)) == address
-
-
-@pytest.mark.parametrize("chain", ["0000:00:14.0=pci/1-1=usb/1-1:1.0=usb", "vmbus_1=vmbus"])
-def test_a_card_that_is_not_on_pci_has_no_address_there(tmp_path: Path, chain: str) -> None:
-    pci = read_pci(_device(tmp_path, chain))
-    assert isinstance(pci, Missing)
-    assert pci.missing == "absent"
 
 
 def test_the_type_is_known_without_sys() -> None:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import psutil
 
-from ncclcheck.facts.limits import filesystem_type, read_limits
+from ncclcheck.facts.limits import (
+    Mount,
+    mem_total_kib,
+    mount_of,
+    port_range,
+    read_limits,
+    size_option_kib,
+)
 from ncclcheck.model.codec import decode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import DevShm, Limits
@@ -44,9 +51,35 @@ def test_an_unlimited_limit_is_null_and_a_set_one_is_in_its_unit() -> None:
 
 
 def test_the_deepest_mount_decides_and_the_last_one_at_a_place() -> None:
-    mounts = "overlay / overlay rw 0 0\nudev /dev devtmpfs rw 0 0\nshm /dev/shm tmpfs rw 0 0\n"
-    assert filesystem_type(mounts, "/dev/shm") == "tmpfs"
-    assert filesystem_type(mounts, "/dev/shmem") == "devtmpfs"
-    assert filesystem_type(mounts + "x /dev/shm ext4 rw 0 0\n", "/dev/shm") == "ext4"
-    assert filesystem_type("overlay / overlay rw 0 0\n", "/dev/shm") == "overlay"
-    assert isinstance(filesystem_type("", "/dev/shm"), Missing)
+    mounts = (
+        "overlay / overlay rw 0 0\nudev /dev devtmpfs rw 0 0\nbroken\nshm /dev/shm tmpfs rw,size=64k 0 0\n"
+    )
+    assert mount_of(mounts, "/dev/shm") == Mount("tmpfs", "rw,size=64k")
+    assert mount_of(mounts, "/dev/shmem") == Mount("devtmpfs", "rw")
+    assert mount_of(mounts + "x /dev/shm ext4 rw 0 0\n", "/dev/shm") == Mount("ext4", "rw")
+    assert mount_of("overlay / overlay rw 0 0\n", "/dev/shm") == Mount("overlay", "rw")
+    assert isinstance(mount_of("", "/dev/shm"), Missing)
+
+
+def test_a_size_is_read_in_the_units_of_tmpfs_or_not_at_all() -> None:
+    for option in ("size=65536k", "size=64m", "size=67108864"):
+        assert size_option_kib(f"rw,nosuid,{option},inode64") == 65536
+    assert size_option_kib("size=2G") == 2 << 20
+    for options in (
+        "rw",
+        "rw,size=",
+        "rw,size=50%",
+        "rw,maxsize=1k",
+        "rw,size=-1k",
+        "rw,size=" + "9" * 50 + "k",
+    ):
+        assert isinstance(size_option_kib(options), Missing)
+
+
+def test_what_is_no_number_is_missing() -> None:
+    assert mem_total_kib("MemFree: 1 kB\nMemTotal:       2113412000 kB\n") == 2113412000
+    assert port_range("32768\t60999") == (32768, 60999)
+    for text in ("", "MemTotal: many kB\n", "MemTotal: 12\n", "MemTotal: -5 kB\n"):
+        assert isinstance(mem_total_kib(text), Missing)
+    for text in ("", "1", "1 2 3", "low high"):
+        assert isinstance(port_range(text), Missing)

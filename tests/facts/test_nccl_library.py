@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.nccl_library import ask, cached_libraries, find_library
+from ncclcheck.facts.nccl_library import ask, find_library, inquire
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclAnswer
 from tests.facts.namespace import Namespace
@@ -72,6 +72,18 @@ def test_a_config_file_decides_what_the_environment_leaves_open(library: str, tm
     conf = tmp_path / "nccl.conf"
     conf.write_text("NCCL_SOCKET_IFNAME==lo\n")
     assert _answer(library, NCCL_CONF_FILE=str(conf)).interface == "lo"
+
+
+@each_library
+def test_the_plugin_is_told_as_the_library_has_it(library: str, tmp_path: Path) -> None:
+    conf = tmp_path / "nccl.conf"
+    conf.write_text("NCCL_NET_PLUGIN=from-file\n")
+    home = {"HOME": "/nonexistent", "NCCL_SOCKET_IFNAME": "=lo"}
+    assert inquire(library, home, 30).net_plugin is None
+    in_file = {**home, "NCCL_CONF_FILE": str(conf)}
+    assert inquire(library, in_file, 30).net_plugin == "from-file"
+    assert inquire(library, {**in_file, "NCCL_NET_PLUGIN": "mine"}, 30).net_plugin == "mine"
+    assert inquire(library, {**in_file, "NCCL_NET_PLUGIN": ""}, 30).net_plugin == ""
 
 
 @each_library
@@ -208,14 +220,3 @@ def test_a_torch_that_brings_its_own_library_is_believed(tmp_path: Path) -> None
     own = _put(tmp_path / "torch" / "lib" / "libnccl-6b2e1f4d.so.2")
     _put(tmp_path / "torch" / "__init__.py")
     assert find_library({}, [str(tmp_path)]) == own
-
-
-def test_the_loaders_cache_is_read_for_this_machine() -> None:
-    listing = (
-        "2 libs found in cache `/etc/ld.so.cache'\n"
-        "\tlibnccl.so.2 (libc6,AArch64) => /lib/aarch64-linux-gnu/libnccl.so.2\n"
-        "\tlibnccl.so.2 (libc6,x86-64) => /lib/x86_64-linux-gnu/libnccl.so.2\n"
-        "\tlibnccl.so (libc6,x86-64) => /lib/x86_64-linux-gnu/libnccl.so\n"
-    )
-    assert cached_libraries(listing, "x86_64") == [Path("/lib/x86_64-linux-gnu/libnccl.so.2")]
-    assert cached_libraries(listing, "aarch64") == [Path("/lib/aarch64-linux-gnu/libnccl.so.2")]

@@ -17,6 +17,7 @@ from ncclcheck.nccl.prediction import (
     known_version,
     node_choice,
     predict,
+    predict_interface,
 )
 from tests.builders import answer, docker0, interface, loopback, node_facts, software, some
 
@@ -168,3 +169,14 @@ def test_candidates_are_bounded_and_hardware_is_kept() -> None:
 
 def test_nothing_is_a_candidate_where_no_interface_is_known() -> None:
     assert candidate_interfaces(facts(interfaces=Missing("error", "no /proc"))) == ()
+
+
+def test_the_interface_alone_is_the_same_as_in_the_whole_prediction() -> None:
+    facts = node_facts(0, 2)
+    assert predict_interface(facts) == ("eth0", "10.0.0.1")
+    assert predict_interface(facts, {"NCCL_SOCKET_IFNAME": "lo"}) == ("lo", "127.0.0.1")
+    nothing = predict_interface(facts, {"NCCL_SOCKET_IFNAME": "nosuch"})
+    assert isinstance(nothing, Missing)
+    assert nothing.missing == "absent"
+    unread = Missing("timeout", "no answer")
+    assert predict_interface(replace(facts, interfaces=unread)) == unread

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.facts import Address, Interface
-from ncclcheck.nccl.socket_interface import choose
+from ncclcheck.nccl.socket_interface import choose, is_running, network_interfaces
 from tests.builders import interface
 
 OLD, NEW = ("2.18.3", "2.21.5"), ("2.28.9", "2.30.7", "2.32.3")
@@ -86,7 +86,8 @@ def test_ib_comes_first_until_something_is_excluded(machine: list[Interface], ve
 def test_an_interface_that_does_not_run_is_skipped_from_2_28(
     machine: list[Interface], version: str, unset: tuple[str, str], named: tuple[str | None, str | None]
 ) -> None:
-    machine[1] = replace(machine[1], running=False)
+    flags = tuple(flag for flag in machine[1].flags if flag != "running")
+    machine[1] = replace(machine[1], running=False, flags=flags)
     assert chosen(machine, version) == unset
     assert chosen(machine, version, SOCKET_IFNAME="eth0") == named
 
@@ -143,3 +144,41 @@ def test_a_name_in_comm_id_is_undecided_unless_resolved(machine: list[Interface]
     environment = {"NCCL_COMM_ID": "node01:5000"}
     assert choose(machine, environment, "2.28.9").undecided
     assert choose(machine, environment, "2.28.9", resolved={"node01": "10.0.1.7"}).interface == "eth1"
+
+
+def names(machine: list[Interface], version: str, **environment: str) -> tuple[str, ...]:
+    named = {f"NCCL_{name}": value for name, value in environment.items()}
+    return network_interfaces(machine, named, version)
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_net_socket_uses_every_match(machine: list[Interface], version: str) -> None:
+    assert names(machine, version, SOCKET_IFNAME="eth") == ("eth0", "eth1")
+    assert names(machine, version, SOCKET_IFNAME="=eth1") == ("eth1",)
+    assert names(machine, version, SOCKET_IFNAME="nosuch") == ()
+
+
+def test_net_socket_searches_as_bootstrap_does(machine: list[Interface], only: Keep) -> None:
+    assert names(machine, "2.27.7") == ("eth0", "eth1", "br-abc", "virbr0")
+    assert names(machine, "2.28.9") == ("eth0", "eth1", "br-abc")
+    assert names([*machine, interface("ibs1", "10.9.0.1/24", index=7)], "2.28.9") == ("ibs1",)
+    assert names(only(machine, "lo"), "2.28.9") == ("lo",)
+
+
+def test_comm_id_narrows_net_socket_only_where_nothing_else_decides(machine: list[Interface]) -> None:
+    assert names(machine, "2.28.9", COMM_ID="10.0.1.9:5000") == ("eth1",)
+    assert names(machine, "2.28.9", COMM_ID="10.0.1.9:5000", SOCKET_IFNAME="eth0") == ("eth0",)
+    assert names(machine, "2.28.9", COMM_ID="10.77.0.1:5000") == ("eth0", "eth1", "br-abc")
+    assert names([*machine, interface("ib0", "10.9.0.1/24", index=7)], "2.28.9", COMM_ID="10.0.1.9:5") == (
+        "ib0",
+    )
+
+
+@pytest.mark.parametrize("where", ["running", "flags"])
+def test_running_is_told_by_the_field_or_among_the_flags(where: str) -> None:
+    told = interface("eth0", "10.0.0.1/24")
+    without = tuple(flag for flag in told.flags if flag != "running")
+    one = replace(told, flags=without) if where == "running" else replace(told, running=False)
+    assert is_running(one)
+    assert not is_running(replace(told, flags=without, running=False))
+    assert chosen([one], "2.28.9") == ("eth0", "10.0.0.1")

@@ -38,3 +38,21 @@ def test_only_2_29_inverts_the_subnet_of_comm_id() -> None:
         "2.29.2",
         "2.29.7",
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "apis"),
+    [
+        ("2.18.1", (4, 6)), ("2.19.3", (5, 7)), ("2.20.5", (5, 8)), ("2.23.4", (5, 8)), ("2.24.3", (5, 9)),
+        ("2.26.2", (6, 10)), ("2.28.3", (6, 11)), ("2.30.7", (6, 12)), ("2.14.3", (4, 6)),
+    ],
+)  # fmt: skip
+def test_the_plugin_apis_of_a_version(version: str, apis: tuple[int, int]) -> None:
+    found = versions.at(versions.PLUGIN_APIS, versions.parse(version))
+    assert (min(found), max(found)) == apis
+
+
+def test_the_milestones_are_in_order_and_cover_what_is_known() -> None:
+    numbers = [versions.parse(one) for one in versions.MILESTONES]
+    assert numbers == sorted(numbers)
+    assert (versions.MILESTONES[0], versions.MILESTONES[-1]) == (versions.OLDEST, versions.NEWEST)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.model.bench import Comparison, ComparisonVerdict, Variant
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.run.bench_network import Network, bench_network, transport_text
+from ncclcheck.run.bench_network import Network, bench_network, compared_networks, transport_text
 from ncclcheck.run.options import BenchRequest, RunOptions
-from tests.advice.clusters import two_networks, with_probes
-from tests.builders import cluster
+from tests.advice.clusters import two_networks, with_bandwidth, with_probes
+from tests.builders import cluster, some, with_facts
 
 GLOO = RunOptions(command="bench", bench=BenchRequest(backend="gloo"))
 
@@ -82,3 +85,126 @@ def test_a_network_that_swallows_large_messages_is_not_measured() -> None:
     assert not isinstance(healthy.probes, Missing)
     stalled = replace(healthy.probes[0], kind="mtu", outcome="stalled")
     assert isinstance(bench_network(GLOO, replace(healthy, probes=(*healthy.probes, stalled))), Missing)
+
+
+# as it is, and advised
+
+AS_IS = RunOptions(command="bench", bench=BenchRequest(backend="gloo", under="as-is"))
+ADVISED = RunOptions(command="bench", bench=BenchRequest(backend="gloo", under="advised"))
+
+
+def slow_first() -> Snapshot:
+    """Two nodes whose eth0, which NCCL chooses, was measured ten times slower than eth1."""
+    return with_bandwidth(two_networks(2), eth0=1.0, eth1=10.0)
+
+
+def interfaces_of(found: Network) -> set[str]:
+    return {name for name, _ in found.binding.values()}
+
+
+def test_as_it_is_gloo_gets_the_interface_that_nccl_would_choose_even_one_that_is_unreachable() -> None:
+    unreachable = with_probes(two_networks(2), "filtered", interface="eth0")
+    found = network(AS_IS, unreachable)
+    assert interfaces_of(found) == {"eth0"}
+    assert found.environment_of == {host: {"GLOO_SOCKET_IFNAME": "eth0"} for host in ("node01", "node02")}
+    assert "as it is, NCCL's own choice" in transport_text(found)
+    loopback = network(AS_IS, two_networks(2, NCCL_SOCKET_IFNAME="^eth"))
+    assert interfaces_of(loopback) == {"lo"}
+
+
+def test_as_it_is_needs_no_probes() -> None:
+    unprobed = replace(two_networks(2), probes=Missing("absent", "no probes were made"))
+    assert interfaces_of(network(AS_IS, unprobed)) == {"eth0"}
+
+
+def test_as_it_is_nccl_gets_the_environment_unchanged() -> None:
+    options = RunOptions(command="bench", bench=BenchRequest(under="as-is"))
+    found = network(options, cluster(2))
+    assert (found.backend, found.environment_of) == ("nccl", {})
+
+
+def test_where_nccl_finds_nothing_as_it_is_every_such_host_is_at_fault() -> None:
+    found = network(AS_IS, two_networks(2, NCCL_SOCKET_IFNAME="=nope"))
+    assert set(found.fault) == {"node01", "node02"}
+    assert "finds no interface" in found.fault["node01"]
+
+
+def test_where_the_choice_is_not_known_nothing_is_measured_as_it_is() -> None:
+    unknown = with_facts(two_networks(2), "node02", environment=Missing("timeout", "late"))
+    found = bench_network(AS_IS, unknown)
+    assert isinstance(found, Missing)
+    assert "node02" in found.detail
+
+
+def test_advised_is_what_the_advice_makes_nccl_choose_with_its_settings() -> None:
+    found = network(ADVISED, slow_first())
+    assert interfaces_of(found) == {"eth1"}
+    environments = found.environment_of.values()
+    assert all(one["GLOO_SOCKET_IFNAME"] == "eth1" and "NCCL_SOCKET_IFNAME" in one for one in environments)
+    assert "the advised settings" in transport_text(found)
+
+
+def test_a_setting_that_is_taken_away_is_shown_as_unset() -> None:
+    found = Network("nccl", {"a": 1}, {"a": ("eth0", "10.0.0.1")}, {"a": {"NCCL_SOCKET_IFNAME": None}}, "why")
+    assert transport_text(found) == "nccl on eth0 (bound by NCCL_SOCKET_IFNAME unset: why)"
+
+
+def test_where_nothing_is_advised_advised_is_as_it_is_and_says_so() -> None:
+    found = network(ADVISED, two_networks(2))
+    assert interfaces_of(found) == {"eth0"}
+    assert "as it is: nothing is advised" in transport_text(found)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "interface"),
+    [
+        ("faster", "eth1"),
+        ("as-is failed", "eth1"),
+        ("no effect", "eth0"),
+        ("slower", "eth0"),
+        ("advised failed", "eth0"),
+        ("not measured", "eth0"),
+    ],
+)
+def test_without_a_wish_it_is_nccls_choice_unless_the_comparison_showed_better(
+    verdict: ComparisonVerdict, interface: str
+) -> None:
+    snapshot = slow_first()
+    made = Comparison(
+        "gloo", "all_reduce", 1 << 20, 2, 8, Variant({}, {}), Variant({}, {}), 9.0, 8.0, 10.0, verdict
+    )
+    assert interfaces_of(network(GLOO, snapshot)) == {"eth0"}
+    assert interfaces_of(network(GLOO, replace(snapshot, comparison=made))) == {interface}
+
+
+def two_of(snapshot: Snapshot) -> AsIsAndAdvised:
+    return some(as_is_and_advised(snapshot))
+
+
+def test_the_two_sides_are_bound_to_their_own_interfaces_with_one_rank_per_node() -> None:
+    snapshot = slow_first()
+    options = replace(GLOO, flags=LaunchFlags(nproc_per_node=8))
+    as_is, advised = some(compared_networks(options, snapshot, two_of(snapshot)))
+    assert (interfaces_of(as_is), interfaces_of(advised)) == ({"eth0"}, {"eth1"})
+    assert set(as_is.ranks_of.values()) == set(advised.ranks_of.values()) == {1}
+    assert as_is.environment_of["node01"] == {"GLOO_SOCKET_IFNAME": "eth0"}
+
+
+def test_what_gloo_does_not_use_is_not_compared_with_gloo_and_what_nccl_does_not_with_nccl() -> None:
+    snapshot = slow_first()
+    same = two_of(snapshot)
+    unchanged = AsIsAndAdvised({"node01": {"NCCL_IB_DISABLE": None}}, "NCCL", same.as_is, same.as_is)
+    assert isinstance(compared_networks(GLOO, snapshot, unchanged), Missing)
+    for_gloo = AsIsAndAdvised(same.changes, "Gloo", same.as_is, same.advised)
+    assert isinstance(compared_networks(RunOptions(command="run"), cluster(2), for_gloo), Missing)
+
+
+def test_where_only_gloos_own_choice_is_to_change_it_chooses_by_itself_as_it_is() -> None:
+    snapshot = slow_first()
+    two = two_of(snapshot)
+    changes: dict[str, dict[str, str | None]] = {host: {"GLOO_SOCKET_IFNAME": "eth1"} for host in two.advised}
+    as_is, advised = some(
+        compared_networks(GLOO, snapshot, AsIsAndAdvised(changes, "Gloo", two.as_is, two.advised))
+    )
+    assert as_is.environment_of == {}
+    assert advised.environment_of == changes

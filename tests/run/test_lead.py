@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, gather_hellos
@@ -18,6 +19,7 @@ from ncclcheck.run.lead import (
     roster,
     silent_nodes,
     silent_ranks,
+    with_nccl_there,
     without_the_silent,
 )
 from tests.builders import launch, master_path, node_facts
@@ -47,6 +49,15 @@ def test_what_others_met_at_a_node_that_ended_meanwhile_says_nothing_about_the_n
     assert first.outcome == "error"
     assert first.detail == "refused (ECONNREFUSED), and node2 itself did not answer any more"
     assert second == open_way
+
+
+def test_a_refusal_at_nccls_listener_counts_only_where_the_node_still_has_it() -> None:
+    refused = Probe("tcp", "a", "b", "eth0", "10.0.0.2", 4000, "refused", listener="nccl")
+    ours = replace(refused, listener="ncclcheck")
+    assert with_nccl_there([refused, ours], {"b"}) == [refused, ours]
+    gone, kept = with_nccl_there([refused, ours], {"a"})
+    assert (gone.outcome, kept) == ("error", ours)
+    assert "b does not have it any more" in gone.detail
 
 
 def test_a_node_that_never_came_is_silent_and_named_by_what_is_known_of_it() -> None:

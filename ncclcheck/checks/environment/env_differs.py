@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.chosen import chosen
+from ncclcheck.checks.environment.settings import ENVIRONMENT, places
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
@@ -30,7 +31,8 @@ def env_differs(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     Every rank decides from its own environment. Ranks that disagree about NCCL_ALGO, NCCL_PROTO, NCCL_NET or
     NCCL_P2P_DISABLE choose different algorithms or transports, and hang or exchange wrong sizes. A variable that is
-    missing on some nodes was mostly lost by the launcher.
+    missing on some nodes, or set on the first node only, was mostly lost by the launcher; one that comes from NCCL's
+    config file on some nodes is missing in that file on the others.
 
     ## How to fix
     Set the variable in the same place for all ranks. mpirun passes only what `-x NAME` names, ssh passes nothing; a
@@ -67,16 +69,49 @@ def _between_nodes(snapshot: Snapshot, environments: Mapping[str, Mapping[str, s
             added.setdefault(values.odd_hosts, []).append((name, values))
         else:
             lost.setdefault(unset, []).append((name, values))
+    files = _files(snapshot)
     for hosts, variables in lost.items():
-        others = named(host for host in environments if host not in hosts)
-        verbs = verb(variables, "is", "are"), verb(variables, "it", "them")
-        where = (
-            f"{verbs[0]} not set on {named(hosts)}, but on {others}, so the launcher may have lost {verbs[1]}"
-        )
-        yield _set_or_not(snapshot, hosts, variables, where)
+        others = tuple(host for host in environments if host not in hosts)
+        for path, some in _by_origin(files, others, variables):
+            is_are, it_them = verb(some, "is", "are"), verb(some, "it", "them")
+            cause = f"in {path} there" if path else f"so the launcher may have lost {it_them}"
+            where = f"{is_are} not set on {named(hosts)}, but on {named(others)}, {cause}"
+            yield _set_or_not(snapshot, hosts, some, where)
     for hosts, variables in added.items():
-        where = f"{verb(variables, 'is', 'are')} set on {named(hosts)} only"
-        yield _set_or_not(snapshot, hosts, variables, where)
+        for path, some in _by_origin(files, hosts, variables):
+            where = f"{verb(some, 'is', 'are')} set on {named(hosts)} only{_why_only_there(snapshot, hosts, path)}"
+            yield _set_or_not(snapshot, hosts, some, where)
+
+
+def _files(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """The config file that a variable of a host comes from, where it does not come from the environment."""
+    return {
+        (place.host, name): origin
+        for place in places(snapshot)
+        if place.rank is None
+        for name, origin in place.sources.items()
+        if origin != ENVIRONMENT
+    }
+
+
+def _by_origin(
+    files: Mapping[tuple[str, str], str], hosts: Sequence[str], variables: Sequence[_Variable]
+) -> Iterator[tuple[str, list[_Variable]]]:
+    """The variables in groups: those that come from one config file on all the hosts, and ("") all others."""
+    groups: dict[str, list[_Variable]] = {}
+    for name, values in variables:
+        paths = {files.get((host, name), "") for host in hosts}
+        groups.setdefault(paths.pop() if len(paths) == 1 else "", []).append((name, values))
+    yield from groups.items()
+
+
+def _why_only_there(snapshot: Snapshot, hosts: Sequence[str], path: str) -> str:
+    if path:
+        return f", in {path} there"
+    first = [node.host for node in snapshot.nodes if node.node_rank == 0]
+    if list(hosts) == first:
+        return ", the first node, so the launcher may not pass on what is set where the job is started"
+    return ""
 
 
 def _show(value: str | None) -> str:
@@ -157,24 +192,30 @@ def _between_ranks(snapshot: Snapshot, environments: Mapping[str, Mapping[str, s
         for name, value in sorted(place.differs.items()):
             if not differs_by_nature(name, between_ranks=True):
                 odd.setdefault(name, []).append((place, value))
-    for name, places in odd.items():
-        yield _odd_ranks(snapshot, name, places, environments)
+    for name, seen in odd.items():
+        yield _odd_ranks(snapshot, name, seen, environments)
 
 
 def _odd_ranks(
     snapshot: Snapshot,
     name: str,
-    places: Sequence[tuple[RankPlace, str | None]],
+    seen: Sequence[tuple[RankPlace, str | None]],
     environments: Mapping[str, Mapping[str, str]],
 ) -> Finding:
-    hosts = tuple(dict.fromkeys(place.host for place, _ in places))
+    hosts = tuple(dict.fromkeys(place.host for place, _ in seen))
     shown = ", ".join(
-        f"{_show(value)} for rank {place.rank} on {place.host}" for place, value in places[:_RANKS_LISTED]
+        f"{_show(value)} for rank {place.rank} on {place.host}" for place, value in seen[:_RANKS_LISTED]
     )
-    more = f" and {len(places) - _RANKS_LISTED} more" if len(places) > _RANKS_LISTED else ""
+    more = f" and {len(seen) - _RANKS_LISTED} more" if len(seen) > _RANKS_LISTED else ""
+    lost = all(value is None for _, value in seen)
+    first = (
+        "the first rank there has it, so the launcher may have lost it"
+        if lost
+        else "the first rank there has another value"
+    )
     return Finding(
         "error" if is_fatal(name) else "warning",
-        f"{name} differs between ranks of one node: {shown}{more}; the first rank there has another value",
+        f"{name} differs between ranks of one node: {shown}{more}; {first}",
         hosts,
         tuple(
             Evidence(
@@ -184,7 +225,7 @@ def _odd_ranks(
                 _show(environments.get(place.host, {}).get(name)),
                 "environment of that process, against the node's first",
             )
-            for place, value in places
+            for place, value in seen
         ),
         (_fix(snapshot, name),),
     )

@@ -8,6 +8,7 @@ from ncclcheck.checks.chosen import Chosen, chosen
 from ncclcheck.checks.reach import Blame, blame, directions, not_probed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.checks.unreached import evidence, subject
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 
@@ -81,5 +82,5 @@ def _finding(one: Blame, mtus: dict[str, Chosen]) -> Finding:
 
 def _carried(known: list[Chosen]) -> int:
     """The MTU to try: the smaller of the ends if they differ, else Ethernet's own."""
-    sizes = sorted({each.interface.mtu for each in known})
+    sizes = sorted({mtu for each in known if not isinstance(mtu := each.interface.mtu, Missing)})
     return sizes[0] if len(sizes) > 1 else min([1500, *sizes])

@@ -8,7 +8,8 @@ from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.reach import directions
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -35,7 +36,7 @@ def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     RFC 9293 3.7.1 (MSS option); netdevice(7).
     """
     seen = chosen(snapshot)
-    mtus = compare((one.host, one.interface.mtu) for one in seen)
+    mtus = compare((one.host, mtu) for one in seen if not isinstance(mtu := one.interface.mtu, Missing))
     if mtus.differs:
         names = {one.host: one.name for one in seen}
         odd = mtus.odd[0]
@@ -59,4 +60,7 @@ def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
                 ),
             ),
         )
+    for one in seen:
+        if isinstance(one.interface.mtu, Missing):
+            yield NotKnown(f"MTU of {one.name}: {one.interface.mtu}", (one.host,))
     yield from not_chosen(snapshot)

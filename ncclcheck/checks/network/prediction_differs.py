@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, Setting, not_settled, settings
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.prediction import Prediction, node_choice
 
 
 @check(
@@ -18,6 +22,8 @@ from ncclcheck.model.snapshot import Snapshot
 )
 def prediction_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """Where the real library was asked which interface it uses, ncclcheck's model predicts the same.
+
+    It was asked under the job's environment, and again with each setting that could be advised.
 
     ## Why it matters
     The answer of the library is what counts, and it is what is reported. A difference is a fault of ncclcheck: what it
@@ -35,21 +41,44 @@ def prediction_differs(snapshot: Snapshot) -> Iterator[Answer]:
             yield _finding(one)
     if not any(one.choice.source == "asked" for one in known):
         yield NotApplicable("the library was asked on no node")
+    yield from _confirmed(snapshot)
     yield from not_settled(snapshot)
 
 
+def _confirmed(snapshot: Snapshot) -> Iterator[Finding]:
+    """The disagreements when the library was asked again with settings that could be advised."""
+    facts_of = {node.host: node.facts for node in snapshot.nodes}
+    for one in snapshot.confirmations:
+        facts = facts_of.get(one.host)
+        if facts is None or isinstance(one.answer, Missing):
+            continue
+        if isinstance(facts.environment, Missing) or isinstance(facts.nccl, Missing):
+            continue
+        changed = {**facts.environment, **one.env}
+        environment = {name: value for name, value in changed.items() if value is not None}
+        asked = replace(facts, environment=environment, nccl=replace(facts.nccl, asked=one.answer))
+        choice = node_choice(asked)
+        if not isinstance(choice, Missing) and choice.disagreement:
+            settings_text = " ".join(f"{name}={value or ''}" for name, value in one.env.items())
+            yield _disagreement(one.host, choice, settings_text)
+
+
 def _finding(one: Setting) -> Finding:
+    return _disagreement(one.host, one.choice, f"{NCCL_VARIABLE}={one.nccl or 'unset'}")
+
+
+def _disagreement(host: str, choice: Prediction, under: str) -> Finding:
     return Finding(
         "warning",
-        f"on {one.host}, {one.choice.disagreement}",
-        (one.host,),
+        f"on {host} under {under}, {choice.disagreement}",
+        (host,),
         (
             Evidence(
-                (one.host,),
-                f"NCCL's choice ({NCCL_VARIABLE}={one.nccl or 'unset'})",
-                f"{one.choice.interface} {one.choice.address}",
+                (host,),
+                f"NCCL's choice ({under})",
+                f"{choice.interface} {choice.address}",
                 "what the model says",
-                one.choice.library or "the library",
+                choice.library or "the library",
             ),
         ),
         (

@@ -120,3 +120,38 @@ def test_a_rank_that_came_and_sent_nothing_is_unknown() -> None:
 def test_what_could_not_be_read_is_unknown() -> None:
     assert run("env-differs", without(cluster(4), "node03", "environment")).outcome == "unknown"
     assert run("env-differs", without(cluster(4), "node03", "nccl")).outcome == "unknown"
+
+
+def test_a_variable_of_a_config_file_is_not_lost_by_the_launcher() -> None:
+    choice = NcclChoice(
+        answer("10.0.0.3", "eth0"), (NcclConfigFile("/etc/nccl.conf", {"NCCL_IB_TC": "106"}),), True
+    )
+    broken = cluster(4)
+    for host in ("node01", "node02", "node03"):
+        broken = with_facts(broken, host, nccl=choice)
+    found = finding("env-differs", broken)
+    assert found.hosts == ("node04",)
+    assert (
+        "NCCL_IB_TC is not set on node04, but on node01, node02 and node03, in /etc/nccl.conf there"
+        in found.summary
+    )
+    assert "launcher" not in found.summary
+    only = finding("env-differs", with_facts(cluster(4), "node03", nccl=choice))
+    assert "NCCL_IB_TC is set on node03 only, in /etc/nccl.conf there" in only.summary
+
+
+def test_what_only_the_first_node_has_was_not_passed_on() -> None:
+    found = finding("env-differs", with_environment(cluster(4), "node01", NCCL_IB_TC="106"))
+    assert (
+        "NCCL_IB_TC is set on node01 only, the first node, so the launcher may not pass on" in found.summary
+    )
+    other = finding("env-differs", with_environment(cluster(4), "node03", NCCL_IB_TC="106"))
+    assert "launcher" not in other.summary
+
+
+def test_what_a_further_rank_lacks_was_lost_by_the_launcher() -> None:
+    found = finding("env-differs", with_rank(cluster(4), NCCL_DEBUG=None))
+    assert (
+        "not set for rank 9 on node02; the first rank there has it, so the launcher may have lost it"
+        in found.summary
+    )

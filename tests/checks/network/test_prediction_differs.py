@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.model.facts import NcclChoice
-from tests.builders import GONE, cluster, everywhere, interface, with_choice, with_interfaces, without
+from ncclcheck.model.snapshot import Confirmation, Snapshot
+from tests.builders import (
+    GONE,
+    answer,
+    cluster,
+    everywhere,
+    interface,
+    with_choice,
+    with_interfaces,
+    without,
+)
 from tests.checks.running import finding, is_silent, run
 
 
@@ -27,3 +39,28 @@ def test_without_an_answer_there_is_nothing_to_compare() -> None:
 
 def test_without_interfaces_nothing_is_known() -> None:
     assert run("prediction-differs", without(cluster(4), "node03", "interfaces")).outcome == "unknown"
+
+
+def confirmed(name: str, address: str) -> Snapshot:
+    """The library of node03, asked again with NCCL_SOCKET_IFNAME==eth1, chose that."""
+    two = with_interfaces(
+        cluster(4), "node03", interface("eth0", "10.0.0.3/24"), interface("eth1", "10.1.0.3/24", index=3)
+    )
+    again = Confirmation("node03", {"NCCL_SOCKET_IFNAME": "=eth1"}, answer(address, name))
+    return replace(two, confirmations=(again,))
+
+
+def test_a_confirmation_that_agrees_is_silent() -> None:
+    assert is_silent("prediction-differs", confirmed("eth1", "10.1.0.3"))
+
+
+def test_another_answer_under_a_proposed_setting_is_told_with_both() -> None:
+    found = finding("prediction-differs", confirmed("eth0", "10.0.0.3"))
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    for text in ("NCCL_SOCKET_IFNAME==eth1", "eth0 10.0.0.3", "eth1 10.1.0.3", "bug of ncclcheck"):
+        assert text in found.summary
+
+
+def test_a_confirmation_without_answer_compares_nothing() -> None:
+    unanswered = Confirmation("node03", {"NCCL_SOCKET_IFNAME": "=eth1"}, GONE)
+    assert is_silent("prediction-differs", replace(cluster(4), confirmations=(unanswered,)))

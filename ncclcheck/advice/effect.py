@@ -1,0 +1,93 @@
+"""What the comparison of as-is and advised says about the advice: the effect, or that there is none."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.advice.gloo import gloo_places
+from ncclcheck.advice.proof import Part, Settled, in_words
+from ncclcheck.advice.rule import Changes
+from ncclcheck.model.bench import Comparison
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.units import format_size
+
+
+def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...], tuple[str, ...]]:
+    """The parts, proven by measurement where the comparison ran with exactly them; and notes on those it rules out.
+
+    Parts that its backend does not use keep the proof they had: a gloo collective says nothing of NCCL's RDMA.
+    """
+    comparison = snapshot.comparison
+    if isinstance(comparison, Missing) or not settled.parts:
+        return settled.parts, ()
+    if _set(comparison.advised.changes) != settled.changes or _set(comparison.as_is.changes):
+        return settled.parts, (
+            "the comparison was made with other settings than these, so it proves nothing",
+        )
+    tried = [part for part in settled.parts if _is_used(snapshot, settled, part, comparison)]
+    kept = [part for part in settled.parts if part not in tried]
+    if not tried or comparison.verdict == "not measured":
+        return settled.parts, ()
+    effect = _effect(comparison)
+    if comparison.verdict in {"faster", "as-is failed"}:
+        together = " (all settings together)" if len(tried) > 1 else ""
+        proven = {
+            id(part): replace(part, proof="measured", evidence=f"{effect}{together}; {part.evidence}")
+            for part in tried
+        }
+        return tuple(proven.get(id(part), part) for part in settled.parts), ()
+    words = " and ".join(in_words(part.env_by_host) for part in tried)
+    if (
+        comparison.verdict == "both failed"
+    ):  # the cause is another one, which takes nothing from what was asked
+        return settled.parts, (f"{words} could not be measured: {effect}",)
+    return tuple(kept), (f"{words} was withheld: {effect}",)
+
+
+def _is_used(snapshot: Snapshot, settled: Settled, part: Part, comparison: Comparison) -> bool:
+    """True where the collective of that backend goes another way with the part than without.
+
+    Gloo's collectives are bound to the places that are compared, so they tell about Gloo's own setting only where it
+    leads from the one to the other as well.
+    """
+    is_gloo = comparison.backend == "gloo"
+    if part.subject == "network":
+        return not is_gloo
+    if part.subject == "sockets":
+        return not is_gloo or comparison.as_is.places != comparison.advised.places
+    network = settled.decision.gloo.network
+    leads_there = network is not None and network.places == comparison.advised.places
+    return is_gloo and leads_there and gloo_places(snapshot) == comparison.as_is.places
+
+
+def _effect(comparison: Comparison) -> str:
+    how = f"{comparison.op} {format_size(comparison.size_bytes)}, {comparison.world_size} ranks, {comparison.backend}"
+    if comparison.verdict == "as-is failed":
+        return f"as-is failed: {comparison.as_is.failure}; with it the same collective succeeded ({how})"
+    if comparison.verdict == "advised failed":
+        return f"the collective failed with it and not without it: {comparison.advised.failure} ({how})"
+    if comparison.verdict == "both failed":
+        return f"the collective failed with it too: {comparison.advised.failure} ({how})"
+    times = _times(comparison)
+    rounds = f"{how}, {comparison.rounds} rounds"
+    if comparison.verdict == "no effect":
+        return f"no effect: {times}, {rounds}"
+    return f"{times}, {rounds}"
+
+
+def _times(comparison: Comparison) -> str:
+    speedup, low, high = comparison.speedup, comparison.speedup_low, comparison.speedup_high
+    if speedup is None:
+        return comparison.verdict
+    if comparison.verdict == "slower":
+        speedup, low, high = 1 / speedup, high and 1 / high, low and 1 / low
+        word = "slower"
+    else:
+        word = "faster" if comparison.verdict == "faster" else "the speed"
+    interval = f", 95 % interval {low:.2f} to {high:.2f}" if low is not None and high is not None else ""
+    return f"{speedup:.2f} times {word}{interval}"
+
+
+def _set(changes: Changes) -> Changes:
+    return {host: env for host, env in changes.items() if env}

@@ -1,0 +1,154 @@
+"""NCCL's socket interface: what is wrong with its choice, and the smallest change that leads to a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.advice.networks import Network, network_of
+from ncclcheck.advice.reach import Reach, some_of
+from ncclcheck.advice.setting import ChosenPlaces, smallest_change
+from ncclcheck.advice.speed import figure, is_clearly_faster
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.prediction import Prediction, predict
+
+MOST_NAMED = 3  # of the networks that were compared, in a note
+
+
+class Proposal(Struct, frozen=True):
+    """A change of NCCL's environment that is still to be confirmed by asking the library on every node with it.
+
+    `places` is the (interface, address) that our model says each host then uses, `why` what is wrong now, `evidence`
+    what the probes showed there.
+    """
+
+    env_by_host: dict[str, dict[str, str | None]]
+    places: dict[str, tuple[str, str]]
+    why: str
+    evidence: str
+
+
+def mend(
+    snapshot: Snapshot, reach: Reach, networks: Sequence[Network], usable: Sequence[Network], fault: str
+) -> Proposal | str:
+    """What makes NCCL use the best usable network, where its choice has a fault; else the note that says why not."""
+    if not usable:
+        return f"NCCL: {fault}. {_why_none(networks)}"
+    return _proposal(snapshot, reach, usable, fault)
+
+
+def speed_up(
+    snapshot: Snapshot, reach: Reach, usable: Sequence[Network], places: ChosenPlaces
+) -> Proposal | str:
+    """What makes NCCL use a clearly faster network than these places, which work; else the note that says why not."""
+    current = network_of(snapshot, reach, places)
+    faster = [network for network in usable if is_clearly_faster(network, current)]
+    if not faster:
+        return f"NCCL: its own choice, {_why_kept(current, usable)}"
+    why = f"NCCL's choice is reachable but slow: {figure(current)}; {figure(faster[0])}"
+    found = _proposal(snapshot, reach, faster, why)
+    if isinstance(found, Proposal) and not is_clearly_faster(
+        network_of(snapshot, reach, found.places), current
+    ):
+        return f"NCCL: {why}; but the smallest setting leads to a network that is not, so nothing is advised"
+    return found
+
+
+def keep_for_bootstrap(
+    snapshot: Snapshot, reach: Reach, usable: Sequence[Network], places: ChosenPlaces, network: str
+) -> str:
+    """The note where RDMA or a plug-in carries the data: no speed of sockets is then worth a setting."""
+    current = network_of(snapshot, reach, places)
+    faster = [one for one in usable if is_clearly_faster(one, current)]
+    rest = (
+        f"; {figure(faster[0])} is faster than {figure(current)}, but no reason for a setting"
+        if faster
+        else ""
+    )
+    return (
+        f"NCCL: its own choice, {current.name}, is reachable between all nodes: nothing to set. "
+        f"{network} carries the data, and sockets only the first contact{rest}"
+    )
+
+
+def stray_devices(networks: Sequence[Network], choices: Mapping[str, Prediction]) -> tuple[str, ...]:
+    """A note on each broken network that NET/Socket takes as a device beside the one of the first contact."""
+    return tuple(
+        f"NCCL: its sockets take {network.name} as a network device too, which not all nodes reach each other on "
+        f"({network.failure}). Should data hang there, name the interface that works in NCCL_SOCKET_IFNAME; not "
+        "advised, since only a running job shows which devices it uses (NCCL src/transport/net_socket.cc)"
+        for network in networks
+        if network.failure is not None
+        and all(name in choices[host].candidates for host, (name, _) in network.places.items())
+        and all(name != choices[host].interface for host, (name, _) in network.places.items())
+    )
+
+
+def _proposal(snapshot: Snapshot, reach: Reach, wanted: Sequence[Network], why: str) -> Proposal | str:
+    """The smallest change that leads to the first of the wanted networks that any leads to; else why there is none."""
+    for node in snapshot.nodes:
+        if isinstance(foreseen := predict(node.facts), Missing):
+            return f"NCCL: {why}; what a setting would do on {node.host} is not known ({foreseen}); nothing is advised"
+    change = smallest_change(snapshot, reach, wanted)
+    if change is None:
+        return (
+            f"NCCL: {why}. {wanted[0].name} is reachable, but no variable makes NCCL use it on every node: "
+            "see its config files and NCCL_COMM_ID"
+        )
+    env_by_host, places = change
+    evidence = reach.evidence(places)
+    network = network_of(snapshot, reach, places)
+    if not isinstance(network.throughput, Missing):
+        evidence += f", at {figure(network)}"
+    if any(value == "" for env in env_by_host.values() for value in env.values()):
+        evidence += "; the empty value keeps NCCL from taking the one in its config file, and counts as unset"
+    return Proposal(env_by_host, places, why, evidence)
+
+
+def _why_kept(current: Network, usable: Sequence[Network]) -> str:
+    """Why nothing is to be set, with the figures of the others where there are any."""
+    others = [network for network in usable if network.places != current.places]
+    reachable = f"{current.name}, is reachable between all nodes"
+    if isinstance(current.throughput, Missing):
+        by_link = [one for one in others if not one.rank.is_virtual and one.link_mbps > current.link_mbps > 0]
+        told = f" ({figure(by_link[0])}; {figure(current)})" if by_link else ""
+        return f"{reachable}: nothing to set{told}"
+    if not others:
+        return f"{reachable}: nothing to set ({figure(current)})"
+    compared = "; ".join(figure(one) for one in others[:MOST_NAMED])
+    return (
+        f"{reachable}, and no other network is clearly faster: nothing to set ({figure(current)}; {compared})"
+    )
+
+
+def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]) -> str:
+    """What is wrong with NCCL's present choice; empty where nothing is."""
+    failing = [host for host, one in choices.items() if one.interface is None]
+    if failing:
+        return f"NCCL finds no interface on {some_of(failing)} ({choices[failing[0]].reason})"
+    loopbacks = {
+        (node.host, interface.name)
+        for node, interfaces in snapshot.known("interfaces")
+        for interface in interfaces
+        if interface.kind == "loopback" or "loopback" in interface.flags
+    }
+    bound = [host for host, one in choices.items() if (host, one.interface) in loopbacks]
+    if bound:
+        one = choices[bound[0]]
+        return f"NCCL would bind {one.interface} ({one.address}) on {some_of(bound)}, which no other node can reach"
+    places = {host: (one.interface or "", one.address or "") for host, one in choices.items()}
+    failure = reach.failure(places)
+    if failure:
+        return f"NCCL's choice is not reachable: {failure.text}"
+    stall = reach.stall(places)
+    return f"NCCL's choice loses what is large: {stall}" if stall else ""
+
+
+def _why_none(networks: Sequence[Network]) -> str:
+    """What was tried: each candidate network with the first pair that failed on it."""
+    if not networks:
+        return "No interface is up on every node under a common name or in a common subnet, so nothing is advised"
+    tried = some_of((f"{network.name} ({network.failure})" for network in networks), limit=3)
+    return f"No interface is mutually reachable on all nodes, so nothing is advised. Tried: {tried}"

@@ -1,0 +1,71 @@
+"""A rank that measures in turns with another set of ranks: it sleeps until its turn comes, and measures one round."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Protocol
+
+from msgspec import Struct
+
+from ncclcheck.bench.point import Rank, measure_round
+from ncclcheck.model.bench import Op
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+
+
+class Turn(Struct, frozen=True, forbid_unknown_fields=True):
+    """One round: a collective, its size and how often. No iterations: there are no more turns."""
+
+    op: Op
+    size_bytes: int
+    iterations: int
+
+
+class Round(Struct, frozen=True, forbid_unknown_fields=True):
+    """What came of a turn: the mean over its iterations of the slowest rank's time."""
+
+    mean_us: float
+
+
+class TurnStore(Protocol):
+    """The store as a rank uses it."""
+
+    def wait_for(self, key: str) -> bytes:
+        """The value, once it is there; meanwhile the rank takes no CPU time."""
+        ...
+
+    def set(self, key: str, value: bytes) -> None:
+        """The value is stored."""
+        ...
+
+
+def turn_key(name: str, number: int) -> str:
+    """Where the ranks of the set `name` find their turn `number`, from 0."""
+    return f"{name}/turn/{number}"
+
+
+def round_key(name: str, number: int) -> str:
+    """Where rank 0 of the set `name` leaves what came of it."""
+    return f"{name}/round/{number}"
+
+
+def take_turns(rank: Rank, name: str, store: TurnStore) -> None:
+    """Every turn that was given is measured, and there are no more. Raises DecodeError for a turn that is none."""
+    for number in count():
+        rank.progress.move("waiting")
+        turn = decode(store.wait_for(turn_key(name, number)), Turn)
+        if turn.iterations < 1:
+            return
+        if turn.size_bytes not in rank.task.plan.sizes_bytes:
+            raise DecodeError(f"turn {number}: {turn.size_bytes} bytes are not in the plan")
+        mean_us = measure_round(rank, turn.op, turn.size_bytes, turn.iterations)
+        if rank.task.rank == 0:
+            store.set(round_key(name, number), encode(Round(mean_us)))
+
+
+def mean_of(data: bytes) -> float:
+    """The time in the round of `round_key`, in microseconds. Raises DecodeError when there is none."""
+    mean_us = decode(data, Round).mean_us
+    if not mean_us > 0.0:
+        raise DecodeError(f"{mean_us} us is no time of a round")
+    return mean_us

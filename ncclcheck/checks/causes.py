@@ -1,0 +1,102 @@
+"""Causes: checks over the log of a job. Each yields suspects, and says what else they explain away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from typing import Literal, TypeAlias
+
+from ncclcheck.checks.registry import Answer, Body, check
+from ncclcheck.model.events import Event, Log, Place
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, Severity
+from ncclcheck.model.snapshot import Snapshot
+
+Confidence: TypeAlias = Literal["certain", "likely", "possible"]
+CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
+_WORDS: dict[Confidence, str] = {
+    "certain": "The log itself says so.",
+    "likely": "That is the likely cause: the lines fit it and nothing else in the log explains them.",
+    "possible": "That is possible, but the log alone does not prove it.",
+}
+_SEVERITY: dict[Confidence, Severity] = {"certain": "error", "likely": "error", "possible": "warning"}
+_MOST_EVIDENCE = 6
+_LONGEST_SEEN = 300
+
+
+class Suspect(Finding, frozen=True):
+    """A finding about a log, with what is needed to rank it among the others.
+
+    `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one.
+    """
+
+    confidence: Confidence = "likely"
+    at: Place | None = None
+    explains: tuple[str, ...] = ()
+
+
+CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect]]
+
+
+def cause(code: str, slug: str, title: str) -> Callable[[CauseBody], Body]:
+    """Declare the decorated function a cause: a check over `Snapshot.log`, not applicable where no log was read."""
+
+    def declare(body: CauseBody) -> Body:
+        @wraps(body)
+        def over_snapshot(snapshot: Snapshot) -> Iterator[Answer]:
+            if isinstance(snapshot.log, Missing):
+                yield NotApplicable(f"no log: {snapshot.log.detail or snapshot.log.missing}")
+            else:
+                yield from body(snapshot.log)
+
+        return check(code, slug, title, subject="log")(over_snapshot)
+
+    return declare
+
+
+def suspect(
+    summary: str,
+    events: Sequence[Event],
+    *,
+    fixes: Sequence[Fix],
+    confidence: Confidence = "certain",
+    hosts: Sequence[str] = (),
+    explains: Sequence[str] = (),
+    at: Place | None = None,
+) -> Suspect:
+    """A suspect whose evidence are the lines of `events`, the first of which starts it unless `at` says otherwise."""
+    return Suspect(
+        severity=_SEVERITY[confidence],
+        summary=f"{summary} {_WORDS[confidence]}",
+        hosts=tuple(hosts),
+        evidence=tuple(seen(one) for one in spread(events)),
+        fixes=tuple(fixes),
+        confidence=confidence,
+        at=at or (events[0].place if events else None),
+        explains=tuple(explains),
+    )
+
+
+def spread(events: Sequence[Event]) -> list[Event]:
+    """Up to a handful of the events: one of each speaker and wording first, in their order."""
+    by_speaker: dict[tuple[object, ...], Event] = {}
+    for one in events:
+        by_speaker.setdefault((one.place.file, one.place.line), one)
+    distinct: dict[tuple[object, ...], Event] = {}
+    for one in by_speaker.values():
+        distinct.setdefault((type(one), one.place.rank, one.place.host, one.text[:40]), one)
+    chosen = list(distinct.values())[:_MOST_EVIDENCE]
+    return chosen or list(events[:1])
+
+
+def seen(event: Event) -> Evidence:
+    """One line of the log as evidence: who said it, and file:line."""
+    place = event.place
+    who = f"rank {place.rank}" if place.rank is not None else "the log"
+    return Evidence(
+        (place.host,) if place.host else (),
+        who,
+        event.text.strip()[:_LONGEST_SEEN],
+        "",
+        f"{place.file}:{place.line}",
+    )

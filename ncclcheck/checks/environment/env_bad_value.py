@@ -1,0 +1,111 @@
+"""NC603 env-bad-value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import SEVERITIES, Fix
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import versions
+from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.variables_numbers import Misreading
+from ncclcheck.nccl.variables_types import Variable, is_read, where_from
+from ncclcheck.nccl.variables_values import misread
+
+
+@check("NC603", "env-bad-value", "Every setting is read as it is written", needs=("environment", "nccl"))
+def env_bad_value(snapshot: Snapshot) -> Iterator[Answer]:
+    """No variable has a value that NCCL or torch takes for something else than it says.
+
+    ## Why it matters
+    NCCL reads numbers with strtoll: words are 0 (from 2.32 the default), so `NCCL_IB_DISABLE=true` disables nothing;
+    `010` is 8; `4M` is 4.
+    Unknown words are mostly ignored without a message (`NCCL_P2P_LEVEL=nvl`, `NCCL_SOCKET_FAMILY=ipv4`), or turn all
+    messages off (`NCCL_DEBUG=1`), or end the job (`NCCL_ALGO=rings` from 2.24). Blanks, quotes and the line ends of
+    Windows belong to the value. It is an error where the opposite of the wish happens or the job fails. What is true
+    depends on the version of NCCL on that node; where that is not known, only what all versions do is reported.
+
+    ## How to fix
+    Write the value that the finding offers, or remove the variable.
+
+    ## Source
+    NCCL src/misc/param.cc (ncclLoadParam), src/debug.cc, src/graph/tuning.cc (parseList), src/graph/paths.cc
+    (ncclGetLevel), src/misc/socket.cc, src/include/param/ (from 2.30.7); torch's c10d/Utils.hpp.
+    """
+    yield from findings(snapshot, _judge)
+
+
+def _judge(place: Place) -> Iterator[Judged]:
+    for name in sorted(place.environment):
+        variable, value = TABLE.get(name), place.value(name)
+        if variable is None or value is None:
+            continue
+        said = [_misread(variable, value, version, place) for version in place.versions()]
+        wrong = [one for one in said if one is not None]
+        if wrong and len(wrong) < len(said):
+            yield OneAnswer(
+                f"what NCCL makes of {shown(name, value)} depends on its version, which is not known"
+            )
+        elif wrong:
+            yield _case(
+                place, variable, value, max(reversed(wrong), key=lambda one: SEVERITIES.index(one.weight))
+            )
+    yield from _config_file(place)
+
+
+def _misread(variable: Variable, value: str, version: str, place: Place) -> Misreading | None:
+    """Names that this version does not read are the affair of another check."""
+    if variable.owner == "NCCL" and not is_read(variable, version):
+        return None
+    return misread(variable, value, version, place.environment)
+
+
+def _case(place: Place, variable: Variable, value: str, wrong: Misreading) -> Case:
+    name = variable.name
+    reader = (
+        f"torch {place.torch or ''}".rstrip()
+        if variable.owner == "torch"
+        else f"NCCL {place.nccl}"
+        if place.nccl
+        else "NCCL"
+    )
+    if wrong.better is not None:
+        fix = Fix(f"write {name}={wrong.better}", (), {name: wrong.better})
+    else:
+        fix = Fix("write a value that is understood, or remove it", (f"unset {name}",))
+    return Case(
+        wrong.weight,
+        (name,),
+        f"{reader} misreads {shown(name, value)}",
+        f"it {wrong.what}",
+        f"{name}={wrong.better}" if wrong.better is not None else "a value that says what it does",
+        where_from(variable),
+        fix,
+    )
+
+
+def _config_file(place: Place) -> Iterator[Case]:
+    """NCCL_CONF_FILE takes the place of ~/.nccl.conf from 2.23, also where there is no such file."""
+    path, choice = place.value("NCCL_CONF_FILE"), place.facts.nccl
+    if not path or isinstance(choice, Missing) or path.startswith("~"):
+        return
+    if place.nccl is not None and versions.parse(place.nccl) < versions.CONF_FILE_VARIABLE_SINCE:
+        return
+    file = next((one for one in choice.config_files if one.path == path), None)
+    if (
+        file is not None
+        and isinstance(file.settings, Missing)
+        and file.settings.missing in {"absent", "denied"}
+    ):
+        yield Case(
+            "warning",
+            ("NCCL_CONF_FILE",),
+            f"{shown('NCCL_CONF_FILE', path)} cannot be read ({file.settings})",
+            "NCCL says nothing about it and reads ~/.nccl.conf no more, so all settings of both are missing",
+            "a file that this process may read",
+            "NCCL src/misc/param.cc (initEnv)",
+            Fix("name a file that exists, or remove it", ("unset NCCL_CONF_FILE",)),
+        )

@@ -1,0 +1,100 @@
+"""NC602 env-unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown, unset
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Fix
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import versions
+from ncclcheck.nccl.variables import TABLE, lookup
+from ncclcheck.nccl.variables_folklore import did_you_mean, folklore
+
+_PREFIXES = ("NCCL_", "TORCH_NCCL_", "GLOO_", "TORCHELASTIC_")
+_NEWEST_TORCH: versions.Version = (2, 15, 99)  # the newest whose names are in the table
+_FORKS = ("NCCL_CTRAN_", "NCCLX_", "NCCL_CVARS", "RCCL_", "MSCCL_", "NCCL_MSCCL")
+_SOURCE = "no such name in NCCL 2.4 to 2.32, torch 2.1 to 2.15, Gloo and the known plug-ins"
+
+
+@check("NC602", "env-unknown", "Every setting has a name that somebody reads", needs=("environment", "nccl"))
+def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
+    """No variable begins with NCCL_, TORCH_NCCL_, GLOO_ or TORCHELASTIC_ and is read by nobody.
+
+    ## Why it matters
+    NCCL, torch and Gloo say nothing about names they do not know, so a slip of the pen, or a name that never existed
+    (NCCL_TIMEOUT), does nothing, and whoever set it believes that it does. Names of network plug-ins, forks, builds
+    and images are known too and are not reported. Where NCCL is newer than the table, or is a fork of NCCL (RCCL,
+    ncclx), only names that are certainly wrong are.
+
+    ## How to fix
+    Take the name that the finding offers, or remove the variable.
+
+    ## Source
+    NCCL's sources from 2.4.2 to 2.30.7 and the libraries 2.31.2 and 2.32.3; torch's ProcessGroupNCCL.hpp and
+    the binaries 2.1, 2.6, 2.13 and 2.15.
+    """
+    yield from findings(snapshot, _judge)
+
+
+def _judge(place: Place) -> Iterator[Judged]:
+    doubtful = []
+    for name in sorted(place.environment):
+        if not name.startswith(_PREFIXES) or lookup(name) is not None:
+            continue
+        advice = _advice(name)
+        if advice is None and _has_names_of_its_own(place):
+            doubtful.append(name)
+        else:
+            yield _case(place, name, advice)
+    if doubtful:
+        yield OneAnswer(
+            f"NCCL here is newer than the table of names, or a fork: {', '.join(doubtful)} may be read"
+        )
+
+
+def _advice(name: str) -> tuple[str, str | None] | None:
+    """What to use instead, and the name itself where it is one."""
+    plain = name.strip()
+    if plain != name and plain in TABLE:
+        return f"a blank belongs to the name; {plain} is meant", plain
+    told = folklore(name)
+    if told is not None:
+        return told, None
+    meant = did_you_mean(name)
+    return (f"did you mean {meant}?", meant) if meant is not None else None
+
+
+def _case(place: Place, name: str, advice: tuple[str, str | None] | None) -> Case:
+    said, meant = advice or ("no known name is near it", None)
+    value = place.value(name)
+    fix = unset(name, text=f"remove it: {said}" if meant is None else f"remove it; {said}")
+    if meant is not None and value is not None:
+        fix = Fix(f"rename it: {said}", (f"unset {name}",), {meant: value})
+    return Case(
+        "warning",
+        (name,),
+        f"{shown(name, place.environment[name])} is read by nobody",
+        f"it does nothing; {said}",
+        meant or "a name that is read",
+        _SOURCE,
+        fix,
+    )
+
+
+def _has_names_of_its_own(place: Place) -> bool:
+    """True where names may be read that the table cannot know: a newer NCCL or torch, or a fork of NCCL."""
+    if any(name.startswith(_FORKS) for name in place.environment):
+        return True
+    software = place.facts.software
+    if (
+        not isinstance(software, Missing)
+        and not isinstance(software.torch, Missing)
+        and "rocm" in software.torch
+    ):
+        return True
+    if place.torch is not None and versions.parse(place.torch) > _NEWEST_TORCH:
+        return True
+    return place.nccl is not None and versions.parse(place.nccl) > versions.parse(versions.NEWEST)

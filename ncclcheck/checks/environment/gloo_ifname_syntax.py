@@ -1,0 +1,126 @@
+"""NC607 gloo-ifname-syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import Interface
+from ncclcheck.model.finding import Fix
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import ifname
+
+_VARIABLE = "GLOO_SOCKET_IFNAME"
+_SOURCE = "torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc"
+
+
+@check(
+    "NC607",
+    "gloo-ifname-syntax",
+    "GLOO_SOCKET_IFNAME is written as Gloo reads it",
+    needs=("environment", "interfaces"),
+)
+def gloo_ifname_syntax(snapshot: Snapshot) -> Iterator[Answer]:
+    """GLOO_SOCKET_IFNAME is a comma list of exact names of interfaces that have an address.
+
+    ## Why it matters
+    Gloo knows no prefix, no `^` and no `=`: a value copied from NCCL_SOCKET_IFNAME makes every Gloo group fail with
+    "Unable to find address for". That hits jobs that use NCCL too: init_process_group without a backend, DDP's and
+    FSDP's helper groups, monitored_barrier and checkpoints use Gloo.
+
+    ## How to fix
+    Write the exact name of the interface on that node, such as `GLOO_SOCKET_IFNAME=eth0`.
+
+    ## Source
+    torch/csrc/distributed/c10d/init.cpp; gloo/transport/tcp/device.cc; seen with torch 2.13.
+    """
+    yield from findings(snapshot, _judge)
+
+
+def _judge(place: Place) -> Iterator[Judged]:
+    value = place.environment.get(_VARIABLE)
+    names = ifname.parse_gloo(value)
+    if value is None or not value:
+        return
+    if place.value(_VARIABLE) is None:
+        yield OneAnswer(f"the value of {_VARIABLE} was not kept")
+        return
+    interfaces = place.facts.interfaces
+    if isinstance(interfaces, Missing):
+        return  # the registry says so
+    if names is None:
+        yield _case(
+            place,
+            value,
+            "a single character counts as not set, so Gloo takes what the host name resolves to",
+            "",
+        )
+        return
+    for name in names:
+        fault = _fault(name, interfaces)
+        if fault:
+            yield _case(place, value, fault, _meant(names, interfaces))
+            return
+
+
+def _fault(name: str, interfaces: tuple[Interface, ...]) -> str:
+    """Why Gloo cannot use the name as it is written; "" where it can, or where the name alone is wrong."""
+    labels = {address.label or one.name for one in interfaces for address in one.addresses}
+    if name in labels:
+        return ""
+    with_address = {one.name for one in interfaces if one.addresses}
+    bare = {one.name for one in interfaces} - with_address
+    if not name:
+        return "an empty entry between the commas is no interface"
+    if name[0] in "^=":
+        return f"Gloo takes {name[0]!r} as part of the name {name!r}; only NCCL knows that sign"
+    if name != name.strip() or name.strip("\"'") != name:
+        return f"blanks and quotes are part of the name {name!r}"
+    if name in bare:
+        return f"{name} has no address"
+    beginning = sorted(one for one in with_address if one.startswith(name))
+    if beginning:
+        return f"Gloo takes exact names: {name!r} is only how {', '.join(beginning[:4])} begins"
+    return ""  # a name that is nowhere is the affair of ifname-no-match
+
+
+def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:
+    """The list that was meant, where that is beyond doubt."""
+    usable = [one.name for one in interfaces if one.addresses and one.kind != "loopback"]
+    first = names[0] if names else ""
+    if first.startswith("^"):
+        excluded = tuple(part for part in (name.lstrip("^=").strip() for name in names) if part)
+        kept = [one for one in usable if not one.startswith(excluded)] if excluded else usable
+        return kept[0] if len(kept) == 1 else ""
+    mended = []
+    for name in names:
+        plain = name.lstrip("=").strip().strip("\"'")
+        hits = [one for one in usable if one == plain] or [
+            one for one in usable if plain and one.startswith(plain)
+        ]
+        if len(hits) != 1:
+            return ""
+        mended += hits
+    return ",".join(dict.fromkeys(mended))
+
+
+def _case(place: Place, value: str, why: str, meant: str) -> Case:
+    is_unset = not ifname.is_set(value)
+    interfaces = place.facts.interfaces
+    names = (
+        "" if isinstance(interfaces, Missing) else ", ".join(one.name for one in interfaces if one.addresses)
+    )
+    fix = Fix("write the exact name of an interface of this node, or remove it", ("ip -brief address",))
+    if meant:
+        fix = Fix("write the exact name", (), {_VARIABLE: meant})
+    return Case(
+        "warning" if is_unset else "error",
+        (_VARIABLE,),
+        shown(_VARIABLE, value),
+        why if is_unset else f"{why}, so every Gloo group fails",
+        f"exact names among {names}",
+        _SOURCE,
+        fix,
+    )

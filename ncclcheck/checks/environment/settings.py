@@ -1,0 +1,233 @@
+"""The environments that a job's processes act on, as the checks of this family judge them, and how they report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import named, not_reported
+from ncclcheck.checks.registry import Answer
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import versions
+from ncclcheck.nccl.environment import source_of
+from ncclcheck.nccl.number import number
+from ncclcheck.nccl.prediction import effective_environment, known_version
+
+HIDDEN = frozenset({"(redacted)", "(set)"})  # what the facts hold in place of a value
+ENVIRONMENT = "environment"
+_SHOWN = 80
+# Where rules change: enough versions to tell what holds for all of them.
+_SAMPLES = (
+    "2.18.1",
+    "2.20.5",
+    "2.21.5",
+    "2.23.4",
+    "2.24.3",
+    "2.26.2",
+    "2.28.9",
+    "2.29.7",
+    "2.30.7",
+    "2.32.3",
+)
+
+
+class Place(Struct, frozen=True):
+    """The environment of a node's first rank, config files included, or of a further rank that differs from it.
+
+    `changed` names what that further rank has otherwise; None: all of it is judged.
+    """
+
+    host: str
+    rank: int | None
+    environment: Mapping[str, str]
+    sources: Mapping[str, str]
+    changed: frozenset[str] | None
+    nccl: str | None
+    torch: str | None
+    facts: NodeFacts
+
+    def value(self, name: str) -> str | None:
+        """The value in effect; None where it is not set, or not ours to see."""
+        found = self.environment.get(name)
+        return None if found in HIDDEN else found
+
+    def number(self, name: str, default: int) -> int:
+        """The number that NCCL reads in a numeric variable; `default` where it is not set or not ours to see."""
+        return number(self.value(name), default, self.nccl or versions.NEWEST)
+
+    def versions(self) -> tuple[str, ...]:
+        """The NCCL versions it has to be judged by: its own, or a sample of all where that is not known."""
+        return (self.nccl,) if self.nccl is not None else _SAMPLES
+
+
+class Case(Struct, frozen=True):
+    """One fault of one place: `what` with its values, `why` it matters. `names` are the variables it is about."""
+
+    severity: Severity
+    names: tuple[str, ...]
+    what: str
+    why: str
+    expected: str
+    source: str
+    fix: Fix
+
+
+class OneAnswer(Struct, frozen=True):
+    """What a judge cannot tell of a place."""
+
+    reason: str
+
+
+Judged = Case | OneAnswer
+Judge = Callable[[Place], Iterable[Judged]]
+
+
+def findings(snapshot: Snapshot, judge: Judge) -> Iterator[Answer]:
+    """What `judge` says of every place, equal faults folded into one finding, and what is not known."""
+    groups: dict[tuple[str, ...], list[tuple[Place, Case]]] = {}
+    for place in places(snapshot):
+        for one in judge(place):
+            if isinstance(one, OneAnswer):
+                yield NotKnown(one.reason, (place.host,))
+            elif place.changed is None or place.changed.intersection(one.names):
+                origins = (_origin(place, name) for name in one.names)
+                fix = (f"{name}={value}" for name, value in one.fix.env.items())
+                groups.setdefault((one.severity, one.what, one.why, *origins, *fix), []).append((place, one))
+    for cases in groups.values():
+        yield _finding(cases)
+    yield from _not_read(snapshot)
+
+
+def places(snapshot: Snapshot) -> Iterator[Place]:
+    """Every environment that is known: one per node, and one for each further rank that differs."""
+    for node in snapshot.nodes:
+        facts = node.facts
+        if isinstance(facts.environment, Missing):
+            continue
+        yield _place(node.host, facts, facts.environment, None, None)
+        for rank in snapshot.ranks:
+            if rank.host == node.host and rank.differs:
+                own = {
+                    **facts.environment,
+                    **{name: value for name, value in rank.differs.items() if value is not None},
+                }
+                for name in [name for name, value in rank.differs.items() if value is None]:
+                    own.pop(name, None)
+                yield _place(node.host, facts, own, rank.rank, frozenset(rank.differs))
+
+
+def _place(
+    host: str, facts: NodeFacts, own: Mapping[str, str], rank: int | None, changed: frozenset[str] | None
+) -> Place:
+    version = known_version(facts)
+    everything = effective_environment(facts, {**dict.fromkeys(_own(facts)), **own})
+    environment = dict(own) if isinstance(everything, Missing) else everything
+    sources = {}
+    if not isinstance(facts.nccl, Missing):
+        for name in environment:
+            sources[name] = (
+                source_of(
+                    name,
+                    own,
+                    facts.nccl.config_files,
+                    version or versions.NEWEST,
+                    home_set=facts.nccl.home_set,
+                )
+                or ENVIRONMENT
+            )
+    return Place(host, rank, environment, sources, changed, version, _torch(facts), facts)
+
+
+def _own(facts: NodeFacts) -> Mapping[str, str]:
+    return {} if isinstance(facts.environment, Missing) else facts.environment
+
+
+def _torch(facts: NodeFacts) -> str | None:
+    """The release of torch, also of builds like 2.6.0a0+nv25.1."""
+    if isinstance(facts.software, Missing) or isinstance(facts.software.torch, Missing):
+        return None
+    match = re.match(r"\d+\.\d+(\.\d+)?", facts.software.torch)
+    return match[0] if match else None
+
+
+def _not_read(snapshot: Snapshot) -> Iterator[Answer]:
+    for node in snapshot.nodes:
+        facts = node.facts
+        if isinstance(facts.environment, Missing) or isinstance(facts.nccl, Missing):
+            continue  # the registry says so of every section that a check needs
+        everything = effective_environment(facts)
+        if isinstance(everything, Missing):
+            yield NotKnown(f"NCCL's config files: {everything}", (node.host,))
+    yield from not_reported(snapshot)
+
+
+def _finding(cases: list[tuple[Place, Case]]) -> Finding:
+    first_place, first = cases[0]
+    hosts = tuple(dict.fromkeys(place.host for place, _ in cases))
+    ranks = [place.rank for place, _ in cases if place.rank is not None]
+    who = f"{named(hosts)}{_ranks(ranks) if len(ranks) == len(cases) else ''}"
+    files = list(dict.fromkeys(_origin(first_place, name) for name in first.names))
+    where = f", set in {' and '.join(files)}" if files != [ENVIRONMENT] else ""
+    return Finding(
+        first.severity,
+        f"{first.what} on {who}{where}: {first.why}",
+        hosts,
+        tuple(_evidence(place, one) for place, one in cases),
+        (_fix_where_it_is_set(first_place, first),),
+    )
+
+
+def _ranks(ranks: list[int]) -> str:
+    shown = ", ".join(str(rank) for rank in ranks[:8])
+    more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""  # noqa: PLR2004
+    return f", rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+
+
+def _origin(place: Place, name: str) -> str:
+    return place.sources.get(name, ENVIRONMENT)
+
+
+def _evidence(place: Place, case: Case) -> Evidence:
+    rank = f" of rank {place.rank}" if place.rank is not None else ""
+    read = ", ".join(dict.fromkeys(_origin(place, name) for name in case.names))
+    return Evidence(
+        (place.host,),
+        " and ".join(case.names) + rank,
+        _observed(place, case.names),
+        case.expected,
+        f"{read}; {case.source}" if case.source else read,
+    )
+
+
+def _observed(place: Place, names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return shown(names[0], place.environment.get(names[0])).removeprefix(f"{names[0]}=")
+    return ", ".join(shown(name, place.environment.get(name)) for name in names)
+
+
+def _fix_where_it_is_set(place: Place, case: Case) -> Fix:
+    """The fix; where the value comes from a file, the file is what has to be changed."""
+    files = [origin for name in case.names if (origin := _origin(place, name)) != ENVIRONMENT]
+    if not files:
+        return case.fix
+    return Fix(
+        f"{case.fix.text}; it is set in {' and '.join(dict.fromkeys(files))}", (), case.fix.env, case.fix.risk
+    )
+
+
+def shown(name: str, value: str | None) -> str:
+    """`NAME=value` for a sentence: blanks and other odd characters made visible, long values cut."""
+    if value is None:
+        return f"{name} is not set"
+    text = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
+    return f"{name}={text}" if text and re.fullmatch(r"[\w.,:;/=^%+@|~-]+", text) else f"{name}={text!r}"
+
+
+def unset(*names: str, text: str = "remove it") -> Fix:
+    """The fix that removes the variables."""
+    return Fix(text, (f"unset {' '.join(names)}",))

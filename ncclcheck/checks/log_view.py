@@ -1,0 +1,181 @@
+"""Questions that several causes ask of a log; all pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.model.events import (
+    AnyEvent,
+    CollectiveTimeout,
+    ConnectFailure,
+    Event,
+    GroupStatus,
+    Layer,
+    Log,
+    Place,
+    Process,
+    PythonException,
+    Registered,
+    Remark,
+    WorkerExit,
+)
+
+_MOST_RANKS_NAMED = 1
+_NOT_ALARMING = frozenset(
+    """harmless torch-version used finished nccl-banner rank-place rdma-hardware ib-active no-libibverbs mtu route memlock uneven quiet-phase gid-listing
+    rdzv-endpoint store-name acs host-memory gdr-disabled hostname-fallback loopback-fallback ib-port-down mesh slow-word
+    reverse-path import missing-file killed crash store-lost closed-by-peer ib-verb name-resolution k8s-policy address-in-use
+    nccl-symbol wrong-magic generic-nccl gdr-missing no-rdma-driver plugin-load ib-hardware shm-space cuda-fault""".split()
+)
+
+
+def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
+    """The lines on any of the topics."""
+    return tuple(one for one in log.events if isinstance(one, Remark) and one.topic in topics)
+
+
+def failures(log: Log, layer: Layer | None = None, *, established: bool = False) -> tuple[ConnectFailure, ...]:
+    """Connections that were not made (or, `established`, that broke for want of answers)."""
+    return tuple(
+        one
+        for one in log.events
+        if isinstance(one, ConnectFailure) and one.established is established and layer in (None, one.layer)
+    )
+
+
+def timeouts(log: Log) -> tuple[CollectiveTimeout, ...]:
+    """Collectives that were given up."""
+    return tuple(one for one in log.events if isinstance(one, CollectiveTimeout))
+
+
+def statuses(log: Log) -> tuple[GroupStatus, ...]:
+    """How far groups had come."""
+    return tuple(one for one in log.events if isinstance(one, GroupStatus))
+
+
+def registered(log: Log) -> tuple[Registered, ...]:
+    """Counts of workers at the store."""
+    return tuple(one for one in log.events if isinstance(one, Registered))
+
+
+def exceptions(log: Log, *kinds: str) -> tuple[PythonException, ...]:
+    """Exceptions of those kinds; of a worker's own where none is named."""
+    wanted = kinds or ("ordinary",)
+    return tuple(one for one in log.events if isinstance(one, PythonException) and one.kind in wanted)
+
+
+def exits(log: Log) -> tuple[WorkerExit, ...]:
+    """Workers' ends as launchers tell them, without those that ended well."""
+    return tuple(one for one in log.events if isinstance(one, WorkerExit) and one.exit_code != 0)
+
+
+def alarms(log: Log) -> tuple[Event, ...]:
+    """Everything that says that the job failed, as opposed to what only sounds so."""
+    return tuple(one for one in log.events if is_alarm(one))
+
+
+def is_alarm(event: AnyEvent) -> bool:
+    """True if the line says that something of the job failed for good."""
+    if isinstance(event, Remark):
+        return event.topic not in _NOT_ALARMING
+    if isinstance(event, ConnectFailure):
+        return event.final
+    if isinstance(event, PythonException):
+        return event.kind != "ignored"
+    if isinstance(event, WorkerExit):
+        return event.exit_code != 0
+    if isinstance(event, Registered):
+        return event.joined != event.expected
+    return isinstance(event, CollectiveTimeout | GroupStatus)
+
+
+def finished_well(log: Log) -> bool:
+    """True if the log says that the job finished, and nothing after that, or of another speaker, says that it failed."""
+    ends = remarks(log, "finished")
+    return bool(ends) and not alarms(log)
+
+
+def world_size(log: Log) -> int | None:
+    """Ranks of the largest communicator or registration; None where nothing tells."""
+    sizes = [one.ranks for one in log.processes if one.ranks] + [one.expected for one in registered(log)]
+    return max(sizes, default=None)
+
+
+def silent_ranks(log: Log) -> tuple[int, ...]:
+    """Ranks of the job of which the log has not one line, where the job's size is known and some ranks are heard."""
+    size = world_size(log)
+    heard = {one.place.rank for one in log.events} | {one.rank for one in log.processes}
+    heard |= {place.rank for one in log.words for place in (one.first, one.last)}
+    heard.discard(None)
+    if size is None or not heard or size > 65536:  # noqa: PLR2004 (more than any job has)
+        return ()
+    return tuple(rank for rank in range(size) if rank not in heard)
+
+
+def settings(log: Log, name: str) -> dict[str, list[Process]]:
+    """Value -> processes that had the variable set to it, as NCCL said."""
+    found: dict[str, list[Process]] = {}
+    for process in log.processes:
+        if name in process.settings:
+            found.setdefault(process.settings[name], []).append(process)
+    return found
+
+
+def hosts_of(log: Log) -> tuple[str, ...]:
+    """Every host that the log names as a speaker."""
+    names = [one.host for one in log.processes] + [one.place.host or "" for one in log.events]
+    names += [place.host or "" for one in log.words for place in (one.first, one.last)]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def hosts_of_address(log: Log, address: str) -> tuple[str, ...]:
+    """The hosts whose NCCL said that it uses that address."""
+    return tuple(dict.fromkeys(one.host for one in log.processes if one.address == address))
+
+
+def culprits(log: Log, places: Iterable[Place]) -> tuple[str, ...]:
+    """Hosts as in the log where they are known, and `rank N` for a single rank or where no host is known."""
+    those = list(places)
+    ranks = tuple(dict.fromkeys(one.rank for one in those if one.rank is not None))
+    hosts = tuple(
+        dict.fromkeys(
+            host
+            for one in those
+            if (host := one.host or (log.hosts_of_ranks.get(one.rank) if one.rank is not None else None))
+        )
+    )
+    named = tuple(f"rank {rank}" for rank in sorted(ranks))
+    if not hosts:
+        return named
+    return hosts + (named if len(ranks) <= _MOST_RANKS_NAMED else ())
+
+
+def of_processes(log: Log, processes: Sequence[Process]) -> tuple[str, ...]:
+    """The hosts of the processes."""
+    del log
+    return tuple(dict.fromkeys(one.host for one in processes))
+
+
+def is_local(address: str) -> bool:
+    """True for 127.x, ::1, and the name localhost."""
+    if address.lower() in ("localhost", "localhost.localdomain", "ip6-localhost"):
+        return True
+    try:
+        return is_loopback(address)
+    except ValueError:  # a name
+        return False
+
+
+def heads(texts: Iterable[str], limit: int = 3) -> str:
+    """A few of the texts, for a sentence."""
+    chosen = list(dict.fromkeys(texts))
+    more = f" and {len(chosen) - limit} more" if len(chosen) > limit else ""
+    return ", ".join(chosen[:limit]) + more
+
+
+def matches(pattern: str, events: Iterable[Event]) -> list[Event]:
+    """The events whose line has the words."""
+    compiled = re.compile(pattern, re.IGNORECASE)
+    return [one for one in events if compiled.search(one.text)]

@@ -1,0 +1,96 @@
+"""NC939 collective-mismatch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks, timeouts
+from ncclcheck.model.events import CollectiveTimeout, Log, Remark
+from ncclcheck.model.finding import Fix
+
+_RUNNING = re.compile(r"Rank (?P<rank>\d{1,6}) is running collective: .{0,200}?OpType=(?P<operation>\w+)")
+_SIZES_MAY_DIFFER = frozenset({"GATHER", "SCATTER", "ALLTOALL", "ALLTOALL_BASE", "SEND", "RECV", "COALESCED", "UNKNOWN"})
+_EXPLAINS = ("slow-rank-timeout", "rank-exception", "p2p-broken")
+
+_FIXES = (
+    Fix(
+        "call the same collective with the same shape on all ranks: look for collectives inside `if rank "
+        "== 0`, for early returns, and for shapes that depend on the rank (pad, or gather sizes first); "
+        "unset NCCL_ALGO",
+        ('TORCH_DISTRIBUTED_DEBUG=DETAIL ...   # names both collectives',),
+    ),
+)
+
+
+@cause("NC939", "collective-mismatch", "All ranks called the same collectives")
+def collective_mismatch(log: Log) -> Iterator[Suspect]:
+    """The ranks call different collectives, or the same one with different sizes, or not all of them call it.
+
+    ## Why it matters
+    A collective ends only when all ranks of its group are in it; a collective in a branch of one rank shifts
+    the order for good.
+
+    ## How to fix
+    Call every collective on all ranks of the group, in the same order, with the same shapes.
+
+    ## Source
+    torch ProcessGroupWrapper (TORCH_DISTRIBUTED_DEBUG=DETAIL), WorkNCCL sequence numbers; NCCL net_socket
+    (`message truncated`).
+    """
+    told = remarks(log, "collective-mismatch")
+    sizes = remarks(log, "collective-size")
+    if told:
+        yield suspect(
+            "The ranks are in different collectives.",
+            told,
+            hosts=_named_minority(told),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif sizes:
+        yield suspect(
+            "A rank received more data than it expected: the ranks called a collective with different sizes.",
+            sizes,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    for those in _at_one_step(timeouts(log)).values():
+        kinds: dict[tuple[str, int | None], list[CollectiveTimeout]] = {}
+        for one in those:
+            same_size = one.operation not in _SIZES_MAY_DIFFER
+            kinds.setdefault((one.operation, one.elements_in if same_size else None), []).append(one)
+        if len(kinds) > 1:
+            fewest = min(kinds.values(), key=lambda group: len({one.place.rank for one in group}))
+            words = " and ".join(sorted({f"{operation} of {size} elements" if size else operation for operation, size in kinds}))
+            yield suspect(
+                f"At the same step (SeqNum {those[0].sequence}) the ranks are in different collectives: {words}.",
+                [one for group in sorted(kinds.values(), key=len) for one in group[:2]],
+                hosts=culprits(log, [one.place for one in fewest]),
+                at=those[0].place,
+                explains=_EXPLAINS,
+                fixes=_FIXES,
+            )
+            return
+
+
+def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], list[CollectiveTimeout]]:
+    """The timeouts of each group and sequence number that more than one rank told, one of each rank."""
+    found: dict[tuple[str, int], dict[int | None, CollectiveTimeout]] = {}
+    for one in late:
+        if one.sequence is not None and one.place.rank is not None:
+            found.setdefault((one.group, one.sequence), {}).setdefault(one.place.rank, one)
+    return {step: list(those.values()) for step, those in found.items() if len(those) > 1}
+
+
+def _named_minority(told: Sequence[Remark]) -> tuple[str, ...]:
+    """The ranks in the rarer collective, as the lines name both."""
+    operations = {
+        int(match["rank"]): match["operation"] for one in told for match in _RUNNING.finditer(one.text)
+    }
+    counts = {name: list(operations.values()).count(name) for name in operations.values()}
+    if len(counts) < 2:  # noqa: PLR2004
+        return ()
+    rarest = min(counts, key=lambda name: counts[name])
+    return tuple(f"rank {rank}" for rank, name in sorted(operations.items()) if name == rarest)

@@ -1,0 +1,58 @@
+"""NC926 cuda-oom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks, timeouts
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_ASKED = re.compile(r"(?:allocate|more than) (?:more than )?(?P<size>\d{1,15}(?:\.\d+)?) ?(?P<unit>[KMGTPEZ])i?B")
+_MOST_GIB = {"K": 1e12, "M": 1e9, "G": 1e6, "T": 1e3, "P": 0.0}
+
+_FIXES = (
+    Fix(
+        "lower the batch or sequence length, use activation checkpointing or shard (FSDP, ZeRO); free "
+        "memory before communicators are made; look for other processes on that GPU",
+        ('nvidia-smi --query-compute-apps=pid,used_memory --format=csv', 'ncclcheck preflight --select gpu-busy',),
+    ),
+)
+
+
+@cause("NC926", "cuda-oom", "GPU memory sufficed on every rank")
+def cuda_oom(log: Log) -> Iterator[Suspect]:
+    """A rank ran out of GPU memory.
+
+    ## Why it matters
+    It leaves the collective; the others see a closed connection or a timeout, and often say so louder and
+    earlier.
+
+    ## How to fix
+    Smaller batches or sequences, activation checkpointing, sharding; look for another process on that GPU.
+
+    ## Source
+    torch c10/cuda/CUDACachingAllocator.cpp; CUDA's cudaErrorMemoryAllocation; NCCL's allocations in alloc.h.
+    """
+    found = [one for one in remarks(log, "cuda-oom") if not is_absurd(one.text)]
+    late = timeouts(log)
+    if late and found and all(one.place.line > late[0].place.line and one.place.file == late[0].place.file for one in found):
+        found = [one for one in found if "Tried to allocate" in one.text]
+    if found:
+        first = next((one for one in found if one.place.rank is not None), found[0])
+        yield suspect(
+            "GPU memory is exhausted (CUDA out of memory).",
+            [first, *found],
+            at=found[0].place,
+            hosts=culprits(log, [first.place]),
+            explains=("rank-exception", "slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric"),
+            fixes=_FIXES,
+        )
+
+
+def is_absurd(text: str) -> bool:
+    """True for a request that no program makes: memory was corrupted by something earlier, so this is no cause."""
+    match = _ASKED.search(text)
+    return bool(match) and (match["unit"] in "EZ" or float(match["size"]) > _MOST_GIB[match["unit"]])

@@ -1,0 +1,46 @@
+"""NC929 data-or-file-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, exceptions, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_OTHERS = frozenset("import nccl-symbol no-nccl-built shm name-resolution no-libibverbs address-in-use generic-nccl".split())
+
+_FIXES = (
+    Fix(
+        "mount or copy the data on every node and check the path: dataset, checkpoint and cache "
+        "directories",
+        ('ls -l PATH   # on every node', 'ncclcheck preflight --data PATH --select path-missing,path-differs',),
+    ),
+)
+
+
+@cause("NC929", "data-or-file-missing", "Every node had its data")
+def data_or_file_missing(log: Log) -> Iterator[Suspect]:
+    """A data set, checkpoint, model or cache that a rank opened is not there.
+
+    ## Why it matters
+    Often it is missing on one node only, where a mount is absent; that rank ends and the others wait.
+
+    ## How to fix
+    Mount or copy the path on every node, or correct it.
+
+    ## Source
+    CPython's OSError with errno ENOENT, ESTALE, EACCES; not-found errors of data set and model libraries.
+    """
+    raised = [one for one in exceptions(log) if "missing-file" in one.topics and not _OTHERS.intersection(one.topics)]
+    named = [one for one in remarks(log, "missing-file") if "NotFoundError" in one.text and "ModuleNotFound" not in one.text]
+    found = [one for one in (*raised, *(() if raised else named)) if ".so" not in one.text]
+    if found:
+        yield suspect(
+            f"Something that a rank opens is not there: {found[0].text.strip()[:200]}.",
+            found,
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("rank-exception", "slow-rank-timeout", "world-size-mismatch", "uneven-inputs"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,44 @@
+"""NC917 driver-cuda-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "upgrade the NVIDIA driver on the node, or install a torch build for the CUDA version that its "
+        "driver supports",
+        ('nvidia-smi', 'ncclcheck preflight --select version-differs',),
+    ),
+)
+
+
+@cause("NC917", "driver-cuda-mismatch", "The driver fits the CUDA of the program")
+def driver_cuda_mismatch(log: Log) -> Iterator[Suspect]:
+    """The NVIDIA driver is too old for, or does not fit, the CUDA that the program was built with.
+
+    ## Why it matters
+    No GPU can be used on that node; its ranks end at their first CUDA call and the others wait for them.
+
+    ## How to fix
+    Update the driver on that node, or use a build for its CUDA version; after an update of the driver restart
+    what still uses the old module.
+
+    ## Source
+    CUDA's error strings (cudaErrorInsufficientDriver, 803, 804), torch/cuda/__init__.py, NVML's library
+    mismatch.
+    """
+    found = remarks(log, "driver-too-old")
+    if found:
+        yield suspect(
+            "The GPU driver does not fit the CUDA that the program was built with.",
+            found,
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("rank-exception", "gpu-visibility", "world-size-mismatch"),
+            fixes=_FIXES,
+        )

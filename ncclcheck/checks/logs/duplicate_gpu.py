@@ -1,0 +1,47 @@
+"""NC919 duplicate-gpu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "call torch.cuda.set_device(LOCAL_RANK) before init_process_group, do not hard-code a device, "
+        "and check CUDA_VISIBLE_DEVICES and the number of processes per node",
+        ('nvidia-smi -L', 'ncclcheck preflight --select gpu-count',),
+    ),
+)
+
+
+@cause("NC919", "duplicate-gpu", "Every rank had a GPU of its own")
+def duplicate_gpu(log: Log) -> Iterator[Suspect]:
+    """Two ranks use one GPU.
+
+    ## Why it matters
+    NCCL refuses that; the communicator is not made.
+
+    ## How to fix
+    Give each process its own device by its local rank, before the first collective.
+
+    ## Source
+    NCCL init.cc up to 2.29 (`Duplicate GPU detected`), 2.30 (`Multiple Ranks are using the same GPU`).
+    """
+    found = remarks(log, "duplicate-gpu")
+    if found:
+        first = found[0]
+        pair = [first.values[name] for name in ("first", "second") if name in first.values]
+        which = f"rank {pair[0]} and rank {pair[1]}" if len(pair) > 1 else "two ranks"
+        hosts = culprits(log, [one.place for one in found if one.place.host])
+        hosts = tuple(one for one in hosts if not one.startswith("rank "))
+        yield suspect(
+            f"{which} use the same GPU.",
+            found,
+            hosts=hosts or tuple(f"rank {rank}" for rank in pair),
+            explains=("rank-exception", "gpu-visibility"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,57 @@
+"""NC901 firewall-blocked-ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import UNANSWERED, unmade, virtual_processes
+from ncclcheck.checks.log_view import culprits, heads, registered
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "allow TCP between the nodes on the master port and on the ephemeral port range (firewall, "
+        "iptables/nftables, security group); prove it with ncclcheck on both nodes",
+        ('iptables -S; nft list ruleset; firewall-cmd --list-all', 'ncclcheck preflight --select master-filtered,peer-filtered,peer-one-way', 'sysctl net.ipv4.ip_local_port_range',),
+    ),
+)
+
+
+@cause("NC901", "firewall-blocked-ports", "No firewall stood between the nodes")
+def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
+    """Connections between nodes get no answer, or are rejected on the way: a firewall or security group blocks the ports.
+
+    ## Why it matters
+    The rendezvous needs one port, NCCL and Gloo any port of the ephemeral range between all nodes; what is
+    dropped looks like a hang.
+
+    ## How to fix
+    Allow all TCP ports between the nodes of the job, or at least net.ipv4.ip_local_port_range.
+
+    ## Source
+    connect(2): ETIMEDOUT where packets are dropped, EHOSTUNREACH where they are rejected; NCCL misc/socket.cc,
+    gloo transport/tcp, torch c10d/socket.cpp.
+    """
+    given_up = unmade(log)
+    found = [one for one in given_up if one.reason in UNANSWERED]
+    refused = [one for one in given_up if one.reason == "refused" and one.layer != "store"]
+    targets = heads(f"{one.address}:{one.port}" for one in found or refused)
+    if found:
+        yield suspect(
+            f"Connections to {targets} get no answer: a firewall between the nodes drops or rejects them.",
+            [*found, *registered(log)],
+            confidence="likely",
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("world-size-mismatch", "slow-rank-timeout"),
+            fixes=_FIXES,
+        )
+    elif refused and not virtual_processes(log):
+        yield suspect(
+            f"Connections to {targets} are refused: a firewall rejects them, or the process there is gone.",
+            refused,
+            confidence="likely",
+            hosts=culprits(log, [one.place for one in refused]),
+            fixes=_FIXES,
+        )

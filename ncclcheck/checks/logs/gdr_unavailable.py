@@ -1,0 +1,57 @@
+"""NC935 gdr-unavailable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import as_line
+from ncclcheck.checks.log_view import alarms, culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "load nvidia_peermem (modprobe nvidia_peermem) or use DMA-BUF with the open kernel modules; see "
+        "NCCL_NET_GDR_LEVEL",
+        ('lsmod | grep peermem', 'ncclcheck preflight --select gdr-unavailable,pcie-acs',),
+    ),
+)
+
+
+@cause("NC935", "gdr-unavailable", "GPUDirect RDMA worked")
+def gdr_unavailable(log: Log) -> Iterator[Suspect]:
+    """GPUDirect RDMA is off or fails: the adapter cannot read GPU memory, so all data go through host memory.
+
+    ## Why it matters
+    Bandwidth between nodes falls to a fraction, and registering GPU memory may fail.
+
+    ## How to fix
+    Load nvidia_peermem, or use the open kernel modules with DMA-BUF; check the distance between GPU and
+    adapter.
+
+    ## Source
+    NCCL transport/net_ib (`GPU Direct RDMA Disabled`), 2.13 and newer take DMA-BUF, older nv_peer_mem or
+    nvidia_peermem.
+    """
+    off = [one for one in log.processes if any(state.startswith("Disabled") for state in one.gpudirect)]
+    lines = [as_line(one, f"GPU Direct RDMA {one.gpudirect[0]}") for one in off[:4]]
+    told = remarks(log, "gdr-missing", "ib-register-gpu")
+    slow = remarks(log, "slow-word")
+    if told and alarms(log) or (off and slow):
+        yield suspect(
+            "GPUDirect RDMA is not available: data between GPUs of different nodes go through host memory.",
+            [*told, *lines, *slow],
+            confidence="likely",
+            at=(told or lines)[0].place,
+            hosts=culprits(log, [one.place for one in told] + [one.place for one in off]) if not slow else (),
+            explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
+            fixes=_FIXES,
+        )
+    elif off and alarms(log):
+        yield suspect(
+            "GPUDirect RDMA is off on some node; that is slow, but does not end a job.",
+            lines,
+            confidence="possible",
+            fixes=_FIXES,
+        )

@@ -1,0 +1,59 @@
+"""NC921 host-hash-collision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "give every machine its own hostname (not only its own address) and its own boot_id; or set "
+        "NCCL_HOSTID to something different on each",
+        ('hostname; cat /proc/sys/kernel/random/boot_id   # on every node', 'ncclcheck preflight --select hostname-loopback',),
+    ),
+)
+
+
+@cause("NC921", "host-hash-collision", "Different hosts were taken for different ones")
+def host_hash_collision(log: Log) -> Iterator[Suspect]:
+    """Different hosts are taken for one: they have the same name, or names that are alike up to the first dot.
+
+    ## Why it matters
+    NCCL then counts all ranks as local, and tries shared memory or peer-to-peer between machines, or finds two
+    ranks on one GPU.
+
+    ## How to fix
+    Give every machine a host name of its own, or set NCCL_HOSTID differently on each.
+
+    ## Source
+    NCCL misc/utils.cc getHostHash (host name up to the first dot and boot_id; NCCL_HOSTID).
+    """
+    by_host: dict[str, set[str]] = {}
+    for one in log.processes:
+        if one.host and one.address:
+            by_host.setdefault(one.host, set()).add(one.address.partition("%")[0])
+    alike = {host: addresses for host, addresses in by_host.items() if len(addresses) > 1 and _is_one_interface(log, host)}
+    if not alike or not alarms(log):
+        return
+    complaints = remarks(log, "duplicate-gpu", "device-ordinal", "shm", "p2p-disabled", "cuda-fault", "generic-nccl")
+    lines = [one for one in complaints if one.place.host in alike] or list(alarms(log))
+    host, addresses = next(iter(alike.items()))
+    yield suspect(
+        f"Machines with different addresses ({', '.join(sorted(addresses))}) call themselves {host!r}, so NCCL takes them for one host.",
+        lines,
+        confidence="certain" if complaints else "likely",
+        at=log.processes[0].place,
+        explains=("duplicate-gpu", "gpu-visibility", "shm-too-small", "p2p-broken", "rank-exception", "firewall-blocked-ports"),
+        fixes=_FIXES,
+    )
+
+
+def _is_one_interface(log: Log, host: str) -> bool:
+    """True if the addresses stand on an interface of one name: on one machine that would be one address."""
+    pairs = {(one.interface, one.address) for one in log.processes if one.host == host and one.address}
+    names = [name for name, _ in pairs]
+    return len(names) > len(set(names))

@@ -1,0 +1,58 @@
+"""NC927 host-oom-kill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, exits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_BY_LAUNCHER = re.compile(r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM", re.IGNORECASE)
+_EXPLAINS = ("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom")
+
+_FIXES = (
+    Fix(
+        "raise the job's host memory (Slurm --mem, the pod's memory limit), or use less: fewer "
+        "num_workers, smaller prefetch, load checkpoints once per node",
+        ('dmesg -T | grep -i -A3 oom', 'free -g', 'sacct -j JOBID -o JobID,MaxRSS,State',),
+    ),
+)
+
+
+@cause("NC927", "host-oom-kill", "Host memory sufficed")
+def host_oom_kill(log: Log) -> Iterator[Suspect]:
+    """Host memory was exhausted, and the kernel, the container or the batch system killed a worker.
+
+    ## Why it matters
+    A worker that ends with signal 9 leaves no traceback; the other ranks report a closed connection.
+
+    ## How to fix
+    Give the job more host memory, or need less: fewer data loader workers, smaller caches, no copies of the
+    model on every rank.
+
+    ## Source
+    Linux mm/oom_kill.c, Slurm's task/cgroup messages, kubelet's OOMKilled, shells' exit code 137.
+    """
+    told = [one for one in remarks(log, "host-oom") if "CPUAllocator" not in one.text]
+    killed = [one for one in exits(log) if one.exit_code == -9]
+    signs = [one for one in remarks(log, "killed") if not _BY_LAUNCHER.search(one.text)]
+    if told:
+        yield suspect(
+            "Host memory is exhausted: a worker was killed for it.",
+            [*told, *killed],
+            hosts=culprits(log, [one.place for one in killed] or [one.place for one in told]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif signs or killed:
+        yield suspect(
+            "A worker was killed with signal 9 and left no traceback: mostly that is the kernel, out of host memory.",
+            [*signs, *killed],
+            confidence="likely",
+            hosts=culprits(log, [one.place for one in signs or killed]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )

@@ -1,0 +1,48 @@
+"""NC904 hostname-resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import is_cluster_name, names_in, unresolved
+from ncclcheck.checks.log_view import culprits, failures, heads
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "make the name resolve on every node (DNS, /etc/hosts), or set MASTER_ADDR to an address",
+        ('getent hosts NAME   # on every node', 'ncclcheck preflight --select master-unresolvable,hostname-loopback',),
+    ),
+)
+
+
+@cause("NC904", "hostname-resolution", "Every needed name resolved")
+def hostname_resolution(log: Log) -> Iterator[Suspect]:
+    """A host name that the job needs does not resolve on some node.
+
+    ## Why it matters
+    The rank cannot even try to connect; torch goes on trying until its time is over and then speaks of a
+    timeout only.
+
+    ## How to fix
+    Put the name into DNS or /etc/hosts of every node, or use addresses.
+
+    ## Source
+    getaddrinfo(3): EAI_NONAME, EAI_AGAIN; torch c10d/socket.cpp prints the gai error as a warning.
+    """
+    found = [one for one in unresolved(log) if not is_cluster_name(one.text)]
+    if not found:
+        return
+    names = names_in(found)
+    given_up = [one for one in failures(log, "store") if one.final and one.address in names]
+    named = heads(sorted(names)) or "a host name"
+    yield suspect(
+        f"{named} does not resolve on some node.",
+        [*found, *given_up],
+        confidence="certain" if given_up or not failures(log) else "likely",
+        hosts=culprits(log, [one.place for one in given_up or found]),
+        explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "loopback-interface", "slow-rank-timeout"),
+        fixes=_FIXES,
+    )

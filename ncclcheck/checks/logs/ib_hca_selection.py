@@ -1,0 +1,79 @@
+"""NC932 ib-hca-selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import as_line
+from ncclcheck.checks.log_view import alarms, remarks
+from ncclcheck.model.events import Log, Process, Remark
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "select the same adapters on all nodes with NCCL_IB_HCA (exact form =mlx5_0,mlx5_1), without "
+        "storage and management cards",
+        ('ibstat -l   # on every node', 'ncclcheck preflight --select rdma-count-differs,link-layer-mixed,rdma-ignored',),
+    ),
+)
+
+
+@cause("NC932", "ib-hca-selection", "All nodes used the same and the right RDMA adapters")
+def ib_hca_selection(log: Log) -> Iterator[Suspect]:
+    """The nodes use different sets of RDMA adapters, or adapters that are not connected to each other.
+
+    ## Why it matters
+    NCCL pairs adapters by their order; where one node has another set, it connects what does not belong
+    together, or sockets with InfiniBand.
+
+    ## How to fix
+    Name the adapters of the compute fabric in NCCL_IB_HCA, the same on all nodes.
+
+    ## Source
+    NCCL transport/net_ib: NCCL_IB_HCA; 2.26 `incompatible devices`; 2.30 `Detected mixed local Net device
+    counts`.
+    """
+    told = remarks(log, "ib-incompatible")
+    odd = _odd(log)
+    networks = {one.network for one in log.processes if one.network}
+    if told:
+        yield suspect(
+            "The nodes use RDMA adapters that do not fit each other.",
+            [*told, *odd],
+            hosts=tuple(dict.fromkeys(one.place.host for one in odd if one.place.host)),
+            explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing"),
+            fixes=_FIXES,
+        )
+    elif odd and alarms(log):
+        mixed = len(networks) > 1
+        yield suspect(
+            "The nodes do not use the same RDMA adapters"
+            + (f": some use {' and others '.join(sorted(networks))}." if mixed else "."),
+            odd,
+            confidence="likely" if mixed else "possible",
+            hosts=tuple(dict.fromkeys(one.place.host for one in odd if one.place.host)),
+            explains=("slow-rank-timeout", "firewall-blocked-ports") if mixed else (),
+            fixes=_FIXES,
+        )
+
+
+def _odd(log: Log) -> list[Remark]:
+    """The device lines of the hosts whose list is not the commonest; where none is commoner, of those without rank 0."""
+    lists = {one.host: one for one in log.processes if one.network}
+    for one in log.processes:
+        if one.devices:
+            lists[one.host] = one
+    kinds: dict[tuple[str, ...], list[Process]] = {}
+    for process in lists.values():
+        kinds.setdefault(process.devices, []).append(process)
+    if len(kinds) < 2:  # noqa: PLR2004
+        return []
+    first = log.hosts_of_ranks.get(0)
+    most = max(kinds.values(), key=lambda those: (len(those), any(one.host == first for one in those)))
+    return [
+        as_line(one, f"uses {', '.join(one.devices) or one.network or 'no RDMA device'}")
+        for those in kinds.values()
+        if those is not most
+        for one in those
+    ]

@@ -1,0 +1,71 @@
+"""NC914 ib-link-or-fabric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import uses_infiniband
+from ncclcheck.checks.log_view import culprits, heads, hosts_of_address, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FATAL = re.compile(r"port (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)", re.IGNORECASE)
+_SECONDARY = ("5", "0")  # flushed, success: another error came first
+_EXPLAINS = ("rank-exception", "slow-rank-timeout", "ib-hca-selection", "firewall-blocked-ports")
+
+_FIXES = (
+    Fix(
+        "check the link that is named: cable, transceiver, adapter and switch port; a port that is not "
+        "Active, or whose error counters rise",
+        ('ibstat; ibdiagnet; rdma link; mlxlink -d mlx5_0', 'ncclcheck preflight --select rdma-port-down,rdma-rate-differs',),
+    ),
+)
+
+
+@cause("NC914", "ib-link-or-fabric", "The RDMA links and the fabric were sound")
+def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
+    """A link, cable, port, switch or adapter of the RDMA fabric failed.
+
+    ## Why it matters
+    Packets are lost until the retries are used up (completion status 12); the ranks of that link fail, all
+    others wait.
+
+    ## How to fix
+    Look at the port that is named, its cable and its switch port, and at the counters of errors.
+
+    ## Source
+    NCCL transport/net_ib (async events, completions): status 12 retry exceeded, 13 receiver not ready, 5
+    flushed, an after-effect.
+    """
+    events = [one for one in remarks(log, "ib-event-fatal", "ib-async-event") if _FATAL.search(one.text)]
+    down = remarks(log, "ib-port-down")
+    hardware = remarks(log, "ib-hardware")
+    lost = [one for one in remarks(log, "ib-completion") if one.values.get("status") not in _SECONDARY]
+    flushed = [one for one in remarks(log, "ib-completion") if one not in lost]
+    if events or (down and (lost or flushed)) or (hardware and uses_infiniband(log)):
+        first = events or down or hardware
+        yield suspect(
+            "A port of the RDMA fabric is down or failed.",
+            [*first, *lost],
+            hosts=culprits(log, [one.place for one in first]),
+            at=(events or lost or first)[0].place,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif lost or flushed:
+        peers = [host for one in (lost or flushed) for host in hosts_of_address(log, _address(one.values.get("address", "")))]
+        addresses = heads(one.values.get("address", "a peer") for one in lost or flushed)
+        yield suspect(
+            f"Packets to {addresses} are lost on the RDMA fabric until the retries are used up.",
+            lost or flushed,
+            confidence="likely" if lost else "possible",
+            hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) == 1 else (),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+
+
+def _address(text: str) -> str:
+    return text.partition("<")[0]

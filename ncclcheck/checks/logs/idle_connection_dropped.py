@@ -1,0 +1,58 @@
+"""NC902 idle-connection-dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import failures, remarks, timeouts
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_EXPLAINS = ("slow-rank-timeout", "firewall-blocked-ports", "rank-exception")
+
+_FIXES = (
+    Fix(
+        "raise the idle timeout of the firewall or NAT between the nodes, or lower TCP keepalive; keep "
+        "idle phases without collectives short",
+        ('sysctl net.ipv4.tcp_keepalive_time net.netfilter.nf_conntrack_tcp_timeout_established', 'sysctl -w net.ipv4.tcp_keepalive_time=60   # as root, to test',),
+    ),
+)
+
+
+@cause("NC902", "idle-connection-dropped", "Quiet connections stayed open")
+def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
+    """Connections that had worked broke after a quiet time: a firewall or NAT forgot them.
+
+    ## Why it matters
+    Stateful devices drop connections without traffic after minutes; the next collective then waits for answers
+    that never come.
+
+    ## How to fix
+    Raise the idle time of the firewall, send keepalives, or keep phases without collectives short.
+
+    ## Source
+    TCP: ETIMEDOUT on an established connection; net.ipv4.tcp_keepalive_time; conntrack time-outs.
+    """
+    broken = [one for one in failures(log, established=True) if one.reason == "timed-out"]
+    quiet = remarks(log, "quiet-phase")
+    late = timeouts(log)
+    if broken:
+        yield suspect(
+            "A connection that had worked before no longer gets answers"
+            + (", after a phase without communication: something between the nodes dropped it while it was idle." if quiet else "."),
+            [*broken, *quiet],
+            confidence="likely",
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif quiet and len({one.place.rank for one in late}) > 1 and all(one.layer == "gloo" for one in late):
+        yield suspect(
+            "After a phase without communication all ranks wait in the same collective, and none hears from the others: "
+            "their idle connections were dropped.",
+            [*quiet, *late],
+            confidence="likely",
+            at=late[0].place,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )

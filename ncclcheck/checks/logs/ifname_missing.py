@@ -1,0 +1,57 @@
+"""NC909 ifname-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks, settings
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "set NCCL_SOCKET_IFNAME to a name or prefix that matches an interface on every node; "
+        "GLOO_SOCKET_IFNAME takes one exact name, no ^ or = syntax",
+        ('ip -brief address   # on every node', 'ncclcheck preflight --select ifname-no-match,gloo-ifname-syntax',),
+    ),
+)
+
+
+@cause("NC909", "ifname-missing", "The interface that was named exists on every node")
+def ifname_missing(log: Log) -> Iterator[Suspect]:
+    """The variable that names the interface matches none on some node, or is written in a way that is not understood.
+
+    ## Why it matters
+    NCCL or Gloo then finds no interface and ends; other nodes have it and wait.
+
+    ## How to fix
+    Name an interface that every node has, or a prefix that fits all (eth, ib); Gloo takes exact names only, no
+    ^ and no =.
+
+    ## Source
+    NCCL bootstrap.cc and misc/socket.cc; gloo transport/tcp/device.cc takes one exact name.
+    """
+    found = [one for one in remarks(log, "no-interface") if "same subnet" not in one.text]
+    families = remarks(log, "bad-family")
+    value = next(iter(settings(log, "NCCL_SOCKET_IFNAME")), "")
+    gloo = [one for one in found if one.values.get("interface") or "ifa != nullptr" in one.text]
+    if gloo or (found and value):
+        what = f"{gloo[0].values.get('interface', '')!r} (GLOO_SOCKET_IFNAME)" if gloo else f"{value!r} (NCCL_SOCKET_IFNAME)"
+        hosts = {one.place.host for one in found if one.place.host}
+        yield suspect(
+            f"No interface matches {what} on {', '.join(sorted(hosts)) or 'some node'}.",
+            found,
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("container-network", "rank-exception", "stale-config", "world-size-mismatch"),
+            fixes=_FIXES,
+        )
+    elif families and value:
+        yield suspect(
+            f"NCCL_SOCKET_IFNAME={value} matches no interface on some node, and NCCL went on without an address.",
+            families,
+            confidence="likely",
+            hosts=culprits(log, [one.place for one in families]),
+            explains=("container-network", "rank-exception"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,59 @@
+"""NC905 k8s-dns-or-mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import is_cluster_name, names_in, unresolved
+from ncclcheck.checks.log_view import alarms, culprits, failures, heads, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_EXPLAINS = ("hostname-resolution", "firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "wrong-interface")
+
+_FIXES = (
+    Fix(
+        "use a headless service and wait until its DNS name resolves; switch the sidecar off for these "
+        "pods (sidecar.istio.io/inject: \"false\") and check NetworkPolicy",
+        ('kubectl get svc,endpoints,networkpolicy', 'kubectl exec POD -- getent hosts NAME',),
+    ),
+)
+
+
+@cause("NC905", "k8s-dns-or-mesh", "Kubernetes let the pods find and reach each other")
+def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
+    """In Kubernetes the service name of a pod does not resolve (yet), or a mesh sidecar or policy is in the way.
+
+    ## Why it matters
+    A headless service's record appears only when its pod runs; a sidecar takes connections that NCCL makes on
+    any port.
+
+    ## How to fix
+    Use a headless service with publishNotReadyAddresses, wait for the name before the start, and keep the mesh
+    away from these pods.
+
+    ## Source
+    Kubernetes DNS for services and pods; Istio's traffic interception (PassthroughCluster).
+    """
+    found = [one for one in unresolved(log) if is_cluster_name(one.text)]
+    if found:
+        given_up = [one for one in failures(log, "store") if one.final and one.address in names_in(found)]
+        yield suspect(
+            f"{heads(sorted(names_in(found)))} does not resolve in these pods: the service or its DNS record is not there (yet).",
+            [*found, *given_up],
+            hosts=culprits(log, [one.place for one in given_up or found]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    mesh = remarks(log, "mesh", "k8s-policy")
+    broken = [one for one in failures(log) if one.layer != "store"] or remarks(log, "closed-by-peer")
+    if mesh and broken and alarms(log):
+        yield suspect(
+            "A service mesh's sidecar (or a network policy) stands between the pods and breaks connections that NCCL makes.",
+            [*mesh, *broken],
+            confidence="likely",
+            at=broken[0].place,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )

@@ -1,0 +1,50 @@
+"""NC908 loopback-interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import as_line, distinct_hosts
+from ncclcheck.checks.log_view import alarms, culprits, failures, hosts_of, is_local, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "set NCCL_SOCKET_IFNAME / GLOO_SOCKET_IFNAME to the cluster interface; an exclusion (^docker0) "
+        "must also exclude lo; correct /etc/hosts where the host name is 127.0.1.1",
+        ('grep 127.0 /etc/hosts; hostname -I', 'ncclcheck preflight --select interface-loopback,hostname-loopback,ifname-excludes-into-loopback',),
+    ),
+)
+
+
+@cause("NC908", "loopback-interface", "No rank advertised loopback")
+def loopback_interface(log: Log) -> Iterator[Suspect]:
+    """A rank advertised a loopback address (lo, 127.x) to ranks on other nodes.
+
+    ## Why it matters
+    Each node then connects to itself, and is refused or talks to the wrong process.
+
+    ## How to fix
+    Make the host name resolve to the node's own address, and let NCCL_SOCKET_IFNAME name the real interface (an
+    exclusion list must hold lo too).
+
+    ## Source
+    NCCL misc/socket.cc: an exclusion list that lacks lo makes lo eligible; gloo: the address of the host name,
+    127.0.1.1 on Debian.
+    """
+    own = [one for one in log.processes if is_local(one.address) or one.interface == "lo"]
+    failed = [one for one in failures(log) if one.layer != "store" and is_local(one.address)]
+    fallback = remarks(log, "loopback-fallback")
+    several = len(hosts_of(log)) > 1 or any((one.ranks or 0) > (one.local_ranks or one.ranks or 0) for one in own)
+    if failed or (own and several and alarms(log)) or (fallback and alarms(log)):
+        yield suspect(
+            "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",
+            [*(as_line(one, f"Using {one.interface}:{one.address}") for one in own[:2]), *failed, *fallback],
+            confidence="certain" if failed or own else "likely",
+            at=(failed or alarms(log))[0].place,
+            hosts=distinct_hosts(own) or culprits(log, [one.place for one in failed or fallback]),
+            explains=("firewall-blocked-ports", "wrong-interface", "stale-config", "rank-exception", "world-size-mismatch"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,78 @@
+"""NC903 master-addr-wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import UNANSWERED, unmade
+from ncclcheck.checks.log_view import culprits, failures, heads, is_local, registered, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_EXPLAINS = ("firewall-blocked-ports", "world-size-mismatch", "loopback-interface", "hostname-resolution")
+
+_FIXES = (
+    Fix(
+        "set MASTER_ADDR (--master-addr, --rdzv-endpoint) to the address of the first node on the job's "
+        "network, the same on every node, never localhost in a multi-node job",
+        ('getent hosts $MASTER_ADDR   # on every node', 'ncclcheck preflight --select master-loopback,master-not-first-node,master-no-route',),
+    ),
+)
+
+
+@cause("NC903", "master-addr-wrong", "The master address led to the first node")
+def master_addr_wrong(log: Log) -> Iterator[Suspect]:
+    """The master or rendezvous address is wrong: loopback, another machine, or an address that nobody has.
+
+    ## Why it matters
+    Ranks on other nodes then look for the store on themselves, or nowhere; the first node waits for them in
+    vain.
+
+    ## How to fix
+    Set MASTER_ADDR or --rdzv-endpoint to an address of node 0 that all nodes can reach, the same on all.
+
+    ## Source
+    torch c10d/socket.cpp and TCPStore.cpp; torch/distributed/elastic/rendezvous.
+    """
+    store = failures(log, "store")
+    local = [one for one in store if is_local(one.address)]
+    # One that is told to try again and then gets through is how every start looks.
+    local = [one for one in local if one.final] and local
+    if local:
+        yield suspect(
+            f"The master address is loopback ({local[0].address}): ranks on other nodes look for the store on their own machine.",
+            local,
+            hosts=culprits(log, [one.place for one in local]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+        return
+    endpoints = {one.values.get("address") or one.values.get("master", "") for one in remarks(log, "rdzv-endpoint")}
+    remote = [one for one in unmade(log) if one.layer == "store"]
+    tries = [one for one in store if not one.final and one.reason in ("no-route", "unreachable", "refused")]
+    if remote and len(endpoints) > 1:
+        yield suspect(
+            f"The nodes were given different rendezvous endpoints ({heads(sorted(endpoints))}).",
+            [*remote, *remarks(log, "rdzv-endpoint")],
+            hosts=culprits(log, [one.place for one in remote]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif remote and any(one.reason == "refused" for one in tries):
+        yield suspect(
+            f"Nobody listens at the master address {remote[0].address}:{remote[0].port}: it is another machine, or rank 0 never started.",
+            [*tries, *remote, *registered(log)],
+            confidence="likely",
+            hosts=culprits(log, [one.place for one in remote]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif remote and any(one.reason in UNANSWERED for one in tries):
+        yield suspect(
+            f"The master address {remote[0].address} cannot be reached from here.",
+            [*tries, *remote],
+            confidence="possible",
+            hosts=culprits(log, [one.place for one in remote]),
+            fixes=_FIXES,
+        )

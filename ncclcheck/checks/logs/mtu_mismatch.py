@@ -1,0 +1,54 @@
+"""NC933 mtu-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, failures, remarks, timeouts
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_ETHERNET = 1500
+_EXPLAINS = ("idle-connection-dropped", "slow-rank-timeout", "firewall-blocked-ports", "rank-exception")
+
+_FIXES = (
+    Fix(
+        "set the same MTU on all nodes and switch ports of that network, or lower it to what the path "
+        "carries",
+        ('ip -o link | grep mtu; ping -M do -s 8972 PEER', 'ncclcheck preflight --select mtu-differs,mtu-blackhole',),
+    ),
+)
+
+
+@cause("NC933", "mtu-mismatch", "Large packets got through")
+def mtu_mismatch(log: Log) -> Iterator[Suspect]:
+    """The MTU differs between the nodes, or from what the path carries: small messages pass, large ones do not.
+
+    ## Why it matters
+    Start-up works with small messages; the first large transfer stalls and looks like a hang.
+
+    ## How to fix
+    Set one MTU on all interfaces and switches of the path.
+
+    ## Source
+    RFC 1191 and RFC 4821 (path MTU black holes); errno EMSGSIZE; ibv_modify_qp with a path MTU larger than
+    active_mtu.
+    """
+    told = remarks(log, "mtu-error")
+    values = [one for one in remarks(log, "mtu") if "NET/IB" not in one.text and "qpn" not in one.text]
+    differ = len({one.values["mtu"] for one in values}) > 1
+    stalled = [*failures(log, established=True), *timeouts(log)]
+    jumbo = any(int(one.values["mtu"]) > _ETHERNET for one in values)
+    if told:
+        yield suspect("Packets are too large for the path.", [*told, *values], explains=_EXPLAINS, fixes=_FIXES)
+    elif values and alarms(log) and (differ or (jumbo and stalled)):
+        sizes = ", ".join(sorted({one.values["mtu"] for one in values}))
+        yield suspect(
+            f"Interfaces have an MTU of {sizes}, and transfers that began well stall: large packets do not pass the path.",
+            [*values, *stalled],
+            confidence="likely",
+            at=(stalled or values)[0].place,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )

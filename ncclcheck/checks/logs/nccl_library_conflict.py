@@ -1,0 +1,44 @@
+"""NC916 nccl-library-conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "unset LD_LIBRARY_PATH (or take the system NCCL out of it) so that the nvidia-nccl wheel of this "
+        "torch is loaded, or reinstall it; see which file is taken",
+        ("python -c 'import torch; print(torch.cuda.nccl.version())'", 'pip list | grep -i nccl', 'ncclcheck preflight --select library-conflict',),
+    ),
+)
+
+
+@cause("NC916", "nccl-library-conflict", "Every process loaded the libnccl it was built for")
+def nccl_library_conflict(log: Log) -> Iterator[Suspect]:
+    """A wrong libnccl was loaded: a symbol that the program needs is not in it, or it cannot be loaded at all.
+
+    ## Why it matters
+    The process ends at import, or runs with another NCCL than its peers.
+
+    ## How to fix
+    Find which file is loaded and why: LD_LIBRARY_PATH with a system NCCL before the one of the wheel, two
+    wheels for different CUDA generations, LD_PRELOAD.
+
+    ## Source
+    glibc's loader messages; torch imports libtorch_cuda.so, which needs the symbols of the NCCL it was built
+    with.
+    """
+    found = [one for one in remarks(log, "nccl-symbol") if "libnccl-net" not in one.text and "plugin" not in one.text.lower()]
+    if found:
+        yield suspect(
+            "A libnccl that does not fit the program was loaded.",
+            found,
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("python-env", "rank-exception", "data-or-file-missing"),
+            fixes=_FIXES,
+        )

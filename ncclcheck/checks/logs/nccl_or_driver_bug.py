@@ -1,0 +1,52 @@
+"""NC943 nccl-or-driver-bug."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "upgrade NCCL (2.26 or newer for the RoCE version read), PyTorch or the driver; try another "
+        "version of it first",
+        ('pip install --upgrade nvidia-nccl-cu12   # in a copy of the environment',),
+    ),
+)
+
+
+@cause("NC943", "nccl-or-driver-bug", "No known defect of NCCL, PyTorch or the driver showed")
+def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
+    """The lines are those of a defect in NCCL, PyTorch or the driver, which another version cures.
+
+    ## Why it matters
+    No setting of the cluster helps, apart from a way around it.
+
+    ## How to fix
+    Use a version without the defect.
+
+    ## Source
+    NVIDIA/nccl release notes (reading the RoCE version of a GID fails where sysfs answers EINVAL: cured in
+    2.26); torch's INTERNAL ASSERT.
+    """
+    version_read = [one for one in remarks(log, "ib-roce-version") if "nvalid argument" in one.text]
+    crashed = remarks(log, "nccl-crash", "torch-internal")
+    if version_read:
+        yield suspect(
+            "NCCL fails to read the RoCE version of an adapter's GID, a defect of versions before 2.26.",
+            version_read,
+            confidence="likely",
+            explains=("roce-gid", "rank-exception", "ib-link-or-fabric"),
+            fixes=_FIXES,
+        )
+    elif crashed:
+        yield suspect(
+            "NCCL or PyTorch failed in itself.",
+            crashed,
+            confidence="possible",
+            hosts=culprits(log, [one.place for one in crashed]),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,93 @@
+"""NC915 nccl-version-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_EXPLAINS = ("firewall-blocked-ports", "rank-exception", "collective-mismatch", "world-size-mismatch", "port-scanner")
+
+_FIXES = (
+    Fix(
+        "use the same NCCL version (same container image, same nvidia-nccl wheel, same LD_LIBRARY_PATH) "
+        "on all nodes",
+        ("python -c 'import torch; print(torch.cuda.nccl.version())'   # on every node", 'ncclcheck preflight --select nccl-differs',),
+    ),
+)
+
+
+@cause("NC915", "nccl-version-mismatch", "All ranks ran the same NCCL")
+def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
+    """NCCL versions differ between ranks.
+
+    ## Why it matters
+    Versions do not talk to each other: messages have other sizes, and the start-up fails or hangs.
+
+    ## How to fix
+    Use one image or environment on all nodes.
+
+    ## Source
+    NCCL bootstrap.cc (`Message truncated`, since 2.23 `Mismatched NCCL version detected`) and its version
+    banner.
+    """
+    told = remarks(log, "nccl-version")
+    truncated = [one for one in remarks(log, "bootstrap-truncated") if "peer" not in one.text]
+    versions = versions_of_hosts(log)
+    differ = len({version for those in versions.values() for version in those}) > 1
+    if told or (differ and alarms(log)):
+        counts: dict[str, int] = {}
+        for those in versions.values():
+            for version in those:
+                counts[version] = counts.get(version, 0) + 1
+        odd = odd_hosts(log, versions)
+        yield suspect(
+            "The NCCL versions of the ranks differ"
+            + (f" ({', '.join(sorted(counts))})." if len(counts) > 1 else "."),
+            [*told, *truncated, *remarks(log, "nccl-banner")],
+            confidence="certain" if told or truncated else "likely",
+            at=(told or truncated or remarks(log, "nccl-banner") or alarms(log))[0].place,
+            hosts=odd,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif truncated:
+        yield suspect(
+            "A bootstrap message had another size than expected: the ranks run different NCCL versions, or different programs.",
+            truncated,
+            confidence="likely",
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+
+
+def versions_of_hosts(log: Log) -> dict[str, set[str]]:
+    """Host -> NCCL versions that its processes or its errors name."""
+    versions: dict[str, set[str]] = {}
+    for process in log.processes:
+        if process.nccl_version:
+            versions.setdefault(process.host, set()).add(process.nccl_version)
+    for banner in remarks(log, "nccl-banner"):
+        if banner.place.host and banner.values.get("nccl"):
+            versions.setdefault(banner.place.host, set()).add(banner.values["nccl"])
+    return versions
+
+
+def odd_hosts(log: Log, versions: dict[str, set[str]]) -> tuple[str, ...]:
+    """The hosts with the rarer version; where none is rarer, those without rank 0."""
+    by_version: dict[str, list[str]] = {}
+    for host, those in versions.items():
+        for version in those:
+            by_version.setdefault(version, []).append(host)
+    if len(by_version) < 2:  # noqa: PLR2004
+        return ()
+    first_host = log.hosts_of_ranks.get(0, "")
+    ordered = sorted(by_version.values(), key=lambda hosts: (first_host in hosts, -len(hosts)))
+    fewest = min(len(hosts) for hosts in by_version.values())
+    most = max(len(hosts) for hosts in by_version.values())
+    if fewest < most:
+        return tuple(host for hosts in by_version.values() if len(hosts) < most for host in hosts)
+    return tuple(host for hosts in ordered if first_host not in hosts for host in hosts)

@@ -1,0 +1,45 @@
+"""NC924 nvlink-fabric-service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "start or restart nvidia-fabricmanager (the fabric manager of exactly the driver's version), "
+        "reset the GPUs after that; with multi-node NVLink check nvidia-imex and its channels",
+        ('systemctl status nvidia-fabricmanager nvidia-imex', 'nvidia-smi -q | grep -A3 Fabric', 'ncclcheck preflight --select fabric-manager',),
+    ),
+)
+
+
+@cause("NC924", "nvlink-fabric-service", "The fabric manager and IMEX were running")
+def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
+    """The service that sets up NVLink between GPUs (fabric manager; IMEX between nodes) was not running or not in step with the GPUs.
+
+    ## Why it matters
+    On machines with NVSwitch CUDA does not start without it (error 802), and NVLink SHARP or multi-node NVLink
+    fail.
+
+    ## How to fix
+    Start the fabric manager of the driver's own version; after it was restarted, reset the GPUs. For NVL72
+    start nvidia-imex and give the job a channel.
+
+    ## Source
+    CUDA error 802 (cudaErrorSystemNotReady), NCCL transport/nvls.cc and mnnvl.cc, NVIDIA's fabric manager
+    guide, section on GPU reset.
+    """
+    found = remarks(log, "fabric")
+    if found:
+        yield suspect(
+            "NVLink's fabric is not set up: the fabric manager or IMEX is not running, or not in step with the GPUs.",
+            found,
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,67 @@
+"""NC923 p2p-broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks, timeouts, statuses
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "test with NCCL_P2P_DISABLE=1; if that helps, disable ACS on the PCIe bridges or the IOMMU "
+        "(iommu=off or pt), and check with p2pBandwidthLatencyTest",
+        ('sudo lspci -vvv | grep ACSCtl', 'nvidia-smi topo -p2p r', 'ncclcheck preflight --select pcie-acs',),
+    ),
+)
+
+
+@cause("NC923", "p2p-broken", "Peer-to-peer between GPUs worked")
+def p2p_broken(log: Log) -> Iterator[Suspect]:
+    """GPUs of one node should reach each other directly and cannot: ACS or IOMMU in the way, a driver that lacks it, or too many peers.
+
+    ## Why it matters
+    Start-up is fine and the first collective never ends, or its data are wrong.
+
+    ## How to fix
+    Switch off ACS on the bridges (or the IOMMU), or tell NCCL not to use it with NCCL_P2P_DISABLE=1, which is
+    slower.
+
+    ## Source
+    NCCL transport/p2p.cc; NVIDIA's troubleshooting guide on PCI ACS; CUDA's cudaErrorPeerAccessUnsupported.
+    """
+    told = remarks(log, "p2p-disabled")
+    acs, faults = remarks(log, "acs"), remarks(log, "iommu-fault")
+    late = timeouts(log)
+    if told or faults:
+        lines = [*told, *faults, *acs, *late[:2]]
+        yield suspect(
+            "Direct access between GPUs (PCIe peer-to-peer) does not work.",
+            lines,
+            confidence="certain" if told else "likely",
+            hosts=culprits(log, [one.place for one in (told or faults)] + [one.place for one in late if one.place.host]),
+            explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
+            fixes=_FIXES,
+        )
+    elif late and _is_first_collective(log) and _uses_pcie(log):
+        yield suspect(
+            "The first collective between GPUs of one node never ended, over PCIe peer-to-peer.",
+            [*acs, *late],
+            confidence="likely" if acs else "possible",
+            hosts=culprits(log, [one.place for one in late]),
+            explains=("slow-rank-timeout",) if acs else (),
+            fixes=_FIXES,
+        )
+
+
+def _is_first_collective(log: Log) -> bool:
+    late = timeouts(log)
+    return all(one.sequence in (0, 1) for one in late) and all(one.completed <= 0 for one in statuses(log))
+
+
+def _uses_pcie(log: Log) -> bool:
+    """True if all ranks are on one node and channels go through direct pointers or IPC."""
+    hosts = {one.host for one in log.processes}
+    return len(hosts) == 1 and any(link.via.startswith("P2P/") for one in log.processes for link in one.links)

@@ -1,0 +1,44 @@
+"""NC906 port-in-use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "choose another --master-port (MASTER_PORT), or kill the process that holds the port: often a "
+        "stale worker of an older job, or another service",
+        ('ss -ltnp | grep PORT', 'ncclcheck preflight --select master-port-in-use',),
+    ),
+)
+
+
+@cause("NC906", "port-in-use", "The rendezvous or master port was free")
+def port_in_use(log: Log) -> Iterator[Suspect]:
+    """The port of the rendezvous was taken, so the server of the job could not listen on it.
+
+    ## Why it matters
+    Rank 0 cannot serve the store; it ends at once, and the others wait for it until their time is over.
+
+    ## How to fix
+    Give the job another port, or end the process that holds it: mostly an older job that is still alive, or a
+    second job with the same default port.
+
+    ## Source
+    torch c10d/socket.cpp: SocketListenOp; errno EADDRINUSE of bind(2).
+    """
+    taken = [one for one in remarks(log, "address-in-use") if "ignoring the error" not in one.text and "USE_AGENT_STORE" not in one.text]
+    if taken:
+        yield suspect(
+            "The port that the job's store or rendezvous should listen on is in use (EADDRINUSE).",
+            taken,
+            confidence="certain" if len(alarms(log)) else "likely",
+            hosts=culprits(log, [one.place for one in taken]),
+            explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "rank-exception"),
+            fixes=_FIXES,
+        )

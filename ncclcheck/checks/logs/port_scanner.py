@@ -1,0 +1,57 @@
+"""NC942 port-scanner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, finished_well, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FEWEST_LETTERS = 4
+
+_FIXES = (
+    Fix(
+        "exclude the compute nodes from the scanner or health check, or let a firewall admit only the "
+        "job's own nodes",
+        ('journalctl | grep -i scan; ss -tnp',),
+    ),
+)
+
+
+@cause("NC942", "port-scanner", "Nobody else talked to NCCL's sockets")
+def port_scanner(log: Log) -> Iterator[Suspect]:
+    """A connection that is not of this job disturbed NCCL's sockets: a port scanner, a health check, another job.
+
+    ## Why it matters
+    NCCL's sockets are open to the network; a stranger's bytes are refused since 2.16, but may still end a
+    communicator.
+
+    ## How to fix
+    Keep scanners away from the nodes' ephemeral ports while jobs run.
+
+    ## Source
+    NCCL misc/socket.cc (socketFinalizeAccept: wrong magic or type).
+    """
+    found = remarks(log, "wrong-magic", "foreign-service")
+    if found:
+        said = next((text for one in found if (text := as_text(one.values.get("magic", "")))), "")
+        yield suspect(
+            "Somebody who is not of this job connected to NCCL's socket"
+            + (f" and sent {said!r}." if said else "."),
+            found,
+            confidence="possible" if finished_well(log) else "certain" if said or alarms(log) else "likely",
+            explains=("rank-exception", "firewall-blocked-ports"),
+            fixes=_FIXES,
+        )
+
+
+def as_text(magic: str) -> str:
+    """The eight bytes that NCCL printed as a number, as the sender's text; empty where they are none."""
+    try:
+        raw = bytes.fromhex(magic.rjust(len(magic) + len(magic) % 2, "0"))[::-1]
+    except ValueError:
+        return ""
+    text = raw.decode("ascii", "replace").strip("\x00\r\n")
+    return text if len(text) >= _FEWEST_LETTERS and text.isprintable() and "\ufffd" not in text else ""

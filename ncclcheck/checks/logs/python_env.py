@@ -1,0 +1,46 @@
+"""NC931 python-env."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, exceptions, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "install the same environment (image, pip freeze) on every node, with a CUDA build of torch; "
+        "reinstall the package that does not fit",
+        ('pip check; python -m torch.utils.collect_env', 'ncclcheck preflight --select version-differs,torch-unusable',),
+    ),
+)
+
+
+@cause("NC931", "python-env", "The Python environment was whole and the same everywhere")
+def python_env(log: Log) -> Iterator[Suspect]:
+    """A module could not be imported, or the installed packages do not fit each other.
+
+    ## Why it matters
+    Mostly one node has another environment; its ranks end at once and the others wait for them at the
+    rendezvous.
+
+    ## How to fix
+    Install the same environment or image on every node.
+
+    ## Source
+    CPython's ImportError and ModuleNotFoundError; the loader's symbol and version errors; torch without NCCL.
+    """
+    raised = [one for one in exceptions(log) if {"import", "no-nccl-built"}.intersection(one.topics)]
+    raised = [one for one in raised if "nccl-symbol" not in one.topics and "missing-file" not in one.topics]
+    loader = [one for one in remarks(log, "import") if "symbol lookup error" in one.text or "not found (required by" in one.text]
+    found = [*raised, *(() if raised else loader)]
+    if found:
+        yield suspect(
+            f"The Python environment is broken or differs: {found[0].text.strip()[:200]}.",
+            found,
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("rank-exception", "world-size-mismatch", "slow-rank-timeout", "firewall-blocked-ports"),
+            fixes=_FIXES,
+        )

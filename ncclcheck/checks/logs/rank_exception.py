@@ -1,0 +1,77 @@
+"""NC928 rank-exception."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, exceptions, remarks
+from ncclcheck.model.events import Event, Log, PythonException
+from ncclcheck.model.finding import Fix
+
+# Topics of exceptions for which there is a cause of its own.
+CLAIMED = frozenset(
+    """cuda-oom device-ordinal no-kernel-image driver-too-old fabric shm open-files import nccl-symbol no-nccl-built
+    missing-file host-oom ecc gpu-lost no-interface collective-mismatch collective-size generic-nccl remote-error
+    closed-by-peer address-in-use name-resolution plugin-provider p2p-disabled ib-no-memory global-timeout""".split()
+)
+
+_FIXES = (
+    Fix(
+        "fix the exception that this rank raised: look at its traceback, its data and its labels; for "
+        "device assertions run again with CUDA_LAUNCH_BLOCKING=1",
+        ('CUDA_LAUNCH_BLOCKING=1 TORCH_SHOW_CPP_STACKTRACES=1 ...',),
+    ),
+)
+
+
+@cause("NC928", "rank-exception", "No rank ended with an exception of its own")
+def rank_exception(log: Log) -> Iterator[Suspect]:
+    """A rank ended with an ordinary exception or device assertion; the errors of NCCL on the others are after-effects.
+
+    ## Why it matters
+    The first rank that leaves is the one to look at; all others only notice that it is gone, often many minutes
+    later.
+
+    ## How to fix
+    Read the traceback of that rank, not those of the others.
+
+    ## Source
+    CPython's traceback; torch's errors of peers (DistBackendError, Gloo's `Connection closed by peer`) are not
+    counted.
+    """
+    asserts = remarks(log, "device-assert")
+    faults = remarks(log, "cuda-fault")
+    own = [one for one in exceptions(log) if not CLAIMED.intersection(one.topics)]
+    crashes = [one for one in remarks(log, "crash") if "SIGABRT" not in one.text and "Signal 6" not in one.text]
+    if own or asserts:
+        found = sorted([*own, *asserts], key=lambda one: (one.place.file, one.place.line)) if asserts else list(own)
+        culprit = next((one for one in found if one.place.rank is not None), found[0])
+        yield suspect(
+            f"{who(culprit)} ended with an error of its own: {what(found[0])}. What the other ranks report follows from that.",
+            found,
+            hosts=culprits(log, [culprit.place]),
+            explains=("slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric", "world-size-mismatch"),
+            fixes=_FIXES,
+        )
+    elif faults or crashes:
+        found = [*faults, *crashes]
+        yield suspect(
+            f"{who(found[0])} crashed ({found[0].text.strip()[:120]}).",
+            found,
+            confidence="likely",
+            hosts=culprits(log, [found[0].place]),
+            fixes=_FIXES,
+        )
+
+
+def who(event: Event) -> str:
+    """The speaker, to begin a sentence with."""
+    return f"rank {event.place.rank}" if event.place.rank is not None else event.place.host or "a process"
+
+
+def what(event: Event) -> str:
+    """The error in a few words."""
+    if isinstance(event, PythonException):
+        return f"{event.class_name.rpartition('.')[2]}: {event.message[:160]}".rstrip(": ")
+    return event.text.strip()[:160]

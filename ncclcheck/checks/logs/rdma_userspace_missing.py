@@ -1,0 +1,46 @@
+"""NC934 rdma-userspace-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import uses_infiniband
+from ncclcheck.checks.log_view import alarms, culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "install rdma-core (libibverbs1, ibverbs-providers) in the image and pass /dev/infiniband into "
+        "the container",
+        ('ldconfig -p | grep ibverbs; ls /dev/infiniband; ibv_devinfo', 'ncclcheck preflight --select rdma-ignored,rdma-no-device-files',),
+    ),
+)
+
+
+@cause("NC934", "rdma-userspace-missing", "RDMA could be used where there is hardware for it")
+def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
+    """The node has RDMA hardware, but the container lacks the verbs library, its driver, or the device files.
+
+    ## Why it matters
+    NCCL then uses sockets, five to fifty times slower, or finds another network than its peers.
+
+    ## How to fix
+    Put rdma-core (libibverbs and its providers) into the image and give the container /dev/infiniband.
+
+    ## Source
+    NCCL misc/ibvsymbols.cc (dlopen of libibverbs.so.1); rdma-core's warnings; /dev/infiniband/uverbs*.
+    """
+    missing = remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files")
+    hardware = remarks(log, "ib-active", "rdma-hardware")
+    slow = remarks(log, "slow-word")
+    if missing and (hardware or uses_infiniband(log)) and (alarms(log) or slow):
+        yield suspect(
+            "RDMA hardware is there, but its user-space part is not (libibverbs, provider or device files), so NCCL uses sockets.",
+            [*missing, *hardware, *slow],
+            confidence="likely",
+            hosts=culprits(log, [one.place for one in missing]),
+            explains=("slow-rank-timeout", "ib-hca-selection", "net-plugin-config"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,59 @@
+"""NC913 roce-gid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import uses_roce
+from ncclcheck.checks.log_view import culprits, remarks, settings
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_ADDRESSING = re.compile(r"\b(?:22|101|110|113)\b|Invalid argument|timed out|unreachable|No route", re.IGNORECASE)
+_LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe80", re.IGNORECASE)
+
+_FIXES = (
+    Fix(
+        "choose the RoCE v2 GID of the routable address: NCCL_IB_GID_INDEX=3 on most systems with NCCL "
+        "before 2.21, unset it with newer ones",
+        ('show_gids', 'ncclcheck preflight --select rdma-gid',),
+    ),
+)
+
+
+@cause("NC913", "roce-gid", "The RoCE GID index was right")
+def roce_gid(log: Log) -> Iterator[Suspect]:
+    """RoCE used a wrong GID: one that is link-local, of the wrong version, or not there.
+
+    ## Why it matters
+    With a link-local or RoCE v1 GID packets do not leave their segment; queue pairs cannot be set up or lose
+    every packet.
+
+    ## How to fix
+    Remove NCCL_IB_GID_INDEX where NCCL is 2.21 or newer; with older versions set it to the index of the RoCE v2
+    GID of the IPv4 address.
+
+    ## Source
+    NCCL transport/net_ib: GID choice before and since 2.21, ibv_modify_qp errors EINVAL and ETIMEDOUT,
+    completion status 12.
+    """
+    broken = [one for one in remarks(log, "ib-completion") if one.values.get("status") in ("12", "13")]
+    setup = [one for one in remarks(log, "ib-modify-qp") if _ADDRESSING.search(one.values.get("error", ""))]
+    link_local = [one for one in (*broken, *setup) if _LINK_LOCAL.search(one.text)]
+    listed = [one for one in remarks(log, "gid-listing")]
+    fixed = settings(log, "NCCL_IB_GID_INDEX")
+    if not uses_roce(log) and not listed or not (broken or setup):
+        return
+    if link_local or setup or fixed:
+        yield suspect(
+            "RoCE used a GID that does not reach the peer"
+            + (" (a link-local one)" if link_local else "")
+            + (f"; NCCL_IB_GID_INDEX is {', '.join(fixed)}." if fixed else "."),
+            [*setup, *link_local, *broken, *listed],
+            confidence="certain" if link_local else "likely",
+            hosts=culprits(log, []),
+            explains=("ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,52 @@
+"""NC911 routing-asymmetric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import tried
+from ncclcheck.checks.log_view import alarms, culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "give the interfaces different subnets, or use policy routing (ip rule) with "
+        "arp_ignore/arp_announce; compare the order of routes on all nodes",
+        ('ip route; ip rule', 'sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore', 'ncclcheck preflight --select peer-one-way,route-asymmetric',),
+    ),
+)
+
+
+@cause("NC911", "routing-asymmetric", "Answers left by the card that the questions came in by")
+def routing_asymmetric(log: Log) -> Iterator[Suspect]:
+    """Two interfaces of a node lie in one subnet, so its traffic leaves by another card than the one that was asked.
+
+    ## Why it matters
+    Answers then carry another source address or are dropped by the reverse-path filter of the peer: connections
+    hang in one direction.
+
+    ## How to fix
+    Give each interface its own subnet, or use policy routing.
+
+    ## Source
+    Linux fib lookup takes the route with the lowest metric; Documentation/networking/ip-sysctl.rst (rp_filter,
+    arp_ignore).
+    """
+    routes: dict[tuple[str | None, str], set[str]] = {}
+    for one in remarks(log, "route"):
+        routes.setdefault((one.place.host, one.values["subnet"]), set()).add(one.values["device"])
+    doubled = {where for where, devices in routes.items() if len(devices) > 1}
+    lines = [one for one in remarks(log, "route") if (one.place.host, one.values["subnet"]) in doubled]
+    failed = tried(log)
+    if lines and (failed or alarms(log)):
+        yield suspect(
+            f"{lines[0].values['subnet']} is reached through several interfaces of one node: answers leave by another card.",
+            [*lines, *remarks(log, "reverse-path"), *failed],
+            confidence="likely",
+            at=(failed or lines)[0].place,
+            hosts=culprits(log, [one.place for one in lines]),
+            explains=("firewall-blocked-ports", "wrong-interface", "rank-exception"),
+            fixes=_FIXES,
+        )

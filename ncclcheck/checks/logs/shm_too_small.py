@@ -1,0 +1,45 @@
+"""NC922 shm-too-small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "give the container more shared memory: docker run --shm-size=16g (or --ipc=host); in Kubernetes "
+        "mount an emptyDir with medium: Memory at /dev/shm",
+        ('df -h /dev/shm', 'ncclcheck preflight --select shm-small',),
+    ),
+)
+
+
+@cause("NC922", "shm-too-small", "Shared memory was large enough")
+def shm_too_small(log: Log) -> Iterator[Suspect]:
+    """There was no room in /dev/shm for the segments that NCCL or the data loaders share between processes of a node.
+
+    ## Why it matters
+    A container has 64 MiB of it unless told otherwise; NCCL needs some 9 MiB per pair of ranks and data loaders
+    more.
+
+    ## How to fix
+    Start the container with a larger /dev/shm, or share the host's.
+
+    ## Source
+    NCCL misc/shmutils.cc; torch/utils/data/_utils/signal_handling.py; docker's default of 64 MiB.
+    """
+    found = remarks(log, "shm")
+    if found:
+        certain = any("shm" in one.text.lower() or "shared memory" in one.text.lower() for one in found)
+        yield suspect(
+            "/dev/shm is too small: a shared-memory segment could not be made or filled.",
+            found,
+            confidence="certain" if certain else "likely",
+            hosts=culprits(log, [one.place for one in found]),
+            explains=("rank-exception", "host-oom-kill", "data-or-file-missing"),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,78 @@
+"""NC941 slow-rank-timeout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import culprits, remarks, timeouts, world_size
+from ncclcheck.model.events import Log, Place, Remark
+from ncclcheck.model.finding import Fix
+
+_MOST_RANKS = 65536
+_BUSY = re.compile(
+    r"tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|encod|index"
+    r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm|\d{1,3}%\|",
+    re.IGNORECASE,
+)
+_WAITS = re.compile(r"wait", re.IGNORECASE)
+
+_FIXES = (
+    Fix(
+        "do the slow work (preprocess, download, checkpoint) before init_process_group or on every rank; "
+        "or raise the limit: init_process_group(timeout=...); look for the straggler",
+        ('TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 ...   # flight recorder: who is behind', 'ncclcheck bench',),
+    ),
+)
+
+
+@cause("NC941", "slow-rank-timeout", "No rank was later than the limit allows")
+def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
+    """One rank is busy with something else (preprocessing, a checkpoint, a download), and the limit of the others strikes.
+
+    ## Why it matters
+    The limit counts from the moment the first rank enters the collective; nothing is broken, one rank is only
+    late.
+
+    ## How to fix
+    Do the long work before the group is made or on all ranks, or raise the limit.
+
+    ## Source
+    torch: timeout of init_process_group and new_group (NCCL 10 minutes since 2.2, 30 before; others 30).
+    """
+    late = timeouts(log)
+    over = remarks(log, "global-timeout")
+    waiting = {one.place.rank for one in late if one.place.rank is not None}
+    busy = [one for one in log.words if _BUSY.search(one.last_text) and not _WAITS.search(one.last_text) and one.last.rank not in waiting]
+    absent = _absent(log, waiting)
+    if late and busy:
+        places = [one.last for one in busy if one.last.rank is not None]
+        places = places or ([Place(busy[0].last.file, busy[0].last.line, rank, log.hosts_of_ranks.get(rank)) for rank in absent] if len(absent) == 1 else [one.last for one in busy])
+        yield suspect(
+            "While other ranks waited in a collective until their limit struck, one was busy with something else: "
+            f"{busy[0].last_text.strip()[:120]}.",
+            [*(Remark(one.last, one.last_text.strip(), "busy") for one in busy[:2]), *late],
+            confidence="likely",
+            at=late[0].place,
+            hosts=culprits(log, places),
+            fixes=_FIXES,
+        )
+    elif late or over:
+        yield suspect(
+            "A limit struck while ranks waited for each other; which rank was late, and why, is not in the log."
+            if len(absent) != 1
+            else f"All ranks but rank {absent[0]} waited in a collective until their limit struck.",
+            [*late, *over],
+            confidence="possible",
+            hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),
+            fixes=_FIXES,
+        )
+
+
+def _absent(log: Log, waiting: set[int | None]) -> list[int]:
+    """Ranks of the job that did not wait, where most did."""
+    size = world_size(log) or len(log.hosts_of_ranks)
+    if size > _MOST_RANKS or len(waiting) * 2 < size:
+        return []
+    return [rank for rank in range(size) if rank not in waiting]

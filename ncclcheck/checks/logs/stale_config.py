@@ -1,0 +1,79 @@
+"""NC938 stale-config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, culprits, is_local, remarks, settings
+from ncclcheck.model.events import Log, Process, Remark
+from ncclcheck.model.finding import Fix
+
+_HARMFUL = (
+    ("NCCL_IB_DISABLE", "1", "these nodes use sockets while the others use InfiniBand, and the two do not meet"),
+    ("NCCL_NET", "Socket", "these nodes use sockets while the others use InfiniBand, and the two do not meet"),
+    ("NCCL_P2P_DISABLE", "1", "the ranks disagree about how GPUs of a node reach each other"),
+    ("NCCL_SHM_DISABLE", "1", "the ranks disagree about how processes of a node reach each other"),
+    ("NCCL_CUMEM_ENABLE", "0", "the ranks disagree about how memory is shared"),
+)
+
+_FIXES = (
+    Fix(
+        "unset the left-over variable on all nodes (NCCL_COMM_ID, NCCL_IB_DISABLE, NCCL_P2P_DISABLE "
+        "...); look into nccl.conf, /etc/profile.d and the image's environment",
+        ('env | grep ^NCCL_; cat /etc/nccl.conf ~/.nccl.conf', 'ncclcheck preflight --select env-differs,env-harmful',),
+    ),
+)
+
+
+@cause("NC938", "stale-config", "No left-over setting changed what NCCL does")
+def stale_config(log: Log) -> Iterator[Suspect]:
+    """A variable that was left over, or an nccl.conf, makes NCCL do something else than intended, on all or on some nodes.
+
+    ## Why it matters
+    Such settings travel in profiles, images and scripts, from a cluster where they made sense.
+
+    ## How to fix
+    Unset the variable everywhere, and look for it in /etc/nccl.conf, ~/.nccl.conf, profiles and images.
+
+    ## Source
+    NCCL prints each variable that it reads (`set by environment to`); NCCL_COMM_ID makes 2.26 and older look
+    for an interface in the subnet of its address.
+    """
+    subnet = remarks(log, "no-subnet")
+    if subnet:
+        yield suspect(
+            "NCCL looks for an interface in the subnet of a fixed address and has none: NCCL_COMM_ID is set to an address of another network or job.",
+            subnet,
+            hosts=(),
+            explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
+            fixes=_FIXES,
+        )
+    for name, value, why in _HARMFUL:
+        set_on = [one for one in settings(log, name).get(value, [])]
+        others = [one for one in log.processes if one.network and one not in set_on]
+        hosts = tuple(dict.fromkeys(one.host for one in set_on))
+        if not set_on or not alarms(log) or {one.host for one in others} <= set(hosts):
+            continue
+        yield suspect(
+            f"{name}={value} is set on {', '.join(hosts[:3])} only: {why}.",
+            [_line(one, name, value) for one in set_on[:4]],
+            confidence="certain" if name == "NCCL_IB_DISABLE" and any(one.network.startswith("IB") for one in others) else "likely",
+            hosts=hosts,
+            explains=("ib-hca-selection", "rdma-userspace-missing", "slow-rank-timeout", "firewall-blocked-ports"),
+            fixes=_FIXES,
+        )
+    for value, those in settings(log, "NCCL_COMM_ID").items():
+        if alarms(log) and not subnet:
+            yield suspect(
+                f"NCCL_COMM_ID={value} is set: torch makes its own ids, and this one may belong to another job.",
+                [_line(one, "NCCL_COMM_ID", value) for one in those[:4]],
+                confidence="likely" if is_local(value.rpartition(":")[0]) else "possible",
+                hosts=culprits(log, [one.place for one in those]),
+                fixes=_FIXES,
+            )
+
+
+def _line(process: Process, name: str, value: str) -> Remark:
+    """What NCCL said of the variable, as evidence."""
+    return Remark(process.place, f"{name} set by environment to {value}", "setting")

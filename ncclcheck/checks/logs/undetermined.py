@@ -1,0 +1,71 @@
+"""NC944 undetermined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_outcome import stuck
+from ncclcheck.checks.log_view import alarms, exceptions, exits, remarks, timeouts
+from ncclcheck.model.events import Event, Log
+from ncclcheck.model.finding import Fix
+
+_DEBUG = Fix(
+    "run again with NCCL's own messages on all ranks, one file each, and give all files to ncclcheck explain",
+    ("NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET NCCL_DEBUG_FILE=/tmp/nccl.%h.%p ...",),
+    {"NCCL_DEBUG": "INFO"},
+)
+_WORKERS = Fix(
+    "collect the output of the workers themselves: torchrun --log-dir DIR --tee 3 keeps it per rank, and error_file the exception",
+    ("torchrun --log-dir logs --tee 3 --redirects 3 ...   # worker logs: logs/*/attempt_0/RANK/stderr.log",),
+)
+_RECORDER = Fix(
+    "collect the logs of all ranks and the flight recorder's dumps: who is behind, and in which collective",
+    (
+        "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/tmp/trace_ ...",
+        "NCCL_DEBUG=INFO ...",
+    ),
+)
+_BEFORE = Fix("ask the nodes and the network before the next start", ("ncclcheck preflight",))
+
+
+@cause("NC944", "undetermined", "The log tells the cause")
+def undetermined(log: Log) -> Iterator[Suspect]:
+    """The job failed or hangs, and these logs do not tell why; this says which variable or file would.
+
+    ## Why it matters
+    A guess costs days. What is missing is mostly one variable (NCCL_DEBUG), the output of the rank that failed first,
+    or the other ranks' logs.
+
+    ## How to fix
+    Collect what is named, then run `ncclcheck explain` on all of it.
+
+    ## Source
+    NCCL's and torch's documented debug variables.
+    """
+    found: list[Event] = [*alarms(log), *stuck(log)]
+    if not found:
+        return
+    missing, fixes = _what_to_collect(log)
+    yield suspect(
+        f"The log does not tell the cause. To tell it, collect {missing}.",
+        found,
+        confidence="possible",
+        fixes=(*fixes, _BEFORE),
+    )
+
+
+def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
+    if timeouts(log):
+        return (
+            "the logs of all ranks (only those that waited are here), NCCL_DEBUG=INFO and the flight recorder's dump",
+            (_RECORDER, _DEBUG),
+        )
+    if exits(log) and not exceptions(log, "ordinary", "after-effect") and not remarks(log, "generic-nccl"):
+        return (
+            "the failing worker's own output (torchrun --log-dir and --tee, or error_file), which is not in this file",
+            (_WORKERS,),
+        )
+    if not log.processes:
+        return "NCCL's messages: set NCCL_DEBUG=INFO (at least WARN) on all ranks, the other side's too", (_DEBUG,)
+    return "NCCL_DEBUG=INFO output of all ranks, the other side's too, with worker logs", (_DEBUG, _WORKERS)

@@ -1,0 +1,66 @@
+"""NC940 uneven-inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, culprits, exceptions, remarks
+from ncclcheck.model.events import Log, Remark
+from ncclcheck.model.finding import Fix
+
+_LEFT = re.compile(r"epoch \d+ (?:is )?(?:done|complete|finished)|(?:finished|done|complete)[^.]{0,40}(?:exit|waiting|leav)", re.IGNORECASE)
+_EXPLAINS = ("slow-rank-timeout", "rank-exception", "collective-mismatch", "idle-connection-dropped")
+
+_FIXES = (
+    Fix(
+        "give every rank the same number of batches: drop_last=True, DistributedSampler, even shards; or "
+        "wrap the loop in the Join context",
+        ('print(rank, len(loader))   # on every rank',),
+    ),
+)
+
+
+@cause("NC940", "uneven-inputs", "All ranks had the same number of batches")
+def uneven_inputs(log: Log) -> Iterator[Suspect]:
+    """The ranks have different numbers of batches: some finish while others still wait for them in a collective.
+
+    ## Why it matters
+    The ranks with fewer batches leave or go on to the next collective; the others hang in the gradients of one
+    more step.
+
+    ## How to fix
+    Make the numbers equal (drop_last, a distributed sampler), or use Join.
+
+    ## Source
+    torch DistributedSampler and torch.distributed.algorithms.join.
+    """
+    lengths: dict[int, tuple[int, Remark]] = {}
+    for one in remarks(log, "uneven"):
+        value = next((one.values[name] for name in ("length", "batches", "steps") if name in one.values), "")
+        if one.place.rank is not None and value.isdigit():
+            lengths.setdefault(one.place.rank, (int(value), one))
+    left = [one for one in log.words if one.last.rank is not None and _LEFT.search(one.last_text)]
+    if len({length for length, _ in lengths.values()}) > 1 and alarms(log):
+        fewest = min(length for length, _ in lengths.values())
+        short = [line for length, line in lengths.values() if length == fewest]
+        yield suspect(
+            f"The ranks have different numbers of batches (the fewest is {fewest}).",
+            [*short, *(line for _, line in lengths.values())],
+            confidence="certain",
+            at=alarms(log)[0].place,
+            hosts=culprits(log, [one.place for one in short]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif left and len(left) < len(log.words) and alarms(log) and not exceptions(log):
+        yield suspect(
+            "Some ranks were done while others still waited for them: they had fewer batches.",
+            [Remark(one.last, one.last_text, "uneven") for one in left],
+            confidence="likely",
+            at=alarms(log)[0].place,
+            hosts=culprits(log, [one.last for one in left]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )

@@ -1,0 +1,65 @@
+"""NC912 world-size-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import tried
+from ncclcheck.checks.log_view import exceptions, registered, remarks, silent_ranks
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_FIXES = (
+    Fix(
+        "start exactly WORLD_SIZE workers, each RANK once: check nnodes x nproc-per-node, a double "
+        "launch (srun tasks and torchrun), a missing node, and stale workers",
+        ('echo $RANK $WORLD_SIZE $SLURM_NTASKS', 'ncclcheck preflight --select world-size-mismatch,rank-duplicate,node-silent',),
+    ),
+)
+
+
+@cause("NC912", "world-size-mismatch", "As many workers came as the world size says")
+def world_size_mismatch(log: Log) -> Iterator[Suspect]:
+    """More or fewer workers registered than the world size says, or two with one rank.
+
+    ## Why it matters
+    With too few the job waits until its time is over; with too many, or with doubles, ranks overwrite each
+    other.
+
+    ## How to fix
+    Start each rank once: not srun with several tasks around a launcher that spawns too, no left-over worker of
+    an older job.
+
+    ## Source
+    torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
+    `mismatch in rank count`).
+    """
+    twice = remarks(log, "already-checked-in")
+    counts = [one for one in registered(log) if one.joined > one.expected]
+    differ = remarks(log, "rank-count")
+    if twice or counts or differ:
+        lines = [*twice, *counts, *differ]
+        yield suspect(
+            "More workers registered than the world size says, or two with the same rank."
+            if not differ
+            else "The ranks were told different world sizes.",
+            lines,
+            hosts=tuple(dict.fromkeys(f"rank {one.values['rank']}" for one in twice if "rank" in one.values)),
+            explains=("rank-exception", "port-in-use", "slow-rank-timeout"),
+            fixes=_FIXES,
+        )
+        return
+    few = [one for one in registered(log) if one.joined < one.expected]
+    if few:
+        missing = silent_ranks(log)
+        named = few[-1].expected - few[-1].joined == len(missing)
+        blamed = bool(tried(log)) or bool(exceptions(log)) or bool(remarks(log, "name-resolution"))
+        yield suspect(
+            f"Only {few[-1].joined} of {few[-1].expected} workers came"
+            + (f"; of rank {', '.join(map(str, missing[:8]))} there is not one line." if named else "."),
+            few,
+            confidence="possible" if blamed else "likely",
+            hosts=tuple(f"rank {rank}" for rank in missing[:8]) if named else (),
+            fixes=_FIXES,
+        )

@@ -1,0 +1,86 @@
+"""NC907 wrong-interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.causes import Suspect, cause, suspect
+from ncclcheck.checks.log_network import as_line, distinct_hosts, tried, virtual_processes
+from ncclcheck.checks.log_view import alarms, culprits, heads
+from ncclcheck.model.events import Log
+from ncclcheck.model.finding import Fix
+
+_DOTS = 3
+_EXPLAINS = ("firewall-blocked-ports", "container-network", "rank-exception", "world-size-mismatch")
+
+_FIXES = (
+    Fix(
+        "set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface of the cluster network, or "
+        "exclude docker0 and the other bridges",
+        ('ip -brief address', 'ncclcheck preflight --select interface-virtual,interface-differs,address-duplicate', 'ncclcheck env',),
+    ),
+)
+
+
+@cause("NC907", "wrong-interface", "The interface that was chosen reaches the peers")
+def wrong_interface(log: Log) -> Iterator[Suspect]:
+    """NCCL or Gloo took an interface that the peers cannot reach: a bridge of containers, a tunnel, or a card in another network.
+
+    ## Why it matters
+    Every node publishes the address of its choice; peers that connect to a private or duplicate address reach
+    nobody, or themselves.
+
+    ## How to fix
+    Name the interface of the cluster network: NCCL_SOCKET_IFNAME, and for Gloo GLOO_SOCKET_IFNAME.
+
+    ## Source
+    NCCL misc/socket.cc (findInterfaces), gloo transport/tcp/device.cc; names that Docker, libvirt, CNI and
+    tunnels use.
+    """
+    failed = tried(log)
+    to_itself = [one for one in failed if one.local and one.local == one.address]
+    virtual = virtual_processes(log)
+    if virtual and alarms(log):
+        hosts = distinct_hosts(virtual)
+        named = heads(f"{one.interface}:{one.address}" for one in virtual)
+        yield suspect(
+            f"NCCL uses {named}, an interface that other nodes cannot reach.",
+            [*(as_line(one, f"Using {one.interface}:{one.address}") for one in virtual[:2]), *failed],
+            confidence="certain" if failed else "likely",
+            hosts=hosts,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif to_itself:
+        yield suspect(
+            f"A node connects to {to_itself[0].address}, which is also its own address: an interface with the same address on "
+            "every node (like docker0) was chosen.",
+            to_itself,
+            hosts=(),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+    elif failed and len(set(_subnets(log).values())) > 1:
+        odd = _odd_hosts(log)
+        yield suspect(
+            f"The nodes use interfaces in different networks ({heads(sorted(set(_subnets(log).values())))}.x.x), and do not reach each other.",
+            failed,
+            confidence="likely",
+            hosts=odd or culprits(log, [one.place for one in failed]),
+            explains=("firewall-blocked-ports",),
+            fixes=_FIXES,
+        )
+
+
+def _subnets(log: Log) -> dict[str, str]:
+    """Host -> the first two numbers of its IPv4 address: nodes of one network nearly always share them."""
+    return {
+        one.host: ".".join(one.address.split(".")[:2]) for one in log.processes if one.address.count(".") == _DOTS
+    }
+
+
+def _odd_hosts(log: Log) -> tuple[str, ...]:
+    subnets = _subnets(log)
+    counts = {subnet: list(subnets.values()).count(subnet) for subnet in subnets.values()}
+    most = max(counts.values())
+    return tuple(host for host, subnet in subnets.items() if counts[subnet] < most)

@@ -1,0 +1,100 @@
+"""NC217 latency-outlier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from ncclcheck.checks.chosen import chosen, not_chosen
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.measure.networks import Places, attempts
+from ncclcheck.measure.outliers import LatePairs, Pair, late_pairs
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.snapshot import Probe, Snapshot
+
+_LISTED = 6
+
+
+@check(
+    "NC217",
+    "latency-outlier",
+    "No node answers much later than the others",
+    needs=("interfaces",),
+    nodes=3,
+    met=True,
+)
+def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
+    """The round trip of a small message on NCCL's interface takes about as long between any two nodes.
+
+    ## Why it matters
+    A collective is a chain of steps between neighbours, so one late node adds to every one of them. Small collectives,
+    which are most of them in training with many layers, take nothing but latency.
+
+    ## How to fix
+    Look at what is special about the node that all late pairs have in common: another rack or zone, a way through a
+    router, firewall or tunnel, a CPU that sleeps deeply (`cpupower idle-info`) or is busy, interrupt coalescing
+    (`ethtool -c IFACE`).
+
+    ## Source
+    Measured: the median of up to 30 round trips of one byte over TCP (TCP_NODELAY) on an idle network. Late: three
+    times the usual value and 100 us more, and beyond 3.5 robust standard deviations (1.4826 MAD), the quickest round
+    trip too.
+    """
+    seen = chosen(snapshot)
+    places: Places = {one.host: (one.name, one.address) for one in seen}
+    found = () if isinstance(snapshot.probes, Missing) else attempts(snapshot.probes, places, "latency")
+    medians: dict[Pair, float] = {}
+    least: dict[Pair, float] = {}
+    for probe in found:
+        if probe.value is None:
+            yield NotKnown(f"the round trip to {probe.to_host} ended as {probe.outcome}", (probe.from_host,))
+        else:
+            pair = probe.from_host, probe.to_host
+            medians[pair], least[pair] = probe.value, _least(probe, probe.value)
+    for late in late_pairs(medians, least):
+        yield _finding(late, medians, places)
+    told = {host for pair in medians for host in pair}
+    if len(seen) == len(snapshot.nodes) and (missing := [one.host for one in seen if one.host not in told]):
+        yield NotKnown("the latency of NCCL's network was not measured", tuple(missing))
+    yield from not_chosen(snapshot)
+
+
+def _least(probe: Probe, otherwise: float) -> float:
+    least = probe.measured.least if probe.measured else None
+    return otherwise if least is None else least
+
+
+def _finding(late: LatePairs, medians: dict[Pair, float], places: Places) -> Finding:
+    hosts = tuple(dict.fromkeys(host for pair in late.pairs for host in pair))
+    name = places[late.host or hosts[0]][0]
+    who = (
+        f"{late.host} answers late"
+        if late.host
+        else f"the way from {late.pairs[0][0]} to {late.pairs[0][1]} is late"
+    )
+    if late.host is None and len(late.pairs) > 1:
+        who = f"{len(late.pairs)} pairs of nodes that have no single node in common are late"
+    worst = max(medians[pair] for pair in late.pairs)
+    return Finding(
+        "warning",
+        f"{who} on {name}: a round trip takes {median(medians[pair] for pair in late.pairs):.0f} us (up to "
+        f"{worst:.0f}), while {late.usual_us:.0f} us is usual: every step of a collective waits for it",
+        (late.host,) if late.host else hosts,
+        tuple(
+            Evidence(
+                pair,
+                f"round trip from {pair[0]} to {pair[1]}",
+                f"{medians[pair]:.0f} us",
+                f"{late.usual_us:.0f} us",
+                "one byte over TCP and back, the median",
+            )
+            for pair in late.pairs[:_LISTED]
+        ),
+        (
+            Fix(
+                "look for what is special about this way: hops, tunnels, firewalls, power saving, load",
+                (f"ethtool -c {name}", f"tracepath {places[late.pairs[0][1]][1]}   # on {late.pairs[0][0]}"),
+            ),
+        ),
+    )

@@ -1,0 +1,239 @@
+"""NC218 route-asymmetric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
+
+from msgspec import Struct
+
+from ncclcheck.checks.addresses import family, is_link_local, network
+from ncclcheck.checks.chosen import chosen, not_chosen, owner_of
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import Interface, Route
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+_HARDWARE = ("physical", "ipoib", "bond", "vlan")
+_LISTED = 4
+
+
+@check(
+    "NC218",
+    "route-asymmetric",
+    "What is sent to an interface of a peer leaves through the interface of the same network",
+    needs=("interfaces", "routes"),
+    nodes=2,
+    met=True,
+)
+def route_asymmetric(snapshot: Snapshot) -> Iterator[Answer]:
+    """Each node sends to an address of a peer through its own interface in that address's network.
+
+    ## Why it matters
+    NCCL binds an interface to listen, and lets the kernel choose the one to send from. Where that is another one, the
+    two directions of a connection take different ways: the fast network is used one way only, the slow one carries data
+    that nobody meant for it, and reverse path filtering or a firewall that sees half of a connection drops it.
+
+    ## How to fix
+    Give each network its route on every node: `ip route add NETWORK dev IFACE` (or `via` its own router). Where two
+    interfaces have default routes, or addresses that are reached through a router, use policy routing: a table per
+    interface and `ip rule add from ADDRESS table N`.
+
+    ## Source
+    The kernel's own choice, asked with a UDP socket that sends nothing, and the addresses of the interfaces. NCCL
+    src/misc/socket.cc: ncclSocketConnect binds no address. Linux ip-sysctl.rst (rp_filter).
+    """
+    wrong: dict[tuple[str, str], list[_Crossing]] = {}
+    for one in _crossings(snapshot):
+        if isinstance(one, NotKnown):
+            yield one
+        else:
+            wrong.setdefault((one.expected, one.actual), []).append(one)
+    for crossings in wrong.values():
+        yield _finding(crossings, snapshot)
+    yield from _not_asked(snapshot)
+    yield from not_chosen(snapshot)
+
+
+class _Crossing(Struct, frozen=True):
+    """`source` sends to `address` of `target`'s interface `name` through `actual`, where `expected` leads there."""
+
+    source: str
+    target: str
+    name: str
+    address: str
+    expected: str
+    actual: str
+    source_address: str
+    why: str
+
+
+def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
+    interfaces: dict[str, tuple[Interface, ...]] = {
+        node.host: value for node, value in snapshot.known("interfaces")
+    }
+    used = {one.host: one for one in chosen(snapshot)}
+    for node, routes in snapshot.known("routes"):
+        for route in routes:
+            if route.purpose not in interfaces or node.host not in interfaces:
+                continue  # the master, or a node whose interfaces are not known
+            own, theirs = interfaces[node.host], interfaces[route.purpose]
+            target = used.get(route.purpose)
+            is_used = target is not None and target.address == route.destination
+            if _is_own(own, route.destination) or is_link_local(route.destination):
+                continue  # it says nothing about the way to a peer
+            if isinstance(route.interface, Missing) or isinstance(route.source_address, Missing):
+                if is_used:
+                    yield NotKnown(f"route to {route.purpose}: {route.interface}", (node.host,))
+                continue
+            mine = used[node.host].interface if is_used and node.host in used else None
+            far = target.interface if is_used and target else owner_of(theirs, route.destination, "")
+            expected, why = _expected(own, route, mine, far, _is_reached(snapshot, node.host, route))
+            actual = next((one for one in own if one.name == route.interface), None)
+            if actual is None or actual.kind == "loopback" or not expected:
+                continue
+            if any(_is_same_link(actual, one) for one in expected):
+                continue
+            yield _Crossing(
+                node.host,
+                route.purpose,
+                far.name if far else "",
+                route.destination,
+                expected[0].name,
+                actual.name,
+                route.source_address,
+                why,
+            )
+
+
+def _expected(
+    own: Sequence[Interface], route: Route, mine: Interface | None, far: Interface | None, reached: bool
+) -> tuple[tuple[Interface, ...], str]:
+    """The interfaces that a packet to that address should leave through, and why; none where that is open.
+
+    An interface in the address's own subnet. Beyond a router: the one NCCL uses, for the address it uses there; and
+    for other addresses the hardware of the same name, if they are reached at all, as rails of a cluster have it.
+    """
+    direct = tuple(one for one in own if _is_up(one) and _covers(one, route.destination))
+    if direct:
+        lengths = {one.name: _prefix(one, route.destination) for one in direct}
+        longest = max(lengths.values())
+        return tuple(one for one in direct if lengths[one.name] == longest), "which is in the same subnet"
+    if mine is not None:
+        return (mine,), "which NCCL uses"
+    same_name = tuple(
+        one for one in own if far is not None and one.name == far.name and _is_up(one) and one.addresses
+    )
+    if (
+        reached
+        and far is not None
+        and far.kind in _HARDWARE
+        and all(one.kind in _HARDWARE for one in same_name)
+    ):
+        return same_name, "its counterpart"
+    return (), ""
+
+
+def _is_reached(snapshot: Snapshot, source: str, route: Route) -> bool:
+    probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
+    return any(
+        one.kind == "tcp" and one.outcome == "ok" and one.address == route.destination
+        for one in probes
+        if (one.from_host, one.to_host) == (source, route.purpose)
+    )
+
+
+def _is_own(own: Sequence[Interface], address: str) -> bool:
+    return any(one.address == address for interface in own for one in interface.addresses)
+
+
+def _is_up(interface: Interface) -> bool:
+    return interface.running is True and interface.kind != "loopback"
+
+
+def _covers(interface: Interface, address: str) -> bool:
+    return _prefix(interface, address) >= 0
+
+
+def _prefix(interface: Interface, address: str) -> int:
+    """The length of the longest subnet prefix of the interface that the address is in; -1 where there is none."""
+    lengths = [-1]
+    for one in interface.addresses:
+        if family(one.address) == family(address):
+            subnet = network(one.address, one.prefix_length)
+            if subnet.num_addresses > 1 and ip_address(address.partition("%")[0]) in subnet:
+                lengths.append(one.prefix_length)
+    return max(lengths)
+
+
+def _is_same_link(one: Interface, other: Interface) -> bool:
+    """One interface, or a bond, bridge or VLAN and what it is made of."""
+    return one.name in (other.name, other.master, *other.lower) or other.name in (one.master, *one.lower)
+
+
+def _finding(crossings: Sequence[_Crossing], snapshot: Snapshot) -> Finding:
+    first = crossings[0]
+    senders = tuple(dict.fromkeys(one.source for one in crossings))
+    targets = tuple(dict.fromkeys(one.target for one in crossings))
+    more = f" (and {len(crossings) - 1} more such ways)" if len(crossings) > 1 else ""
+    return Finding(
+        "warning",
+        f"{named(senders)} {verb(senders, 'sends', 'send')} to {first.name} of {named(targets)} through {first.actual} "
+        f"and not through {first.expected}, {first.why}: {first.source} reaches {first.address} from "
+        f"{first.source_address}{more}; the two directions of a connection take different ways, and the data does not "
+        f"use {first.expected}",
+        senders,
+        tuple(piece for one in crossings[:_LISTED] for piece in _evidence(one, snapshot)),
+        (
+            Fix(
+                f"give the network of {first.address} a route through {first.expected} on {named(senders)}; where it "
+                "has several ways to the same place, with policy routing",
+                (
+                    f"ip route get {first.address}",
+                    f"sudo ip route add {first.address} dev {first.expected}   # or the whole network, via its router",
+                    f"sudo ip rule add from ADDRESS_OF_{first.expected} table 100   # policy routing",
+                ),
+                risk="a wrong route cuts the node off: try it with a second way in",
+            ),
+        ),
+    )
+
+
+def _evidence(one: _Crossing, snapshot: Snapshot) -> Iterator[Evidence]:
+    """The route that was found, and the one back."""
+    yield Evidence(
+        (one.source,),
+        f"route to {one.address} ({one.name} of {one.target})",
+        f"from {one.source_address} through {one.actual}",
+        f"through {one.expected}",
+        f"the kernel of {one.source}",
+    )
+    for node, routes in snapshot.known("routes"):
+        back = [route for route in routes if node.host == one.target and route.purpose == one.source]
+        for route in back[:_LISTED]:
+            yield Evidence(
+                (one.target,),
+                f"route back to {route.destination}",
+                f"from {route.source_address} through {route.interface}",
+                "",
+                f"the kernel of {one.target}",
+            )
+
+
+def _not_asked(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """The nodes that were not asked for their route to an address that NCCL uses, though they had to try it."""
+    asked = {
+        (node.host, route.purpose, route.destination)
+        for node, routes in snapshot.known("routes")
+        for route in routes
+    }
+    used = {one.host: one.address for one in chosen(snapshot)}
+    probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
+    tried = {(one.from_host, one.to_host, one.address) for one in probes if one.kind == "tcp"}
+    tried = {one for one in tried if used.get(one[1]) == one[2]}
+    for host in dict.fromkeys(host for host, _, _ in sorted(tried - asked)):
+        yield NotKnown("its routes to the others were not asked", (host,))
+    if not tried:
+        yield NotKnown("no connection to an address that NCCL uses was tried")

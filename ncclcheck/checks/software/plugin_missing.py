@@ -1,0 +1,158 @@
+"""NC506 plugin-missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import named, not_reported
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.hardware import NetPlugin
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.plugins import wanted_files
+from ncclcheck.nccl.prediction import effective_environment, known_version
+from ncclcheck.nccl.versions import NEWEST, PLUGIN_APIS, at, parse
+
+_VARIABLE = "NCCL_NET_PLUGIN"
+_BUILT_IN = frozenset({"", "ib", "socket"})  # the networks that need no plug-in; NCCL ignores the case
+_NEEDS = re.compile(r"^(?P<library>[^:\s]+): cannot open shared object file")
+_FIX = Fix(
+    f"install the plug-in with what it needs on every node and put its folder into LD_LIBRARY_PATH there, or unset "
+    f"{_VARIABLE} to use NCCL's own networks",
+    (
+        "echo $LD_LIBRARY_PATH",
+        "find /opt /usr $(printenv LD_LIBRARY_PATH | tr : ' ') -name 'libnccl-net*.so' -exec ldd {} +",
+    ),
+)
+
+
+class _Tried(Struct, frozen=True):
+    """A plug-in on one node. `problem` is empty where it loads; `wanted`: by name, and not merely looked for."""
+
+    host: str
+    name: str
+    wanted: bool
+    problem: str
+    observed: str
+    demanded_by: str  # the NCCL_NET that no built-in network answers to; empty: none
+
+
+@check(
+    "NC506",
+    "plugin-missing",
+    "The network plug-in that NCCL is told to use can be loaded on every node",
+    needs=("nccl", "environment"),
+)
+def plugin_missing(snapshot: Snapshot) -> Iterator[Answer]:
+    """NCCL_NET_PLUGIN names what is there, loads, and has an API of this NCCL; so has a libnccl-net.so that is there.
+
+    ## Why it matters
+    NCCL says nothing when a plug-in cannot be loaded: it goes on with InfiniBand or plain sockets, ten times slower
+    where the plug-in was the way to the fast network (AWS EFA, TCPX). Where only some nodes have it, the ranks choose
+    different networks, and the job fails at its start or hangs.
+
+    ## How to fix
+    Install the plug-in and the library that the evidence names on all nodes, with their folders in LD_LIBRARY_PATH of
+    the job. A plug-in with too old or too new an API needs the release that fits this NCCL.
+
+    ## Source
+    The file was loaded as NCCL does it (dlopen, RTLD_NOW), under the job's environment; the names and API versions are
+    those of NCCL src/net.cc and, from 2.26, src/plugin/plugin_open.cc and src/plugin/net.cc.
+    """
+    tried: list[_Tried] = []
+    for node, choice in snapshot.known("nccl"):
+        environment = effective_environment(node.facts)
+        if isinstance(environment, Missing):
+            yield NotKnown(f"{_VARIABLE}: {environment}", (node.host,))
+        elif isinstance(choice.plugins, Missing):
+            if environment.get(_VARIABLE) or choice.plugins.missing != "absent":
+                yield NotKnown(f"which plug-ins can be loaded: {choice.plugins}", (node.host,))
+        else:
+            tried += _tried(node.host, node.facts, environment, choice.plugins)
+    for name in dict.fromkeys(one.name for one in tried):
+        yield from _findings([one for one in tried if one.name == name])
+    if not tried:
+        yield NotApplicable("NCCL tries no network plug-in on any node")
+    yield from not_reported(snapshot)
+
+
+def _tried(
+    host: str, facts: NodeFacts, environment: dict[str, str], plugins: Sequence[NetPlugin]
+) -> Iterator[_Tried]:
+    version = known_version(facts)
+    network = environment.get("NCCL_NET", "")
+    demanded_by = "" if network.lower() in _BUILT_IN else network
+    value = environment.get(_VARIABLE, "")
+    if value.lower() == "none":  # before 2.28 a file name like any other, and meant all the same
+        return
+    for names in wanted_files(environment, version or NEWEST):
+        files = [one for one in plugins if one.file in names]
+        if files:
+            observed, problem = _state(files, version)
+            yield _Tried(host, names[0], bool(value), problem, observed, demanded_by)
+
+
+def _state(files: Sequence[NetPlugin], version: str | None) -> tuple[str, str]:
+    """What came of the files of one plug-in, and what is wrong with it (nothing: it is used)."""
+    for one in files:
+        if not isinstance(one.path, Missing):
+            found = ", ".join(f"v{number}" for number in one.apis) or "no ncclNetPlugin symbol"
+            observed = f"{one.path}: {found}"
+            accepted = at(PLUGIN_APIS, parse(version)) if version else range(1000)
+            if any(number in accepted for number in one.apis):
+                return observed, ""
+            if not one.apis:
+                return observed, "is no network plug-in: it has no symbol ncclNetPlugin_vN"
+            takes = f"NCCL {version} takes v{accepted[0]} to v{accepted[-1]}"
+            return observed, f"has an API that this NCCL does not take (it has {found}; {takes})"
+    words = "; ".join(str(one.path) for one in files)
+    broken = [one for one in files if isinstance(one.path, Missing) and one.path.missing != "absent"]
+    if not broken:
+        return words, f"is not there ({' and '.join(one.file for one in files)} not found by the loader)"
+    detail = broken[0].path.detail if isinstance(broken[0].path, Missing) else ""
+    if match := _NEEDS.match(detail):
+        return words, f"cannot be loaded: {match['library']}, which it needs, is missing"
+    return words, f"cannot be loaded: {detail}"
+
+
+def _findings(tried: Sequence[_Tried]) -> Iterator[Finding]:
+    loads = [one.host for one in tried if not one.problem]
+    groups: dict[str, list[_Tried]] = {}
+    for one in tried:
+        # The default may be absent, as long as it is absent everywhere.
+        if one.problem and (one.wanted or loads or not one.problem.startswith("is not there")):
+            groups.setdefault(one.problem, []).append(one)
+    for problem, those in groups.items():
+        yield _finding(problem, those, loads)
+
+
+def _finding(problem: str, those: Sequence[_Tried], loads: Sequence[str]) -> Finding:
+    hosts = tuple(one.host for one in those)
+    first = those[0]
+    consequence = "NCCL silently uses its built-in networks instead"
+    if loads:
+        consequence = f"it is used on {named(loads)}, so the ranks choose different networks"
+    elif first.demanded_by:
+        consequence = f"NCCL_NET={first.demanded_by} then fails the job at its start"
+    subject = f"{_VARIABLE}={first.name}" if first.wanted else first.name
+    return Finding(
+        "error" if loads or first.demanded_by else "warning",
+        f"the network plug-in {first.name} {problem} on {named(hosts)}: {consequence}",
+        hosts,
+        tuple(
+            Evidence(
+                tuple(one.host for one in those if one.observed == observed),
+                subject,
+                observed,
+                "a plug-in that NCCL can load",
+                "the loader, asked under the job's environment",
+            )
+            for observed in dict.fromkeys(one.observed for one in those)
+        ),
+        (_FIX,),
+    )

@@ -1,0 +1,69 @@
+"""Connections of a run that a reach listener hands over to whoever measures: who called, and for what."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable
+
+from ncclcheck.exchange.deadline import Deadline
+
+MOST_WAITING = 4096  # connections that nobody took yet; more than any plan opens
+_RESET_AT_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER of 0 s: what is still queued is dropped, not sent
+
+
+class Channels:
+    """Connections that arrived, by name and caller's ticket, until they are taken. State by design."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[tuple[str, int], socket.socket] = {}
+        self._served: dict[str, Callable[[socket.socket], None]] = {}
+        self._closed = False
+
+    def serve(self, prefix: str, answer: Callable[[socket.socket], None]) -> None:
+        """From now on `answer` gets each connection whose name begins so, in a thread of its own."""
+        with self._changed:
+            self._served[prefix] = answer
+
+    def put(self, name: str, ticket: int, arrived: socket.socket) -> None:
+        """The connection can be taken; one of the same name and caller that nobody took is closed."""
+        with self._changed:
+            answer = next((one for prefix, one in self._served.items() if name.startswith(prefix)), None)
+            full = self._closed or len(self._waiting) >= MOST_WAITING
+            stale = arrived if full else None
+            if not full and answer is None:
+                stale = self._waiting.pop((name, ticket), None)
+                self._waiting[name, ticket] = arrived
+            self._changed.notify_all()
+        if stale is not None:
+            reset(stale)
+        elif answer is not None:
+            threading.Thread(target=answer, args=(arrived,), name=name, daemon=True).start()
+
+    def take(self, name: str, ticket: int, deadline: Deadline) -> socket.socket | None:
+        """The connection of that name and caller as soon as it is there; None at the deadline."""
+        key = name, ticket
+        with self._changed:
+            self._changed.wait_for(lambda: key in self._waiting or self._closed, deadline.left())
+            return self._waiting.pop(key, None)
+
+    def close(self) -> None:
+        """Connections that nobody took are closed, and those that still arrive."""
+        with self._changed:
+            self._closed = True
+            left = list(self._waiting.values())
+            self._waiting.clear()
+            self._changed.notify_all()
+        for one in left:
+            reset(one)
+
+
+def reset(connection: socket.socket) -> None:
+    """The connection is closed, and what was queued on it is dropped, so that nothing of it disturbs what follows."""
+    try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+        connection.close()
+    except OSError:
+        pass  # gone already

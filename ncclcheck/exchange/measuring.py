@@ -1,0 +1,98 @@
+"""One node's part in measuring: its round trips, or its transfers round by round, in step with its partners only."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from ncclcheck.exchange.bandwidth import Received, Sent, Window, receive, send
+from ncclcheck.exchange.channels import Channels
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.latency import CHANNEL, Callee, echo, measure_latency
+from ncclcheck.exchange.reach import Greeting, Peer
+from ncclcheck.measure.rounds import RoundPlan
+from ncclcheck.model.snapshot import Probe
+
+Quantity = Literal["latency", "bandwidth"]
+_SENDER_SLACK_S = 0.5
+
+
+class Ring(Struct, frozen=True, forbid_unknown_fields=True):
+    """The nodes in the order of the rounds; each peer's targets are its listeners, one per network, in one order."""
+
+    peers: tuple[Peer, ...]
+    plan: RoundPlan
+
+    def place_of(self, ticket: int) -> int | None:
+        """The position of that node; None where it takes no part."""
+        return next((place for place, peer in enumerate(self.peers) if peer.ticket == ticket), None)
+
+    def rounds(self) -> Iterator[tuple[int, int, int]]:
+        """(number, network, shift) of each round, all of one network before the next."""
+        shifts = [(network, shift) for network in range(self.plan.networks) for shift in self.plan.shifts]
+        yield from ((number, network, shift) for number, (network, shift) in enumerate(shifts))
+
+    def partner(self, place: int, shift: int) -> Peer:
+        """The node that far round the ring; a negative shift is the one that sends to us."""
+        return self.peers[(place + shift) % len(self.peers)]
+
+
+class Me(Struct, frozen=True):
+    """This node in a ring: its name, the run's nonce, its place, and where what is meant for it arrives."""
+
+    host: str
+    greeting: Greeting
+    place: int
+    channels: Channels
+
+
+def answer_latency(channels: Channels) -> None:
+    """From now on whoever measures its latency to this node gets its messages back."""
+    channels.serve(CHANNEL, echo)
+
+
+def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
+    """The round trips from this node to its partners, one after the other."""
+    deadline = Deadline(ring.plan.latency_s)
+    found: dict[tuple[str, str], Probe] = {}
+    for _, network, shift in ring.rounds():
+        peer = ring.partner(me.place, shift)
+        callee = Callee(peer.ticket, peer.host, peer.targets[network])
+        if (peer.host, callee.target.address) not in found:
+            probe = measure_latency(
+                me.host, me.greeting.nonce, me.greeting.ticket, callee, ring.plan.pings_s, deadline
+            )
+            found[peer.host, callee.target.address] = probe
+    return tuple(found.values())
+
+
+def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
+    """This node's side of all its transfers, as sender and as receiver, after at most the plan's time.
+
+    A round starts when both its ends have finished the round before.
+    """
+    window = Window(ring.plan.warm_up_s, ring.plan.window_s)
+    began = time.monotonic()
+    sent: list[Sent] = []
+
+    def latest_start(number: int) -> Deadline:
+        return Deadline(began + ring.plan.latest_start_s(number) - time.monotonic())
+
+    def send_all() -> None:
+        for number, network, shift in ring.rounds():
+            peer = ring.partner(me.place, shift)
+            start = latest_start(number)
+            sent.append(send(number, peer.targets[network], me.greeting, peer.ticket, window, start))
+
+    sender = threading.Thread(target=send_all, name="send-rounds", daemon=True)
+    sender.start()
+    received = tuple(
+        receive(number, me.channels, ring.partner(me.place, -shift).ticket, window, latest_start(number))
+        for number, _, shift in ring.rounds()
+    )
+    sender.join(began + ring.plan.bandwidth_s + _SENDER_SLACK_S - time.monotonic())
+    return tuple(sent), received

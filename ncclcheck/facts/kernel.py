@@ -1,0 +1,45 @@
+"""Reads which modules the kernel has, its release, and which kind of NVIDIA module is loaded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ncclcheck.facts.files import readable
+from ncclcheck.facts.tree import Place, machine
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.hardware import Kernel
+
+_VERSION_LINE = re.compile(r"Linux version (\S+)", re.ASCII)
+
+
+def read_kernel(root: Path) -> Kernel:
+    """What /proc and /sys of the machine below `root` tell of its kernel."""
+    here = machine(root)
+    return Kernel(modules=_modules(here), release=_release(here), nvidia_open=_nvidia_open(here))
+
+
+def _modules(here: Place) -> Fact[tuple[str, ...]]:
+    """The names in /proc/modules, and those in /sys/module, which has built-in ones too; sorted, with underscores."""
+    loaded, known = here.text("proc/modules"), here.names("sys/module")
+    if isinstance(loaded, Missing) and isinstance(known, Missing):
+        return loaded
+    names = set() if isinstance(known, Missing) else {readable(name).replace("-", "_") for name in known}
+    if isinstance(loaded, str):
+        names |= {line.split(" ", 1)[0].replace("-", "_") for line in loaded.splitlines() if line.strip()}
+    return tuple(sorted(names))
+
+
+def _release(here: Place) -> Fact[str]:
+    release = here.line("proc/sys/kernel/osrelease")
+    version = here.line("proc/version")
+    if isinstance(release, str) or isinstance(version, Missing):
+        return release
+    match = _VERSION_LINE.match(version)
+    return match[1] if match else Missing("error", f"{here.shown('proc/version')}: {version[:80]!r}")
+
+
+def _nvidia_open(here: Place) -> Fact[bool]:
+    """Is it the open module? Its version line says "NVIDIA UNIX Open Kernel Module for x86_64"."""
+    version = here.line("proc/driver/nvidia/version")
+    return version if isinstance(version, Missing) else "Open Kernel Module" in version

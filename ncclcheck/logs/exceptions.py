@@ -1,0 +1,52 @@
+"""The last line of a Python traceback, and what kind of exception it is: its own fault, another rank's, a launcher's.
+
+Source: CPython's traceback format; torch (DistBackendError, DistNetworkError, DistStoreError), torch elastic.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ncclcheck.model.events import ExceptionKind
+
+_LINE = re.compile(
+    r"(?P<name>(?:[A-Za-z_]\w{0,63}\.){0,10}[A-Za-z_]\w{0,63})(?:: (?P<message>.*)|:?)$", re.DOTALL
+)
+_CLASS = re.compile(
+    r"(?:Error|Exception|Interrupt|SystemExit|Failure|StopIteration|Timeout|Warning|Fault|Abort)$"
+)
+_LAUNCHER = re.compile(r"ChildFailedError|SignalException|CalledProcessError|ProcessExitedException|ProcessRaisedException")
+_AFTER = re.compile(
+    r"NCCL error(?: in)?:|Connection closed by (?:remote )?peer|Connection reset by peer|Read error \[|Broken pipe"
+    r"|[Tt]imed out waiting|wait timeout after|waiting for clients|collective operation timeout|ncclRemoteError"
+    r"|connectFullMesh failed|trying to connect to \(|NCCL communicator was aborted|Socket Timeout|Stop_waiting response"
+    r"|store based barrier|Rendezvous(?:Timeout|Connection|Closed)|SIGTERM|Detected mismatch between collectives"
+    r"|failed to listen on any|failed to bind|EADDRINUSE|(?:server|client) socket|Connection timed out|Application timeout"
+    r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
+    r"|DataLoader worker \(pid[^)]*\) exited unexpectedly"
+)
+_AFTER_CLASS = re.compile(r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|KeyboardInterrupt|SystemExit)$")
+
+
+def split(line: str, *, in_traceback: bool) -> tuple[str, str] | None:
+    """Class and message of an exception's line, or None. Outside a traceback only a name that says so is one."""
+    if not line or line[0].isspace():
+        return None
+    match = _LINE.match(line)
+    if match is None:
+        return None
+    name, message = match["name"], match["message"] or ""
+    if name.startswith("nccl"):
+        return None  # NCCL's own name of its error, which torch prints below the exception
+    if _CLASS.search(name) or (in_traceback and (message or "." in name)):
+        return name, message
+    return None
+
+
+def kind_of(class_name: str, message: str) -> ExceptionKind:
+    """Whether the exception is the worker's own, follows from what another did, or is a launcher's."""
+    if _LAUNCHER.search(class_name):
+        return "launcher"
+    if _AFTER_CLASS.search(class_name) or _AFTER.search(message):
+        return "after-effect"
+    return "ordinary"

@@ -1,0 +1,197 @@
+"""The files that the user names: regular files, gzip, folders, FIFOs, standard input; each read once, with an end.
+
+A file that grows is read as far as it reached when it was opened. Whatever cannot be read becomes a reason.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from ncclcheck.logs.collect import Collector
+from ncclcheck.logs.split import batches
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.events import Log
+
+CHUNK_BYTES = 1 << 20
+MOST_FILES = 20_000
+MOST_DEPTH = 16
+FIFO_SILENCE_S = 30.0  # nobody writes for so long: the rest is not waited for
+MOST_EXPANSION = 300  # times what a gzip holds; logs pack to a twentieth, bombs to a thousandth
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = zlib.MAX_WBITS | 16
+STANDARD_INPUT = "-"
+
+
+class Source(Struct, frozen=True):
+    """A file to read and the name that evidence has for it."""
+
+    path: str
+    name: str
+
+
+def read_logs(names: Sequence[str]) -> Log:
+    """What all of them say. Raises UsageError where not one of them could be read."""
+    collector = Collector()
+    sources, refused = find(names)
+    read = 0
+    for source in sources:
+        why = _read(collector, source)
+        if why is None or collector.has_lines_of(source.name):
+            read += 1
+        if why is not None:
+            collector.note_unread(source.name, why)
+            refused.append(f"{source.name}: {why}")
+    if not read:
+        raise UsageError("; ".join(refused[:5]) or "there is no file to read in " + ", ".join(names))
+    return collector.log()
+
+
+def find(names: Sequence[str]) -> tuple[list[Source], list[str]]:
+    """The files that `names` mean, folders searched, each once; and what cannot be read at all, with the reason."""
+    found: dict[tuple[int, int] | str, Source] = {}
+    refused: list[str] = []
+    for name in names:
+        if name == STANDARD_INPUT:
+            found.setdefault(STANDARD_INPUT, Source(STANDARD_INPUT, "standard input"))
+            continue
+        try:
+            status = Path(name).stat()
+        except (OSError, ValueError) as error:
+            refused.append(f"{name}: {_reason(error)}")
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            _search(Path(name), found, refused)
+        else:
+            found.setdefault((status.st_dev, status.st_ino), Source(name, name))
+    return list(found.values()), refused
+
+
+def _search(folder: Path, found: dict[tuple[int, int] | str, Source], refused: list[str]) -> None:
+    """The regular files below `folder`, in the order of their names; links to folders are not followed."""
+    top = len(folder.parts)
+    for parent, folders, files in os.walk(folder, onerror=lambda error: refused.append(_reason(error))):
+        folders.sort(key=_natural)
+        if len(Path(parent).parts) - top >= MOST_DEPTH:
+            folders.clear()
+        for file in sorted(files, key=_natural):
+            path = Path(parent) / file
+            try:
+                status = path.stat()
+            except (OSError, ValueError):
+                continue
+            if stat.S_ISREG(status.st_mode) and len(found) < MOST_FILES:
+                found.setdefault((status.st_dev, status.st_ino), Source(str(path), str(path)))
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """rank2 before rank10."""
+    parts: list[tuple[int, str]] = []
+    digits = ""
+    for letter in name + "\0":
+        if letter.isascii() and letter.isdigit():
+            digits += letter
+            continue
+        if digits:
+            parts.append((int(digits[:18]), ""))
+            digits = ""
+        parts.append((-1, letter))
+    return tuple(parts)
+
+
+def _read(collector: Collector, source: Source) -> str | None:
+    """None after the whole file was read, else why not."""
+    reading = _Reading()
+    try:
+        with _opened(source) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            collector.read(source.name, batches(reading.chunks(stream, size)), size_bytes=size)
+    except (OSError, ValueError) as error:
+        return _reason(error)
+    return reading.unread
+
+
+def _opened(source: Source) -> BinaryIO:
+    if source.path == STANDARD_INPUT:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+    # Without O_NONBLOCK the open of a FIFO waits for a writer, perhaps for ever.
+    descriptor = os.open(source.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        os.close(descriptor)
+        raise OSError("not a file of text")
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+class _Reading:
+    """The bytes of one stream, unpacked where it is gzip; `unread` says afterwards why the rest was not."""
+
+    def __init__(self) -> None:
+        self.unread: str | None = None
+
+    def chunks(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
+        raw = self._raw(stream, size)
+        first = next(raw, b"")
+        if first.startswith(_GZIP):
+            yield from self._unpacked(first, raw)
+        elif first:
+            yield first
+            yield from raw
+
+    def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
+        mode = os.fstat(stream.fileno()).st_mode
+        if stat.S_ISREG(mode):
+            left = size
+            while left > 0 and (chunk := stream.read(min(CHUNK_BYTES, left))):
+                left -= len(chunk)
+                yield chunk
+            return
+        waits = stream.fileno() if not os.get_blocking(stream.fileno()) else None
+        while True:
+            if waits is not None and not select.select([waits], [], [], FIFO_SILENCE_S)[0]:
+                self.unread = f"nothing came for {FIFO_SILENCE_S:.0f} s"
+                return
+            chunk = stream.read(CHUNK_BYTES)
+            if not chunk:
+                return
+            yield chunk
+
+    def _unpacked(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+        """The text of all members of a gzip file; `unread` is set where it is damaged, cut or a bomb."""
+        unpack, in_member = zlib.decompressobj(_GZIP_WINDOW), False
+        packed = unpacked = 0
+        data = first
+        while data:
+            packed += len(data)
+            while data:
+                try:
+                    text = unpack.decompress(data, CHUNK_BYTES)
+                except zlib.error as error:
+                    self.unread = f"damaged gzip: {error}"
+                    return
+                in_member = not unpack.eof
+                unpacked += len(text)
+                if unpacked > MOST_EXPANSION * packed + CHUNK_BYTES:
+                    self.unread = f"unpacks to more than {MOST_EXPANSION} times its size, which no log does"
+                    return
+                if text:
+                    yield text
+                data = unpack.unconsumed_tail
+                if unpack.eof:
+                    data = unpack.unused_data.lstrip(b"\0")  # some writers pad
+                    unpack = zlib.decompressobj(_GZIP_WINDOW)
+            data = next(rest, b"")
+        if in_member:
+            self.unread = "truncated gzip"
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

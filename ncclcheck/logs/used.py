@@ -1,0 +1,103 @@
+"""What a job really used, as its processes said: one row per thing and value, with the ranks it holds for.
+
+The one reader of this for `explain` (any job's logs) and for the benchmark (its own NCCL logs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ncclcheck.model.events import Log, Process, Remark
+from ncclcheck.model.report import Used
+
+_ROWS: tuple[tuple[str, Callable[[Process], str]], ...] = (
+    ("NCCL", lambda one: one.nccl_version),
+    ("CUDA of NCCL", lambda one: one.cuda_version),
+    ("driver's CUDA", lambda one: driver_cuda(one.driver_version)),
+    ("interface", lambda one: one.interface),
+    ("network", lambda one: one.network),
+    ("plug-in", lambda one: one.plugin),
+    ("RDMA devices", lambda one: " ".join(one.devices)),
+    ("sockets", lambda one: " ".join(socket.partition(":")[0] for socket in one.sockets)),
+    ("transports", lambda one: ", ".join(transports(one))),
+    ("GPUDirect RDMA", lambda one: gpudirect(one)),
+    ("channels", lambda one: "" if one.channels is None else str(one.channels)),
+    ("algorithms", lambda one: ", ".join(one.algorithms)),
+    ("nodes", lambda one: "" if one.nodes is None else f"{one.nodes} with {one.local_ranks} ranks here"),
+    ("settings", lambda one: " ".join(f"{name}={value}" for name, value in sorted(one.settings.items()))),
+)
+_CUDA_MAJOR, _CUDA_MINOR = 1000, 10
+
+
+def used(log: Log) -> tuple[Used, ...]:
+    """Everything that the processes said of themselves, by thing; a thing with several values differs between ranks."""
+    rows = list(of_processes(log.processes))
+    if not any(row.what == "NCCL" for row in rows):
+        rows = [*_of_banners(log), *rows]
+    torch = {one.values["torch"]: one for one in log.events if isinstance(one, Remark) and "torch" in one.values}
+    rows += [Used("torch", version, (), differs=len(torch) > 1) for version in torch]
+    return tuple(rows)
+
+
+def of_processes(processes: Sequence[Process]) -> Iterable[Used]:
+    """The rows of those processes."""
+    versions = _known_versions(processes)
+    for what, read in _ROWS:
+        groups: dict[str, list[Process]] = {}
+        for one in processes:
+            value = read(one) or (versions.get(one.host, "") if what == "NCCL" else "")
+            if value:
+                groups.setdefault(value, []).append(one)
+        for value, those in groups.items():
+            yield Used(what, value, _speakers(those) if len(groups) > 1 else (), differs=len(groups) > 1)
+
+
+def _known_versions(processes: Iterable[Process]) -> Mapping[str, str]:
+    return {one.host: one.nccl_version for one in processes if one.nccl_version}
+
+
+def _of_banners(log: Log) -> Iterable[Used]:
+    versions: dict[str, list[str]] = {}
+    for one in log.events:
+        if isinstance(one, Remark) and one.topic == "nccl-banner":
+            hosts = versions.setdefault(one.values.get("nccl", ""), [])
+            if one.place.host and one.place.host not in hosts:
+                hosts.append(one.place.host)
+    for version, hosts in versions.items():
+        yield Used("NCCL", version, tuple(hosts) if len(versions) > 1 else (), differs=len(versions) > 1)
+
+
+def _speakers(processes: Sequence[Process]) -> tuple[str, ...]:
+    """Their hosts; the ranks where one host has several values."""
+    return tuple(dict.fromkeys(one.host for one in processes))
+
+
+def driver_cuda(version: str) -> str:
+    """`12060` as 12.6."""
+    number = int(version) if version.isdigit() else 0
+    return f"{number // _CUDA_MAJOR}.{number % _CUDA_MAJOR // _CUDA_MINOR}" if number else ""
+
+
+def transports(process: Process) -> tuple[str, ...]:
+    """The kinds of channels, like `P2P/CUMEM`, `SHM` and `NET/IB/GDRDMA`, without device numbers and options."""
+    kinds: dict[str, None] = {}
+    for link in process.links:
+        parts = link.via.split("/")
+        if parts[0] == "NET" and len(parts) > 1:
+            gdr = "/GDRDMA" if any(part.startswith("GDRDMA") for part in parts) else ""
+            kinds[f"NET/{parts[1]}{gdr}"] = None
+        elif parts[0] == "P2P" and len(parts) > 1:
+            kinds[f"P2P/{parts[1]}"] = None
+        else:
+            kinds[parts[0]] = None
+    return tuple(sorted(kinds))
+
+
+def gpudirect(process: Process) -> str:
+    """Whether channels between nodes read GPU memory directly; empty where there is no such channel on RDMA."""
+    over_rdma = [link.via for link in process.links if link.via.startswith("NET/") and "Socket" not in link.via]
+    if over_rdma:
+        with_it = sum("GDRDMA" in via for via in over_rdma)
+        return "used" if with_it == len(over_rdma) else "not used" if not with_it else "used by some channels"
+    states = {state.partition(" ")[0].lower() for state in process.gpudirect}
+    return " and ".join(sorted(states))

@@ -1,0 +1,133 @@
+"""How fast a network is between the nodes: the measured transfers to one interface per node, summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from ncclcheck.measure.statistics import nearest_rank
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import Probe, ProbeKind
+
+CPU_LIMITED_SHARE = 0.85  # a thread that was busy for this part of the window had little to wait for
+FASTER = 1.5  # so many times faster is a difference that is worth a setting
+_LOW_PERCENT, _HIGH_PERCENT = 10, 90
+
+Places = Mapping[str, tuple[str, str]]  # host -> (interface, address)
+
+
+class Throughput(Struct, frozen=True):
+    """TCP payload between the nodes of a network, in Gbit/s, over all transfers to its addresses.
+
+    `low` and `high` are the 10th and 90th percentile (of up to ten transfers: the slowest and the fastest). Where
+    `cpu_limited`, the network may be faster than that: the nodes themselves could not do more.
+    """
+
+    median: float
+    low: float
+    high: float
+    transfers: int
+    cpu_limited: bool
+
+    def is_slower_than(self, other: Throughput) -> bool:
+        """True when the other is at least 1.5 times as fast, and no usual transfer of this one as fast as there.
+
+        Never true where the CPU limited this one: it may be as fast as the other.
+        """
+        apart = self.high < other.low
+        return not self.cpu_limited and apart and other.median >= FASTER * self.median
+
+
+class RoundTrip(Struct, frozen=True):
+    """The round trip of a small message over TCP in us, over all pairs: each counts with its own median."""
+
+    median_us: float
+    least_us: float
+    most_us: float
+    pairs: int
+
+
+def measured_gbit_s(probes: Fact[Sequence[Probe]], places: Places) -> Fact[Throughput]:
+    """The bandwidth of the network that has these places.
+
+    Missing where it was not measured, or no transfer to one of its places, or none from one of its hosts, succeeded.
+    """
+    found = transfers(probes, places, "bandwidth")
+    if isinstance(found, Missing):
+        return found
+    values = sorted(value for _, value in found)
+    limited = sum(is_cpu_limited(probe) for probe, _ in found)
+    return Throughput(
+        median=median(values),
+        low=nearest_rank(values, _LOW_PERCENT),
+        high=nearest_rank(values, _HIGH_PERCENT),
+        transfers=len(values),
+        cpu_limited=2 * limited >= len(values),
+    )
+
+
+def measured_round_trip(probes: Fact[Sequence[Probe]], places: Places) -> Fact[RoundTrip]:
+    """The latency of the network that has these places; Missing as for `measured_gbit_s`."""
+    found = transfers(probes, places, "latency")
+    if isinstance(found, Missing):
+        return found
+    values = [value for _, value in found]
+    return RoundTrip(median(values), min(values), max(values), len(values))
+
+
+def transfers(
+    probes: Fact[Sequence[Probe]], places: Places, kind: ProbeKind
+) -> Fact[tuple[tuple[Probe, float], ...]]:
+    """The measurements of that kind between the hosts and to those places that succeeded, each with its value.
+
+    Missing where they do not tell something of every place: as the target of one, and its host as the source of one.
+    """
+    if isinstance(probes, Missing):
+        return probes
+    found = tuple((probe, probe.value) for probe in attempts(probes, places, kind) if probe.value is not None)
+    heard = {probe.to_host for probe, _ in found} & {probe.from_host for probe, _ in found}
+    silent = set(places) - heard
+    if not found:
+        return Missing("absent", f"no {kind} was measured there")
+    if silent:
+        return Missing("error", f"no {kind} was measured from and to {', '.join(sorted(silent)[:4])}")
+    return found
+
+
+def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tuple[Places, ...]:
+    """The networks whose bandwidth was measured, in the order of their measurement, the nodes' interfaces put together.
+
+    All transfers of one network come before those of the next. Where networks share the interface of a node, only those
+    are told apart whose interface has one name on all nodes.
+    """
+    found: dict[str, dict[tuple[str, str], None]] = {host: {} for host in hosts}
+    for probe in () if isinstance(probes, Missing) else probes:
+        if probe.kind == "bandwidth" and probe.to_host in found:
+            found[probe.to_host].setdefault((probe.interface, probe.address))
+    counts = {len(places) for places in found.values()}
+    if len(counts) == 1:
+        return tuple(
+            dict(zip(hosts, row, strict=True)) for row in zip(*(found[host] for host in hosts), strict=True)
+        )
+    by_name = {host: {place[0]: place for place in reversed(places)} for host, places in found.items()}
+    names = [name for name, _ in found[hosts[0]] if all(name in places for places in by_name.values())]
+    return tuple({host: by_name[host][name] for host in hosts} for name in dict.fromkeys(names))
+
+
+def attempts(probes: Iterable[Probe], places: Places, kind: ProbeKind) -> tuple[Probe, ...]:
+    """All measurements of that kind between the hosts and to those places, also those that came to nothing."""
+    return tuple(
+        probe
+        for probe in probes
+        if probe.kind == kind
+        and probe.from_host in places
+        and places.get(probe.to_host) == (probe.interface, probe.address)
+    )
+
+
+def is_cpu_limited(probe: Probe) -> bool:
+    """True when the CPU of one of the two nodes, and not the way between them, set the value."""
+    share = probe.measured.cpu_share if probe.measured else None
+    return isinstance(share, float) and share >= CPU_LIMITED_SHARE

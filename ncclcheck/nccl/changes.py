@@ -1,0 +1,156 @@
+"""What would change NCCL's choice on a node: found by running the model with the change, never made up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NcclConfigFile, NodeFacts
+from ncclcheck.nccl import environment as nccl_environment
+from ncclcheck.nccl import network, socket_interface, versions
+from ncclcheck.nccl.prediction import (
+    Prediction,
+    candidate_interfaces,
+    effective_environment,
+    is_usable,
+    predict,
+    predict_without_interface,
+)
+from ncclcheck.nccl.transport import hca_words
+
+_DECIDING = (
+    "NCCL_SOCKET_IFNAME",
+    "NCCL_SOCKET_FAMILY",
+    "NCCL_COMM_ID",
+    "NCCL_NET",
+    "NCCL_NET_PLUGIN",
+    "NCCL_IB_DISABLE",
+    "NCCL_IB_HCA",
+    "NCCL_IB_DEVICE_PCI_ORDER",
+    "NCCL_IB_GID_INDEX",
+    "NCCL_IB_ADDR_FAMILY",
+    "NCCL_IB_ADDR_RANGE",
+    "NCCL_IB_ROCE_VERSION_NUM",
+    "NCCL_IB_ROUTABLE_FLID_GID_INDEX",
+)
+_MOST_INTERFACES = 3
+_NOT_NEEDED = Missing("absent", "distances are not compared")
+
+
+def what_would_change(
+    facts: NodeFacts, choice: Prediction, version: str | None, why_no_interface: Missing | None
+) -> tuple[str, ...]:
+    """One sentence for each setting, repair or version that would give another choice than `choice`."""
+    rules = version or choice.version or versions.NEWEST
+    facts = replace(facts, pci=_NOT_NEEDED)
+
+    def run(
+        changed: NodeFacts = facts, other: str = rules, changes: Mapping[str, str | None] | None = None
+    ) -> Fact[Prediction]:
+        if why_no_interface is not None:
+            return predict_without_interface(changed, other, changes, why=why_no_interface)
+        return predict(changed, other, changes)
+
+    base = run()
+    if isinstance(base, Missing):
+        return ()
+    trials: list[tuple[str, Fact[Prediction]]] = []
+    trials += [(how, run(without)) for how, without in _unset(facts, rules)]
+    trials += [(f"{name}={value}", run(changes={name: value})) for name, value in _settings(facts, base)]
+    trials += [(how, run(repaired)) for how, repaired in _repairs(facts)]
+    trials += _other_versions(base, rules, [(one, run(other=one)) for one in versions.MILESTONES])
+    return tuple(
+        f"{how} would {effect}"
+        for how, outcome in trials
+        if not isinstance(outcome, Missing) and (effect := _effect(base, outcome))
+    )
+
+
+def _unset(facts: NodeFacts, version: str) -> Iterator[tuple[str, NodeFacts]]:
+    """The facts without each variable that is set and can decide something."""
+    effective = effective_environment(facts, version=version)
+    if (
+        isinstance(effective, Missing)
+        or isinstance(facts.nccl, Missing)
+        or isinstance(facts.environment, Missing)
+    ):
+        return
+    for name in (one for one in _DECIDING if one in effective):
+        files, home_set = facts.nccl.config_files, facts.nccl.home_set
+        source = nccl_environment.source_of(name, facts.environment, files, version, home_set=home_set)
+        own = {key: value for key, value in facts.environment.items() if key != name}
+        nccl = replace(facts.nccl, config_files=tuple(_file_without(file, name) for file in files))
+        how = f"unsetting {name}" if source == "environment" else f"removing {name} from {source}"
+        yield how, replace(facts, environment=own, nccl=nccl)
+
+
+def _file_without(file: NcclConfigFile, name: str) -> NcclConfigFile:
+    if isinstance(file.settings, Missing):
+        return file
+    return replace(file, settings={key: value for key, value in file.settings.items() if key != name})
+
+
+def _settings(facts: NodeFacts, base: Prediction) -> Iterator[tuple[str, str]]:
+    """Settings worth a trial: another interface, and no InfiniBand."""
+    others = [name for name, _ in candidate_interfaces(facts) if name != base.interface]
+    for name in others[:_MOST_INTERFACES]:
+        alone = predict(facts, base.version, {"NCCL_SOCKET_IFNAME": name})
+        is_enough = not isinstance(alone, Missing) and alone.interface == name
+        yield "NCCL_SOCKET_IFNAME", name if is_enough else f"={name}"
+    if base.network == network.IB:
+        yield "NCCL_IB_DISABLE", "1"
+
+
+def _repairs(facts: NodeFacts) -> Iterator[tuple[str, NodeFacts]]:
+    """The facts with one thing mended: libibverbs, device files, a link that is down."""
+    if not isinstance(facts.rdma, Missing):
+        rdma = facts.rdma
+        if network.is_unloadable(rdma.verbs_library):
+            yield (
+                "libibverbs on the loader's path",
+                replace(facts, rdma=replace(rdma, verbs_library="libibverbs.so.1")),
+            )
+        if any(network.is_closed(port, rdma) for port in rdma.ports):
+            names = tuple(port.uverbs for port in rdma.ports if not isinstance(port.uverbs, Missing))
+            opened = replace(rdma, device_files=names or ("uverbs0",), unusable_files=())
+            yield "access to the device files in /dev/infiniband", replace(facts, rdma=opened)
+    interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
+    for one in interfaces:
+        if one.addresses and not socket_interface.is_running(one) and not is_usable(one):
+            mended = replace(one, running=True, flags=tuple(dict.fromkeys((*one.flags, "up"))))
+            every = tuple(mended if other is one else other for other in interfaces)
+            yield f"a working link on {one.name}", replace(facts, interfaces=every)
+
+
+def _other_versions(
+    base: Prediction, version: str, outcomes: list[tuple[str, Fact[Prediction]]]
+) -> list[tuple[str, Fact[Prediction]]]:
+    """The nearest older and the nearest newer version that choose differently."""
+    own = versions.parse(version)
+    differing = [
+        (versions.parse(one), f"NCCL {one}", outcome)
+        for one, outcome in outcomes
+        if not isinstance(outcome, Missing) and _effect(base, outcome)
+    ]
+    older = [(how, outcome) for number, how, outcome in differing if number < own]
+    newer = [(how, outcome) for number, how, outcome in differing if number > own]
+    return [*older[-1:], *newer[:1]]
+
+
+def _effect(base: Prediction, other: Prediction) -> str:
+    """What is different, as the end of a sentence; empty where nothing is."""
+    if other.fails:
+        return "" if base.fails else f"fail: {_failure(other)}"
+    parts = []
+    if other.interface is not None and (other.interface, other.address) != (base.interface, base.address):
+        parts.append(f"take {other.interface} {other.address}")
+    if other.network is not None and (other.network, other.hcas) != (base.network, base.hcas):
+        ports = f" with {hca_words(other.hcas)}" if other.hcas else ""
+        parts.append(f"use {other.network}{ports}")
+    return " and ".join(parts)
+
+
+def _failure(prediction: Prediction) -> str:
+    return prediction.network_reason if prediction.interface is not None else prediction.reason

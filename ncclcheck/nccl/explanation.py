@@ -1,0 +1,54 @@
+"""The choice of a node as a report shows it: also where the facts hold only a part, and with what would change it."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NcclChoice, NodeFacts
+from ncclcheck.nccl import changes
+from ncclcheck.nccl.prediction import Prediction, node_choice, predict, predict_without_interface
+
+NO_ADDRESSES = Missing("absent", "the facts hold no addresses")
+_NOT_ASKED = Missing("absent", "not asked")
+
+
+def explain(facts: NodeFacts, version: str | None = None) -> Fact[Prediction]:
+    """What NCCL uses on this node: the library's answer, or the model's where `version` is given or it was not asked.
+
+    Facts of a recorded machine have no environment, no config files and often no addresses: the model then assumes
+    that nothing is set, says so, and leaves the interface None without `fails`. Missing where nothing can be said.
+    """
+    told, assumed = _completed(facts)
+    choice: Fact[Prediction]
+    if _holds_no_addresses(facts):
+        choice = NO_ADDRESSES
+    else:
+        choice = node_choice(told) if version is None else predict(told, version)
+    why = choice if isinstance(choice, Missing) else None
+    if why is not None:
+        choice = predict_without_interface(told, version, why=why)
+    if isinstance(choice, Missing):
+        return why or choice
+    return replace(
+        choice, reason=choice.reason + assumed, changes=changes.what_would_change(told, choice, version, why)
+    )
+
+
+def _completed(facts: NodeFacts) -> tuple[NodeFacts, str]:
+    """The facts with nothing set where a recorded machine does not tell, and what to add to the reason."""
+    assumed = []
+    if isinstance(facts.nccl, Missing) and facts.nccl.missing == "absent":
+        facts = replace(facts, nccl=NcclChoice(_NOT_ASKED, (), home_set=True))
+        assumed.append("there is no nccl.conf")
+    if isinstance(facts.environment, Missing) and facts.environment.missing == "absent":
+        facts = replace(facts, environment={})
+        assumed.append("no variable is set")
+    return facts, f"; assuming that {' and '.join(assumed)} (not told)" if assumed else ""
+
+
+def _holds_no_addresses(facts: NodeFacts) -> bool:
+    """True for a recorded machine without addresses; a live one tells its NCCL settings, and may really have none."""
+    if isinstance(facts.interfaces, Missing) or not isinstance(facts.nccl, Missing):
+        return False
+    return not any(interface.addresses for interface in facts.interfaces)

@@ -1,0 +1,102 @@
+"""Whether NICs can reach GPU memory by themselves (GPUDirect RDMA), in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.hardware import GpuNic, RdmaPort
+from ncclcheck.nccl import versions
+from ncclcheck.nccl.number import number, strtoll
+from ncclcheck.nccl.topology import PATHS
+
+_DEFAULT = "PXB"
+_NONE = ""  # nearer than any NIC can be
+_OLD_LEVELS = (_NONE, "PIX", "PXB", "PHB", "SYS")  # the numbers 0 to 4, larger ones are SYS
+_NEAR = ("LOC", "NVL", "NVB")
+_AS_FAR_AS_PXB = ("PXB", "PXN")
+
+
+def farthest(environment: Mapping[str, str], version: str) -> str:
+    """The farthest of NCCL's classes at which it uses GPUDirect RDMA; empty where none is near enough.
+
+    NCCL_NET_GDR_LEVEL, whose names count only in capitals; an unknown one is as unset. A GPU with a C2C link (Grace)
+    is not told apart. NCCL src/graph/paths.cc (ncclGetLevel, ncclTopoCheckGdr).
+    """
+    text = environment.get("NCCL_NET_GDR_LEVEL", "")
+    rules = versions.parse(version)
+    if text in PATHS:
+        return text
+    if text in _NEAR or (text == "C2C" and rules >= versions.C2C_LEVEL_SINCE):
+        return _NONE
+    if text in _AS_FAR_AS_PXB or (text == "P2C" and rules >= versions.P2C_LEVEL_SINCE):
+        return "PXB"
+    if text[:1] in set("0123456789") - {""}:
+        level = strtoll(text).value
+        return _OLD_LEVELS[min(level, len(_OLD_LEVELS) - 1)] if level is not None else "SYS"
+    return _DEFAULT
+
+
+def describe(
+    ports: Sequence[RdmaPort],
+    distances: Sequence[GpuNic],
+    peer_memory: Fact[tuple[str, ...]],
+    nvidia_open: Fact[bool],
+    environment: Mapping[str, str],
+    version: str,
+) -> str:
+    """Whether NET/IB with those ports uses GPUDirect RDMA, through what, for which GPUs; and what is not known."""
+    ways = [_peer_memory(peer_memory, version), _dmabuf(nvidia_open, environment, version)]
+    possible = [words for is_possible, words in ways if is_possible]
+    unknown = [words for is_possible, words in ways if is_possible is None]
+    words = [words for _, words in ways]
+    if possible:
+        return f"possible through {' or '.join(possible)}{_reach(ports, distances, environment, version)}"
+    if unknown:
+        return f"not known: {'; '.join(words)}"
+    return f"not possible: {'; '.join(words)}"
+
+
+def _peer_memory(found: Fact[tuple[str, ...]], version: str) -> tuple[bool | None, str]:
+    looked_at = versions.at(versions.PEER_MEMORY, versions.parse(version))
+    if isinstance(found, Missing):
+        return None, f"whether a peer-memory module is loaded was not read ({found})"
+    seen = [path for path in looked_at if path in found]
+    if seen:
+        return True, f"the peer-memory module ({seen[0]})"
+    if found:
+        return False, f"NCCL {version} does not look for the loaded peer-memory module ({', '.join(found)})"
+    return False, "no peer-memory module is loaded (nvidia_peermem)"
+
+
+def _dmabuf(nvidia_open: Fact[bool], environment: Mapping[str, str], version: str) -> tuple[bool | None, str]:
+    value = environment.get("NCCL_DMABUF_ENABLE")
+    if number(value, 1, version) == 0:
+        return False, f"NCCL_DMABUF_ENABLE={value} switches DMA-BUF off"
+    if isinstance(nvidia_open, Missing):
+        return (
+            None,
+            f"whether the NVIDIA driver has open kernel modules, which DMA-BUF needs, was not read ({nvidia_open})",
+        )
+    if not nvidia_open:
+        return False, "DMA-BUF needs the NVIDIA driver's open kernel modules"
+    return True, "DMA-BUF (open kernel modules, CUDA driver 11.7 or newer, and a NIC driver that supports it)"
+
+
+def _reach(
+    ports: Sequence[RdmaPort], distances: Sequence[GpuNic], environment: Mapping[str, str], version: str
+) -> str:
+    used = {port.device for port in ports}
+    known = [one for one in distances if one.nic in used]
+    limit = farthest(environment, version)
+    gpus = list(dict.fromkeys(one.gpu for one in known))
+    if not gpus:
+        return "; how far the GPUs are from these NICs is not known"
+    if not limit:
+        return f"; NCCL_NET_GDR_LEVEL={environment['NCCL_NET_GDR_LEVEL']} lets no GPU use it"
+    allowed = PATHS[: PATHS.index(limit) + 1]
+    near = [gpu for gpu in gpus if any(one.gpu == gpu and one.distance in allowed for one in known)]
+    far = [gpu for gpu in gpus if gpu not in near]
+    if not far:
+        return f"; every GPU has a NIC within {limit}"
+    return f"; no NIC within {limit} of {', '.join(far)}"

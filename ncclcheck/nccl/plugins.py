@@ -1,0 +1,98 @@
+"""Which external network plug-ins NCCL tries before its own networks, and which of them it can load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.hardware import NetPlugin
+from ncclcheck.nccl import versions
+
+DEFAULT_FILE = "libnccl-net.so"
+_MOST_PLUGINS = 14  # NCCL_NET_MAX_PLUGINS less the two internal ones
+_MOST_CHARACTERS = 254
+
+
+class Attempt(Struct, frozen=True):
+    """One plug-in NCCL tries. `network` is its name (the file's where that is not known).
+
+    `loads`: None where the file was not looked for. `is_named` is False for the one that NCCL tries unasked; that
+    it is not there is no news, so the reason is empty then.
+    """
+
+    network: str
+    loads: bool | None
+    reason: str
+    is_named: bool
+    is_network_known: bool = False
+
+
+def wanted_files(environment: Mapping[str, str], version: str) -> tuple[tuple[str, ...], ...]:
+    """The plug-ins NCCL tries in its order, each as the file names that it tries for it.
+
+    Unset: libnccl-net.so. NCCL_NET_PLUGIN=x: libnccl-net-x.so up to 2.20; x itself and then that from 2.21; a comma
+    list from 2.27; `none` means no plug-in from 2.28 (before, a file of that name is not found). NCCL src/net.cc,
+    since 2.27 src/plugin/net.cc and plugin_open.cc.
+    """
+    value = environment.get("NCCL_NET_PLUGIN")
+    rules = versions.parse(version)
+    if rules < versions.PLUGIN_LIST_SINCE:
+        return ((DEFAULT_FILE,),) if not value else (_files(value, rules),)
+    if value is None:
+        return ((DEFAULT_FILE,),)
+    if value.lower() == "none" and rules >= versions.PLUGIN_NONE_SINCE:
+        return ()
+    names = [name for name in value.split(",") if name and len(name) <= _MOST_CHARACTERS]
+    return tuple(_files(name, rules) for name in names[:_MOST_PLUGINS])
+
+
+def _files(name: str, version: versions.Version) -> tuple[str, ...]:
+    composed = f"libnccl-net-{name}.so"
+    if version < versions.PLUGIN_VALUE_IS_A_FILE_SINCE:
+        return (composed,)
+    is_library = name.startswith("lib") and name.endswith(".so")
+    is_file = version >= versions.PLUGIN_LIST_SINCE and ("/" in name or is_library)
+    return (name,) if is_file else (name, composed)
+
+
+def attempts(
+    plugins: Fact[tuple[NetPlugin, ...]], environment: Mapping[str, str], version: str
+) -> Iterator[Attempt]:
+    """What becomes of each plug-in that NCCL tries."""
+    is_named = "NCCL_NET_PLUGIN" in environment
+    for files in wanted_files(environment, version):
+        yield _attempt(files, plugins, version, is_named)
+
+
+def _attempt(
+    files: Sequence[str], plugins: Fact[tuple[NetPlugin, ...]], version: str, is_named: bool
+) -> Attempt:
+    shown = " or ".join(files)
+    if isinstance(plugins, Missing):
+        return Attempt(files[-1], None, f"whether there is a plug-in {shown} was not read", is_named)
+    by_file = {one.file: one for one in plugins}
+    known = [by_file[file] for file in files if file in by_file]
+    found = next((one for one in known if not isinstance(one.path, Missing)), None)
+    if found is not None:
+        return _loaded(found, version, is_named)
+    broken = [one for one in known if isinstance(one.path, Missing) and one.path.missing != "absent"]
+    if broken:
+        return Attempt(files[-1], False, f"{broken[0].file} cannot be loaded ({broken[0].path})", is_named)
+    if known or not is_named:
+        return Attempt(files[-1], False, f"there is no plug-in {shown}" if is_named else "", is_named)
+    return Attempt(files[-1], None, f"whether there is a plug-in {shown} was not looked for", is_named)
+
+
+def _loaded(plugin: NetPlugin, version: str, is_named: bool) -> Attempt:
+    accepted = versions.at(versions.PLUGIN_APIS, versions.parse(version))
+    usable = [api for api in plugin.apis if api in accepted]
+    if not usable:
+        speaks = ", ".join(f"v{api}" for api in plugin.apis) or "none"
+        wanted = f"v{accepted.start} to v{accepted.stop - 1}"
+        reason = f"NCCL {version} loads no {plugin.file}: it has plug-in API {speaks}, needed is {wanted}"
+        return Attempt(plugin.file, False, reason, is_named)
+    name = plugin.file if isinstance(plugin.network, Missing) else plugin.network
+    reason = f"the plug-in {plugin.path} (API v{max(usable)}) comes before NCCL's own networks"
+    return Attempt(name, True, reason, is_named, is_network_known=not isinstance(plugin.network, Missing))

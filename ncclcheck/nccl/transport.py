@@ -1,0 +1,113 @@
+"""What NCCL uses between nodes beyond the interface: network, ports with their GID, GPU distances, GPUDirect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.hardware import GpuNic, HcaChoice, RdmaPort
+from ncclcheck.nccl import fusion, gid, gpudirect, hca, topology
+from ncclcheck.nccl.network import IB, SOCKET, Surroundings, choose_network
+
+
+class Transport(Struct, frozen=True):
+    """`network` is None where NCCL `fails` or where it is not known: `network_reason` says it. `hcas`: those of IB."""
+
+    network: str | None = None
+    network_reason: str = ""
+    hcas: tuple[HcaChoice, ...] = ()
+    gpu_nic: tuple[GpuNic, ...] = ()
+    gpudirect: str = ""
+    fails: bool = False
+
+
+def choose_transport(
+    facts: NodeFacts, interfaces: Fact[tuple[str, ...]], environment: Mapping[str, str], version: str
+) -> Transport:
+    """What NCCL of `version` uses on this node under the effective `environment`.
+
+    `interfaces` are those of NET/Socket (`socket_interface.network_interfaces`), Missing where no address is known.
+    """
+    plugins = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.plugins
+    choice = choose_network(Surroundings(facts.rdma, plugins, interfaces), environment, version)
+    gids = [gid.choose_gid(port, environment, version) for port in choice.ports]
+    return Transport(
+        network=choice.network,
+        network_reason=choice.reason
+        + _devices(facts, choice.ports, environment, version)
+        + _untold(choice.ports, gids),
+        hcas=tuple(
+            HcaChoice(port.device, port.port, one.index) for port, one in zip(choice.ports, gids, strict=True)
+        ),
+        gpu_nic=distances(facts),
+        gpudirect=_gpudirect(facts, choice.network, choice.ports, environment, version),
+        fails=choice.fails,
+    )
+
+
+def distances(facts: NodeFacts) -> tuple[GpuNic, ...]:
+    """The class of each GPU and RDMA device, used or not, as far as the PCI bus was read."""
+    if isinstance(facts.pci, Missing) or isinstance(facts.rdma, Missing):
+        return ()
+    return topology.gpu_nic(facts.pci, facts.rdma.ports)
+
+
+def hca_words(hcas: Sequence[HcaChoice]) -> str:
+    """Ports with their GID, those with the same index together: `mlx5_0:1, mlx5_1:1 (GID 3)`."""
+    groups = groupby(hcas, key=lambda one: one.gid_index)
+    return ", ".join(
+        f"{', '.join(f'{one.device}:{one.port}' for one in group)} "
+        f"({'GID not known' if index is None else f'GID {index}'})"
+        for index, group in groups
+    )
+
+
+def _devices(
+    facts: NodeFacts, ports: Sequence[RdmaPort], environment: Mapping[str, str], version: str
+) -> str:
+    """How many network devices the ports are, where that is not simply one each."""
+    if not ports[1:]:
+        return ""
+    places = {} if isinstance(facts.pci, Missing) else topology.positions(facts.pci)
+    devices = fusion.network_devices(ports, environment, version, places)
+    if isinstance(devices, Missing):
+        return f"; how many network devices they are is not known ({devices.detail})"
+    merged = ["+".join(hca.name_of(port) for port in one) for one in devices if len(one) > 1]
+    together = f", together {', '.join(merged)}" if merged else ""
+    return (
+        f"; {len(devices)} network devices{together}"
+        if len(devices) > 1
+        else f"; one network device{together}"
+    )
+
+
+def _untold(ports: Sequence[RdmaPort], gids: Sequence[gid.GidChoice]) -> str:
+    """Why the GID of a port is not known, each reason once."""
+    ports_of: dict[str, list[RdmaPort]] = {}
+    for port, one in zip(ports, gids, strict=True):
+        if one.index is None:
+            ports_of.setdefault(one.reason, []).append(port)
+    return "".join(
+        f"; the GID of {hca.names_of(those)} is not known: {why}" for why, those in ports_of.items()
+    )
+
+
+def _gpudirect(
+    facts: NodeFacts,
+    network: str | None,
+    ports: Sequence[RdmaPort],
+    environment: Mapping[str, str],
+    version: str,
+) -> str:
+    if network == SOCKET:
+        return "not possible: NET/Socket copies through host memory"
+    if network != IB or isinstance(facts.rdma, Missing):
+        return ""
+    nvidia_open = facts.kernel if isinstance(facts.kernel, Missing) else facts.kernel.nvidia_open
+    return gpudirect.describe(
+        ports, distances(facts), facts.rdma.peer_memory, nvidia_open, environment, version
+    )

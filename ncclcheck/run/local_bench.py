@@ -1,0 +1,150 @@
+"""A node's side of a benchmark: its workers, started, watched and ended as node 0 says."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.bench import supervise
+from ncclcheck.bench.collectives import memory_needed
+from ncclcheck.bench.memory import free_bytes
+from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.watch import RankState
+from ncclcheck.exchange.messages import SCHEMA, Bench
+from ncclcheck.exchange.store import TcpStore
+from ncclcheck.model.bench import Point
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.run.context import TOOL_VERSION, Context
+
+POLL_S = 0.2
+KILL_S = 3.0
+Left: TypeAlias = Literal["", "interrupted", "timeout"]
+
+
+class BenchState(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one node says of its workers, small enough for one packet.
+
+    `points`: how many points its rank 0 has finished; each stands in a document of its own. `left`: why the node
+    ended its workers though nobody told it to.
+    """
+
+    schema_version: str
+    tool_version: str
+    sequence: int
+    states: tuple[RankState, ...]
+    points: int
+    left: Left = ""
+
+
+def run_local_bench(context: Context, store: TcpStore, ticket: int, orders: Sequence[Bench]) -> None:
+    """This node's workers run until node 0 says stop, or cannot be asked any more; then none is left."""
+    sets = [_Workers(context, store, ticket, order) for order in orders]
+    left: Left = "interrupted"
+    try:
+        for one in sets:
+            one.start()
+        while store.lost is None and any(one.running for one in sets):
+            for one in sets:
+                one.look()
+            time.sleep(POLL_S)
+        left = ""
+    finally:
+        for one in sets:
+            one.end(left)
+
+
+class _Workers:
+    """This node's workers of one order. State: whether they run, and what was said of them to node 0."""
+
+    def __init__(self, context: Context, store: TcpStore, ticket: int, order: Bench) -> None:
+        self._store, self._ticket, self._order = store, ticket, order
+        self._deadline = context.deadline.within(order.deadline_s)
+        self._tasks = _tasks(context, store, ticket, order)
+        self._word = _Word(store, ticket, order.name)
+        self._running: supervise.Running | None = None
+
+    @property
+    def running(self) -> bool:
+        """There are workers to be ended."""
+        return self._running is not None
+
+    def start(self) -> None:
+        """The workers run, or node 0 knows why not."""
+        try:
+            _refuse_without_memory(self._order, len(self._tasks))
+            environment = self._order.environments.get(str(self._ticket), {})
+            self._running = supervise.start(self._tasks, environment)
+        except OSError as error:
+            self._word.say(supervise.not_started(self._tasks, error))
+            self._store.set_document(f"{self._order.name}/done/{self._ticket}", encode(()))
+
+    def look(self) -> None:
+        """Node 0 knows how the workers are doing; they are ended where it says stop, or their time is over."""
+        if self._running is None:
+            return
+        points, states = self._running.poll()
+        self._word.say(states, points)
+        if not isinstance(self._store.get(f"{self._order.name}/stop"), Missing):
+            self.end("")
+        elif self._deadline.passed:
+            self.end("timeout")
+
+    def end(self, left: Left) -> None:
+        """None of the workers is left, and node 0 knows it, and why where it did not say so itself."""
+        if self._running is None:
+            return
+        undead = self._running.stop(KILL_S)
+        self._running = None
+        if left:
+            self._word.say((), left=left)
+        self._store.set_document(f"{self._order.name}/done/{self._ticket}", encode(undead))
+
+
+def _tasks(context: Context, store: TcpStore, ticket: int, order: Bench) -> list[WorkerTask]:
+    first = order.first_rank.get(str(ticket), 0)
+    return [
+        WorkerTask(
+            rank=first + local,
+            world_size=order.world_size,
+            local_rank=local,
+            store_host=context.launch.master_addr or "127.0.0.1",
+            store_port=store.port,
+            store_prefix=f"{context.prefix}group/{order.nonce}",
+            plan=order.plan,
+            hosts=order.hosts,
+            turns=order.name if order.turns else None,
+            turns_prefix=context.prefix,
+        )
+        for local in range(order.count.get(str(ticket), 0))
+    ]
+
+
+def _refuse_without_memory(order: Bench, ranks: int) -> None:
+    """Nothing, if the plan fits what is free here: else the kernel would kill somebody, perhaps not us. OSError."""
+    need = memory_needed(order.plan, order.world_size) * ranks
+    free = free_bytes()
+    if order.plan.backend == "gloo" and need > free:
+        text = f"{need / 1e9:.1f} GB of memory needed for {ranks} ranks, {free / 1e9:.1f} GB free: give smaller --sizes"
+        raise OSError(errno.ENOMEM, text)
+
+
+class _Word:
+    """A node's words to node 0. State: their number, and how many points were handed over."""
+
+    def __init__(self, store: TcpStore, ticket: int, name: str) -> None:
+        self._store, self._ticket, self._name = store, ticket, name
+        self._sequence, self._points = 0, 0
+
+    def say(self, states: tuple[RankState, ...], points: Sequence[Point] = (), left: Left = "") -> None:
+        """Node 0 can read the states; each new point, which grows with the number of ranks, was written before."""
+        for point in points:
+            self._store.set_document(f"{self._name}/point/{self._points}", encode(point))
+            self._points += 1
+        self._sequence += 1
+        message = BenchState(SCHEMA, TOOL_VERSION, self._sequence, states, self._points, left)
+        self._store.set(f"{self._name}/state/{self._ticket}", encode(message))

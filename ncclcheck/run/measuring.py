@@ -1,0 +1,234 @@
+"""The step after reach: how fast the networks are that all nodes reach each other on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.advice.networks import find_networks
+from ncclcheck.advice.reach import read_reach
+from ncclcheck.exchange.bandwidth import Received, Sent
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import gather_answers
+from ncclcheck.exchange.measuring import Me, Quantity, Ring, latencies, transfers
+from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Measure, Timed, read_message
+from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target
+from ncclcheck.exchange.store import TcpStore
+from ncclcheck.measure.rounds import STREAMS, plan_rounds
+from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import Measured, Probe, Silent, Snapshot
+from ncclcheck.nccl.prediction import chosen_interface
+from ncclcheck.run.context import TOOL_VERSION
+from ncclcheck.run.lead import Member, Orders, without_the_silent
+
+_ANSWERS_S = 1.0  # for the answers to arrive, beyond the longest that the measuring itself takes
+_SPARE_S = 5.0  # left for the steps after this one; else nothing is measured
+_BYTES_TO_GBIT = 8 / 1e9
+
+Places = Mapping[str, tuple[str, str]]
+
+
+def measure(
+    orders: Orders,
+    store: TcpStore,
+    agents: tuple[Member, ...],
+    targets: dict[int, tuple[Target, ...]],
+    snapshot: Snapshot,
+    deadline: Deadline,
+) -> Snapshot:
+    """The snapshot with the latency and the bandwidth of every network that all nodes reach each other on.
+
+    First all round trips, on networks that are idle, then all transfers. Where a node does not answer any more it is
+    silent, and what was measured with it says nothing.
+    """
+    ring = ring_of(snapshot, agents, targets)
+    if ring is None or deadline.left() < ring.plan.latency_s + ring.plan.bandwidth_s + _SPARE_S:
+        return snapshot
+    times: tuple[tuple[Quantity, float], ...] = (
+        ("latency", ring.plan.latency_s),
+        ("bandwidth", ring.plan.bandwidth_s),
+    )
+    for quantity, seconds in times:
+        if snapshot.silent:
+            break
+        snapshot = _measure(
+            orders, store, agents, ring, quantity, deadline.within(seconds + _ANSWERS_S), snapshot
+        )
+    return snapshot
+
+
+def ring_of(
+    snapshot: Snapshot, agents: tuple[Member, ...], targets: Mapping[int, tuple[Target, ...]]
+) -> Ring | None:
+    """The nodes by rank, with their listeners in every network that is to be measured; None where there is none."""
+    listening = {
+        one.host: {
+            (target.interface, target.address): target
+            for target in targets.get(one.ticket, ())
+            if target.kind == "ours"
+        }
+        for one in agents
+    }
+    networks = [
+        places
+        for places in networks_of(snapshot)
+        if all(places.get(host) in found for host, found in listening.items())
+    ]
+    if not networks:
+        return None
+    plan = plan_rounds(len(agents), len(networks))
+    peers = tuple(
+        Peer(
+            one.ticket,
+            one.host,
+            tuple(listening[one.host][places[one.host]] for places in networks[: plan.networks]),
+        )
+        for one in agents
+    )
+    return Ring(peers, plan)
+
+
+def networks_of(snapshot: Snapshot) -> Iterator[Places]:
+    """The networks without a failed connection, NCCL's choice first, without those that add no place to the others."""
+    reach = read_reach(snapshot)
+    if isinstance(reach, Missing):
+        return
+    found = [one.places for one in find_networks(snapshot, reach) if one.failure is None]
+    chosen = chosen_places(snapshot)
+    if len(chosen) == len(snapshot.nodes) and reach.failure(chosen) is None and reach.stall(chosen) is None:
+        found.insert(0, chosen)
+    known: set[tuple[str, tuple[str, str]]] = set()
+    for places in found:
+        if not known.issuperset(places.items()):
+            known.update(places.items())
+            yield places
+
+
+def chosen_places(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
+    """Where NCCL would listen on each host of which that is known."""
+    choices = ((node.host, chosen_interface(node.facts)) for node in snapshot.nodes)
+    return {host: choice for host, choice in choices if not isinstance(choice, Missing)}
+
+
+def _measure(
+    orders: Orders,
+    store: TcpStore,
+    agents: tuple[Member, ...],
+    ring: Ring,
+    quantity: Quantity,
+    deadline: Deadline,
+    snapshot: Snapshot,
+) -> Snapshot:
+    started = time.monotonic()
+    key = orders.give(Measure(quantity, ring))
+    found = gather_answers(store, [one.ticket for one in agents], key, deadline)
+    answers: dict[int, Timed] = {}
+    for ticket, data in found.items():
+        try:
+            answers[ticket] = read_message(data, Timed, FACTS_LIMIT_BYTES)
+        except DecodeError:
+            continue  # it counts as silent: what it says cannot be used
+    waited_s = round(time.monotonic() - started, 1)
+    late = tuple(
+        Silent(one.host, one.launch.node_rank, "probes", waited_s)
+        for one in agents
+        if one.ticket not in answers
+    )
+    probes = round_trips(ring, answers) if quantity == "latency" else bandwidths(ring, answers)
+    probes = without_the_silent(probes, frozenset(one.host for one in late))
+    before = () if isinstance(snapshot.probes, Missing) else snapshot.probes
+    return replace(snapshot, probes=(*before, *probes), silent=(*snapshot.silent, *late))
+
+
+def round_trips(ring: Ring, answers: Mapping[int, Timed]) -> tuple[Probe, ...]:
+    """What the nodes say of their partners; nothing else that they may say is taken."""
+    asked = {(peer.host, target.address) for peer in ring.peers for target in peer.targets}
+    return tuple(
+        replace(probe, kind="latency", from_host=peer.host)
+        for peer in ring.peers
+        if peer.ticket in answers
+        for probe in answers[peer.ticket].latencies
+        if (probe.to_host, probe.address) in asked
+    )
+
+
+class _Transfer(Struct, frozen=True):
+    source: Peer
+    peer: Peer
+    target: Target
+    sent: Sent | None
+    received: Received | None
+
+
+def bandwidths(ring: Ring, answers: Mapping[int, Timed]) -> tuple[Probe, ...]:
+    """One probe per transfer, of what both its ends say: the receiver counted, the sender knows the way it took."""
+    sent = {(ticket, one.number): one for ticket, answer in answers.items() for one in answer.sent}
+    received = {(ticket, one.number): one for ticket, answer in answers.items() for one in answer.received}
+    probes = []
+    for number, network, shift in ring.rounds():
+        for place, source in enumerate(ring.peers):
+            peer = ring.partner(place, shift)
+            ends = sent.get((source.ticket, number)), received.get((peer.ticket, number))
+            probes.append(_probe(_Transfer(source, peer, peer.targets[network], *ends)))
+    return tuple(probes)
+
+
+def _probe(one: _Transfer) -> Probe:
+    target = one.target
+    place = target.interface, target.address, target.port
+    failed = Probe("bandwidth", one.source.host, one.peer.host, *place, "error")
+    for end, host in ((one.sent, one.source.host), (one.received, one.peer.host)):
+        if end is None:
+            return replace(failed, detail=f"{host} did not tell how it went")
+        if end.outcome != "ok":
+            return replace(failed, outcome=end.outcome, detail=f"{host}: {end.detail}")
+    sent, received = one.sent, one.received
+    if sent is None or received is None:
+        return failed
+    return replace(
+        failed,
+        outcome="ok",
+        value=round(received.bytes_per_s * _BYTES_TO_GBIT, 4),
+        unit="Gbit/s",
+        detail=f"{STREAMS} streams, counted by the receiver for {received.seconds:.3f} s",
+        measured=Measured(
+            STREAMS,
+            received.seconds,
+            sent.source_address,
+            cpu_share=together(sent.cpu_share, received.cpu_share),
+            core_share=busier(sent.core_share, received.core_share),
+        ),
+    )
+
+
+def together(sender: Fact[float], receiver: Fact[float]) -> Fact[float]:
+    """The part of the time in which one end or the other was busy: while a CPU-bound one is, the other waits for it."""
+    if isinstance(sender, Missing) or isinstance(receiver, Missing):
+        return sender if isinstance(sender, Missing) else receiver
+    return round(min(sender + receiver, 1.0), 2)
+
+
+def busier(sender: Fact[float], receiver: Fact[float]) -> Fact[float]:
+    """The larger of the two, or the one that is known."""
+    if isinstance(sender, Missing) or isinstance(receiver, Missing):
+        return receiver if isinstance(sender, Missing) else sender
+    return max(sender, receiver)
+
+
+def measure_here(order: Measure, host: str, own: Greeting, listeners: Listeners) -> bytes:
+    """This node's part, as the answer to node 0."""
+    listeners.quiet()
+    ring = order.ring
+    place = ring.place_of(own.ticket)
+    if place is None:
+        return encode(Timed(SCHEMA, TOOL_VERSION))
+    me = Me(host, own, place, listeners.channels)
+    if order.quantity == "latency":
+        return encode(Timed(SCHEMA, TOOL_VERSION, latencies=latencies(ring, me)))
+    sent, received = transfers(ring, me)
+    return encode(Timed(SCHEMA, TOOL_VERSION, sent=sent, received=received))

@@ -1,0 +1,1 @@
+"""Tests of ncclcheck.advice.fragments."""

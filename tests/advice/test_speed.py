@@ -1,0 +1,63 @@
+"""Which of two networks is clearly faster: measured first, link speed second, and never by a guess."""
+
+from __future__ import annotations
+
+from ncclcheck.advice.networks import Network, Rank
+from ncclcheck.advice.speed import best_first, figure, is_as_good, is_clearly_faster
+from ncclcheck.measure.networks import Throughput
+
+
+def network(name: str, gbit_s: float | None = None, link_mbps: int = 0, *, cpu: bool = False) -> Network:
+    """A network measured at gbit_s, with a spread of 5 % to either side; None: not measured."""
+    places = {"node01": (name, "10.0.0.1"), "node02": (name, "10.0.0.2")}
+    rank = Rank(False, -link_mbps)
+    if gbit_s is None:
+        return Network(places, rank, None)
+    measured = Throughput(gbit_s, gbit_s * 0.95, gbit_s * 1.05, 12, cpu)
+    return Network(places, rank, None, measured)
+
+
+def test_measured_1_3_times_as_fast_and_apart_is_clearly_faster() -> None:
+    assert is_clearly_faster(network("b", 13.1), network("a", 10.0))
+    assert not is_clearly_faster(network("b", 12.9), network("a", 10.0))
+    assert not is_clearly_faster(network("a", 10.0), network("b", 13.1))
+    overlapping = Network({}, Rank(False, 0), None, Throughput(20.0, 9.0, 30.0, 12, False))
+    assert not is_clearly_faster(overlapping, network("a", 10.0))
+
+
+def test_what_was_not_measured_is_never_clearly_faster() -> None:
+    assert not is_clearly_faster(network("b", None, 400_000), network("a", None, 1_000))
+    assert not is_clearly_faster(network("b", 40.0), network("a", None, 1_000))
+    assert not is_clearly_faster(network("b", None, 400_000), network("a", 1.0))
+
+
+def test_measurement_wins_over_links_unless_the_cpu_was_the_limit() -> None:
+    slow_link, fast_link = network("b", 30.0, 10_000), network("a", 10.0, 100_000)
+    assert is_clearly_faster(slow_link, fast_link)
+    assert not is_clearly_faster(slow_link, network("a", 10.0, 100_000, cpu=True))
+    assert not is_clearly_faster(slow_link, network("a", 10.0, 0, cpu=True))
+    assert is_clearly_faster(slow_link, network("a", 10.0, 1_000, cpu=True))
+
+
+def test_as_good_is_not_clearly_slower_or_of_no_slower_a_link() -> None:
+    assert is_as_good(network("a", 10.0, 1_000), network("b", 12.0, 100_000))
+    assert not is_as_good(network("a", 10.0), network("b", 20.0))
+    assert is_as_good(network("a", None, 100_000), network("b", 20.0, 100_000))
+    assert not is_as_good(network("a", None, 10_000), network("b", 20.0, 100_000))
+
+
+def test_the_order_is_by_measurement_then_link_then_as_given() -> None:
+    def names(*networks: Network) -> list[str]:
+        return [one.name for one in best_first(networks)]
+
+    assert names(network("a", 1.0, 100_000), network("b", 9.0, 10_000), network("c", 40.0)) == ["c", "b", "a"]
+    assert names(network("a", 9.0, 10_000), network("b", 9.5, 25_000)) == ["b", "a"]
+    assert names(network("a"), network("b")) == ["a", "b"]
+    assert names() == []
+
+
+def test_a_figure_says_how_it_is_known() -> None:
+    assert figure(network("eth1", 9.4)) == "eth1: 9.4 Gbit/s (8.93 to 9.87 over 12 transfers)"
+    assert "limited by the CPU" in figure(network("eth1", 9.4, cpu=True))
+    assert figure(network("eth1", None, 25_000)) == "eth1: not measured, link speed 25 Gbit/s"
+    assert figure(network("eth1")) == "eth1: not measured, link speed not known"

@@ -1,0 +1,85 @@
+"""NC602 env-unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.model.facts import NcclConfigFile
+from tests.checks.environment.clusters import running, with_further_rank
+from tests.checks.running import finding, is_silent, run
+
+SLUG = "env-unknown"
+
+
+def test_known_names_are_silent() -> None:
+    names = (
+        "NCCL_SOCKET_IFNAME",
+        "NCCL_FASTRAK_NUM_FLOWS",
+        "TORCH_NCCL_BLOCKING_WAIT",
+        "GLOO_SOCKET_IFNAME",
+        "NCCL_VERSION",
+    )
+    assert is_silent(SLUG, running(dict.fromkeys(names, "eth0")))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("NCCL_TIMEOUT", "init_process_group(timeout=...)"),
+        ("NCCL_SOCKET_IFNAM", "did you mean NCCL_SOCKET_IFNAME?"),
+        ("NCCL_IB_DEVICE", "NCCL_IB_HCA"),
+        ("GLOO_IFNAME", "GLOO_SOCKET_IFNAME"),
+        ("TORCH_NCCL_HEARTBEAT_TIMEOUT", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"),
+        ("TORCHELASTIC_MAX_RESTART", "TORCHELASTIC_MAX_RESTARTS"),
+        ("NCCL_BLAH_BLUB_NOTHING", "no known name is near it"),
+    ],
+)
+def test_a_name_that_nobody_reads_is_a_warning_with_what_to_use(name: str, words: str) -> None:
+    found = finding(SLUG, running({name: "600"}))
+    assert (found.severity, found.hosts) == ("warning", ("node01", "node02"))
+    assert found.summary.startswith(f"{name}=600 is read by nobody on node01 and node02")
+    assert words in found.summary
+
+
+def test_a_slip_is_mended_by_its_fix() -> None:
+    fix = finding(SLUG, running({"NCCL_DEUBG": "INFO"})).fixes[0]
+    assert (fix.commands, fix.env) == (("unset NCCL_DEUBG",), {"NCCL_DEBUG": "INFO"})
+
+
+def test_a_secret_is_not_copied_into_a_fix() -> None:
+    fix = finding(SLUG, running({"NCCL_DEUBG": "(redacted)"})).fixes[0]
+    assert fix.env == {}
+
+
+def test_a_name_of_another_version_is_not_unknown() -> None:
+    assert is_silent(SLUG, running({"NCCL_PROGRESS_COUNTERS": "1", "NCCL_TREE_THRESHOLD": "0"}, "2.21.5"))
+
+
+def test_a_blank_in_front_of_the_equals_sign_of_a_file_makes_another_name() -> None:
+    file = NcclConfigFile("/etc/nccl.conf", {"NCCL_DEBUG ": "INFO"})
+    found = finding(SLUG, running({}, "2.27.5", file))
+    assert "a blank belongs to the name; NCCL_DEBUG is meant" in found.summary
+    assert "set in /etc/nccl.conf" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("environment", "nccl", "torch"),
+    [
+        ({}, "2.40.1", "2.9.0"),
+        ({}, "2.27.5", "2.9.0+rocm6.4"),
+        ({"NCCL_CTRAN_ENABLE": "1"}, "2.27.5", "2.9.0"),
+        ({}, "2.27.5", "2.99.0"),
+    ],
+)
+def test_a_fork_or_a_newer_nccl_may_have_names_of_its_own(
+    environment: dict[str, str], nccl: str, torch: str
+) -> None:
+    result = run(SLUG, running({**environment, "NCCL_BRAND_NEW_SETTING": "1"}, nccl, torch=torch))
+    assert result.outcome == "unknown"
+    assert "NCCL_BRAND_NEW_SETTING" in result.reason
+    assert run(SLUG, running({**environment, "NCCL_TIMEOUT": "1"}, nccl, torch=torch)).outcome == "found"
+
+
+def test_a_further_rank_is_judged_too() -> None:
+    found = finding(SLUG, with_further_rank(running({}), 3, NCCL_TIMEOUT="5"))
+    assert (found.hosts, "rank 3" in found.summary) == (("node02",), True)

@@ -1,0 +1,165 @@
+"""NC216 interface-slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Probe, Snapshot
+from tests.builders import cluster, interface, some, timed_probes, with_interfaces
+from tests.checks.running import finding, is_silent, run
+
+
+def changed(snapshot: Snapshot, change: Callable[[Probe], Probe]) -> Snapshot:
+    """The snapshot with every bandwidth probe changed."""
+    probes = tuple(change(one) if one.kind == "bandwidth" else one for one in some(snapshot.probes))
+    return replace(snapshot, probes=probes)
+
+
+def scaled(
+    snapshot: Snapshot, factor: float, *, source: str | None = None, target: str | None = None
+) -> Snapshot:
+    """The snapshot in which transfers from or to a host, or all, are so many times as fast."""
+
+    def change(one: Probe) -> Probe:
+        mine = source in (None, one.from_host) and target in (None, one.to_host)
+        return replace(one, value=(one.value or 0.0) * factor) if mine else one
+
+    return changed(snapshot, change)
+
+
+def limited(snapshot: Snapshot, **shares: float) -> Snapshot:
+    """The snapshot in which the CPU was that busy."""
+    return changed(
+        snapshot,
+        lambda one: replace(one, measured=replace(one.measured, **shares) if one.measured else None),
+    )
+
+
+def with_second_network(snapshot: Snapshot, gbit_s: float) -> Snapshot:
+    """The snapshot with eth1 on every node, on which so much was measured."""
+    count = len(snapshot.nodes)
+    for number, node in enumerate(snapshot.nodes):
+        own = (
+            interface("eth0", f"10.0.0.{number + 1}/24"),
+            interface("eth1", f"10.1.0.{number + 1}/24", index=3),
+        )
+        snapshot = with_interfaces(snapshot, node.host, *own)
+    more = tuple(one for one in timed_probes(count, "eth1", "10.1.0", gbit_s) if one.kind == "bandwidth")
+    return replace(snapshot, probes=(*some(snapshot.probes), *more))
+
+
+def test_equal_networks_are_silent() -> None:
+    assert is_silent("interface-slow", with_second_network(cluster(4), 94.0))
+    assert is_silent("interface-slow", with_second_network(cluster(2), 60.0))
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 8])
+def test_a_network_that_is_faster_than_nccls_is_named_with_both_speeds(nodes: int) -> None:
+    snapshot = with_second_network(scaled(cluster(nodes), 0.6), 94.0)
+    found = finding("interface-slow", snapshot)
+    assert (found.severity, len(found.hosts)) == ("warning", nodes)
+    assert "NCCL would use eth0, which carries 5" in found.summary
+    assert "eth1, which carries 9" in found.summary
+    assert [one.subject for one in found.evidence] == ["bandwidth on eth0", "bandwidth on eth1"]
+
+
+def test_a_network_that_is_a_little_faster_is_not_worth_a_word() -> None:
+    assert is_silent("interface-slow", with_second_network(scaled(cluster(4), 0.75), 94.0))
+
+
+def test_values_that_overlap_say_nothing() -> None:
+    snapshot = with_second_network(scaled(scaled(cluster(4), 0.55), 1.8, source="node02"), 94.0)
+    assert is_silent("interface-slow", snapshot)
+
+
+def test_a_value_that_the_cpu_limited_is_not_called_slow() -> None:
+    snapshot = limited(scaled(cluster(4), 0.2), cpu_share=1.0)
+    assert is_silent("interface-slow", with_second_network(snapshot, 94.0))
+    alone = limited(scaled(cluster(4), 0.2, source="node02"), cpu_share=1.0)
+    assert is_silent("interface-slow", alone)
+
+
+def test_a_slow_sender_is_named_and_not_its_receivers() -> None:
+    found = finding("interface-slow", scaled(cluster(4), 0.3, source="node02"))
+    assert (found.severity, found.hosts) == ("warning", ("node02",))
+    assert "node02 sends with 27" in found.summary
+    assert "this direction only" in found.summary
+    assert {one.hosts[0] for one in found.evidence} == {"node02"}
+
+
+def test_a_slow_receiver_is_named_and_not_its_senders() -> None:
+    found = finding("interface-slow", scaled(cluster(3), 0.3, target="node03"))
+    assert found.hosts == ("node03",)
+    assert "node03 receives with 2" in found.summary
+
+
+def test_a_node_that_is_slow_both_ways_is_one_finding() -> None:
+    snapshot = scaled(scaled(cluster(4), 0.1, target="node03"), 0.1, source="node03")
+    found = finding("interface-slow", snapshot)
+    assert found.hosts == ("node03",)
+    assert "both directions" in found.summary
+
+
+def test_a_slow_pair_is_named_with_its_direction() -> None:
+    found = finding("interface-slow", scaled(cluster(8), 0.2, source="node02", target="node03"))
+    assert found.hosts == ("node02", "node03")
+    assert "node02 sends to node03" in found.summary
+
+
+def test_many_slow_pairs_are_one_finding() -> None:
+    far = {(f"node{one + 1:02d}", f"node{(one + 8) % 16 + 1:02d}") for one in range(16)}
+    snapshot = changed(
+        cluster(16), lambda one: replace(one, value=20.0) if (one.from_host, one.to_host) in far else one
+    )
+    assert "16 of 48 transfers" in finding("interface-slow", snapshot).summary
+
+
+def test_of_two_nodes_none_is_called_the_slow_one() -> None:
+    assert run("interface-slow", scaled(cluster(2), 0.7, source="node01")).findings == ()
+
+
+def with_speed(snapshot: Snapshot, host: str, address: str, mbps: int) -> Snapshot:
+    return with_interfaces(snapshot, host, replace(interface("eth0", f"{address}/24"), speed_mbps=mbps))
+
+
+def test_a_link_that_came_up_slower_is_named_with_both_speeds() -> None:
+    found = finding("interface-slow", with_speed(cluster(4), "node02", "10.0.0.2", 50_000))
+    assert found.hosts == ("node02",)
+    assert "50 Gbit/s on node02, 100 Gbit/s on node01, node03 and node04" in found.summary
+
+
+def test_a_link_that_is_faster_than_the_others_harms_nobody() -> None:
+    assert is_silent("interface-slow", with_speed(cluster(4), "node02", "10.0.0.2", 150_000))
+
+
+def test_a_tie_names_the_slower_ones() -> None:
+    found = finding("interface-slow", with_speed(cluster(2), "node02", "10.0.0.2", 60_000))
+    assert found.hosts == ("node02",)
+
+
+def test_far_below_the_link_is_an_information_unless_the_cpu_was_busy() -> None:
+    found = finding("interface-slow", scaled(cluster(4), 0.2))
+    assert found.severity == "info"
+    assert "far below its link's 100 Gbit/s" in found.summary
+    assert is_silent("interface-slow", limited(scaled(cluster(4), 0.2), core_share=0.97))
+
+
+def test_a_transfer_that_came_to_nothing_is_not_passed() -> None:
+    def stop(one: Probe) -> Probe:
+        mine = (one.from_host, one.to_host) == ("node02", "node03")
+        return replace(one, outcome="stalled", value=None, detail="node03: nothing came") if mine else one
+
+    result = run("interface-slow", changed(cluster(4), stop))
+    assert result.outcome == "unknown"
+    assert result.reason == "node02: the transfer to node03 ended as stalled: node03: nothing came"
+
+
+def test_without_measurements_nothing_is_known() -> None:
+    kept = tuple(one for one in some(cluster(4).probes) if one.kind != "bandwidth")
+    assert run("interface-slow", replace(cluster(4), probes=kept)).outcome == "unknown"
+    lost = replace(cluster(4), probes=Missing("error", "lost"))
+    assert run("interface-slow", lost).outcome == "unknown"

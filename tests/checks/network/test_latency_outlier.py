@@ -1,0 +1,72 @@
+"""NC217 latency-outlier."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.model.snapshot import Probe, Snapshot
+from tests.builders import cluster, some
+from tests.checks.running import finding, is_silent, run
+
+
+def later(snapshot: Snapshot, more_us: float, *hosts: str, quickest: float | None = None) -> Snapshot:
+    """The snapshot in which the round trips between these hosts, or to and from the only one, take longer."""
+
+    def change(one: Probe) -> Probe:
+        ends = {one.from_host, one.to_host}
+        if one.kind != "latency" or one.value is None or one.measured is None or not ends.issuperset(hosts):
+            return one
+        least = one.value + more_us if quickest is None else quickest
+        return replace(one, value=one.value + more_us, measured=replace(one.measured, least=least))
+
+    return replace(snapshot, probes=tuple(change(one) for one in some(snapshot.probes)))
+
+
+@pytest.mark.parametrize("nodes", [3, 4, 9])
+def test_a_late_node_is_named_and_not_its_partners(nodes: int) -> None:
+    found = finding("latency-outlier", later(cluster(nodes), 500.0, "node02"))
+    assert (found.severity, found.hosts) == ("warning", ("node02",))
+    assert found.summary.startswith("node02 answers late on eth0: a round trip takes 52")
+    assert "while 25 us is usual" in found.summary
+    assert all("node02" in one.hosts for one in found.evidence)
+
+
+def test_a_late_way_between_two_nodes_names_both() -> None:
+    found = finding("latency-outlier", later(cluster(4), 500.0, "node02", "node03"))
+    assert set(found.hosts) == {"node02", "node03"}
+
+
+def test_a_little_later_is_silent() -> None:
+    assert is_silent("latency-outlier", later(cluster(4), 90.0, "node02"))
+
+
+def test_a_busy_cpu_is_not_the_network() -> None:
+    assert is_silent("latency-outlier", later(cluster(4), 500.0, "node02", quickest=30.0))
+
+
+def test_two_nodes_have_nothing_to_compare_with() -> None:
+    assert run("latency-outlier", cluster(2)).outcome == "not_applicable"
+
+
+def test_what_was_not_measured_is_not_passed() -> None:
+    kept = tuple(
+        one for one in some(cluster(4).probes) if one.kind != "latency" or "node03" not in one.to_host
+    )
+    result = run("latency-outlier", replace(cluster(4), probes=kept))
+    assert result.outcome == "passed"  # node03 was measured as the caller
+    none = tuple(one for one in kept if one.kind != "latency" or one.from_host != "node03")
+    result = run("latency-outlier", replace(cluster(4), probes=none))
+    assert result.outcome == "unknown"
+    assert "node03: the latency of NCCL's network was not measured" in result.reason
+
+
+def test_a_round_trip_that_came_to_nothing_is_not_passed() -> None:
+    probes = tuple(
+        replace(one, outcome="stalled", value=None)
+        if one.kind == "latency" and (one.from_host, one.to_host) == ("node01", "node02")
+        else one
+        for one in some(cluster(4).probes)
+    )
+    result = run("latency-outlier", replace(cluster(4), probes=probes))
+    assert (result.outcome, result.reason) == ("unknown", "node01: the round trip to node02 ended as stalled")

@@ -1,0 +1,91 @@
+"""NC505 library-conflict."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.hardware import NcclLibrary
+from ncclcheck.model.snapshot import Snapshot
+from tests.builders import GONE, LIBRARY, cluster, everywhere, node, software, some, with_facts, with_silent
+from tests.checks.running import finding, is_silent, run
+
+TORCHS = NcclLibrary(LIBRARY, "2.27.5", "torch (DT_RPATH of libtorch_cuda.so)", True)
+SYSTEMS = NcclLibrary("/usr/lib/x86_64-linux-gnu/libnccl.so.2", "2.21.5", "loader cache")
+MODULES = NcclLibrary("/opt/nccl/lib/libnccl.so.2", "2.21.5", "LD_LIBRARY_PATH")
+
+
+def with_libraries(snapshot: Snapshot, host: str, *libraries: NcclLibrary) -> Snapshot:
+    choice = some(node(snapshot, host).facts.nccl)
+    return with_facts(snapshot, host, nccl=replace(choice, libraries=libraries))
+
+
+def test_a_second_copy_of_the_same_version_is_no_conflict() -> None:
+    same = replace(SYSTEMS, version="2.27.5")
+    assert is_silent("library-conflict", with_libraries(cluster(4), "node02", TORCHS, same))
+
+
+def test_another_version_in_reach_is_a_warning_that_names_both_files_and_ways() -> None:
+    found = finding("library-conflict", with_libraries(cluster(4), "node02", TORCHS, SYSTEMS, MODULES))
+    assert (found.severity, found.hosts) == ("warning", ("node02",))
+    for text in (
+        "2.27.5",
+        "2.21.5",
+        "loader cache",
+        "LD_LIBRARY_PATH",
+        TORCHS.path,
+    ):
+        assert text in found.summary
+    assert [one.source for one in found.evidence] == [TORCHS.path, SYSTEMS.path, MODULES.path]
+
+
+def test_equal_nodes_share_one_finding() -> None:
+    snapshot = cluster(4)
+    for host in ("node01", "node02", "node03", "node04"):
+        snapshot = with_libraries(snapshot, host, TORCHS, SYSTEMS)
+    assert len(finding("library-conflict", snapshot).hosts) == 4
+
+
+def test_a_preloaded_library_older_than_torch_was_built_for_is_an_error() -> None:
+    preloaded = NcclLibrary("/opt/old/libnccl.so.2", "2.21.5", "LD_PRELOAD", True)
+    packaged = replace(TORCHS, loaded_by_torch=False)
+    found = finding("library-conflict", with_libraries(cluster(2), "node01", preloaded, packaged))
+    assert (found.severity, found.hosts) == ("error", ("node01",))
+    assert "LD_PRELOAD" in found.summary
+    assert "built for" in found.summary
+
+
+def test_a_newer_one_than_torch_was_built_for_is_a_warning_and_a_newer_patch_is_none() -> None:
+    newer = replace(TORCHS, version="2.29.7")
+    assert finding("library-conflict", with_libraries(cluster(2), "node01", newer)).severity == "warning"
+    patched = replace(TORCHS, version="2.27.7")
+    assert is_silent("library-conflict", with_libraries(cluster(2), "node01", patched))
+
+
+def test_a_library_that_does_not_answer_leaves_it_open() -> None:
+    broken = replace(SYSTEMS, version=Missing("error", "invalid ELF header"))
+    result = run("library-conflict", with_libraries(cluster(2), "node01", TORCHS, broken))
+    assert result.outcome == "unknown"
+    assert "invalid ELF header" in result.reason
+
+
+def test_a_torch_whose_nccl_is_not_told_leaves_it_open() -> None:
+    unknown = everywhere(cluster(2), software=software(torch_nccl=Missing("unsupported", "pins none")))
+    assert run("library-conflict", unknown).outcome == "unknown"
+
+
+def test_libraries_that_were_not_looked_for_leave_it_open() -> None:
+    choice = some(node(cluster(2), "node01").facts.nccl)
+    unread = with_facts(cluster(2), "node01", nccl=replace(choice, libraries=GONE))
+    assert run("library-conflict", unread).outcome == "unknown"
+
+
+def test_a_torch_without_cuda_loads_none() -> None:
+    snapshot = cluster(2)
+    for host in ("node01", "node02"):
+        snapshot = with_libraries(snapshot, host, SYSTEMS, replace(MODULES, version="2.28.9"))
+    assert run("library-conflict", snapshot).outcome == "not_applicable"
+
+
+def test_a_silent_node_leaves_it_open() -> None:
+    assert run("library-conflict", with_silent(cluster(4), "node03")).outcome == "unknown"

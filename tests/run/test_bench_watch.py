@@ -1,0 +1,94 @@
+"""What node 0 makes of the words of nodes about their workers: a result, a culprit, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+import pytest
+
+from ncclcheck.bench.watch import DEADLINES, Deadlines
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import Bench
+from ncclcheck.exchange.store import TcpStore
+from ncclcheck.model.bench import BenchPlan, BenchResult
+from ncclcheck.model.codec import encode
+from ncclcheck.run.bench_network import Network
+from ncclcheck.run.bench_watch import Watch
+from ncclcheck.run.local_bench import Left
+from tests.run.benches import AGENTS, POINT, context, rank, word
+
+pytestmark = pytest.mark.slow
+BUSY = {"phase": "measuring", "inside": True}
+PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 1, 2, 5.0, True)
+ORDER = Bench(PLAN, 2, ("node01", "node02"), {"11": 0, "12": 1}, {"11": 1, "12": 1}, {}, "n", 30.0)
+NETWORK = Network("gloo", {"node01": 1, "node02": 1}, {}, {}, "a test")
+
+
+def watch(
+    store: TcpStore, say: Callable[[str], None] = lambda _: None, deadlines: Deadlines | None = None
+) -> Watch:
+    return Watch(context(say), store, AGENTS, ORDER, NETWORK, deadlines=deadlines or DEADLINES)
+
+
+def say_words(store: TcpStore, *words: bytes) -> None:
+    for ticket, text in zip((11, 12), words, strict=True):
+        store.set(f"bench/state/{ticket}", text)
+
+
+def result_of(store: TcpStore, say: Callable[[str], None] = lambda _: None) -> BenchResult:
+    return watch(store, say).until(Deadline(30))
+
+
+@pytest.mark.parametrize("left", get_args(Left)[1:])
+def test_a_node_whose_own_time_is_over_ends_the_run_without_blame_and_one_that_was_interrupted_with_it(
+    store: TcpStore, left: Left
+) -> None:
+    say_words(store, word(rank(0, **BUSY)), word(rank(1, **BUSY), left=left))
+    result = result_of(store)
+    assert [one.host for one in result.failures] == (["node02"] if left == "interrupted" else [])
+    assert ("--timeout of node02 was over" in result.unfinished) is (left == "timeout")
+
+
+def test_a_point_that_is_none_is_refused_and_said_once(store: TcpStore) -> None:
+    store.set_document("bench/point/0", b"{}")
+    say_words(store, word(rank(0, **BUSY), points=1), word(rank(1, **BUSY), left="timeout"))
+    said: list[str] = []
+    assert result_of(store, said.append).points == ()
+    assert len([text for text in said if "a point of the benchmark was refused" in text]) == 1
+
+
+def test_a_node_whose_words_are_refused_is_lost_and_the_refusal_is_said_once(store: TcpStore) -> None:
+    say_words(store, word(rank(0, phase="joining", inside=True)), b'{"schema_version":"9"}')
+    said: list[str] = []
+    result = result_of(store, said.append)
+    assert {one.state for one in result.failures} == {"lost"}
+    assert "node02" in {one.host for one in result.failures}
+    refusals = [text for text in said if "refused" in text]
+    assert len(refusals) == 1
+    assert refusals[0].startswith("a word of node02 about its workers was refused: schema version '9'")
+
+
+def test_a_look_names_who_spoils_it_by_the_deadlines_it_was_given(store: TcpStore) -> None:
+    joining = {"phase": "joining", "inside": True, "idle_s": 5.0}
+    say_words(store, word(rank(0, **joining)), word(rank(1, **joining)))
+    assert watch(store).look() == ()
+    stuck = watch(store, deadlines=Deadlines(join_s=4.0)).look()
+    assert [(one.host, one.state, one.where) for one in stuck] == [
+        ("node01", "stuck", "joining the group"),
+        ("node02", "stuck", "joining the group"),
+    ]
+
+
+def test_where_the_ranks_were_is_known_after_their_node_left_and_the_others_are_told_to_end(
+    store: TcpStore,
+) -> None:
+    at = watch(store)
+    say_words(store, word(rank(0)), word(rank(1), points=0))
+    assert at.look() == ()
+    assert {state.rank for state in at.states()} == {0, 1}
+    assert set(at.speaking()) == {11, 12}
+    at.stop()
+    assert store.get("bench/stop") == b"1"
+    store.set_document(at.done_key(12), encode(POINT))
+    assert store.get_document("bench/done/12") == encode(POINT)
