@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncclcheck.advice.networks import Network
-from ncclcheck.measure.networks import Throughput
+from ncclcheck.measure.networks import FASTER, Throughput
 from ncclcheck.model.fact import Missing
-
-LEAST_GAIN = 1.3  # so many times as fast is worth a setting
 
 
 def is_clearly_faster(one: Network, other: Network) -> bool:
@@ -20,9 +18,9 @@ def is_clearly_faster(one: Network, other: Network) -> bool:
     fast, slow = one.throughput, other.throughput
     if isinstance(fast, Missing) or isinstance(slow, Missing):
         return False
-    if fast.median < LEAST_GAIN * slow.median or slow.high >= fast.low:
+    if fast.median < FASTER * slow.median or slow.high >= fast.low:
         return False
-    return not slow.cpu_limited or 0 < LEAST_GAIN * other.link_mbps <= one.link_mbps
+    return not slow.cpu_limited or 0 < FASTER * other.link_mbps <= one.link_mbps
 
 
 def is_as_good(one: Network, other: Network) -> bool:

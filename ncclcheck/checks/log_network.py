@@ -15,7 +15,9 @@ VIRTUAL = re.compile(
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12}$")
 _DOCKER_DEFAULT = re.compile(r"172\.17\.\d{1,3}\.\d{1,3}$")
 _CLUSTER_NAME = re.compile(r"\.svc\b|cluster\.local|\.pod\b")
-_NAME = re.compile(r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? )?(?P<other>[\w.-]{1,253})")
+_NAME = re.compile(
+    r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? )?(?P<other>[\w.-]{1,253})"
+)
 UNANSWERED = ("timed-out", "no-route", "unreachable")
 
 
@@ -50,7 +52,9 @@ def is_container(process: Process) -> bool:
 def unmade(log: Log) -> list[ConnectFailure]:
     """Connections to other machines that were given up, without those whose name never resolved."""
     names = names_in(remarks(log, "name-resolution"))
-    return [one for one in failures(log) if one.final and not is_local(one.address) and one.address not in names]
+    return [
+        one for one in failures(log) if one.final and not is_local(one.address) and one.address not in names
+    ]
 
 
 def tried(log: Log) -> list[ConnectFailure]:

@@ -41,7 +41,11 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         return Explained(
             "nothing", findings, "nothing in these files is of NCCL, torch, a launcher or a program that ends"
         )
-    how = "the job says that it finished" if finished_well(log) else "nothing in the log says that the job failed"
+    how = (
+        "the job says that it finished"
+        if finished_well(log)
+        else "nothing in the log says that the job failed"
+    )
     return Explained("healthy", findings, how)
 
 
@@ -109,6 +113,3 @@ def _says_anything(log: Log) -> bool:
 
 def _plain(one: Suspect) -> Finding:
     return Finding(one.severity, one.summary, one.hosts, one.evidence, one.fixes, one.code, one.slug)
-
-
-

@@ -36,7 +36,9 @@ def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
     return tuple(one for one in log.events if isinstance(one, Remark) and one.topic in topics)
 
 
-def failures(log: Log, layer: Layer | None = None, *, established: bool = False) -> tuple[ConnectFailure, ...]:
+def failures(
+    log: Log, layer: Layer | None = None, *, established: bool = False
+) -> tuple[ConnectFailure, ...]:
     """Connections that were not made (or, `established`, that broke for want of answers)."""
     return tuple(
         one

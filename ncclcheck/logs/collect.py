@@ -37,7 +37,9 @@ LONGEST_TEXT = 4096  # of a line that is looked at
 LONGEST_KEPT = 600  # of a line that is kept
 KEPT_OF_A_SHAPE = 4  # lines of one speaker that differ in their digits only
 FREELY_LOOKED_AT = 150_000  # lines that may mean something and are looked at closely; after that
-LOOKED_AT_PER_BATCH = 200  # so many of each batch, so that no log takes for ever and its end is seen all the same
+LOOKED_AT_PER_BATCH = (
+    200  # so many of each batch, so that no log takes for ever and its end is seen all the same
+)
 MOST_OF_A_SHAPE = 20_000  # lines of all speakers together
 MOST_EVENTS = 60_000
 MOST_PROCESSES = 20_000
@@ -81,7 +83,9 @@ class Collector:
         self._file = ""
         self._number = 0
 
-    def read(self, name: str, batches: Iterable[list[bytes]], *, size_bytes: int = 0, unread: str = "") -> None:
+    def read(
+        self, name: str, batches: Iterable[list[bytes]], *, size_bytes: int = 0, unread: str = ""
+    ) -> None:
         """All lines of one file are taken."""
         self._file, self._number = name, 0
         self._headers.clear()
@@ -108,7 +112,9 @@ class Collector:
 
     def log(self) -> Log:
         """Everything that was taken, with ranks and hosts worked out."""
-        return resolve(tuple(self._files), self._events, list(self._notes.values()), self._words, self._dropped)
+        return resolve(
+            tuple(self._files), self._events, list(self._notes.values()), self._words, self._dropped
+        )
 
     def _scan(self, lines: list[bytes]) -> None:
         """Every line is met once; the two commonest kinds, channels and progress, cost a search and a look-up each."""
@@ -123,7 +129,10 @@ class Collector:
                     end = line[line.find(b" : ", position) + 3 :]
                     if end in ends:
                         continue
-                elif line[position + 10 : position + 15] in QUIET_STARTS and line.find(_LEVEL, position + 9) < 0:
+                elif (
+                    line[position + 5 : position + 15] in QUIET_STARTS
+                    and line.find(_LEVEL, position + 9) < 0
+                ):
                     continue
                 shape = hash(line[position + 5 :].translate(None, _DIGITS))
                 if self._is_worn(shape):
@@ -157,7 +166,9 @@ class Collector:
             parts = [part for part in line.split(b"\r") if part.strip()]
             if len(parts) > 1:
                 # A progress bar drew over itself: what counts is what stood there last, and what came between.
-                for part in dict.fromkeys((parts[0], *(one for one in parts[1:-1] if may_mean_something(one)), parts[-1])):
+                for part in dict.fromkeys(
+                    (parts[0], *(one for one in parts[1:-1] if may_mean_something(one)), parts[-1])
+                ):
                     self._one(part)
                 return
             line = parts[0] if parts else b""
@@ -226,14 +237,24 @@ class Collector:
         if self._is_repeated(label, rest) or not self._may_look():
             return
         text = message.decode("utf-8", "replace")
-        known = f"{header.source} NCCL {level.decode('utf-8', 'replace')} {text}" if level != b"INFO" else text
+        known = (
+            f"{header.source} NCCL {level.decode('utf-8', 'replace')} {text}" if level != b"INFO" else text
+        )
         self._meaning(speaker_of(raw.prefix), known, raw, is_info=level == b"INFO")
 
     def _plain(self, speaker: Speaker, message: str, raw: Raw) -> None:
         """A line that is not NCCL's: of torch, Python, the launcher, the kernel, or the program itself."""
         version = version_in(message)
         if version is not None:
-            self._keep(raw, Remark(raw.place(), message[:LONGEST_KEPT], "nccl-banner", {"nccl": version[0], "cuda": version[1]}))
+            self._keep(
+                raw,
+                Remark(
+                    raw.place(),
+                    message[:LONGEST_KEPT],
+                    "nccl-banner",
+                    {"nccl": version[0], "cuda": version[1]},
+                ),
+            )
         if message.startswith("Exception ignored in"):
             self._ignored[speaker] = self._number
             return
@@ -282,7 +303,9 @@ class Collector:
         exception = None if is_info else exceptions.split(text, in_traceback=is_open)
         topics = [one for one in topics_of(text) if not is_info or one[0] in _INFO_TOPICS]
         if exception is not None:
-            found.append(self._exception(speaker, exception, kept, place, tuple(topic for topic, _ in topics)))
+            found.append(
+                self._exception(speaker, exception, kept, place, tuple(topic for topic, _ in topics))
+            )
         found += collectives.read(text, place)  # type: ignore[arg-type]
         found += connections.read(text, place)  # type: ignore[arg-type]
         found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
@@ -306,7 +329,10 @@ class Collector:
         """A launcher's line is kept; torchrun's table tells host, rank and exit code on lines of their own."""
         before = self._table.get(speaker, exits.Ended())
         if ended.pid is not None and ended.host is not None and ended.rank is not None:
-            self._keep(raw.of_rank(ended.rank).on(ended.host, ended.pid), Remark(raw.place(), text[:200], "rank-place"))
+            self._keep(
+                raw.of_rank(ended.rank).on(ended.host, ended.pid),
+                Remark(raw.place(), text[:200], "rank-place"),
+            )
             return
         if ended.tasks:
             for task in ended.tasks[:64]:
@@ -391,4 +417,3 @@ def _short(values: dict[str, str]) -> dict[str, str]:
 
 def _cut(event: AnyEvent) -> AnyEvent:
     return replace(event, text=event.text[:LONGEST_KEPT])
-

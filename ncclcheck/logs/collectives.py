@@ -22,9 +22,13 @@ _GROUP = re.compile(
     r"\[(?:PG (?:ID )?(?P<id>\d+)(?: ?PG GUID (?P<guid>[^\s(\]]+))?(?: ?\((?P<name>[^)]*)\))? )?Rank (?P<rank>\d+)\]"
 )
 _STATUS = re.compile(
-    r"last enqueued (?:NCCL )?work: (?P<enqueued>\d+), last completed (?:NCCL )?work: (?P<completed>\d+)", re.IGNORECASE
+    r"last enqueued (?:NCCL )?work: (?P<enqueued>\d+), last completed (?:NCCL )?work: (?P<completed>\d+)",
+    re.IGNORECASE,
 )
-_GLOO = re.compile(r"Timed out waiting (?P<timeout>\d+) ?ms for (?P<what>send|recv)|Gloo.{0,80}timed out waiting", re.IGNORECASE)
+_GLOO = re.compile(
+    r"Timed out waiting (?P<timeout>\d+) ?ms for (?P<what>send|recv)|Gloo.{0,80}timed out waiting",
+    re.IGNORECASE,
+)
 _DESCRIBED = re.compile(r"Received a (?:dump signal|timeout signal).{0,80}from rank (?P<rank>\d+)")
 
 

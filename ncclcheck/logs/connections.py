@@ -32,14 +32,19 @@ _GLOO_OLD = re.compile(
     r"gloo/transport/tcp/\S+ (?:connect(?: timeout)? |Connect timeout )\[?(?P<address>[\w.:]+)\]?:?(?P<port>\d*)(?:: ?(?P<why>.{1,60}))?",
     re.IGNORECASE,
 )
-_GLOO_READ = re.compile(r"(?:Read|Write|writev?|readv?) (?:error )?(?P<address>\[[\w.:]+\]:\d+): (?P<why>[^.]{1,80})")
+_GLOO_READ = re.compile(
+    r"(?:Read|Write|writev?|readv?) (?:error )?(?P<address>\[[\w.:]+\]:\d+): (?P<why>[^.]{1,80})"
+)
 _STORE_TRY = re.compile(
-    r"client socket has failed to connect to (?P<address>\S+) \((?:errno|error): (?P<why>[^)]{1,80})\)", re.IGNORECASE
+    r"client socket has failed to connect to (?P<address>\S+) \((?:errno|error): (?P<why>[^)]{1,80})\)",
+    re.IGNORECASE,
 )
 _STORE_FINAL = re.compile(
     r"client socket has timed out after (?P<time>\w+) while trying to connect to \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
 )
-_STORE_OLD = re.compile(r"connect\(\) timed out\. Original timeout|Connection (?:timed out|refused).{0,40}TCPStore")
+_STORE_OLD = re.compile(
+    r"connect\(\) timed out\. Original timeout|Connection (?:timed out|refused).{0,40}TCPStore"
+)
 _WORDS = ("onnect", "clients joined", "world_size=", " failed", "ead error", "rite")
 _JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) clients joined")
 _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
@@ -102,7 +107,12 @@ def _gloo(text: str, place: Place) -> Iterator[Event]:
     if match := _GLOO_OLD.search(text):
         why = match["why"] or "timed out"
         yield ConnectFailure(
-            place=place, text=text, layer="gloo", address=match["address"], port=whole(match["port"]) or 0, reason=reason_of(why)
+            place=place,
+            text=text,
+            layer="gloo",
+            address=match["address"],
+            port=whole(match["port"]) or 0,
+            reason=reason_of(why),
         )
 
 
@@ -119,5 +129,11 @@ def _store(text: str, place: Place) -> Iterator[Event]:
     elif match := _STORE_TRY.search(text):
         address, port = address_and_port(match["address"])
         yield ConnectFailure(
-            place=place, text=text, layer="store", address=address, port=port, reason=reason_of(match["why"]), final=False
+            place=place,
+            text=text,
+            layer="store",
+            address=address,
+            port=port,
+            reason=reason_of(match["why"]),
+            final=False,
         )

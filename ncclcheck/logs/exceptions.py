@@ -15,7 +15,9 @@ _LINE = re.compile(
 _CLASS = re.compile(
     r"(?:Error|Exception|Interrupt|SystemExit|Failure|StopIteration|Timeout|Warning|Fault|Abort)$"
 )
-_LAUNCHER = re.compile(r"ChildFailedError|SignalException|CalledProcessError|ProcessExitedException|ProcessRaisedException")
+_LAUNCHER = re.compile(
+    r"ChildFailedError|SignalException|CalledProcessError|ProcessExitedException|ProcessRaisedException"
+)
 _AFTER = re.compile(
     r"NCCL error(?: in)?:|Connection closed by (?:remote )?peer|Connection reset by peer|Read error \[|Broken pipe"
     r"|[Tt]imed out waiting|wait timeout after|waiting for clients|collective operation timeout|ncclRemoteError"
@@ -25,7 +27,9 @@ _AFTER = re.compile(
     r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
     r"|DataLoader worker \(pid[^)]*\) exited unexpectedly"
 )
-_AFTER_CLASS = re.compile(r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|KeyboardInterrupt|SystemExit)$")
+_AFTER_CLASS = re.compile(
+    r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|KeyboardInterrupt|SystemExit)$"
+)
 
 
 def split(line: str, *, in_traceback: bool) -> tuple[str, str] | None:

@@ -18,8 +18,12 @@ _HOST_FIELD = re.compile(r"^\s*host\s+: (?P<host>[\w.-]{1,255})")
 _RANK_FIELD = re.compile(r"^\s*rank\s+: (?P<rank>\d{1,6}) \(local_rank")
 _ROOT = re.compile(r"Root Cause \(first observed failure\)")
 _SRUN = re.compile(r"srun: error: (?P<host>[\w.-]{1,255}): tasks? (?P<tasks>[\d,-]{1,200}): (?P<how>.{1,80})")
-_TEST_DEVICE = re.compile(r"#\s+Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device")
-_SHELL = re.compile(r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE)
+_TEST_DEVICE = re.compile(
+    r"#\s+Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
+)
+_SHELL = re.compile(
+    r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
+)
 _CODE = re.compile(r"exit code (?P<code>\d{1,3})")
 _WORDS = ("exit", "Exit", "host ", "rank ", "srun: error", "Root Cause", "Rank ")
 _SIGNALLED = 128

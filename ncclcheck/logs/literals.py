@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _GROUP_HEAD = re.compile(r"^\?(?::|P<\w+>)")
+LONG = 5  # such a text is rare enough to be content with
 SHORTEST = 3  # shorter ones are in nearly every line
 _SPECIAL = ".^$"
 _QUANTIFIERS = "*?{"
@@ -19,7 +20,9 @@ def required(pattern: str) -> tuple[str, ...]:
     found: list[str] = []
     for alternative in alternatives(pattern):
         longest = max(_runs(alternative), key=len, default="")
-        texts = (longest.lower(),) if len(longest) >= SHORTEST else _of_a_group(alternative)
+        texts = (longest.lower(),) if len(longest) >= LONG else _of_a_group(alternative)
+        if not texts and len(longest) >= SHORTEST:
+            texts = (longest.lower(),)
         if not texts:
             return ()
         found += texts
@@ -27,7 +30,8 @@ def required(pattern: str) -> tuple[str, ...]:
 
 
 def _of_a_group(alternative: str) -> tuple[str, ...]:
-    """What the first group that has such texts, and is no option, requires: one text for each of its alternatives."""
+    """One text for each alternative of a group that is no option; of several such groups the one with longer texts."""
+    best: tuple[str, ...] = ()
     position = 0
     while position < len(alternative):
         letter = alternative[position]
@@ -40,12 +44,12 @@ def _of_a_group(alternative: str) -> tuple[str, ...]:
             inner = _GROUP_HEAD.sub("", alternative[position + 1 : end - 1], count=1)
             is_needed = alternative[end : end + 1] not in ("?", "*", "{") and not inner.startswith(("?!", "?<", "?="))
             texts = required(inner) if is_needed else ()
-            if texts:
-                return texts
+            if texts and (not best or min(map(len, texts)) > min(map(len, best))):
+                best = texts
             position = end
         else:
             position += 1
-    return ()
+    return best
 
 
 def alternatives(pattern: str) -> list[str]:

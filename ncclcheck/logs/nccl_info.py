@@ -30,11 +30,19 @@ _INIT_END = re.compile(r"- ?(?P<stage>Init START|Init COMPLETE|Destroy COMPLETE|
 _COMM_ID = re.compile(r"commId (?P<id>0x[0-9a-f]+)")
 _BUS = re.compile(r"busId (?P<bus>[0-9a-f]+)")
 _NODES = re.compile(r"nRanks (?P<ranks>\d+) nNodes (?P<nodes>\d+) localRanks (?P<local>\d+)")
-_CHANNEL = re.compile(r"(?P<source>\d+)\[\w+\] -> (?P<target>\d+)\[\w+\](?: \[\w+\])? via (?P<via>\S.{0,80})$")
+_CHANNEL = re.compile(
+    r"(?P<source>\d+)\[\w+\] -> (?P<target>\d+)\[\w+\](?: \[\w+\])? via (?P<via>\S.{0,80})$"
+)
 _COLL_CHANNELS = re.compile(r"(?P<channels>\d+) coll channels")
-_PLUGIN = re.compile(r"(?:Loaded net plugin|Successfully loaded external network plugin|P2P plugin) (?P<name>\S.{0,60}?)(?: \(v\d+\))?$")
-_GPUDIRECT = re.compile(r"GPU Direct RDMA (?P<state>Enabled|Disabled) for (?P<what>HCA|GPU) ?(?P<which>.{0,60})")
-_ALGORITHM = re.compile(r"^(?P<op>[A-Z]\w+): \d+ Bytes -> Algo(?:rithm)? (?P<algorithm>\w+) proto(?:col)? (?P<protocol>\w+)")
+_PLUGIN = re.compile(
+    r"(?:Loaded net plugin|Successfully loaded external network plugin|P2P plugin) (?P<name>\S.{0,60}?)(?: \(v\d+\))?$"
+)
+_GPUDIRECT = re.compile(
+    r"GPU Direct RDMA (?P<state>Enabled|Disabled) for (?P<what>HCA|GPU) ?(?P<which>.{0,60})"
+)
+_ALGORITHM = re.compile(
+    r"^(?P<op>[A-Z]\w+): \d+ Bytes -> Algo(?:rithm)? (?P<algorithm>\w+) proto(?:col)? (?P<protocol>\w+)"
+)
 _DRIVER = re.compile(r"cudaDriverVersion (?P<version>\d+)")
 _STAGES: dict[str, InitStage] = {
     "Init START": "start",
@@ -103,9 +111,13 @@ class Notes:
         if match := _BOOTSTRAP.search(message):
             self.text["interface"], self.text["address"] = match["name"], match["address"][:255]
         elif "NET/IB" in message and "Using" in message:
-            self.devices = tuple(f"{one['name']}:{one['port']}/{one['link']}" for one in _DEVICE.finditer(message[:4096]))
+            self.devices = tuple(
+                f"{one['name']}:{one['port']}/{one['link']}" for one in _DEVICE.finditer(message[:4096])
+            )
         elif "NET/Socket" in message and "Using [" in message:
-            self.sockets = tuple(f"{one['name']}:{one['address']}" for one in _SOCKETS.finditer(message[:4096]))
+            self.sockets = tuple(
+                f"{one['name']}:{one['address']}" for one in _SOCKETS.finditer(message[:4096])
+            )
         elif match := _NETWORK.search(message):
             self.text["network"] = match["network"].strip()
         elif match := _PLUGIN.search(message):

@@ -6,7 +6,9 @@ import re
 
 from ncclcheck.model.events import Reason
 
-_ADDRESS = re.compile(r"\[?(?:::ffff:)?(?P<address>[^\s<>\[\]]{1,255}?)\]?(?:<(?P<port>\d{1,5})>|:(?P<colon>\d{1,5}))?$")
+_ADDRESS = re.compile(
+    r"\[?(?:::ffff:)?(?P<address>[^\s<>\[\]]{1,255}?)\]?(?:<(?P<port>\d{1,5})>|:(?P<colon>\d{1,5}))?$"
+)
 _REASONS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
     (reason, re.compile(words, re.IGNORECASE))
     for reason, words in (
@@ -15,7 +17,10 @@ _REASONS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
         ("unreachable", r"network is unreachable|\b101\b|ENETUNREACH"),
         ("timed-out", r"timed? ?-?out|\b110\b|ETIMEDOUT"),
         ("reset", r"reset by peer|\b104\b|broken pipe"),
-        ("no-address", r"cannot assign requested address|\b99\b|name or service|invalid argument|address family"),
+        (
+            "no-address",
+            r"cannot assign requested address|\b99\b|name or service|invalid argument|address family",
+        ),
     )
 )  # type: ignore[assignment]
 

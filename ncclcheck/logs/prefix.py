@@ -31,7 +31,9 @@ _TASK = re.compile(r" {0,6}(?P<task>\d{1,6}): ?")
 _OPEN_MPI = re.compile(r"\[\d{1,6},(?P<task>\d{1,6})\]<(?:stdout|stderr|stddiag)>: ?")
 _PRRTE = re.compile(r"\[(?:prterun-|mpirun-|mpiexec-)?[\w.@-]{0,255},(?P<task>\d{1,6})\](?:<\w+>)?: ?")
 _LOCAL = re.compile(r"\[(?:default|trainer|worker|role)_?(?P<local>\d{1,4})\]: ?", re.IGNORECASE)
-_RANK = re.compile(r"\[?\(?rank[ _:#=-]{0,2}(?P<rank>\d{1,6})\)?\]?(?:[:,]|(?<=\])|(?<=\))|(?=\s)) ?", re.IGNORECASE)
+_RANK = re.compile(
+    r"\[?\(?rank[ _:#=-]{0,2}(?P<rank>\d{1,6})\)?\]?(?:[:,]|(?<=\])|(?<=\))|(?=\s)) ?", re.IGNORECASE
+)
 _POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?")
 _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
@@ -52,7 +54,9 @@ class Prefix(Struct, frozen=True):
     """What the labels before a message say. `word` may be a host, or not: `ncclcheck.logs.resolve` decides."""
 
     message: str
-    task: int | None = None  # srun's or mpirun's number: a rank, or a node where each task starts several ranks
+    task: int | None = (
+        None  # srun's or mpirun's number: a rank, or a node where each task starts several ranks
+    )
     rank: int | None = None
     local_rank: int | None = None
     host: str | None = None

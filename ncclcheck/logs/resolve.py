@@ -18,10 +18,14 @@ from ncclcheck.logs.prefix import parse
 from ncclcheck.logs.raw import Raw, RawWords
 from ncclcheck.model.events import AnyEvent, Log, LogFile, Place, Process, Words
 
-_LABELLED_SHARE = 0.6  # of a file's lines with a word before the message: then these words are names, not accidents
+_LABELLED_SHARE = (
+    0.6  # of a file's lines with a word before the message: then these words are names, not accidents
+)
 _LONGEST_WORDS = 400
 _FILE_RANK = re.compile(r"(?:^|[^a-z])rank[-_.]?(?P<rank>\d{1,6})(?:\D|$)", re.IGNORECASE)
-_NO_HOST_STEM = re.compile(r"^(?:rank|std(?:out|err)|log|out|err|slurm|train|job|output|console|nccl|-)?[-_.]?\d*$", re.IGNORECASE)
+_NO_HOST_STEM = re.compile(
+    r"^(?:rank|std(?:out|err)|log|out|err|slurm|train|job|output|console|nccl|-)?[-_.]?\d*$", re.IGNORECASE
+)
 _SUFFIX = re.compile(r"\.(?:log|txt|out|err|gz)$", re.IGNORECASE)
 
 
@@ -46,7 +50,9 @@ def resolve(
 ) -> Log:
     """The log, with a rank and a host at every line where anything in the log tells them."""
     spoken = [_spoken(one) for one in words.values()]
-    raws = [raw for raw, _ in events] + [raw for raw, _ in notes] + [raw for pair in spoken for raw in pair[:2]]
+    raws = (
+        [raw for raw, _ in events] + [raw for raw, _ in notes] + [raw for pair in spoken for raw in pair[:2]]
+    )
     world = _world(files, raws, notes, spoken)
     placed = [replace(event, place=_place(raw, world)) for raw, event in events]
     processes = tuple(_process(raw, one, world) for raw, one in notes)
@@ -86,7 +92,9 @@ def _world(
     named = {one.host for _, one in notes} | {raw.host for raw in raws if raw.host}
     word_hosts = _word_hosts(raws, spoken, named)
     tasks_are_ranks = not any(
-        raw.prefix.task is not None and (rank := _told_rank(raw, ranks)) is not None and rank != raw.prefix.task
+        raw.prefix.task is not None
+        and (rank := _told_rank(raw, ranks)) is not None
+        and rank != raw.prefix.task
         for raw in raws
     )
     hosts_of_tasks: dict[int, str] = {}

@@ -21,7 +21,8 @@ class _Family(Struct, frozen=True):
 
 
 _FAMILIES = tuple(
-    _Family(topic, re.compile(words, re.IGNORECASE), required(words)) for topic, words in NETWORK_TOPICS + MACHINE_TOPICS
+    _Family(topic, re.compile(words, re.IGNORECASE), required(words))
+    for topic, words in NETWORK_TOPICS + MACHINE_TOPICS
 )
 _NEEDED = tuple(sorted({text for family in _FAMILIES for text in family.needs}))
 _FAMILIES_OF = {

@@ -12,24 +12,54 @@ _TABLE: tuple[tuple[str, str], ...] = (
         r"/Plugin ?:.{0,40}(?:No plugin found|Could not find|dlerror=)|Plugin load .{0,60}returned 2|nccl\w*Plugin_v\d+ symbol",
         "NCCL looks for optional plug-ins and takes its own code where there is none",
     ),
-    (r"NVLS multicast support is not available", "these GPUs have no NVLink SHARP; other algorithms are used"),
+    (
+        r"NVLS multicast support is not available",
+        "these GPUs have no NVLink SHARP; other algorithms are used",
+    ),
     (r"NET/IB ?: No device found", "there is no RDMA device to use; NCCL takes sockets"),
-    (r"Failed to open libibverbs", "without the verbs library NCCL takes sockets, which is right where there is no RDMA"),
-    (r"process group has NOT been destroyed", "the program ended without destroy_process_group; the work was done"),
+    (
+        r"Failed to open libibverbs",
+        "without the verbs library NCCL takes sockets, which is right where there is no RDMA",
+    ),
+    (
+        r"process group has NOT been destroyed",
+        "the program ended without destroy_process_group; the work was done",
+    ),
     (
         r"client socket has failed to connect to .{1,300}errno: 1(?:11|10)\b",
         "rank 0 was not up yet; the others try again until it is",
     ),
     (r"server socket cannot be initialized on \[::\]", "this machine has no IPv6; IPv4 is used"),
-    (r"addresses of \(.{1,300}cannot be retrieved", "one address family of the name was not found; the other is tried"),
-    (r"hostname of the client socket cannot be retrieved", "the reverse look-up of an address failed, which only matters for messages"),
-    (r"devices used by this process are currently unknown", "barrier() guesses the GPU; with one GPU per rank it guesses right"),
+    (
+        r"addresses of \(.{1,300}cannot be retrieved",
+        "one address family of the name was not found; the other is tried",
+    ),
+    (
+        r"hostname of the client socket cannot be retrieved",
+        "the reverse look-up of an address failed, which only matters for messages",
+    ),
+    (
+        r"devices used by this process are currently unknown",
+        "barrier() guesses the GPU; with one GPU per rank it guesses right",
+    ),
     (r"Exception ignored in", "Python tidies up at the end of the process"),
-    (r"uv_loop_close failed|Remote peer closed the connection|recvValue failed|Connection closed by localRank", "a peer ended first, as at every exit"),
+    (
+        r"uv_loop_close failed|Remote peer closed the connection|recvValue failed|Connection closed by localRank",
+        "a peer ended first, as at every exit",
+    ),
     (r"OMP_NUM_THREADS environment variable for each process", "torchrun sets a default of one thread"),
-    (r"memory allocator not found, using regular one|buckets? (?:have been )?rebuilt", "torch tells what it does"),
-    (r"Continuing in spite of a RAS|RAS .{0,60}(?:keep-alive|timeout)", "NCCL's own monitoring, which no collective depends on"),
-    (r"Unable to register cu\w+ factory|Could not find TensorRT|cannot be preloaded", "another library's message, of no effect here"),
+    (
+        r"memory allocator not found, using regular one|buckets? (?:have been )?rebuilt",
+        "torch tells what it does",
+    ),
+    (
+        r"Continuing in spite of a RAS|RAS .{0,60}(?:keep-alive|timeout)",
+        "NCCL's own monitoring, which no collective depends on",
+    ),
+    (
+        r"Unable to register cu\w+ factory|Could not find TensorRT|cannot be preloaded",
+        "another library's message, of no effect here",
+    ),
 )
 HARMLESS = tuple((re.compile(words), why) for words, why in _TABLE)
 

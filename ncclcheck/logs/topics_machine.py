@@ -9,78 +9,225 @@ from __future__ import annotations
 MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     # GPU memory and devices
     ("cuda-oom", r"CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"),
-    ("cuda-oom", r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of"),
-    ("cuda-oom", r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED"),
+    (
+        "cuda-oom",
+        r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
+    ),
+    (
+        "cuda-oom",
+        r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
+    ),
     ("duplicate-gpu", r"Duplicate GPU detected ?: rank (?P<first>\d+) and rank (?P<second>\d+)"),
     ("duplicate-gpu", r"Multiple Ranks are using the same (?:GPU|Partition)|Duplicate GPU detected"),
     ("device-ordinal", r"invalid device ordinal|No CUDA GPUs are available|CUDA_ERROR_(?:INVALID|NO)_DEVICE"),
-    ("device-ordinal", r"no CUDA-capable device is detected|Invalid device id|device (?:index|ordinal) .{0,40}out of range"),
+    (
+        "device-ordinal",
+        r"no CUDA-capable device is detected|Invalid device id|device (?:index|ordinal) .{0,40}out of range",
+    ),
     ("no-kernel-image", r"no kernel image is available|not compatible with the current PyTorch installation"),
-    ("no-kernel-image", r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible"),
-    ("driver-too-old", r"driver version is insufficient|driver on your system is too old|CUDA_ERROR_INSUFFICIENT_DRIVER"),
-    ("driver-too-old", r"unsupported (?:display driver|toolchain)|cuda driver combination|forward compatibility was attempted"),
-    ("driver-too-old", r"Driver/library version mismatch|CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|UNSUPPORTED_PTX_VERSION)"),
-    ("fabric", r"system not yet initialized|Error 802\b|CUDA_ERROR_SYSTEM_NOT_READY|fabric ?manager.{0,80}(?:not|fail|error|inactive)"),
-    ("fabric", r"Multicast memory.{0,200}(?:CUDA error|fail)|transport/nvls\S* (?:\(\w+\) )?NCCL WARN Cuda failure"),
-    ("fabric", r"(?:IMEX|imex)\b.{0,120}(?:not|fail|error|missing|unavailable|permit)|MNNVL.{0,80}(?:fail|error|not configured)"),
-    ("fabric", r"CUDA_ERROR_NOT_PERMITTED|cuMemCreate.{0,80}(?:operation not permitted|fail)|Cuda failure 800\b"),
-    ("fabric", r"cuMulticast\w+.{0,80}(?:fail|error)|Fabric\W+State\W+(?:In Progress|Not Started)|NVSwitch.{0,60}(?:fatal|fail)"),
-    ("p2p-disabled", r"P2P is disabled between|peer (?:to peer )?access is not supported|PEER_ACCESS_UNSUPPORTED"),
-    ("p2p-disabled", r"peer mapping resources exhausted|TOO_MANY_PEERS|(?:P2P|peer).{0,60}(?:test|verification).{0,20}fail"),
-    ("p2p-disabled", r"could not enable P2P|NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)"),
+    (
+        "no-kernel-image",
+        r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible",
+    ),
+    (
+        "driver-too-old",
+        r"driver version is insufficient|driver on your system is too old|CUDA_ERROR_INSUFFICIENT_DRIVER",
+    ),
+    (
+        "driver-too-old",
+        r"unsupported (?:display driver|toolchain)|cuda driver combination|forward compatibility was attempted",
+    ),
+    (
+        "driver-too-old",
+        r"Driver/library version mismatch|CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|UNSUPPORTED_PTX_VERSION)",
+    ),
+    (
+        "fabric",
+        r"system not yet initialized|Error 802\b|CUDA_ERROR_SYSTEM_NOT_READY|fabric ?manager.{0,80}(?:not|fail|error|inactive)",
+    ),
+    (
+        "fabric",
+        r"Multicast memory.{0,200}(?:CUDA error|fail)|transport/nvls\S* (?:\(\w+\) )?NCCL WARN Cuda failure",
+    ),
+    (
+        "fabric",
+        r"(?:IMEX|imex)\b.{0,120}(?:not|fail|error|missing|unavailable|permit)|MNNVL.{0,80}(?:fail|error|not configured)",
+    ),
+    (
+        "fabric",
+        r"CUDA_ERROR_NOT_PERMITTED|cuMemCreate.{0,80}(?:operation not permitted|fail)|Cuda failure 800\b",
+    ),
+    (
+        "fabric",
+        r"cuMulticast\w+.{0,80}(?:fail|error)|Fabric\W+State\W+(?:In Progress|Not Started)|NVSwitch.{0,60}(?:fatal|fail)",
+    ),
+    (
+        "p2p-disabled",
+        r"P2P is disabled between|peer (?:to peer )?access is not supported|PEER_ACCESS_UNSUPPORTED",
+    ),
+    (
+        "p2p-disabled",
+        r"peer mapping resources exhausted|TOO_MANY_PEERS|(?:P2P|peer).{0,60}(?:test|verification).{0,20}fail",
+    ),
+    (
+        "p2p-disabled",
+        r"could not enable P2P|NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)",
+    ),
     ("acs", r"ACSCtl:.{0,40}ReqRedir\+|(?:intel|amd)_iommu=on|ACS (?:is )?enabled"),
     ("iommu-fault", r"DMAR: .{0,120}(?:fault|PTE)|AMD-Vi: .{0,80}IO_PAGE_FAULT|IOMMU.{0,40}fault"),
     ("device-assert", r"device-side assert triggered|Assertion `.{0,200}` failed"),
-    ("cuda-fault", r"illegal memory access|unspecified launch failure|misaligned address|CUDA_ERROR_(?:LAUNCH_FAILED|ILLEGAL)"),
-    ("ecc", r"uncorrectable (?:ECC|NVLink)|ECC error|row remap\w* fail|CUDA_ERROR_(?:ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE)"),
+    (
+        "cuda-fault",
+        r"illegal memory access|unspecified launch failure|misaligned address|CUDA_ERROR_(?:LAUNCH_FAILED|ILLEGAL)",
+    ),
+    (
+        "ecc",
+        r"uncorrectable (?:ECC|NVLink)|ECC error|row remap\w* fail|CUDA_ERROR_(?:ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE)",
+    ),
     ("xid", r"Xid \(PCI:(?P<device>[^)]{1,40})\): (?P<xid>\d+)|SXid.{0,40}: (?P<sxid>\d+)"),
     ("gpu-lost", r"fallen off the bus|GPU is lost|Unable to determine the device handle|GPU requires reset"),
     ("gpu-lost", r"AER: .{0,80}(?:Uncorrect|Fatal)|PCIe Bus Error: severity=(?:Uncorrect|Fatal)"),
     # shared memory, limits
-    ("shm", r"failed to extend /dev/shm|Error while (?:creating|attaching to) shared memory segment|/dev/shm.{0,120}No space left"),
-    ("shm", r"No space left on device.{0,120}(?:/dev/shm|nccl-)|out of shared memory|insufficient shared memory|\(shm\)"),
-    ("shm", r"unable to (?:write to file|open shared memory object|allocate shared memory).{0,40}(?:/torch_|shm)"),
+    (
+        "shm",
+        r"failed to extend /dev/shm|Error while (?:creating|attaching to) shared memory segment|/dev/shm.{0,120}No space left",
+    ),
+    (
+        "shm",
+        r"No space left on device.{0,120}(?:/dev/shm|nccl-)|out of shared memory|insufficient shared memory|\(shm\)",
+    ),
+    (
+        "shm",
+        r"unable to (?:write to file|open shared memory object|allocate shared memory).{0,40}(?:/torch_|shm)",
+    ),
     ("shm", r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|Bus error\b"),
     ("shm-space", r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)"),
-    ("memlock", r"(?:ulimit -l|max locked memory|memlock)[^\d\n]{0,60}(?P<kib>\d+)\b|ulimit -l:? ?(?P<word>unlimited)"),
+    (
+        "memlock",
+        r"(?:ulimit -l|max locked memory|memlock)[^\d\n]{0,60}(?P<kib>\d+)\b|ulimit -l:? ?(?P<word>unlimited)",
+    ),
     ("open-files", r"Too many open files|EMFILE|ENFILE"),
     # host memory
-    ("host-oom", r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed|: Out Of Memory\b"),
-    ("host-oom", r"exceeded (?:job |step )?memory limit|Killed process \d+|DefaultCPUAllocator: (?:can't|not enough)"),
-    ("killed", r"\bKilled\b(?! by user)|killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|SIGKILL"),
+    (
+        "host-oom",
+        r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed|: Out Of Memory\b",
+    ),
+    (
+        "host-oom",
+        r"exceeded (?:job |step )?memory limit|Killed process \d+|DefaultCPUAllocator: (?:can't|not enough)",
+    ),
+    (
+        "killed",
+        r"\bKilled\b(?! by user)|killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|SIGKILL",
+    ),
     ("host-memory", r"rss (?P<mib>\d+) ?MiB|MemoryError\b|Cannot allocate memory"),
     # Python environment and libraries
-    ("nccl-symbol", r"undefined symbol: ?_?\w*nccl\w*|libnccl\S*: (?:cannot open|version|undefined|file too short)"),
-    ("nccl-symbol", r"libnccl.{0,80}(?:older|wrong|another|conflict|mismatch)|symbol nccl\w+ .{0,20}not (?:found|defined)"),
-    ("no-nccl-built", r"doesn't have NCCL built in|Torch not compiled with CUDA|NCCL (?:is )?not (?:available|compiled)"),
-    ("import", r"ModuleNotFoundError|ImportError|No module named|cannot import name|undefined symbol|symbol lookup error"),
-    ("import", r"version `(?:GLIBC|GLIBCXX|CXXABI|CUDA)\w*_?[\d.]*' not found|VersionConflict|DistributionNotFound"),
-    ("import", r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled using NumPy 1"),
+    (
+        "nccl-symbol",
+        r"undefined symbol: ?_?\w*nccl\w*|libnccl\S*: (?:cannot open|version|undefined|file too short)",
+    ),
+    (
+        "nccl-symbol",
+        r"libnccl.{0,80}(?:older|wrong|another|conflict|mismatch)|symbol nccl\w+ .{0,20}not (?:found|defined)",
+    ),
+    (
+        "no-nccl-built",
+        r"doesn't have NCCL built in|Torch not compiled with CUDA|NCCL (?:is )?not (?:available|compiled)",
+    ),
+    (
+        "import",
+        r"ModuleNotFoundError|ImportError|No module named|cannot import name|undefined symbol|symbol lookup error",
+    ),
+    (
+        "import",
+        r"version `(?:GLIBC|GLIBCXX|CXXABI|CUDA)\w*_?[\d.]*' not found|VersionConflict|DistributionNotFound",
+    ),
+    (
+        "import",
+        r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled using NumPy 1",
+    ),
     # data
-    ("missing-file", r"FileNotFoundError|No such file or directory|Errno 2\]|does not appear to have a file named"),
-    ("missing-file", r"\b(?!Module)\w*NotFoundError|(?:dataset|checkpoint|model|data|file|path|tokenizer)\b.{0,160}(?:not found|not exist|cannot be found)"),
-    ("missing-file", r"doesn't exist|does not exist|is not a (?:local folder|directory|file)|Stale file handle|NotADirectoryError"),
-    ("missing-file", r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError"),
+    (
+        "missing-file",
+        r"FileNotFoundError|No such file or directory|Errno 2\]|does not appear to have a file named",
+    ),
+    (
+        "missing-file",
+        r"\b(?!Module)\w*NotFoundError|(?:dataset|checkpoint|model|data|file|path|tokenizer)\b.{0,160}(?:not found|not exist|cannot be found)",
+    ),
+    (
+        "missing-file",
+        r"doesn't exist|does not exist|is not a (?:local folder|directory|file)|Stale file handle|NotADirectoryError",
+    ),
+    (
+        "missing-file",
+        r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError",
+    ),
     # collectives
-    ("collective-mismatch", r"Detected mismatch between collectives on ranks|Collective(?:s)? (?:mismatch|are mismatched)"),
-    ("collective-mismatch", r"ranks? .{0,60}(?:running|calling) (?:a )?different collective|desync(?:hronized)?\b.{0,80}collective"),
-    ("collective-mismatch", r"Ranks? \d+ is running collective|mismatched (?:collectives|sizes|shapes) across ranks"),
-    ("uneven", r"len\(\w*(?:loader|dataset|batches|sampler)\w*\) ?[=:] ?(?P<length>\d+)|(?P<batches>\d+) (?:mini-?)?batches\b"),
+    (
+        "collective-mismatch",
+        r"Detected mismatch between collectives on ranks|Collective(?:s)? (?:mismatch|are mismatched)",
+    ),
+    (
+        "collective-mismatch",
+        r"ranks? .{0,60}(?:running|calling) (?:a )?different collective|desync(?:hronized)?\b.{0,80}collective",
+    ),
+    (
+        "collective-mismatch",
+        r"Ranks? \d+ is running collective|mismatched (?:collectives|sizes|shapes) across ranks",
+    ),
+    (
+        "uneven",
+        r"len\(\w*(?:loader|dataset|batches|sampler)\w*\) ?[=:] ?(?P<length>\d+)|(?P<batches>\d+) (?:mini-?)?batches\b",
+    ),
     ("uneven", r"(?:num_batches|steps_per_epoch|n_batches|batches per epoch) ?[=:] ?(?P<steps>\d+)"),
-    ("quiet-phase", r"\bno (?:communication|collectives?|traffic)\b|(?:idle|quiet|offline|generation|rollout) (?:phase|for|eval)"),
-    ("slow-word", r"(?:expected (?:about|>)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s \d+ \(expected"),
-    ("global-timeout", r"(?:Global|Run|Job) time(?:d)? ?-?out|timed out after \d+ ?s\b|DUE TO TIME LIMIT|time limit exhausted"),
-    ("generic-nccl", r"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalid\w+|NCCL (?:error|failure)\b"),
+    (
+        "quiet-phase",
+        r"\bno (?:communication|collectives?|traffic)\b|(?:idle|quiet|offline|generation|rollout) (?:phase|for|eval)",
+    ),
+    (
+        "slow-word",
+        r"(?:expected (?:about|>)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s \d+ \(expected",
+    ),
+    (
+        "global-timeout",
+        r"(?:Global|Run|Job) time(?:d)? ?-?out|timed out after \d+ ?s\b|DUE TO TIME LIMIT|time limit exhausted",
+    ),
+    (
+        "generic-nccl",
+        r"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalid\w+|NCCL (?:error|failure)\b",
+    ),
     ("generic-nccl", r"unhandled (?:system|cuda) error|internal error - please report|Test NCCL failure"),
     ("remote-error", r"ncclRemoteError|remote process exited or there was a network error"),
-    ("nccl-crash", r"libnccl\S*\+0x|\bNCCL BUG\b|corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|Assertion .{0,80}nccl"),
+    (
+        "nccl-crash",
+        r"libnccl\S*\+0x|\bNCCL BUG\b|corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|Assertion .{0,80}nccl",
+    ),
     ("torch-internal", r"INTERNAL ASSERT FAILED"),
-    ("crash", r"Segmentation fault|SIGSEGV|signal 11\b|double free|stack smashing|Fatal Python error|core dumped|SIGABRT"),
+    (
+        "crash",
+        r"Segmentation fault|SIGSEGV|signal 11\b|double free|stack smashing|Fatal Python error|core dumped|SIGABRT",
+    ),
     ("torch-version", r"\b(?:PyTorch|torch)(?: version)?[:= ]{1,3}v?(?P<torch>\d+\.\d+\.\d+[\w.+-]*)"),
     # how it ended
-    ("failed", r"exit(?:ed)?(?: with)?(?: exit)? ?(?:code|status):? ?(?:-?[1-9]\d*)|non-zero (?:status|exit)|Test failure"),
-    ("failed", r"^\S+ FAILED$|^FAILED\b|CANCELLED AT|Job (?:aborted|failed)|terminate called after throwing|MPI_ABORT"),
-    ("finished", r"(?:training|train|job|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|complete(?:d|s)?|done|succe)"),
-    ("finished", r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ing)? (?:code )?0\b"),
-    ("finished", r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"),
+    (
+        "failed",
+        r"exit(?:ed)?(?: with)?(?: exit)? ?(?:code|status):? ?(?:-?[1-9]\d*)|non-zero (?:status|exit)|Test failure",
+    ),
+    (
+        "failed",
+        r"^\S+ FAILED$|^FAILED\b|CANCELLED AT|Job (?:aborted|failed)|terminate called after throwing|MPI_ABORT",
+    ),
+    (
+        "finished",
+        r"(?:training|train|job|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|complete(?:d|s)?|done|succe)",
+    ),
+    (
+        "finished",
+        r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ing)? (?:code )?0\b",
+    ),
+    (
+        "finished",
+        r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)",
+    ),
 )

@@ -8,73 +8,181 @@ from __future__ import annotations
 
 NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     # NCCL: bootstrap and interfaces
-    ("no-interface", r"no (?:socket|usable|IP) interface found|NET/Socket ?: no interface found|No IP interface found"),
+    (
+        "no-interface",
+        r"no (?:socket|usable|IP) interface found|NET/Socket ?: no interface found|No IP interface found",
+    ),
     ("no-interface", r"No usable listening interface found|no socket interface (?:matching|found)"),
     ("no-interface", r"Unable to find (?:address|interface) for:? ?(?P<interface>\S+)"),
     ("no-interface", r"could not find (?:any )?interface (?:named|matching|with name)|ifa != nullptr"),
     ("no-subnet", r"No interface found in the same subnet as remote address (?P<address>\S+)"),
-    ("bad-family", r"(?:wrong|invalid|unknown|unsupported) (?:address|socket) family|address family 0\b|family (?:-1|0)\b"),
+    (
+        "bad-family",
+        r"(?:wrong|invalid|unknown|unsupported) (?:address|socket) family|address family 0\b|family (?:-1|0)\b",
+    ),
     ("already-checked-in", r"rank (?P<rank>\d+) of (?P<ranks>\d+) ranks has already checked in"),
     ("rank-count", r"mismatch in (?:rank count|info) from procs?"),
     ("nccl-version", r"Mismatched NCCL version detected"),
-    ("bootstrap-truncated", r"Message truncated ?: ?receiv(?:ed|ing) (?P<got>\d+) bytes instead of (?P<want>\d+)"),
+    (
+        "bootstrap-truncated",
+        r"Message truncated ?: ?receiv(?:ed|ing) (?P<got>\d+) bytes instead of (?P<want>\d+)",
+    ),
     ("wrong-magic", r"(?:wrong|invalid|bad) (?:magic|type)\b(?: (?P<magic>[0-9a-f]{1,16}))?"),
-    ("collective-size", r"peer (?P<address>\S+) (?:collective )?message truncated|mismatch in collective sizes"),
-    ("collective-size", r"collective mismatch error|preamble\.length (?:<=|==)|op\.preamble\.(?:length|nbytes)"),
+    (
+        "collective-size",
+        r"peer (?P<address>\S+) (?:collective )?message truncated|mismatch in collective sizes",
+    ),
+    (
+        "collective-size",
+        r"collective mismatch error|preamble\.length (?:<=|==)|op\.preamble\.(?:length|nbytes)",
+    ),
     ("closed-by-peer", r"Connection closed by (?:remote )?peer:?(?: (?P<address>\S+))?"),
-    ("closed-by-peer", r"Connection reset by peer|Broken pipe|Remote (?:peer|host) closed|connection (?:was )?closed by"),
-    ("closed-by-peer", r"Application timeout caused pair closure|Socket recv failed while polling|proxy call to rank"),
+    (
+        "closed-by-peer",
+        r"Connection reset by peer|Broken pipe|Remote (?:peer|host) closed|connection (?:was )?closed by",
+    ),
+    (
+        "closed-by-peer",
+        r"Application timeout caused pair closure|Socket recv failed while polling|proxy call to rank",
+    ),
     # c10d store, torchrun
     ("address-in-use", r"EADDRINUSE|address already in use"),
     ("name-resolution", r"gai error: ?-?\d+|Name or service not known|Temporary failure in name resolution"),
-    ("name-resolution", r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host"),
+    (
+        "name-resolution",
+        r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
+    ),
     ("name-resolution", r"unable to resolve host|nodename nor servname|no such host|Name resolution fail"),
     ("hostname-fallback", r"hostname of the client socket cannot be retrieved"),
-    ("loopback-fallback", r"(?:Using the )?loopback address as fallback|Unable to resolve hostname to a \(local\) address"),
-    ("foreign-service", r"Ping failed, invalid value returned|Bad request from (?:peer|client)|unexpected (?:magic|header)"),
-    ("store-wait", r"wait timeout after \d+ ?ms, keys: ?(?P<keys>\S+)|Socket Timeout\b|store[-> .]*get\(.{0,200}got error"),
-    ("store-lost", r"recvValue failed|sendBytes failed|TCPStore.{0,40}(?:lost|closed)|connection to the C10d store has failed"),
+    (
+        "loopback-fallback",
+        r"(?:Using the )?loopback address as fallback|Unable to resolve hostname to a \(local\) address",
+    ),
+    (
+        "foreign-service",
+        r"Ping failed, invalid value returned|Bad request from (?:peer|client)|unexpected (?:magic|header)",
+    ),
+    (
+        "store-wait",
+        r"wait timeout after \d+ ?ms, keys: ?(?P<keys>\S+)|Socket Timeout\b|store[-> .]*get\(.{0,200}got error",
+    ),
+    (
+        "store-lost",
+        r"recvValue failed|sendBytes failed|TCPStore.{0,40}(?:lost|closed)|connection to the C10d store has failed",
+    ),
     ("rendezvous", r"Rendezvous(?:Timeout|Connection|Closed|State|GracefulExit)\w*"),
-    ("monitored-barrier", r"failed to pass monitoredBarrier|monitoredBarrier.{0,200}(?P<ranks>ranks? .{0,80})"),
+    (
+        "monitored-barrier",
+        r"failed to pass monitoredBarrier|monitoredBarrier.{0,200}(?P<ranks>ranks? .{0,80})",
+    ),
     # InfiniBand and RoCE
-    ("ib-completion", r"Got completion (?:from peer (?P<address>\S+) )?with (?:status=|error |status )(?P<status>\d+)"),
-    ("ib-async-event", r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+"),
-    ("ib-event-fatal", r"port (?:error|down)|device fatal|catas(?:trophic)? ?error|link (?:down|flap)|local (?:catastrophic|cata)"),
+    (
+        "ib-completion",
+        r"Got completion (?:from peer (?P<address>\S+) )?with (?:status=|error |status )(?P<status>\d+)",
+    ),
+    (
+        "ib-async-event",
+        r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+",
+    ),
+    (
+        "ib-event-fatal",
+        r"port (?:error|down)|device fatal|catas(?:trophic)? ?error|link (?:down|flap)|local (?:catastrophic|cata)",
+    ),
     ("ib-modify-qp", r"ibv_modify_qp failed with (?:error )?(?P<error>[^\n]{1,80})"),
-    ("ib-no-memory", r"ibv_(?:reg_mr\w*|create_(?:cq|qp)|alloc_pd)\S* failed.{0,60}(?:Cannot allocate memory|ENOMEM|\b12\b)"),
+    (
+        "ib-no-memory",
+        r"ibv_(?:reg_mr\w*|create_(?:cq|qp)|alloc_pd)\S* failed.{0,60}(?:Cannot allocate memory|ENOMEM|\b12\b)",
+    ),
     ("ib-no-memory", r"(?:max locked memory|RLIMIT_MEMLOCK).{0,60}(?:too (?:low|small)|is only|exceed)"),
-    ("ib-register-gpu", r"ibv_reg_(?:dmabuf_)?mr\S* failed.{0,60}(?:Bad address|EFAULT|not supported|EINVAL|Invalid argument)"),
+    (
+        "ib-register-gpu",
+        r"ibv_reg_(?:dmabuf_)?mr\S* failed.{0,60}(?:Bad address|EFAULT|not supported|EINVAL|Invalid argument)",
+    ),
     ("ib-verb", r"Call to (?P<verb>ibv_\w+) failed"),
     ("ib-roce-version", r"(?:read|open) failed in ncclIbRoceGetVersionNum(?:: ?(?P<error>.{1,60}))?"),
-    ("ib-incompatible", r"connect(?:ed)? (?:to )?(?:or )?(?:merge )?incompatible devices|mixed local Net device counts"),
-    ("ib-port-down", r"(?:^|\W)State: ?(?:Down|Initializing|Init)\b|Physical state: ?(?:Polling|Disabled|Sleep|LinkErrorRecovery)"),
-    ("ib-port-down", r"port_state:?\s+PORT_(?:DOWN|INIT)|link_layer.{0,40}DOWN|mlx5_\w+.{0,60}link (?:is )?down"),
-    ("ib-hardware", r"mlx5_core.{0,80}(?:health|assert|fatal|Link down|recover|internal error)|Symbol error|excessive buffer"),
-    ("ib-active", r"State: ?Active\b.{0,120}InfiniBand|(?:Link layer|link_layer):? ?InfiniBand|LinkUp|PORT_ACTIVE"),
+    (
+        "ib-incompatible",
+        r"(?:connect|merge)\w*.{0,40}incompatible devices|mixed local Net device counts",
+    ),
+    (
+        "ib-port-down",
+        r"(?:^|\W)State: ?(?:Down|Initializing|Init)\b|Physical state: ?(?:Polling|Disabled|Sleep|LinkErrorRecovery)",
+    ),
+    (
+        "ib-port-down",
+        r"port_state:?\s+PORT_(?:DOWN|INIT)|link_layer.{0,40}DOWN|mlx5_\w+.{0,60}link (?:is )?down",
+    ),
+    (
+        "ib-hardware",
+        r"mlx5_core.{0,80}(?:health|assert|fatal|Link down|recover|internal error)|Symbol error|excessive buffer",
+    ),
+    (
+        "ib-active",
+        r"State: ?Active\b.{0,120}InfiniBand|(?:Link layer|link_layer):? ?InfiniBand|LinkUp|PORT_ACTIVE",
+    ),
     ("no-libibverbs", r"Failed to open libibverbs|libibverbs\.so\S*: cannot open|Could not open libibverbs"),
-    ("no-rdma-driver", r"couldn't load driver|no userspace device-specific driver|libmlx[45]\S*: cannot open"),
-    ("no-rdma-device-files", r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)"),
+    (
+        "no-rdma-driver",
+        r"couldn't load driver|no userspace device-specific driver|libmlx[45]\S*: cannot open",
+    ),
+    (
+        "no-rdma-device-files",
+        r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)",
+    ),
     ("rdma-hardware", r"\bmlx[45]_\w+|InfiniBand controller|ConnectX|/sys/class/infiniband"),
     ("gid-listing", r"^\s*\w+\s+\d+\s+\d+\s+fe80(?::[0-9a-f]{4}){7}\s+v[12]"),
-    ("gdr-disabled", r"GPU Direct RDMA Disabled|GPUDirect RDMA (?:is )?(?:disabled|not (?:available|supported))"),
-    ("gdr-missing", r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|nv_peer_mem.{0,40}not"),
+    (
+        "gdr-disabled",
+        r"GPU Direct RDMA Disabled|GPUDirect RDMA (?:is )?(?:disabled|not (?:available|supported))",
+    ),
+    (
+        "gdr-missing",
+        r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|nv_peer_mem.{0,40}not",
+    ),
     # plug-ins
-    ("plugin-provider", r"NET/OFI.{0,120}(?:Couldn't find|No eligible|no optimal|Unable to find|fail|not (?:found|supported))"),
-    ("plugin-provider", r"(?:No eligible|Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|fi_getinfo.{0,60}(?:fail|No data)"),
+    (
+        "plugin-provider",
+        r"NET/OFI.{0,120}(?:Couldn't find|No eligible|no optimal|Unable to find|fail|not (?:found|supported))",
+    ),
+    (
+        "plugin-provider",
+        r"(?:No eligible|Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|fi_getinfo.{0,60}(?:fail|No data)",
+    ),
     ("plugin-network", r"network (?P<network>.{1,60}?) not found|Failed to initialize any NET plugin"),
     ("plugin-network", r"Failed to initialize NET plugin|external (?:network )?plugin \S+ is unsupported"),
-    ("plugin-sharp", r"\bSHA?RP\b.{0,120}(?:error|fail|No resource|unable|Cannot)|sharp_\w+.{0,80}(?:fail|error)|sharp_am\b"),
-    ("plugin-ucx", r"UCX +ERROR|ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)"),
-    ("plugin-load", r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|libnccl-net\S*: undefined symbol"),
-    ("plugin-load", r"(?:libfabric|aws-ofi-nccl|gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|requires)|fail|error)"),
+    (
+        "plugin-sharp",
+        r"\bSHA?RP\b.{0,120}(?:error|fail|No resource|unable|Cannot)|sharp_\w+.{0,80}(?:fail|error)|sharp_am\b",
+    ),
+    (
+        "plugin-ucx",
+        r"UCX +ERROR|ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",
+    ),
+    (
+        "plugin-load",
+        r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|libnccl-net\S*: undefined symbol",
+    ),
+    (
+        "plugin-load",
+        r"(?:libfabric|aws-ofi-nccl|gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|requires)|fail|error)",
+    ),
     # MTU and routes
     ("mtu", r"\bmtu[ =:]+(?P<mtu>\d{3,5})\b"),
-    ("mtu-error", r"Message too long|EMSGSIZE|local error: message too long|Frag(?:mentation)? needed|mtu (?:mismatch|differs)"),
+    (
+        "mtu-error",
+        r"Message too long|EMSGSIZE|local error: message too long|Frag(?:mentation)? needed|mtu (?:mismatch|differs)",
+    ),
     ("route", r"^(?P<subnet>\d+\.\d+\.\d+\.\d+/\d+) dev (?P<device>\S+)(?=.{0,80}src (?P<source>\S+))?"),
     ("reverse-path", r"rp_filter ?= ?(?P<value>[12])|martian source|reverse path filter"),
     # Kubernetes
-    ("mesh", r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset"),
+    (
+        "mesh",
+        r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset",
+    ),
     ("k8s-policy", r"NetworkPolicy|network policy.{0,60}(?:den|block|drop)|CoreDNS|kube-dns"),
     ("rdzv-endpoint", r"--rdzv[-_]endpoint[ =](?P<address>\S+)|--master[-_]addr[ =](?P<master>\S+)"),
-    ("store-name", r"trying to connect to \((?P<address>[^,()\s]{1,255}), (?P<port>\d+)\)|host (?P<host>\S+):(?P<hostport>\d+) - "),
+    (
+        "store-name",
+        r"trying to connect to \((?P<address>[^,()\s]{1,255}), (?P<port>\d+)\)|host (?P<host>\S+):(?P<hostport>\d+) - ",
+    ),
 )

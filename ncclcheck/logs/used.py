@@ -34,7 +34,9 @@ def used(log: Log) -> tuple[Used, ...]:
     rows = list(of_processes(log.processes))
     if not any(row.what == "NCCL" for row in rows):
         rows = [*_of_banners(log), *rows]
-    torch = {one.values["torch"]: one for one in log.events if isinstance(one, Remark) and "torch" in one.values}
+    torch = {
+        one.values["torch"]: one for one in log.events if isinstance(one, Remark) and "torch" in one.values
+    }
     rows += [Used("torch", version, (), differs=len(torch) > 1) for version in torch]
     return tuple(rows)
 
@@ -95,7 +97,9 @@ def transports(process: Process) -> tuple[str, ...]:
 
 def gpudirect(process: Process) -> str:
     """Whether channels between nodes read GPU memory directly; empty where there is no such channel on RDMA."""
-    over_rdma = [link.via for link in process.links if link.via.startswith("NET/") and "Socket" not in link.via]
+    over_rdma = [
+        link.via for link in process.links if link.via.startswith("NET/") and "Socket" not in link.via
+    ]
     if over_rdma:
         with_it = sum("GDRDMA" in via for via in over_rdma)
         return "used" if with_it == len(over_rdma) else "not used" if not with_it else "used by some channels"

@@ -12,7 +12,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Probe, ProbeKind
 
 CPU_LIMITED_SHARE = 0.85  # a thread that was busy for this part of the window had little to wait for
-FASTER = 1.5  # so many times faster is a difference that is worth a setting
+FASTER = 1.3  # so many times faster is a difference that is worth a setting
 _LOW_PERCENT, _HIGH_PERCENT = 10, 90
 
 Places = Mapping[str, tuple[str, str]]  # host -> (interface, address)
@@ -32,7 +32,7 @@ class Throughput(Struct, frozen=True):
     cpu_limited: bool
 
     def is_slower_than(self, other: Throughput) -> bool:
-        """True when the other is at least 1.5 times as fast, and no usual transfer of this one as fast as there.
+        """True when the other is at least 1.3 times as fast, and no usual transfer of this one as fast as there.
 
         Never true where the CPU limited this one: it may be as fast as the other.
         """

@@ -19,6 +19,7 @@ End: TypeAlias = Literal["sender", "receiver"]
 FEWEST_NODES = 3  # of two nodes nobody can say which one is slow
 NODE_LOSS = 0.30  # of all transfers of a node in one direction
 PAIR_LOSS = 0.50  # of the single transfer of a pair: it could have met other traffic
+_NO_SCATTER = 0.25  # of the usual speed
 LATENCY_FACTOR, LATENCY_MORE_US = 3.0, 100.0
 _OUTLIER = 3.5  # robust standard deviations (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993)
 _MAD_TO_SIGMA = 1.4826  # of a normal distribution
@@ -50,17 +51,16 @@ def slow_ends(
     """The slow senders and receivers, and the slow pairs that they do not explain. `values` is a speed per transfer.
 
     Slow: below the usual speed by 30 % (a pair: by half) and by more than 3.5 robust standard deviations (1.4826 MAD
-    of the transfers that are not slow). The opposite direction of a slow end is not called a slow pair: its
-    acknowledgements wait behind the data that the slow end moves at the same time. What is in `unusable` counts for
-    what is usual, but is never called slow.
+    of the transfers between the two), or to a quarter of it, which no scatter explains. The opposite direction of a
+    slow end is not called a slow pair: its acknowledgements wait behind the data that the slow end moves at the same
+    time. What is in `unusable` counts for what is usual, but is never called slow.
     """
     hosts = {host for pair in values for host in pair}
     if len(hosts) < FEWEST_NODES:
         return (), ()
     usual = min(_usual(values, 0), _usual(values, 1))
-    limit = usual - _OUTLIER * _deviation(
-        [one for one in values.values() if one >= (1 - NODE_LOSS) * usual], usual
-    )
+    ordinary = [value for value in values.values() if (1 - NODE_LOSS) * usual <= value <= usual]
+    limit = max(usual - _OUTLIER * _deviation(ordinary, usual), _NO_SCATTER * usual)
     low = {
         pair
         for pair, value in values.items()

@@ -35,7 +35,9 @@ def _page(report: Report, log: LogReport, verbose: int) -> Iterator[Line]:
     first, *others = report.verdict.reasons or ("no reason was given",)
     for reason in others:
         yield line(f"also: {reason}")
-    yield line(Span(f"exit {report.verdict.exit_code}", _STYLE[report.verdict.status]), f": {first}", wrap=False)
+    yield line(
+        Span(f"exit {report.verdict.exit_code}", _STYLE[report.verdict.status]), f": {first}", wrap=False
+    )
 
 
 def _what_was_read(log: LogReport, verbose: int) -> str:

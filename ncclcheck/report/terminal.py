@@ -15,6 +15,7 @@ from ncclcheck.report.comparison_text import comparison_lines
 from ncclcheck.report.exit_code import plural
 from ncclcheck.report.explain_text import render_explain
 from ncclcheck.report.findings_text import finding_lines
+from ncclcheck.report.measured_text import measured_lines
 from ncclcheck.report.nccl_text import nccl_lines
 from ncclcheck.report.page import BLANK, Line, Span, draw, line
 from ncclcheck.report.settings_text import settings_lines
@@ -48,6 +49,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         finding_lines(report, verbose),
         unknown_lines(report, verbose),
         nccl_lines(report, verbose),
+        measured_lines(report),
         comparison_lines(report),
         bench_lines(report, verbose),
         settings_lines(report),

@@ -76,7 +76,7 @@ def throughput(median: float, low: float, high: float, *, cpu_limited: bool = Fa
     [
         (throughput(5.0, 4.0, 6.0), True),
         (throughput(5.0, 4.0, 9.5), False),  # they overlap
-        (throughput(7.0, 6.5, 7.5), False),  # less than 1.5 times
+        (throughput(8.0, 7.5, 8.5), False),  # less than 1.3 times
         (throughput(5.0, 4.0, 6.0, cpu_limited=True), False),  # it may be as fast
     ],
 )

@@ -89,6 +89,22 @@ def test_a_pair_that_was_measured_once_needs_a_greater_loss() -> None:
     assert slow_ends(values) == ((), ())
 
 
+def test_a_node_far_below_is_named_however_much_the_others_scatter() -> None:
+    """Seen on a machine whose CPU was the limit of all transfers but those of the slow sender."""
+    values = {
+        ("1", "2"): 1.33,
+        ("2", "3"): 0.096,
+        ("3", "1"): 21.1,
+        ("1", "3"): 12.9,
+        ("2", "1"): 0.0955,
+        ("3", "2"): 0.99,
+    }
+    ends, rest = slow_ends(values)
+    assert {one.host for one in ends} == {"2"}
+    assert "sender" in {one.end for one in ends}
+    assert rest == ()
+
+
 def test_what_the_cpu_limited_is_not_called_slow() -> None:
     values = measured(4, {"1": 3.0}, {})
     assert slow_ends(values, frozenset(pair for pair in values if pair[0] == "1")) == ((), ())

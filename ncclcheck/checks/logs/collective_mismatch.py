@@ -11,7 +11,9 @@ from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from ncclcheck.model.finding import Fix
 
 _RUNNING = re.compile(r"Rank (?P<rank>\d{1,6}) is running collective: .{0,200}?OpType=(?P<operation>\w+)")
-_SIZES_MAY_DIFFER = frozenset({"GATHER", "SCATTER", "ALLTOALL", "ALLTOALL_BASE", "SEND", "RECV", "COALESCED", "UNKNOWN"})
+_SIZES_MAY_DIFFER = frozenset(
+    {"GATHER", "SCATTER", "ALLTOALL", "ALLTOALL_BASE", "SEND", "RECV", "COALESCED", "UNKNOWN"}
+)
 _EXPLAINS = ("slow-rank-timeout", "rank-exception", "p2p-broken")
 
 _FIXES = (
@@ -19,7 +21,7 @@ _FIXES = (
         "call the same collective with the same shape on all ranks: look for collectives inside `if rank "
         "== 0`, for early returns, and for shapes that depend on the rank (pad, or gather sizes first); "
         "unset NCCL_ALGO",
-        ('TORCH_DISTRIBUTED_DEBUG=DETAIL ...   # names both collectives',),
+        ("TORCH_DISTRIBUTED_DEBUG=DETAIL ...   # names both collectives",),
     ),
 )
 
@@ -63,7 +65,11 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
             kinds.setdefault((one.operation, one.elements_in if same_size else None), []).append(one)
         if len(kinds) > 1:
             fewest = min(kinds.values(), key=lambda group: len({one.place.rank for one in group}))
-            words = " and ".join(sorted({f"{operation} of {size} elements" if size else operation for operation, size in kinds}))
+            words = " and ".join(
+                sorted(
+                    {f"{operation} of {size} elements" if size else operation for operation, size in kinds}
+                )
+            )
             yield suspect(
                 f"At the same step (SeqNum {those[0].sequence}) the ranks are in different collectives: {words}.",
                 [one for group in sorted(kinds.values(), key=len) for one in group[:2]],

@@ -14,7 +14,10 @@ _FIXES = (
     Fix(
         "use the host network (docker run --network host; hostNetwork: true), or an overlay network that "
         "both containers share; publishing single ports (-p) is not enough",
-        ('ip -brief address   # inside the container', 'ncclcheck preflight --select interface-virtual,address-duplicate,peer-refused',),
+        (
+            "ip -brief address   # inside the container",
+            "ncclcheck preflight --select interface-virtual,address-duplicate,peer-refused",
+        ),
     ),
 )
 
@@ -32,7 +35,11 @@ def container_network(log: Log) -> Iterator[Suspect]:
     ## Source
     Docker's default bridge 172.17.0.0/16; NCCL bootstrap.cc (`no socket interface found`).
     """
-    none = [one for one in remarks(log, "no-interface") if not one.values.get("interface") and "same subnet" not in one.text]
+    none = [
+        one
+        for one in remarks(log, "no-interface")
+        if not one.values.get("interface") and "same subnet" not in one.text
+    ]
     if none and not settings(log, "NCCL_SOCKET_IFNAME") and not remarks(log, "no-subnet"):
         yield suspect(
             "There is no usable network interface in this container or on this host.",

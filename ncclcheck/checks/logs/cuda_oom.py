@@ -10,14 +10,19 @@ from ncclcheck.checks.log_view import culprits, remarks, timeouts
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_ASKED = re.compile(r"(?:allocate|more than) (?:more than )?(?P<size>\d{1,15}(?:\.\d+)?) ?(?P<unit>[KMGTPEZ])i?B")
+_ASKED = re.compile(
+    r"(?:allocate|more than) (?:more than )?(?P<size>\d{1,15}(?:\.\d+)?) ?(?P<unit>[KMGTPEZ])i?B"
+)
 _MOST_GIB = {"K": 1e12, "M": 1e9, "G": 1e6, "T": 1e3, "P": 0.0}
 
 _FIXES = (
     Fix(
         "lower the batch or sequence length, use activation checkpointing or shard (FSDP, ZeRO); free "
         "memory before communicators are made; look for other processes on that GPU",
-        ('nvidia-smi --query-compute-apps=pid,used_memory --format=csv', 'ncclcheck preflight --select gpu-busy',),
+        (
+            "nvidia-smi --query-compute-apps=pid,used_memory --format=csv",
+            "ncclcheck preflight --select gpu-busy",
+        ),
     ),
 )
 
@@ -38,7 +43,11 @@ def cuda_oom(log: Log) -> Iterator[Suspect]:
     """
     found = [one for one in remarks(log, "cuda-oom") if not is_absurd(one.text)]
     late = timeouts(log)
-    if late and found and all(one.place.line > late[0].place.line and one.place.file == late[0].place.file for one in found):
+    if (
+        late
+        and found
+        and all(one.place.line > late[0].place.line and one.place.file == late[0].place.file for one in found)
+    ):
         found = [one for one in found if "Tried to allocate" in one.text]
     if found:
         first = next((one for one in found if one.place.rank is not None), found[0])

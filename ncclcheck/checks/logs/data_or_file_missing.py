@@ -9,13 +9,17 @@ from ncclcheck.checks.log_view import culprits, exceptions, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_OTHERS = frozenset("import nccl-symbol no-nccl-built shm name-resolution no-libibverbs address-in-use generic-nccl".split())
+_OTHERS = frozenset(
+    "import nccl-symbol no-nccl-built shm name-resolution no-libibverbs address-in-use generic-nccl".split()
+)
 
 _FIXES = (
     Fix(
-        "mount or copy the data on every node and check the path: dataset, checkpoint and cache "
-        "directories",
-        ('ls -l PATH   # on every node', 'ncclcheck preflight --data PATH --select path-missing,path-differs',),
+        "mount or copy the data on every node and check the path: dataset, checkpoint and cache directories",
+        (
+            "ls -l PATH   # on every node",
+            "ncclcheck preflight --data PATH --select path-missing,path-differs",
+        ),
     ),
 )
 
@@ -33,8 +37,16 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
     ## Source
     CPython's OSError with errno ENOENT, ESTALE, EACCES; not-found errors of data set and model libraries.
     """
-    raised = [one for one in exceptions(log) if "missing-file" in one.topics and not _OTHERS.intersection(one.topics)]
-    named = [one for one in remarks(log, "missing-file") if "NotFoundError" in one.text and "ModuleNotFound" not in one.text]
+    raised = [
+        one
+        for one in exceptions(log)
+        if "missing-file" in one.topics and not _OTHERS.intersection(one.topics)
+    ]
+    named = [
+        one
+        for one in remarks(log, "missing-file")
+        if "NotFoundError" in one.text and "ModuleNotFound" not in one.text
+    ]
     found = [one for one in (*raised, *(() if raised else named)) if ".so" not in one.text]
     if found:
         yield suspect(

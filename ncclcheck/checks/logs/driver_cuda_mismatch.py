@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "upgrade the NVIDIA driver on the node, or install a torch build for the CUDA version that its "
         "driver supports",
-        ('nvidia-smi', 'ncclcheck preflight --select version-differs',),
+        (
+            "nvidia-smi",
+            "ncclcheck preflight --select version-differs",
+        ),
     ),
 )
 

@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "call torch.cuda.set_device(LOCAL_RANK) before init_process_group, do not hard-code a device, "
         "and check CUDA_VISIBLE_DEVICES and the number of processes per node",
-        ('nvidia-smi -L', 'ncclcheck preflight --select gpu-count',),
+        (
+            "nvidia-smi -L",
+            "ncclcheck preflight --select gpu-count",
+        ),
     ),
 )
 

@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "raise the open-file limit: ulimit -n 65536 (nofile in limits.conf, LimitNOFILE for the daemon); "
         "for data loaders torch.multiprocessing.set_sharing_strategy('file_system')",
-        ('ulimit -n', 'ncclcheck preflight --select nofile-low',),
+        (
+            "ulimit -n",
+            "ncclcheck preflight --select nofile-low",
+        ),
     ),
 )
 

@@ -14,7 +14,11 @@ _FIXES = (
     Fix(
         "allow TCP between the nodes on the master port and on the ephemeral port range (firewall, "
         "iptables/nftables, security group); prove it with ncclcheck on both nodes",
-        ('iptables -S; nft list ruleset; firewall-cmd --list-all', 'ncclcheck preflight --select master-filtered,peer-filtered,peer-one-way', 'sysctl net.ipv4.ip_local_port_range',),
+        (
+            "iptables -S; nft list ruleset; firewall-cmd --list-all",
+            "ncclcheck preflight --select master-filtered,peer-filtered,peer-one-way",
+            "sysctl net.ipv4.ip_local_port_range",
+        ),
     ),
 )
 

@@ -14,7 +14,10 @@ _FIXES = (
     Fix(
         "load nvidia_peermem (modprobe nvidia_peermem) or use DMA-BUF with the open kernel modules; see "
         "NCCL_NET_GDR_LEVEL",
-        ('lsmod | grep peermem', 'ncclcheck preflight --select gdr-unavailable,pcie-acs',),
+        (
+            "lsmod | grep peermem",
+            "ncclcheck preflight --select gdr-unavailable,pcie-acs",
+        ),
     ),
 )
 

@@ -11,13 +11,39 @@ from ncclcheck.model.finding import Fix
 
 _HARDWARE = frozenset(
     str(number)
-    for number in (48, 62, 63, 64, 74, 79, 92, 93, 94, 95, 110, 119, 120, 121, 136, 140, 143, 144, 145, 149, 154)
+    for number in (
+        48,
+        62,
+        63,
+        64,
+        74,
+        79,
+        92,
+        93,
+        94,
+        95,
+        110,
+        119,
+        120,
+        121,
+        136,
+        140,
+        143,
+        144,
+        145,
+        149,
+        154,
+    )
 )
 
 _FIXES = (
     Fix(
         "drain the node, reset the GPU or reboot, and have it checked (reseat, RMA) if it comes back",
-        ('dmesg -T | grep -i xid', 'nvidia-smi -q -d ECC,PERFORMANCE', 'ncclcheck preflight --select gpu-xid,gpu-ecc,nvlink-down',),
+        (
+            "dmesg -T | grep -i xid",
+            "nvidia-smi -q -d ECC,PERFORMANCE",
+            "ncclcheck preflight --select gpu-xid,gpu-ecc,nvlink-down",
+        ),
     ),
 )
 
@@ -36,8 +62,12 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
     NVIDIA's list of Xid errors: 48, 62-64, 74, 79, 92-95, 110, 119, 120, 136, 140, 143-145, 149 are hardware or
     firmware; 13, 31, 43, 45 are mostly the program's.
     """
-    xids = [one for one in remarks(log, "xid") if one.values.get("sxid") or one.values.get("xid") in _HARDWARE]
-    found = sorted([*xids, *remarks(log, "ecc", "gpu-lost")], key=lambda one: (one.place.file, one.place.line))
+    xids = [
+        one for one in remarks(log, "xid") if one.values.get("sxid") or one.values.get("xid") in _HARDWARE
+    ]
+    found = sorted(
+        [*xids, *remarks(log, "ecc", "gpu-lost")], key=lambda one: (one.place.file, one.place.line)
+    )
     if found:
         numbers = sorted({int(one.values["xid"]) for one in xids if one.values.get("xid", "").isdigit()})
         which = f" (Xid {', '.join(map(str, numbers))})" if numbers else ""
@@ -45,6 +75,12 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
             f"A GPU or its link failed{which}.",
             found,
             hosts=culprits(log, [one.place for one in found]),
-            explains=("rank-exception", "slow-rank-timeout", "ib-link-or-fabric", "p2p-broken", "driver-cuda-mismatch"),
+            explains=(
+                "rank-exception",
+                "slow-rank-timeout",
+                "ib-link-or-fabric",
+                "p2p-broken",
+                "driver-cuda-mismatch",
+            ),
             fixes=_FIXES,
         )

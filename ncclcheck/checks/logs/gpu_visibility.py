@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "call torch.cuda.set_device(LOCAL_RANK), not the global rank; check CUDA_VISIBLE_DEVICES and "
         "--gpus-per-task / --nproc-per-node",
-        ('echo $CUDA_VISIBLE_DEVICES; nvidia-smi -L', 'ncclcheck preflight --select gpu-count',),
+        (
+            "echo $CUDA_VISIBLE_DEVICES; nvidia-smi -L",
+            "ncclcheck preflight --select gpu-count",
+        ),
     ),
 )
 

@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "give every machine its own hostname (not only its own address) and its own boot_id; or set "
         "NCCL_HOSTID to something different on each",
-        ('hostname; cat /proc/sys/kernel/random/boot_id   # on every node', 'ncclcheck preflight --select hostname-loopback',),
+        (
+            "hostname; cat /proc/sys/kernel/random/boot_id   # on every node",
+            "ncclcheck preflight --select hostname-loopback",
+        ),
     ),
 )
 
@@ -36,10 +39,16 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     for one in log.processes:
         if one.host and one.address:
             by_host.setdefault(one.host, set()).add(one.address.partition("%")[0])
-    alike = {host: addresses for host, addresses in by_host.items() if len(addresses) > 1 and _is_one_interface(log, host)}
+    alike = {
+        host: addresses
+        for host, addresses in by_host.items()
+        if len(addresses) > 1 and _is_one_interface(log, host)
+    }
     if not alike or not alarms(log):
         return
-    complaints = remarks(log, "duplicate-gpu", "device-ordinal", "shm", "p2p-disabled", "cuda-fault", "generic-nccl")
+    complaints = remarks(
+        log, "duplicate-gpu", "device-ordinal", "shm", "p2p-disabled", "cuda-fault", "generic-nccl"
+    )
     lines = [one for one in complaints if one.place.host in alike] or list(alarms(log))
     host, addresses = next(iter(alike.items()))
     yield suspect(
@@ -47,7 +56,14 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
         lines,
         confidence="certain" if complaints else "likely",
         at=log.processes[0].place,
-        explains=("duplicate-gpu", "gpu-visibility", "shm-too-small", "p2p-broken", "rank-exception", "firewall-blocked-ports"),
+        explains=(
+            "duplicate-gpu",
+            "gpu-visibility",
+            "shm-too-small",
+            "p2p-broken",
+            "rank-exception",
+            "firewall-blocked-ports",
+        ),
         fixes=_FIXES,
     )
 

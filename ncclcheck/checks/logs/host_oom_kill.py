@@ -10,14 +10,20 @@ from ncclcheck.checks.log_view import culprits, exits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_BY_LAUNCHER = re.compile(r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM", re.IGNORECASE)
+_BY_LAUNCHER = re.compile(
+    r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM", re.IGNORECASE
+)
 _EXPLAINS = ("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom")
 
 _FIXES = (
     Fix(
         "raise the job's host memory (Slurm --mem, the pod's memory limit), or use less: fewer "
         "num_workers, smaller prefetch, load checkpoints once per node",
-        ('dmesg -T | grep -i -A3 oom', 'free -g', 'sacct -j JOBID -o JobID,MaxRSS,State',),
+        (
+            "dmesg -T | grep -i -A3 oom",
+            "free -g",
+            "sacct -j JOBID -o JobID,MaxRSS,State",
+        ),
     ),
 )
 

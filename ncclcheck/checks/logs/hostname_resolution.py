@@ -13,7 +13,10 @@ from ncclcheck.model.finding import Fix
 _FIXES = (
     Fix(
         "make the name resolve on every node (DNS, /etc/hosts), or set MASTER_ADDR to an address",
-        ('getent hosts NAME   # on every node', 'ncclcheck preflight --select master-unresolvable,hostname-loopback',),
+        (
+            "getent hosts NAME   # on every node",
+            "ncclcheck preflight --select master-unresolvable,hostname-loopback",
+        ),
     ),
 )
 
@@ -43,6 +46,12 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
         [*found, *given_up],
         confidence="certain" if given_up or not failures(log) else "likely",
         hosts=culprits(log, [one.place for one in given_up or found]),
-        explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "loopback-interface", "slow-rank-timeout"),
+        explains=(
+            "firewall-blocked-ports",
+            "world-size-mismatch",
+            "master-addr-wrong",
+            "loopback-interface",
+            "slow-rank-timeout",
+        ),
         fixes=_FIXES,
     )

@@ -14,7 +14,10 @@ _FIXES = (
     Fix(
         "select the same adapters on all nodes with NCCL_IB_HCA (exact form =mlx5_0,mlx5_1), without "
         "storage and management cards",
-        ('ibstat -l   # on every node', 'ncclcheck preflight --select rdma-count-differs,link-layer-mixed,rdma-ignored',),
+        (
+            "ibstat -l   # on every node",
+            "ncclcheck preflight --select rdma-count-differs,link-layer-mixed,rdma-ignored",
+        ),
     ),
 )
 

@@ -11,7 +11,9 @@ from ncclcheck.checks.log_view import culprits, heads, hosts_of_address, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FATAL = re.compile(r"port (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)", re.IGNORECASE)
+_FATAL = re.compile(
+    r"port (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)", re.IGNORECASE
+)
 _SECONDARY = ("5", "0")  # flushed, success: another error came first
 _EXPLAINS = ("rank-exception", "slow-rank-timeout", "ib-hca-selection", "firewall-blocked-ports")
 
@@ -19,7 +21,10 @@ _FIXES = (
     Fix(
         "check the link that is named: cable, transceiver, adapter and switch port; a port that is not "
         "Active, or whose error counters rise",
-        ('ibstat; ibdiagnet; rdma link; mlxlink -d mlx5_0', 'ncclcheck preflight --select rdma-port-down,rdma-rate-differs',),
+        (
+            "ibstat; ibdiagnet; rdma link; mlxlink -d mlx5_0",
+            "ncclcheck preflight --select rdma-port-down,rdma-rate-differs",
+        ),
     ),
 )
 
@@ -55,7 +60,11 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             fixes=_FIXES,
         )
     elif lost or flushed:
-        peers = [host for one in (lost or flushed) for host in hosts_of_address(log, _address(one.values.get("address", "")))]
+        peers = [
+            host
+            for one in (lost or flushed)
+            for host in hosts_of_address(log, _address(one.values.get("address", "")))
+        ]
         addresses = heads(one.values.get("address", "a peer") for one in lost or flushed)
         yield suspect(
             f"Packets to {addresses} are lost on the RDMA fabric until the retries are used up.",

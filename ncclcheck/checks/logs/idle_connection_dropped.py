@@ -15,7 +15,10 @@ _FIXES = (
     Fix(
         "raise the idle timeout of the firewall or NAT between the nodes, or lower TCP keepalive; keep "
         "idle phases without collectives short",
-        ('sysctl net.ipv4.tcp_keepalive_time net.netfilter.nf_conntrack_tcp_timeout_established', 'sysctl -w net.ipv4.tcp_keepalive_time=60   # as root, to test',),
+        (
+            "sysctl net.ipv4.tcp_keepalive_time net.netfilter.nf_conntrack_tcp_timeout_established",
+            "sysctl -w net.ipv4.tcp_keepalive_time=60   # as root, to test",
+        ),
     ),
 )
 
@@ -40,7 +43,11 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
     if broken:
         yield suspect(
             "A connection that had worked before no longer gets answers"
-            + (", after a phase without communication: something between the nodes dropped it while it was idle." if quiet else "."),
+            + (
+                ", after a phase without communication: something between the nodes dropped it while it was idle."
+                if quiet
+                else "."
+            ),
             [*broken, *quiet],
             confidence="likely",
             explains=_EXPLAINS,

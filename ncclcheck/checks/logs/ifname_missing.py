@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "set NCCL_SOCKET_IFNAME to a name or prefix that matches an interface on every node; "
         "GLOO_SOCKET_IFNAME takes one exact name, no ^ or = syntax",
-        ('ip -brief address   # on every node', 'ncclcheck preflight --select ifname-no-match,gloo-ifname-syntax',),
+        (
+            "ip -brief address   # on every node",
+            "ncclcheck preflight --select ifname-no-match,gloo-ifname-syntax",
+        ),
     ),
 )
 
@@ -37,7 +40,11 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
     value = next(iter(settings(log, "NCCL_SOCKET_IFNAME")), "")
     gloo = [one for one in found if one.values.get("interface") or "ifa != nullptr" in one.text]
     if gloo or (found and value):
-        what = f"{gloo[0].values.get('interface', '')!r} (GLOO_SOCKET_IFNAME)" if gloo else f"{value!r} (NCCL_SOCKET_IFNAME)"
+        what = (
+            f"{gloo[0].values.get('interface', '')!r} (GLOO_SOCKET_IFNAME)"
+            if gloo
+            else f"{value!r} (NCCL_SOCKET_IFNAME)"
+        )
         hosts = {one.place.host for one in found if one.place.host}
         yield suspect(
             f"No interface matches {what} on {', '.join(sorted(hosts)) or 'some node'}.",

@@ -10,13 +10,22 @@ from ncclcheck.checks.log_view import alarms, culprits, failures, heads, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_EXPLAINS = ("hostname-resolution", "firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "wrong-interface")
+_EXPLAINS = (
+    "hostname-resolution",
+    "firewall-blocked-ports",
+    "world-size-mismatch",
+    "master-addr-wrong",
+    "wrong-interface",
+)
 
 _FIXES = (
     Fix(
         "use a headless service and wait until its DNS name resolves; switch the sidecar off for these "
-        "pods (sidecar.istio.io/inject: \"false\") and check NetworkPolicy",
-        ('kubectl get svc,endpoints,networkpolicy', 'kubectl exec POD -- getent hosts NAME',),
+        'pods (sidecar.istio.io/inject: "false") and check NetworkPolicy',
+        (
+            "kubectl get svc,endpoints,networkpolicy",
+            "kubectl exec POD -- getent hosts NAME",
+        ),
     ),
 )
 

@@ -14,7 +14,10 @@ _FIXES = (
     Fix(
         "set NCCL_SOCKET_IFNAME / GLOO_SOCKET_IFNAME to the cluster interface; an exclusion (^docker0) "
         "must also exclude lo; correct /etc/hosts where the host name is 127.0.1.1",
-        ('grep 127.0 /etc/hosts; hostname -I', 'ncclcheck preflight --select interface-loopback,hostname-loopback,ifname-excludes-into-loopback',),
+        (
+            "grep 127.0 /etc/hosts; hostname -I",
+            "ncclcheck preflight --select interface-loopback,hostname-loopback,ifname-excludes-into-loopback",
+        ),
     ),
 )
 
@@ -37,7 +40,9 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     own = [one for one in log.processes if is_local(one.address) or one.interface == "lo"]
     failed = [one for one in failures(log) if one.layer != "store" and is_local(one.address)]
     fallback = remarks(log, "loopback-fallback")
-    several = len(hosts_of(log)) > 1 or any((one.ranks or 0) > (one.local_ranks or one.ranks or 0) for one in own)
+    several = len(hosts_of(log)) > 1 or any(
+        (one.ranks or 0) > (one.local_ranks or one.ranks or 0) for one in own
+    )
     if failed or (own and several and alarms(log)) or (fallback and alarms(log)):
         yield suspect(
             "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",
@@ -45,6 +50,12 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
             confidence="certain" if failed or own else "likely",
             at=(failed or alarms(log))[0].place,
             hosts=distinct_hosts(own) or culprits(log, [one.place for one in failed or fallback]),
-            explains=("firewall-blocked-ports", "wrong-interface", "stale-config", "rank-exception", "world-size-mismatch"),
+            explains=(
+                "firewall-blocked-ports",
+                "wrong-interface",
+                "stale-config",
+                "rank-exception",
+                "world-size-mismatch",
+            ),
             fixes=_FIXES,
         )

@@ -16,7 +16,10 @@ _FIXES = (
     Fix(
         "set MASTER_ADDR (--master-addr, --rdzv-endpoint) to the address of the first node on the job's "
         "network, the same on every node, never localhost in a multi-node job",
-        ('getent hosts $MASTER_ADDR   # on every node', 'ncclcheck preflight --select master-loopback,master-not-first-node,master-no-route',),
+        (
+            "getent hosts $MASTER_ADDR   # on every node",
+            "ncclcheck preflight --select master-loopback,master-not-first-node,master-no-route",
+        ),
     ),
 )
 
@@ -48,7 +51,9 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             fixes=_FIXES,
         )
         return
-    endpoints = {one.values.get("address") or one.values.get("master", "") for one in remarks(log, "rdzv-endpoint")}
+    endpoints = {
+        one.values.get("address") or one.values.get("master", "") for one in remarks(log, "rdzv-endpoint")
+    }
     remote = [one for one in unmade(log) if one.layer == "store"]
     tries = [one for one in store if not one.final and one.reason in ("no-route", "unreachable", "refused")]
     if remote and len(endpoints) > 1:

@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "raise the locked-memory limit: ulimit -l unlimited; LimitMEMLOCK=infinity for slurmd or the "
         "container runtime; docker run --ulimit memlock=-1",
-        ('ulimit -l', 'ncclcheck preflight --select memlock-low',),
+        (
+            "ulimit -l",
+            "ncclcheck preflight --select memlock-low",
+        ),
     ),
 )
 

@@ -16,7 +16,10 @@ _FIXES = (
     Fix(
         "set the same MTU on all nodes and switch ports of that network, or lower it to what the path "
         "carries",
-        ('ip -o link | grep mtu; ping -M do -s 8972 PEER', 'ncclcheck preflight --select mtu-differs,mtu-blackhole',),
+        (
+            "ip -o link | grep mtu; ping -M do -s 8972 PEER",
+            "ncclcheck preflight --select mtu-differs,mtu-blackhole",
+        ),
     ),
 )
 
@@ -41,7 +44,9 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     stalled = [*failures(log, established=True), *timeouts(log)]
     jumbo = any(int(one.values["mtu"]) > _ETHERNET for one in values)
     if told:
-        yield suspect("Packets are too large for the path.", [*told, *values], explains=_EXPLAINS, fixes=_FIXES)
+        yield suspect(
+            "Packets are too large for the path.", [*told, *values], explains=_EXPLAINS, fixes=_FIXES
+        )
     elif values and alarms(log) and (differ or (jumbo and stalled)):
         sizes = ", ".join(sorted({one.values["mtu"] for one in values}))
         yield suspect(

@@ -13,7 +13,11 @@ _FIXES = (
     Fix(
         "unset LD_LIBRARY_PATH (or take the system NCCL out of it) so that the nvidia-nccl wheel of this "
         "torch is loaded, or reinstall it; see which file is taken",
-        ("python -c 'import torch; print(torch.cuda.nccl.version())'", 'pip list | grep -i nccl', 'ncclcheck preflight --select library-conflict',),
+        (
+            "python -c 'import torch; print(torch.cuda.nccl.version())'",
+            "pip list | grep -i nccl",
+            "ncclcheck preflight --select library-conflict",
+        ),
     ),
 )
 
@@ -33,7 +37,11 @@ def nccl_library_conflict(log: Log) -> Iterator[Suspect]:
     glibc's loader messages; torch imports libtorch_cuda.so, which needs the symbols of the NCCL it was built
     with.
     """
-    found = [one for one in remarks(log, "nccl-symbol") if "libnccl-net" not in one.text and "plugin" not in one.text.lower()]
+    found = [
+        one
+        for one in remarks(log, "nccl-symbol")
+        if "libnccl-net" not in one.text and "plugin" not in one.text.lower()
+    ]
     if found:
         yield suspect(
             "A libnccl that does not fit the program was loaded.",

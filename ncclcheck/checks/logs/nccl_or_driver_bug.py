@@ -13,7 +13,7 @@ _FIXES = (
     Fix(
         "upgrade NCCL (2.26 or newer for the RoCE version read), PyTorch or the driver; try another "
         "version of it first",
-        ('pip install --upgrade nvidia-nccl-cu12   # in a copy of the environment',),
+        ("pip install --upgrade nvidia-nccl-cu12   # in a copy of the environment",),
     ),
 )
 

@@ -9,13 +9,22 @@ from ncclcheck.checks.log_view import alarms, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_EXPLAINS = ("firewall-blocked-ports", "rank-exception", "collective-mismatch", "world-size-mismatch", "port-scanner")
+_EXPLAINS = (
+    "firewall-blocked-ports",
+    "rank-exception",
+    "collective-mismatch",
+    "world-size-mismatch",
+    "port-scanner",
+)
 
 _FIXES = (
     Fix(
         "use the same NCCL version (same container image, same nvidia-nccl wheel, same LD_LIBRARY_PATH) "
         "on all nodes",
-        ("python -c 'import torch; print(torch.cuda.nccl.version())'   # on every node", 'ncclcheck preflight --select nccl-differs',),
+        (
+            "python -c 'import torch; print(torch.cuda.nccl.version())'   # on every node",
+            "ncclcheck preflight --select nccl-differs",
+        ),
     ),
 )
 

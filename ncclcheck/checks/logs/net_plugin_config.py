@@ -13,7 +13,11 @@ _FIXES = (
     Fix(
         "check the plug-in's version and provider: FI_PROVIDER, NCCL_NET_PLUGIN, libfabric / aws-ofi- "
         "nccl, HPC-X; for SHARP unset NCCL_COLLNET_ENABLE or start sharp_am",
-        ('fi_info -p efa', 'NCCL_NET_PLUGIN=none NCCL_DEBUG=INFO ...   # is the job fine without it?', 'ncclcheck preflight --select plugin-missing',),
+        (
+            "fi_info -p efa",
+            "NCCL_NET_PLUGIN=none NCCL_DEBUG=INFO ...   # is the job fine without it?",
+            "ncclcheck preflight --select plugin-missing",
+        ),
     ),
 )
 
@@ -34,7 +38,9 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
     """
     found = [
         one
-        for one in remarks(log, "plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load")
+        for one in remarks(
+            log, "plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load"
+        )
         if "NCCL INFO" not in one.text
     ]
     if found:

@@ -13,7 +13,11 @@ _FIXES = (
     Fix(
         "start or restart nvidia-fabricmanager (the fabric manager of exactly the driver's version), "
         "reset the GPUs after that; with multi-node NVLink check nvidia-imex and its channels",
-        ('systemctl status nvidia-fabricmanager nvidia-imex', 'nvidia-smi -q | grep -A3 Fabric', 'ncclcheck preflight --select fabric-manager',),
+        (
+            "systemctl status nvidia-fabricmanager nvidia-imex",
+            "nvidia-smi -q | grep -A3 Fabric",
+            "ncclcheck preflight --select fabric-manager",
+        ),
     ),
 )
 

@@ -13,7 +13,11 @@ _FIXES = (
     Fix(
         "test with NCCL_P2P_DISABLE=1; if that helps, disable ACS on the PCIe bridges or the IOMMU "
         "(iommu=off or pt), and check with p2pBandwidthLatencyTest",
-        ('sudo lspci -vvv | grep ACSCtl', 'nvidia-smi topo -p2p r', 'ncclcheck preflight --select pcie-acs',),
+        (
+            "sudo lspci -vvv | grep ACSCtl",
+            "nvidia-smi topo -p2p r",
+            "ncclcheck preflight --select pcie-acs",
+        ),
     ),
 )
 
@@ -41,7 +45,9 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             "Direct access between GPUs (PCIe peer-to-peer) does not work.",
             lines,
             confidence="certain" if told else "likely",
-            hosts=culprits(log, [one.place for one in (told or faults)] + [one.place for one in late if one.place.host]),
+            hosts=culprits(
+                log, [one.place for one in (told or faults)] + [one.place for one in late if one.place.host]
+            ),
             explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
             fixes=_FIXES,
         )

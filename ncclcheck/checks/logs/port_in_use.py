@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "choose another --master-port (MASTER_PORT), or kill the process that holds the port: often a "
         "stale worker of an older job, or another service",
-        ('ss -ltnp | grep PORT', 'ncclcheck preflight --select master-port-in-use',),
+        (
+            "ss -ltnp | grep PORT",
+            "ncclcheck preflight --select master-port-in-use",
+        ),
     ),
 )
 
@@ -32,7 +35,11 @@ def port_in_use(log: Log) -> Iterator[Suspect]:
     ## Source
     torch c10d/socket.cpp: SocketListenOp; errno EADDRINUSE of bind(2).
     """
-    taken = [one for one in remarks(log, "address-in-use") if "ignoring the error" not in one.text and "USE_AGENT_STORE" not in one.text]
+    taken = [
+        one
+        for one in remarks(log, "address-in-use")
+        if "ignoring the error" not in one.text and "USE_AGENT_STORE" not in one.text
+    ]
     if taken:
         yield suspect(
             "The port that the job's store or rendezvous should listen on is in use (EADDRINUSE).",

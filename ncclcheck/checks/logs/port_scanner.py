@@ -15,7 +15,7 @@ _FIXES = (
     Fix(
         "exclude the compute nodes from the scanner or health check, or let a firewall admit only the "
         "job's own nodes",
-        ('journalctl | grep -i scan; ss -tnp',),
+        ("journalctl | grep -i scan; ss -tnp",),
     ),
 )
 

@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "install the same environment (image, pip freeze) on every node, with a CUDA build of torch; "
         "reinstall the package that does not fit",
-        ('pip check; python -m torch.utils.collect_env', 'ncclcheck preflight --select version-differs,torch-unusable',),
+        (
+            "pip check; python -m torch.utils.collect_env",
+            "ncclcheck preflight --select version-differs,torch-unusable",
+        ),
     ),
 )
 
@@ -34,7 +37,11 @@ def python_env(log: Log) -> Iterator[Suspect]:
     """
     raised = [one for one in exceptions(log) if {"import", "no-nccl-built"}.intersection(one.topics)]
     raised = [one for one in raised if "nccl-symbol" not in one.topics and "missing-file" not in one.topics]
-    loader = [one for one in remarks(log, "import") if "symbol lookup error" in one.text or "not found (required by" in one.text]
+    loader = [
+        one
+        for one in remarks(log, "import")
+        if "symbol lookup error" in one.text or "not found (required by" in one.text
+    ]
     found = [*raised, *(() if raised else loader)]
     if found:
         yield suspect(

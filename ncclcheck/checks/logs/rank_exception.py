@@ -20,7 +20,7 @@ _FIXES = (
     Fix(
         "fix the exception that this rank raised: look at its traceback, its data and its labels; for "
         "device assertions run again with CUDA_LAUNCH_BLOCKING=1",
-        ('CUDA_LAUNCH_BLOCKING=1 TORCH_SHOW_CPP_STACKTRACES=1 ...',),
+        ("CUDA_LAUNCH_BLOCKING=1 TORCH_SHOW_CPP_STACKTRACES=1 ...",),
     ),
 )
 
@@ -43,9 +43,15 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     asserts = remarks(log, "device-assert")
     faults = remarks(log, "cuda-fault")
     own = [one for one in exceptions(log) if not CLAIMED.intersection(one.topics)]
-    crashes = [one for one in remarks(log, "crash") if "SIGABRT" not in one.text and "Signal 6" not in one.text]
+    crashes = [
+        one for one in remarks(log, "crash") if "SIGABRT" not in one.text and "Signal 6" not in one.text
+    ]
     if own or asserts:
-        found = sorted([*own, *asserts], key=lambda one: (one.place.file, one.place.line)) if asserts else list(own)
+        found = (
+            sorted([*own, *asserts], key=lambda one: (one.place.file, one.place.line))
+            if asserts
+            else list(own)
+        )
         culprit = next((one for one in found if one.place.rank is not None), found[0])
         yield suspect(
             f"{who(culprit)} ended with an error of its own: {what(found[0])}. What the other ranks report follows from that.",

@@ -14,7 +14,10 @@ _FIXES = (
     Fix(
         "install rdma-core (libibverbs1, ibverbs-providers) in the image and pass /dev/infiniband into "
         "the container",
-        ('ldconfig -p | grep ibverbs; ls /dev/infiniband; ibv_devinfo', 'ncclcheck preflight --select rdma-ignored,rdma-no-device-files',),
+        (
+            "ldconfig -p | grep ibverbs; ls /dev/infiniband; ibv_devinfo",
+            "ncclcheck preflight --select rdma-ignored,rdma-no-device-files",
+        ),
     ),
 )
 

@@ -11,14 +11,19 @@ from ncclcheck.checks.log_view import culprits, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_ADDRESSING = re.compile(r"\b(?:22|101|110|113)\b|Invalid argument|timed out|unreachable|No route", re.IGNORECASE)
+_ADDRESSING = re.compile(
+    r"\b(?:22|101|110|113)\b|Invalid argument|timed out|unreachable|No route", re.IGNORECASE
+)
 _LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe80", re.IGNORECASE)
 
 _FIXES = (
     Fix(
         "choose the RoCE v2 GID of the routable address: NCCL_IB_GID_INDEX=3 on most systems with NCCL "
         "before 2.21, unset it with newer ones",
-        ('show_gids', 'ncclcheck preflight --select rdma-gid',),
+        (
+            "show_gids",
+            "ncclcheck preflight --select rdma-gid",
+        ),
     ),
 )
 

@@ -14,7 +14,11 @@ _FIXES = (
     Fix(
         "give the interfaces different subnets, or use policy routing (ip rule) with "
         "arp_ignore/arp_announce; compare the order of routes on all nodes",
-        ('ip route; ip rule', 'sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore', 'ncclcheck preflight --select peer-one-way,route-asymmetric',),
+        (
+            "ip route; ip rule",
+            "sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore",
+            "ncclcheck preflight --select peer-one-way,route-asymmetric",
+        ),
     ),
 )
 

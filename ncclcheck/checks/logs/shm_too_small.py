@@ -13,7 +13,10 @@ _FIXES = (
     Fix(
         "give the container more shared memory: docker run --shm-size=16g (or --ipc=host); in Kubernetes "
         "mount an emptyDir with medium: Memory at /dev/shm",
-        ('df -h /dev/shm', 'ncclcheck preflight --select shm-small',),
+        (
+            "df -h /dev/shm",
+            "ncclcheck preflight --select shm-small",
+        ),
     ),
 )
 

@@ -22,7 +22,10 @@ _FIXES = (
     Fix(
         "do the slow work (preprocess, download, checkpoint) before init_process_group or on every rank; "
         "or raise the limit: init_process_group(timeout=...); look for the straggler",
-        ('TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 ...   # flight recorder: who is behind', 'ncclcheck bench',),
+        (
+            "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 ...   # flight recorder: who is behind",
+            "ncclcheck bench",
+        ),
     ),
 )
 
@@ -44,11 +47,22 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
     late = timeouts(log)
     over = remarks(log, "global-timeout")
     waiting = {one.place.rank for one in late if one.place.rank is not None}
-    busy = [one for one in log.words if _BUSY.search(one.last_text) and not _WAITS.search(one.last_text) and one.last.rank not in waiting]
+    busy = [
+        one
+        for one in log.words
+        if _BUSY.search(one.last_text) and not _WAITS.search(one.last_text) and one.last.rank not in waiting
+    ]
     absent = _absent(log, waiting)
     if late and busy:
         places = [one.last for one in busy if one.last.rank is not None]
-        places = places or ([Place(busy[0].last.file, busy[0].last.line, rank, log.hosts_of_ranks.get(rank)) for rank in absent] if len(absent) == 1 else [one.last for one in busy])
+        places = places or (
+            [
+                Place(busy[0].last.file, busy[0].last.line, rank, log.hosts_of_ranks.get(rank))
+                for rank in absent
+            ]
+            if len(absent) == 1
+            else [one.last for one in busy]
+        )
         yield suspect(
             "While other ranks waited in a collective until their limit struck, one was busy with something else: "
             f"{busy[0].last_text.strip()[:120]}.",

@@ -10,8 +10,16 @@ from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
 _HARMFUL = (
-    ("NCCL_IB_DISABLE", "1", "these nodes use sockets while the others use InfiniBand, and the two do not meet"),
-    ("NCCL_NET", "Socket", "these nodes use sockets while the others use InfiniBand, and the two do not meet"),
+    (
+        "NCCL_IB_DISABLE",
+        "1",
+        "these nodes use sockets while the others use InfiniBand, and the two do not meet",
+    ),
+    (
+        "NCCL_NET",
+        "Socket",
+        "these nodes use sockets while the others use InfiniBand, and the two do not meet",
+    ),
     ("NCCL_P2P_DISABLE", "1", "the ranks disagree about how GPUs of a node reach each other"),
     ("NCCL_SHM_DISABLE", "1", "the ranks disagree about how processes of a node reach each other"),
     ("NCCL_CUMEM_ENABLE", "0", "the ranks disagree about how memory is shared"),
@@ -21,7 +29,10 @@ _FIXES = (
     Fix(
         "unset the left-over variable on all nodes (NCCL_COMM_ID, NCCL_IB_DISABLE, NCCL_P2P_DISABLE "
         "...); look into nccl.conf, /etc/profile.d and the image's environment",
-        ('env | grep ^NCCL_; cat /etc/nccl.conf ~/.nccl.conf', 'ncclcheck preflight --select env-differs,env-harmful',),
+        (
+            "env | grep ^NCCL_; cat /etc/nccl.conf ~/.nccl.conf",
+            "ncclcheck preflight --select env-differs,env-harmful",
+        ),
     ),
 )
 
@@ -58,9 +69,16 @@ def stale_config(log: Log) -> Iterator[Suspect]:
         yield suspect(
             f"{name}={value} is set on {', '.join(hosts[:3])} only: {why}.",
             [_line(one, name, value) for one in set_on[:4]],
-            confidence="certain" if name == "NCCL_IB_DISABLE" and any(one.network.startswith("IB") for one in others) else "likely",
+            confidence="certain"
+            if name == "NCCL_IB_DISABLE" and any(one.network.startswith("IB") for one in others)
+            else "likely",
             hosts=hosts,
-            explains=("ib-hca-selection", "rdma-userspace-missing", "slow-rank-timeout", "firewall-blocked-ports"),
+            explains=(
+                "ib-hca-selection",
+                "rdma-userspace-missing",
+                "slow-rank-timeout",
+                "firewall-blocked-ports",
+            ),
             fixes=_FIXES,
         )
     for value, those in settings(log, "NCCL_COMM_ID").items():

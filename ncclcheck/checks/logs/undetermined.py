@@ -67,5 +67,7 @@ def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
             (_WORKERS,),
         )
     if not log.processes:
-        return "NCCL's messages: set NCCL_DEBUG=INFO (at least WARN) on all ranks, the other side's too", (_DEBUG,)
+        return "NCCL's messages: set NCCL_DEBUG=INFO (at least WARN) on all ranks, the other side's too", (
+            _DEBUG,
+        )
     return "NCCL_DEBUG=INFO output of all ranks, the other side's too, with worker logs", (_DEBUG, _WORKERS)

@@ -10,14 +10,17 @@ from ncclcheck.checks.log_view import alarms, culprits, exceptions, remarks
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
-_LEFT = re.compile(r"epoch \d+ (?:is )?(?:done|complete|finished)|(?:finished|done|complete)[^.]{0,40}(?:exit|waiting|leav)", re.IGNORECASE)
+_LEFT = re.compile(
+    r"epoch \d+ (?:is )?(?:done|complete|finished)|(?:finished|done|complete)[^.]{0,40}(?:exit|waiting|leav)",
+    re.IGNORECASE,
+)
 _EXPLAINS = ("slow-rank-timeout", "rank-exception", "collective-mismatch", "idle-connection-dropped")
 
 _FIXES = (
     Fix(
         "give every rank the same number of batches: drop_last=True, DistributedSampler, even shards; or "
         "wrap the loop in the Join context",
-        ('print(rank, len(loader))   # on every rank',),
+        ("print(rank, len(loader))   # on every rank",),
     ),
 )
 

@@ -14,7 +14,10 @@ _FIXES = (
     Fix(
         "start exactly WORLD_SIZE workers, each RANK once: check nnodes x nproc-per-node, a double "
         "launch (srun tasks and torchrun), a missing node, and stale workers",
-        ('echo $RANK $WORLD_SIZE $SLURM_NTASKS', 'ncclcheck preflight --select world-size-mismatch,rank-duplicate,node-silent',),
+        (
+            "echo $RANK $WORLD_SIZE $SLURM_NTASKS",
+            "ncclcheck preflight --select world-size-mismatch,rank-duplicate,node-silent",
+        ),
     ),
 )
 

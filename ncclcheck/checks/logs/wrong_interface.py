@@ -17,7 +17,11 @@ _FIXES = (
     Fix(
         "set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface of the cluster network, or "
         "exclude docker0 and the other bridges",
-        ('ip -brief address', 'ncclcheck preflight --select interface-virtual,interface-differs,address-duplicate', 'ncclcheck env',),
+        (
+            "ip -brief address",
+            "ncclcheck preflight --select interface-virtual,interface-differs,address-duplicate",
+            "ncclcheck env",
+        ),
     ),
 )
 
@@ -75,7 +79,9 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
 def _subnets(log: Log) -> dict[str, str]:
     """Host -> the first two numbers of its IPv4 address: nodes of one network nearly always share them."""
     return {
-        one.host: ".".join(one.address.split(".")[:2]) for one in log.processes if one.address.count(".") == _DOTS
+        one.host: ".".join(one.address.split(".")[:2])
+        for one in log.processes
+        if one.address.count(".") == _DOTS
     }
 
 

@@ -68,7 +68,7 @@ def test_a_network_that_is_faster_than_nccls_is_named_with_both_speeds(nodes: in
 
 
 def test_a_network_that_is_a_little_faster_is_not_worth_a_word() -> None:
-    assert is_silent("interface-slow", with_second_network(scaled(cluster(4), 0.75), 94.0))
+    assert is_silent("interface-slow", with_second_network(scaled(cluster(4), 0.8), 94.0))
 
 
 def test_values_that_overlap_say_nothing() -> None:
