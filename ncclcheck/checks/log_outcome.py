@@ -30,6 +30,9 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     suspects = [one for run in runs for one in run.findings if isinstance(one, Suspect)]
     open_question = [one for one in suspects if one.slug == UNDETERMINED]
     ranked = ranking(log, [one for one in suspects if one.slug != UNDETERMINED])
+    if finished_well(log):
+        noted = tuple(_plain(replace(one, severity="warning")) for one in ranked)
+        return Explained("healthy", noted, "the job says that it finished, and nothing says that it failed")
     if ranked and ranked[0].severity == "error":
         first, *others = ranked
         findings = (_plain(first), *(_plain(replace(one, severity="warning")) for one in others))

@@ -9,57 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from msgspec.structs import replace
-
-from ncclcheck.logs import collectives, connections, exceptions, exits
 from ncclcheck.logs.glance import QUIET_STARTS, may_mean_something
+from ncclcheck.logs.meaning import LONGEST_KEPT, Meanings
 from ncclcheck.logs.nccl_header import Header, torn_apart
 from ncclcheck.logs.nccl_header import parse as parse_header
-from ncclcheck.logs.nccl_info import Notes, version_in
-from ncclcheck.logs.prefix import Prefix
+from ncclcheck.logs.nccl_info import Notes
 from ncclcheck.logs.prefix import parse as parse_prefix
 from ncclcheck.logs.raw import Raw, RawWords
 from ncclcheck.logs.resolve import resolve
-from ncclcheck.logs.topics import topics as topics_of
-from ncclcheck.logs.topics_harmless import why_harmless
-from ncclcheck.model.events import (
-    AnyEvent,
-    CommInit,
-    Log,
-    LogFile,
-    Place,
-    PythonException,
-    Remark,
-    WorkerExit,
-)
+from ncclcheck.model.events import CommInit, Log, LogFile, Place
 
 LONGEST_TEXT = 4096  # of a line that is looked at
-LONGEST_KEPT = 600  # of a line that is kept
 KEPT_OF_A_SHAPE = 4  # lines of one speaker that differ in their digits only
 FREELY_LOOKED_AT = 150_000  # lines that may mean something and are looked at closely; after that
 LOOKED_AT_PER_BATCH = (
     200  # so many of each batch, so that no log takes for ever and its end is seen all the same
 )
 MOST_OF_A_SHAPE = 20_000  # lines of all speakers together
-MOST_EVENTS = 60_000
 MOST_PROCESSES = 20_000
 MOST_HEADERS = 65_536
 MOST_SHAPES = 200_000
 MOST_SPEAKERS = 8192
-IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
 
 _LABEL = re.compile(rb"[^:]{0,47}:(?: ?\[rank\d{1,6}\]:){0,2}")
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _DIGITS = b"0123456789"
 _LEVEL = b"NCCL "
-MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
-# What NCCL says at level INFO is news, not alarm, but for these.
-_INFO_TOPICS = frozenset(
-    """no-libibverbs gdr-disabled gdr-missing wrong-magic ib-event-fatal ib-async-event no-rdma-driver plugin-provider
-    plugin-load plugin-sharp p2p-disabled fabric closed-by-peer no-interface nccl-version ib-roce-version""".split()
-)
-Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
 
 class Collector:
@@ -67,8 +43,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._files: list[LogFile] = []
-        self._events: list[tuple[Raw, AnyEvent]] = []
-        self._dropped = 0
+        self._meanings = Meanings()
         self._notes: dict[tuple[str, int], tuple[Raw, Notes]] = {}
         self._headers: dict[bytes, tuple[Raw, Notes | None, Header | None]] = {}
         self._shapes: dict[int, int] = {}
@@ -77,9 +52,6 @@ class Collector:
         self._ordinary_shapes: set[int] = set()
         self._channel_ends: set[bytes] = set()
         self._words: dict[tuple[int, bytes], RawWords] = {}
-        self._open_tracebacks: dict[Speaker, tuple[int, str]] = {}
-        self._ignored: dict[Speaker, int] = {}
-        self._table: dict[Speaker, exits.Ended] = {}
         self._file = ""
         self._number = 0
 
@@ -89,9 +61,7 @@ class Collector:
         """All lines of one file are taken."""
         self._file, self._number = name, 0
         self._headers.clear()
-        self._open_tracebacks.clear()
-        self._ignored.clear()
-        self._table.clear()
+        self._meanings.begin_file()
         try:
             for lines in batches:
                 self._scan(lines)
@@ -130,8 +100,7 @@ class Collector:
                     if end in ends:
                         continue
                 elif (
-                    line[position + 5 : position + 15] in QUIET_STARTS
-                    and line.find(_LEVEL, position + 9) < 0
+                    line[position + 5 : position + 15] in QUIET_STARTS and line.find(_LEVEL, position + 9) < 0
                 ):
                     continue
                 shape = hash(line[position + 5 :].translate(None, _DIGITS))
@@ -153,7 +122,7 @@ class Collector:
                 if len(shapes) < MOST_SHAPES:
                     shapes.add(shape)
             self._number = number
-            if self._open_tracebacks and self._in_traceback(line):
+            if self._meanings.open_tracebacks and self._meanings.in_traceback(self._raw(line)):
                 continue
             if line[-4:] not in _RULES and not _STACK(line):
                 self._speak(line)
@@ -193,10 +162,11 @@ class Collector:
         label = label_of(line)
         if self._is_repeated(label, line) or not self._may_look():
             return
-        text = line.decode("utf-8", "replace")
-        prefix = parse_prefix(text)
-        raw = Raw(self._file, self._number, prefix, None)
-        self._plain(speaker_of(prefix), prefix.message, raw)
+        self._meanings.plain(self._raw(line))
+
+    def _raw(self, line: bytes) -> Raw:
+        prefix = parse_prefix(line[:LONGEST_TEXT].decode("utf-8", "replace"))
+        return Raw(self._file, self._number, prefix, None)
 
     def _speaker(self, line: bytes, position: int) -> tuple[Raw, Notes | None, Header | None]:
         """Who speaks, by what stands before NCCL's level: remembered, since each process says much."""
@@ -230,7 +200,9 @@ class Collector:
             stage = notes.info(text) if notes is not None else None
             if stage is not None:
                 name, comm_id, rank, ranks = stage
-                self._keep(raw, CommInit(raw.place(), text[:LONGEST_KEPT], name, comm_id, rank, ranks))
+                self._meanings.keep(
+                    raw, CommInit(raw.place(), text[:LONGEST_KEPT], name, comm_id, rank, ranks)
+                )
             if not may_mean_something(message) or b" -> " in message[-30:]:
                 return
         label = f"{header.host}:{header.pid}".encode()
@@ -240,131 +212,12 @@ class Collector:
         known = (
             f"{header.source} NCCL {level.decode('utf-8', 'replace')} {text}" if level != b"INFO" else text
         )
-        self._meaning(speaker_of(raw.prefix), known, raw, is_info=level == b"INFO")
-
-    def _plain(self, speaker: Speaker, message: str, raw: Raw) -> None:
-        """A line that is not NCCL's: of torch, Python, the launcher, the kernel, or the program itself."""
-        version = version_in(message)
-        if version is not None:
-            self._keep(
-                raw,
-                Remark(
-                    raw.place(),
-                    message[:LONGEST_KEPT],
-                    "nccl-banner",
-                    {"nccl": version[0], "cuda": version[1]},
-                ),
-            )
-        if message.startswith("Exception ignored in"):
-            self._ignored[speaker] = self._number
-            return
-        if message.startswith("Traceback (most recent call last)"):
-            self._open_tracebacks[speaker] = (self._number, "")
-            return
-        if speaker in self._open_tracebacks and message.startswith(" "):
-            self._frame(speaker, message)
-            return
-        for ended in exits.read(message):
-            self._ended(speaker, ended, message, raw)
-        self._meaning(speaker, message, raw, is_info=False)
-
-    def _in_traceback(self, line: bytes) -> bool:
-        """True if a line without a word of alarm is part of a traceback: a frame, or the exception that ends it."""
-        oldest, (number, _) = next(iter(self._open_tracebacks.items()))
-        if self._number - number > MOST_TRACEBACK_LINES:
-            del self._open_tracebacks[oldest]
-        prefix = parse_prefix(line[:LONGEST_TEXT].decode("utf-8", "replace"))
-        speaker = speaker_of(prefix)
-        if speaker not in self._open_tracebacks:
-            return False
-        if prefix.message.startswith(" "):
-            self._frame(speaker, prefix.message)
-            return True
-        if exceptions.split(prefix.message, in_traceback=True) is not None:
-            self._meaning(speaker, prefix.message, Raw(self._file, self._number, prefix, None), is_info=False)
-            self._open_tracebacks.pop(speaker, None)
-            return True
-        return False
-
-    def _frame(self, speaker: Speaker, message: str) -> None:
-        text = message.strip()
-        if text.startswith('File "') and speaker in self._open_tracebacks:
-            self._open_tracebacks[speaker] = (self._open_tracebacks[speaker][0], text[:200])
-
-    def _meaning(self, speaker: Speaker, text: str, raw: Raw, *, is_info: bool) -> None:
-        """Every event that a line tells is kept."""
-        kept = text[:LONGEST_KEPT]
-        named = collectives.rank_in(text)
-        if named is not None and raw.prefix.rank is None:
-            raw = raw.of_rank(named)
-        place = raw.place()
-        found: list[AnyEvent] = []
-        is_open = speaker in self._open_tracebacks
-        exception = None if is_info else exceptions.split(text, in_traceback=is_open)
-        topics = [one for one in topics_of(text) if not is_info or one[0] in _INFO_TOPICS]
-        if exception is not None:
-            found.append(
-                self._exception(speaker, exception, kept, place, tuple(topic for topic, _ in topics))
-            )
-        found += collectives.read(text, place)  # type: ignore[arg-type]
-        found += connections.read(text, place)  # type: ignore[arg-type]
-        found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
-        if why := why_harmless(text):
-            found.append(Remark(place, kept, "harmless", {"why": why}))
-        for event in found:
-            self._keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
-
-    def _exception(
-        self, speaker: Speaker, exception: tuple[str, str], text: str, place: Place, topics: tuple[str, ...]
-    ) -> PythonException:
-        class_name, message = exception
-        _, where = self._open_tracebacks.pop(speaker, (0, ""))
-        ignored_at = self._ignored.get(speaker)
-        kind = exceptions.kind_of(class_name, message)
-        if ignored_at is not None and self._number - ignored_at <= IGNORED_WITHIN_LINES:
-            kind = "ignored"
-        return PythonException(place, text, class_name, message[:LONGEST_KEPT], kind, where, topics)
-
-    def _ended(self, speaker: Speaker, ended: exits.Ended, text: str, raw: Raw) -> None:
-        """A launcher's line is kept; torchrun's table tells host, rank and exit code on lines of their own."""
-        before = self._table.get(speaker, exits.Ended())
-        if ended.pid is not None and ended.host is not None and ended.rank is not None:
-            self._keep(
-                raw.of_rank(ended.rank).on(ended.host, ended.pid),
-                Remark(raw.place(), text[:200], "rank-place"),
-            )
-            return
-        if ended.tasks:
-            for task in ended.tasks[:64]:
-                there = raw.of_task(task).on(ended.host or "", None)
-                self._keep(there, WorkerExit(there.place(), text[:LONGEST_KEPT], ended.code or 0))
-            return
-        if ended.code is None:
-            self._table[speaker] = exits.Ended(
-                rank=ended.rank if ended.rank is not None else before.rank,
-                host=ended.host or before.host,
-                root=ended.root or before.root,
-            )
-            return
-        there = raw
-        if before.rank is not None:
-            there = there.of_rank(before.rank)
-        if before.host is not None:
-            there = there.on(before.host, None)
-        first = before.root and before.rank is not None
-        self._keep(there, WorkerExit(there.place(), text[:LONGEST_KEPT], ended.code, first))
-        self._table[speaker] = exits.Ended(host=None, root=before.root)
-
-    def _keep(self, raw: Raw, event: AnyEvent) -> None:
-        if len(self._events) >= MOST_EVENTS:
-            self._dropped += 1
-        else:
-            self._events.append((raw, event))
+        self._meanings.meaning(known, raw, is_info=level == b"INFO")
 
     def _may_look(self) -> bool:
         """True while there is time left for lines that may mean something."""
         if self._allowance <= 0:
-            self._dropped += 1
+            self._meanings.dropped += 1
             return False
         self._allowance -= 1
         return True
@@ -400,20 +253,7 @@ class Collector:
             self._words[key] = RawWords(self._file, self._number, line)
 
 
-def speaker_of(prefix: Prefix) -> Speaker:
-    """Whose line it is, as far as its labels tell."""
-    return prefix.task, prefix.rank, prefix.local_rank, prefix.host, prefix.word
-
-
 def label_of(line: bytes) -> bytes:
     """What tells the speaker of a line from others: the text before its first colon, with torch's `[rankN]:` after it."""
     match = _LABEL.match(line)
     return match[0] if match else b""
-
-
-def _short(values: dict[str, str]) -> dict[str, str]:
-    return {name: value[:255] for name, value in values.items()}
-
-
-def _cut(event: AnyEvent) -> AnyEvent:
-    return replace(event, text=event.text[:LONGEST_KEPT])

@@ -42,7 +42,9 @@ def _of_a_group(alternative: str) -> tuple[str, ...]:
         elif letter == "(":
             end = _end(alternative, position)
             inner = _GROUP_HEAD.sub("", alternative[position + 1 : end - 1], count=1)
-            is_needed = alternative[end : end + 1] not in ("?", "*", "{") and not inner.startswith(("?!", "?<", "?="))
+            is_needed = alternative[end : end + 1] not in ("?", "*", "{") and not inner.startswith(
+                ("?!", "?<", "?=")
+            )
             texts = required(inner) if is_needed else ()
             if texts and (not best or min(map(len, texts)) > min(map(len, best))):
                 best = texts

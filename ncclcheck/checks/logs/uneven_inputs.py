@@ -44,7 +44,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         value = next((one.values[name] for name in ("length", "batches", "steps") if name in one.values), "")
         if one.place.rank is not None and value.isdigit():
             lengths.setdefault(one.place.rank, (int(value), one))
-    left = [one for one in log.words if one.last.rank is not None and _LEFT.search(one.last_text)]
+    left = [one for one in remarks(log, "finished") if one.place.rank is not None and _LEFT.search(one.text)]
     if len({length for length, _ in lengths.values()}) > 1 and alarms(log):
         fewest = min(length for length, _ in lengths.values())
         short = [line for length, line in lengths.values() if length == fewest]
@@ -57,13 +57,21 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
-    elif left and len(left) < len(log.words) and alarms(log) and not exceptions(log):
+    elif left and _others_wait(log, left) and not exceptions(log):
         yield suspect(
             "Some ranks were done while others still waited for them: they had fewer batches.",
-            [Remark(one.last, one.last_text, "uneven") for one in left],
+            left,
             confidence="likely",
             at=alarms(log)[0].place,
-            hosts=culprits(log, [one.last for one in left]),
+            hosts=culprits(log, [one.place for one in left]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
+
+
+def _others_wait(log: Log, left: list[Remark]) -> bool:
+    """True if ranks that did not leave failed."""
+    ranks = {one.place.rank for one in left}
+    return any(one.place.rank is not None and one.place.rank not in ranks for one in alarms(log)) or bool(
+        remarks(log, "closed-by-peer")
+    )
