@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from ncclcheck.advice.gloo import gloo_places
@@ -42,7 +44,31 @@ def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...],
         comparison.verdict == "both failed"
     ):  # the cause is another one, which takes nothing from what was asked
         return settled.parts, (f"{words} could not be measured: {effect}",)
+    if comparison.verdict in {"no effect", "slower"}:
+        needed = [part for part in tried if _needs_more_than_was_tried(part, comparison)]
+        if needed:
+            return tuple(part for part in settled.parts if part in (*kept, *needed)), _notes(
+                tried, needed, effect
+            )
     return tuple(kept), (f"{words} was withheld: {effect}",)
+
+
+def _needs_more_than_was_tried(part: Part, comparison: Comparison) -> bool:
+    """True where a connection failed that NCCL makes and Gloo, which was measured, does not.
+
+    Of each pair of ranks only one connects in Gloo (gloo/transport/tcp/pair.cc), in NCCL both do.
+    """
+    return comparison.backend == "gloo" and part.subject == "sockets" and part.purpose == "repair"
+
+
+def _notes(tried: Sequence[Part], needed: Sequence[Part], effect: str) -> tuple[str, ...]:
+    stay = " and ".join(in_words(part.env_by_host) for part in needed)
+    go = " and ".join(in_words(part.env_by_host) for part in tried if part not in needed)
+    notes = [
+        f"{stay} stays, though Gloo's collective went without it ({effect}): of two nodes only one connects "
+        "to the other in Gloo, and NCCL needs both directions, of which one failed"
+    ]
+    return (*notes, f"{go} was withheld: {effect}") if go else tuple(notes)
 
 
 def _is_used(snapshot: Snapshot, settled: Settled, part: Part, comparison: Comparison) -> bool:

@@ -173,9 +173,10 @@ def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
         return facts.names
     name, addresses = facts.names.hostname, facts.names.addresses
     if isinstance(addresses, Missing):
-        if addresses.missing != "absent":
+        if addresses.missing not in {"absent", "error"}:
             return addresses
-        return Binding(fault=f"the host name {name} does not resolve, so Gloo falls back to 127.0.0.1")
+        told = "" if addresses.missing == "absent" else f" ({addresses.detail})"
+        return Binding(fault=f"the host name {name} does not resolve{told}, so Gloo falls back to 127.0.0.1")
     interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
     own = {_plain(address.address): one.name for one in reversed(interfaces) for address in one.addresses}
     local = [_plain(one) for one in addresses if _plain(one) in own or _is_loopback(_plain(one))]

@@ -12,7 +12,7 @@ from ncclcheck.advice.gloo import GLOO_IFNAME, SOURCE
 from ncclcheck.advice.interface import Decision, decide
 from ncclcheck.advice.reach import some_of
 from ncclcheck.advice.rule import Changes, Rule
-from ncclcheck.advice.sockets import Proposal
+from ncclcheck.advice.sockets import Proposal, Purpose
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclAnswer
 from ncclcheck.model.report import Proof
@@ -22,13 +22,14 @@ Subject: TypeAlias = Literal["sockets", "Gloo", "network"]
 
 
 class Part(Struct, frozen=True):
-    """Settings that are advised together or not at all. `subject`: whose choice they change."""
+    """Settings that are advised together or not at all. `subject`: whose choice they change, `purpose`: what for."""
 
     subject: Subject
     env_by_host: Changes
     why: str
     proof: Proof
     evidence: str
+    purpose: Purpose = "speed"
 
 
 class Settled(Struct, frozen=True):
@@ -61,7 +62,8 @@ def settle(snapshot: Snapshot) -> Settled:
         else:
             proof, said = proven
             evidence = f"{proposal.evidence}; {said}"
-            parts.append(Part("sockets", proposal.env_by_host, proposal.why, proof, evidence))
+            purpose = proposal.purpose
+            parts.append(Part("sockets", proposal.env_by_host, proposal.why, proof, evidence, purpose))
     parts += [
         Part("network", rule.env_by_host, rule.why, "rule", rule.evidence) for rule in _needed(decision.rules)
     ]

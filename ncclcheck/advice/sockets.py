@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.advice.networks import Network, network_of
 from ncclcheck.advice.reach import Reach, some_of
@@ -15,6 +17,8 @@ from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.prediction import Prediction, predict
 
 MOST_NAMED = 3  # of the networks that were compared, in a note
+
+Purpose: TypeAlias = Literal["repair", "speed"]  # what NCCL chooses now cannot work, or is slow
 
 
 class Proposal(Struct, frozen=True):
@@ -28,6 +32,7 @@ class Proposal(Struct, frozen=True):
     places: dict[str, tuple[str, str]]
     why: str
     evidence: str
+    purpose: Purpose = "repair"
 
 
 def mend(
@@ -53,7 +58,7 @@ def speed_up(
         network_of(snapshot, reach, found.places), current
     ):
         return f"NCCL: {why}; but the smallest setting leads to a network that is not, so nothing is advised"
-    return found
+    return replace(found, purpose="speed") if isinstance(found, Proposal) else found
 
 
 def keep_for_bootstrap(
@@ -88,11 +93,14 @@ def stray_devices(networks: Sequence[Network], choices: Mapping[str, Prediction]
 
 def _proposal(snapshot: Snapshot, reach: Reach, wanted: Sequence[Network], why: str) -> Proposal | str:
     """The smallest change that leads to the first of the wanted networks that any leads to; else why there is none."""
-    for node in snapshot.nodes:
-        if isinstance(foreseen := predict(node.facts), Missing):
-            return f"NCCL: {why}; what a setting would do on {node.host} is not known ({foreseen}); nothing is advised"
     change = smallest_change(snapshot, reach, wanted)
     if change is None:
+        for node in snapshot.nodes:
+            if isinstance(foreseen := predict(node.facts), Missing):
+                return (
+                    f"NCCL: {why}; what a setting would do on {node.host} is not known ({foreseen}); "
+                    "nothing is advised"
+                )
         return (
             f"NCCL: {why}. {wanted[0].name} is reachable, but no variable makes NCCL use it on every node: "
             "see its config files and NCCL_COMM_ID"
@@ -114,7 +122,8 @@ def _why_kept(current: Network, usable: Sequence[Network]) -> str:
     if isinstance(current.throughput, Missing):
         by_link = [one for one in others if not one.rank.is_virtual and one.link_mbps > current.link_mbps > 0]
         told = f" ({figure(by_link[0])}; {figure(current)})" if by_link else ""
-        return f"{reachable}: nothing to set{told}"
+        untold = ". Whether another network is faster was not measured" if others else ""
+        return f"{reachable}: nothing to set{told}{untold}"
     if not others:
         return f"{reachable}: nothing to set ({figure(current)})"
     compared = "; ".join(figure(one) for one in others[:MOST_NAMED])
@@ -140,10 +149,21 @@ def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]
         return f"NCCL would bind {one.interface} ({one.address}) on {some_of(bound)}, which no other node can reach"
     places = {host: (one.interface or "", one.address or "") for host, one in choices.items()}
     failure = reach.failure(places)
+    if failure and not failure.tested:
+        return f"whether NCCL's choice is reachable is not known: {failure.text}{_why_untested(places)}"
     if failure:
         return f"NCCL's choice is not reachable: {failure.text}"
     stall = reach.stall(places)
     return f"NCCL's choice loses what is large: {stall}" if stall else ""
+
+
+def _why_untested(places: ChosenPlaces) -> str:
+    if not any(address.lower().startswith("fe80:") for _, address in places.values()):
+        return ""
+    return (
+        ", since a link-local address leads to its node only where the interface has the same number on all nodes "
+        "(NCCL src/misc/socket.cc: the scope id goes to the others with the address)"
+    )
 
 
 def _why_none(networks: Sequence[Network]) -> str:

@@ -170,7 +170,7 @@ def _hanging(
         return ()
     waited_s = max(state.idle_s for state in overdue)
     never = [
-        RankFailure(rank, host, "late", "before starting", "its node never started it", waited_s)
+        RankFailure(rank, host, "late", "the start of its process", "its node never started it", waited_s)
         for rank, host in enumerate(hosts)
         if rank not in seen
     ]
@@ -290,7 +290,7 @@ def _lost(
     rank: int, host: str, unheard_s: float, detail: str, states: Iterable[RankState] = ()
 ) -> RankFailure:
     last = next((state for state in states if state.rank == rank), None)
-    where = place(last) if last is not None else "before starting"
+    where = place(last) if last is not None else "the start of its process"
     return RankFailure(rank, host, "lost", where, detail, round(unheard_s, 3))
 
 

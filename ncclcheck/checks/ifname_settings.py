@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, NodeFacts
@@ -13,14 +15,20 @@ from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
 from ncclcheck.nccl.environment import source_of
-from ncclcheck.nccl.prediction import Prediction, effective_environment, known_version, node_choice
+from ncclcheck.nccl.prediction import Prediction, effective_environment, known_version, node_choice, predict
+from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.variables_values import misread
 from ncclcheck.nccl.versions import NEWEST
 
 NCCL_VARIABLE, GLOO_VARIABLE = "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"
+_FROM_RANK = "environment"
 
 
 class Setting(Struct, frozen=True):
-    """One node: the value in effect (None: unset), its source, and what NCCL chose under it."""
+    """One node: the value in effect (None: unset), its source, and what NCCL chose under it.
+
+    `rank` is that of a further rank whose environment differs; None: what holds for the node's first.
+    """
 
     host: str
     nccl: str | None
@@ -28,6 +36,13 @@ class Setting(Struct, frozen=True):
     gloo: tuple[str, ...] | None
     choice: Prediction
     interfaces: tuple[Interface, ...]
+    comm_id: str | None = None  # NCCL_COMM_ID, which decides in place of NCCL_SOCKET_IFNAME where it is set
+    rank: int | None = None
+
+    @property
+    def of_rank(self) -> str:
+        """` of rank 3` for a further rank, otherwise nothing."""
+        return "" if self.rank is None else f" of rank {self.rank}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -37,20 +52,43 @@ class Setting(Struct, frozen=True):
 
 def settings(snapshot: Snapshot) -> tuple[Setting, ...]:
     """The setting of every node of which all parts are known."""
-    found = (_setting(node.host, node.facts) for node in snapshot.nodes)
+    found = (setting_of(node.host, node.facts) for node in snapshot.nodes)
     return tuple(one for one in found if isinstance(one, Setting))
+
+
+def settings_of_ranks(snapshot: Snapshot) -> tuple[Setting, ...]:
+    """The settings of further ranks that name other interfaces for NCCL than the first rank of their node.
+
+    What NCCL would choose there is predicted. Ranks of which that is not known are not there.
+    """
+    facts = {node.host: node.facts for node in snapshot.nodes}
+    found = []
+    for place in snapshot.ranks:
+        if NCCL_VARIABLE not in place.differs or place.host not in facts:
+            continue
+        of_node = setting_of(place.host, facts[place.host])
+        choice = predict(facts[place.host], None, place.differs)
+        environment = effective_environment(facts[place.host], place.differs)
+        if not isinstance(of_node, Missing) and not isinstance(choice, Missing):
+            value = None if isinstance(environment, Missing) else environment.get(NCCL_VARIABLE)
+            nccl = value if ifname.is_set(value) else None
+            found.append(
+                replace(of_node, nccl=nccl, nccl_source=_FROM_RANK, gloo=None, choice=choice, rank=place.rank)
+            )
+    return tuple(found)
 
 
 def not_settled(snapshot: Snapshot) -> Iterator[NotKnown]:
     """The nodes of which the setting, or what NCCL makes of it, is not known."""
     for node in snapshot.nodes:
-        one = _setting(node.host, node.facts)
+        one = setting_of(node.host, node.facts)
         if isinstance(one, Missing):
             yield NotKnown(str(one), (node.host,))
     yield from not_reported(snapshot)
 
 
-def _setting(host: str, facts: NodeFacts) -> Setting | Missing:
+def setting_of(host: str, facts: NodeFacts) -> Setting | Missing:
+    """The setting of one node; Missing where a part of it is not known."""
     if isinstance(facts.environment, Missing):
         return facts.environment
     if isinstance(facts.interfaces, Missing):
@@ -72,4 +110,44 @@ def _setting(host: str, facts: NodeFacts) -> Setting | Missing:
         gloo=ifname.parse_gloo(environment.get(GLOO_VARIABLE)),
         choice=choice,
         interfaces=facts.interfaces,
+        comm_id=environment.get("NCCL_COMM_ID"),
     )
+
+
+def gloo_fault(name: str, interfaces: tuple[Interface, ...]) -> str:
+    """Why Gloo cannot use the name as it is written; "" where it can, or where nothing has such a name."""
+    labels = {address.label or one.name for one in interfaces for address in one.addresses}
+    if name in labels:
+        return ""
+    with_address = {one.name for one in interfaces if one.addresses}
+    bare = {one.name for one in interfaces} - with_address
+    if not name:
+        return "an empty entry between the commas is no interface"
+    if name[0] in "^=":
+        return f"Gloo takes {name[0]!r} as part of the name {name!r}; only NCCL knows that sign"
+    if name != name.strip() or name.strip("\"'") != name:
+        return f"blanks and quotes are part of the name {name!r}"
+    if name in bare:
+        return f"{name} has no address"
+    beginning = sorted(one for one in with_address if one.startswith(name))
+    if beginning:
+        return f"Gloo takes exact names: {name!r} is only how {', '.join(beginning[:4])} begins"
+    return ""  # a name that is nowhere is the affair of ifname-no-match
+
+
+def excludes_into_loopback(one: Setting) -> bool:
+    """True if the value is an exclusion and NCCL ends on a loopback address with it."""
+    address = one.choice.address
+    return (
+        one.nccl is not None
+        and one.comm_id is None
+        and ifname.parse(one.nccl).exclude
+        and address is not None
+        and is_loopback(address)
+    )
+
+
+def is_misread(value: str, name: str = NCCL_VARIABLE) -> bool:
+    """True if the value of that variable is at fault by itself, whatever interfaces there are: quotes, addresses."""
+    wrong = misread(TABLE[name], value, NEWEST)
+    return wrong is not None and wrong.weight == "error"

@@ -10,13 +10,15 @@ from ncclcheck.model.events import ConnectFailure, Log, Process, Remark
 
 # Names that Linux, container engines and tunnels give; a cluster's own network has none of them.
 VIRTUAL = re.compile(
-    r"(?:docker|br-|virbr|veth|cni|flannel|cali|cilium|weave|podman|lxc|lxd|vmnet|vboxnet|tun|tap|wg|tailscale|zt|ip6tnl|sit|gre|dummy|kube)"
+    r"(?:docker|br-|virbr|veth|cni|flannel|cali|cilium|weave|podman|lxc|lxd|vmnet|vboxnet|tun|tap|wg|"
+    r"tailscale|zt|ip6tnl|sit|gre|dummy|kube)"
 )
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12}$")
 _DOCKER_DEFAULT = re.compile(r"172\.17\.\d{1,3}\.\d{1,3}$")
 _CLUSTER_NAME = re.compile(r"\.svc\b|cluster\.local|\.pod\b")
 _NAME = re.compile(
-    r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? )?(?P<other>[\w.-]{1,253})"
+    r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? "
+    r")?(?P<other>[\w.-]{1,253})"
 )
 UNANSWERED = ("timed-out", "no-route", "unreachable")
 

@@ -24,11 +24,16 @@ from ncclcheck.model.events import (
 
 _MOST_RANKS_NAMED = 1
 _NOT_ALARMING = frozenset(
-    """harmless torch-version used finished nccl-banner rank-place rdma-hardware ib-active no-libibverbs mtu route memlock uneven quiet-phase gid-listing
-    rdzv-endpoint store-name acs host-memory gdr-disabled hostname-fallback loopback-fallback ib-port-down mesh slow-word
-    reverse-path import missing-file killed crash store-lost closed-by-peer ib-verb name-resolution k8s-policy address-in-use
-    nccl-symbol wrong-magic generic-nccl gdr-missing no-rdma-driver plugin-load ib-hardware shm-space cuda-fault""".split()
-)
+    {
+        "harmless", "torch-version", "used", "finished", "nccl-banner", "rank-place", "rdma-hardware",
+        "ib-active", "no-libibverbs", "mtu", "route", "memlock", "uneven", "quiet-phase", "gid-listing",
+        "rdzv-endpoint", "store-name", "acs", "host-memory", "gdr-disabled", "hostname-fallback",
+        "loopback-fallback", "ib-port-down", "mesh", "slow-word", "reverse-path", "import",
+        "missing-file", "killed", "crash", "store-lost", "closed-by-peer", "nccl-warn", "name-resolution",
+        "k8s-policy", "address-in-use", "nccl-symbol", "wrong-magic", "generic-nccl", "gdr-missing",
+        "no-rdma-driver", "plugin-load", "ib-hardware", "cuda-fault",
+    }
+)  # fmt: skip
 
 
 def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
@@ -78,6 +83,14 @@ def alarms(log: Log) -> tuple[Event, ...]:
     return tuple(one for one in log.events if is_alarm(one))
 
 
+def troubles(log: Log) -> tuple[Event, ...]:
+    """The alarms; without any, and where nothing says that the job finished, NCCL's warnings and what peers closed."""
+    found = alarms(log)
+    return (
+        found if found or remarks(log, "finished") else remarks(log, "nccl-warn", "closed-by-peer", "crash")
+    )
+
+
 def is_alarm(event: AnyEvent) -> bool:
     """True if the line says that something of the job failed for good."""
     if isinstance(event, Remark):
@@ -94,7 +107,7 @@ def is_alarm(event: AnyEvent) -> bool:
 
 
 def finished_well(log: Log) -> bool:
-    """True if the log says that the job finished, and nothing after that, or of another speaker, says that it failed."""
+    """True if the log says that the job finished, and nothing in it that it failed."""
     ends = remarks(log, "finished")
     return bool(ends) and not alarms(log)
 

@@ -74,7 +74,7 @@ def check(
 
 @cache
 def all_checks(subject: Subject = "nodes") -> tuple[Check, ...]:
-    """Every check of the package that judges `subject`, by code. Raises ValueError when a code or slug is used twice."""
+    """Every check that judges `subject`, by code. Raises ValueError when a code or slug is used twice."""
     return tuple(one for one in _declared() if one.subject == subject)
 
 
@@ -112,9 +112,7 @@ def matching(names: Iterable[str], subject: Subject = "nodes") -> frozenset[str]
     return frozenset(codes)
 
 
-def run_checks(
-    snapshot: Snapshot, selection: Selection, subject: Subject = "nodes"
-) -> tuple[CheckRun, ...]:
+def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nodes") -> tuple[CheckRun, ...]:
     """The outcome of every check of `subject` over the snapshot, by code.
 
     A check that raises is `crashed`, and the others still run.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ncclcheck.nccl.number import number, strtoll
+from ncclcheck.nccl.variables import TABLE, lookup
+from ncclcheck.nccl.variables_folklore import folklore, in_the_right_spelling
+from ncclcheck.nccl.variables_types import default_of
+
 # What a launcher sets for each node or process, and what is a matter of each machine.
 _PER_PLACE = frozenset(
     """
     RANK LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK GROUP_WORLD_SIZE ROLE_NAME ROLE_RANK ROLE_WORLD_SIZE
     WORLD_SIZE NNODES NPROC_PER_NODE NCCL_HOSTID NCCL_DEBUG_FILE NCCL_TOPO_DUMP_FILE NCCL_GRAPH_DUMP_FILE
     TORCH_NCCL_DEBUG_INFO_TEMP_FILE TORCH_NCCL_DEBUG_INFO_PIPE_FILE TORCH_FR_DUMP_TEMP_FILE NVIDIA_VISIBLE_DEVICES
+    CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_CACHE_PATH
     HOME HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
     """.split()  # noqa: SIM905 - words are easier to read than a list
 )
@@ -27,6 +35,9 @@ _FATAL = frozenset(
 _FATAL_PREFIXES = ("NCCL_P2P_", "NCCL_COLLNET_", "NCCL_CUMEM_")
 
 INTERFACE_NAMES = frozenset({"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"})
+_DECIDED_AT_RUN_TIME = -(2**62)  # like no value that anybody sets
+# Lists of devices, of which every machine may have its own.
+DEVICE_NAMES = frozenset({"NCCL_IB_HCA", "UCX_NET_DEVICES"})
 
 
 def differs_by_nature(name: str, *, between_ranks: bool = False) -> bool:
@@ -35,6 +46,25 @@ def differs_by_nature(name: str, *, between_ranks: bool = False) -> bool:
     return (
         plain in _PER_PLACE or name.startswith(_PER_PLACE_PREFIXES) or (between_ranks and name in _PER_RANK)
     )
+
+
+def is_read_by_nobody(name: str) -> bool:
+    """True for a name that is certainly wrong: where it differs, nothing differs. `env-unknown` reports it."""
+    return lookup(name) is None and (folklore(name) is not None or in_the_right_spelling(name) is not None)
+
+
+def means_the_same(name: str, values: Iterable[str | None], version: str) -> bool:
+    """True if NCCL of `version` reads one number from all values of a numeric variable, unset (None) among them.
+
+    NCCL_IB_DISABLE=0 is the same as none at all, and so is NCCL_IB_DISABLE=true.
+    """
+    variable = TABLE.get(name)
+    if variable is None or variable.owner != "NCCL" or variable.kind not in {"switch", "number"}:
+        return False
+    default = strtoll(default_of(variable, version))
+    is_fixed = default.is_number and not default.rest and default.value is not None
+    unset = default.value if is_fixed and default.value is not None else _DECIDED_AT_RUN_TIME
+    return len({number(value, unset, version) for value in values}) == 1
 
 
 def is_fatal(name: str) -> bool:

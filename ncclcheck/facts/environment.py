@@ -50,6 +50,12 @@ _ONLY_WHETHER_SET = frozenset({"HOME", "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY",
 SET = "(set)"
 REDACTED = "(redacted)"
 
+# Slips of names that matter: in small letters, with a dash or a blank, or NCLL for NCCL. Nobody reads them.
+_SLIP = re.compile(
+    r"\s*(TORCH[_.-])?(NCCL|NCLL|NCC|NCL|NCCLL|NNCL|NCCCL|NCCK|CNCL|NNCCL)[_. -]|\s*(GLOO|TP)_SOCKET_",
+    re.IGNORECASE,
+)
+
 _SECRET_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL")
 # fmt: off
 _SECRET_WORDS = frozenset(
@@ -89,7 +95,7 @@ def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
             continue
         if name.upper() in _ONLY_WHETHER_SET:
             kept[name] = SET
-        elif name in _NAMES or name.startswith(_PREFIXES):
+        elif name in _NAMES or name.startswith(_PREFIXES) or _SLIP.match(name):
             kept[readable(name)] = without_secrets(environ[name])
     return kept
 

@@ -60,7 +60,7 @@ def _plugin_groups(inquiry: Inquiry) -> Fact[Sequence[Sequence[str]]]:
     answer = inquiry.answer
     if isinstance(answer, Missing):
         return Missing(answer.missing, f"which plug-ins NCCL takes is not known: {answer.detail}")
-    return plugin_files(inquiry.net_plugin, answer.version)
+    return plugin_files(inquiry.net_plugin)
 
 
 def _plugins(groups: Fact[Sequence[Sequence[str]]], loaded: Loaded) -> Fact[tuple[NetPlugin, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclConfigFile
 
 _LONGEST = 1023  # envVar[1024], envValue[1024] in setEnvFile, src/misc/param.cc
+_MEANT = re.compile(r"\s*(export\s+)?NCCL_", re.IGNORECASE)
 _LIMIT_BYTES = 1 << 20
 
 
@@ -54,13 +56,14 @@ def _read_settings(path: Path) -> Fact[dict[str, str]]:
 def settings_in(text: str) -> dict[str, str]:
     """The NCCL_ settings as setEnvFile reads them: the first of a name wins, nothing is trimmed or unquoted.
 
-    A carriage return stays in the value, since NCCL before 2.30.3 keeps it. Other variables and what looks like a
-    secret are left out.
+    A carriage return stays in the value, since NCCL before 2.30.3 keeps it. Names that were meant to be such, with
+    blanks, `export` or small letters, are kept as they are: NCCL sets a variable of that very name, which nobody
+    reads. Other variables and what looks like a secret are left out.
     """
     found: dict[str, str] = {}
     for line in text.split("\n"):
         name, equals, value = line.partition("=")
-        if not equals or not name.startswith("NCCL_") or is_secret_name(name):
+        if not equals or not _MEANT.match(name) or is_secret_name(name.strip()):
             continue
         found.setdefault(readable(name[:_LONGEST]), without_secrets(value[:_LONGEST]))
     return found

@@ -1,4 +1,4 @@
-"""The network plug-ins that NCCL would try: which files, by the rules of its version, and what came of loading them."""
+"""The network plug-ins that NCCL could try: the files for a value of NCCL_NET_PLUGIN, and what came of loading them."""
 
 from __future__ import annotations
 
@@ -11,50 +11,30 @@ from ncclcheck.model.hardware import NetPlugin
 
 VARIABLE = "NCCL_NET_PLUGIN"
 DEFAULT = "libnccl-net.so"
-_VALUE_IS_A_FILE_SINCE = (2, 21)
-_STATIC_SINCE = (2, 22)
-_FILE_NAMES_STAND_ALONE_SINCE = (2, 26)
-_LIST_SINCE = (2, 27)
-_NONE_SINCE = (2, 28)
 _MOST = 14  # NCCL_NET_MAX_PLUGINS without the two built-in networks
-_LONGEST = 254  # MAX_STR_LEN without its end
 
 
-def plugin_files(value: str | None, version: str) -> tuple[tuple[str, ...], ...]:
-    """The files NCCL of `version` tries under NCCL_NET_PLUGIN=`value` (None: unset), one group per plug-in.
+def plugin_files(value: str | None) -> tuple[tuple[str], ...]:
+    """Every file that NCCL of any version could try under NCCL_NET_PLUGIN=`value` (None: unset), each a group.
 
-    Of a group the first that loads is taken. Up to 2.20 (src/net.cc, ncclNetPluginInit) the value is the X of
-    libnccl-net-X.so. From 2.21 it is tried as a file first; from 2.26 a path or a name lib*.so is not tried otherwise
-    (src/plugin/plugin_open.cc). From 2.27 it is a list of at most 14, and an empty one means none; `none` does so from
-    2.28 (src/plugin/net.cc). STATIC_PLUGIN and its beginnings are no file from 2.22: the plug-in is in the program.
+    Which of them a version does try, and when it stops, are rules of `nccl.plugins`. A value is a file, the X of
+    libnccl-net-X.so, or a list of these. NCCL src/net.cc, since 2.26 src/plugin/plugin_open.cc and net.cc.
     """
-    number = tuple(int(part) for part in version.split(".")[:2])
-    if value is None or (not value and number < _LIST_SINCE):
+    if not value:
         return ((DEFAULT,),)
-    if number >= _NONE_SINCE and value.lower() == "none":
-        return ()
-    names = [value]
-    if number >= _LIST_SINCE:
-        names = [name for name in value.split(",") if name and len(name) <= _LONGEST][:_MOST]
-    groups = (_files(name, number) for name in names)
-    return tuple(group for group in groups if group)
+    parts = [name for name in value.split(",") if name][:_MOST]
+    names = dict.fromkeys([value, *parts])
+    return tuple((file,) for file in dict.fromkeys(file for name in names for file in _files(name)))
 
 
-def _files(name: str, number: tuple[int, ...]) -> tuple[str, ...]:
-    prefixed = f"libnccl-net-{name}.so"
-    if number < _VALUE_IS_A_FILE_SINCE:
-        return (prefixed,)
-    if number >= _STATIC_SINCE and "static_plugin".startswith(name.lower()):
-        return ()
-    is_file_name = "/" in name or (name.startswith("lib") and name.endswith(".so"))
-    alone = number >= _FILE_NAMES_STAND_ALONE_SINCE and is_file_name
-    return (name,) if alone else (name, prefixed)
+def _files(name: str) -> tuple[str, str]:
+    return name, f"libnccl-net-{name}.so"
 
 
 def as_plugins(
     groups: Sequence[Sequence[str]], answers: Sequence[Fact[tuple[Plugin, ...]]]
 ) -> tuple[NetPlugin, ...]:
-    """The files in NCCL's order, each with what came of it, without those after the first of a group that loads."""
+    """The files in the order of the groups, each with what came of it."""
     found = []
     for files, answer in zip(groups, answers, strict=True):
         if isinstance(answer, Missing):  # nobody lived to say which of the files it was

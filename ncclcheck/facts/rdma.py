@@ -35,9 +35,13 @@ def read_rdma(root: Path) -> Fact[Rdma]:
     Devices are in the order in which libibverbs most likely lists them. rdma-core asks the kernel over netlink
     (libibverbs/ibdev_nl.c), which answers in the order of registration; /sys does not tell it, but the number of
     a device's uverbs file is the lowest that was free at registration. Devices without one follow by name. Missing
-    where the class folder is there and cannot be read; without it there is no device.
+    where the class folder is there and cannot be read, or /sys/class itself is not there; without the folder alone
+    there is no device.
     """
     here = machine(root)
+    classes = here.folder("sys/class")
+    if isinstance(classes, Missing):
+        return classes
     uverbs = _uverbs_by_device(here)
     names = here.names("sys/class/infiniband")
     if isinstance(names, Missing) and names.missing != "absent":

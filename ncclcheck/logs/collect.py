@@ -83,50 +83,57 @@ class Collector:
     def log(self) -> Log:
         """Everything that was taken, with ranks and hosts worked out."""
         return resolve(
-            tuple(self._files), self._events, list(self._notes.values()), self._words, self._dropped
+            tuple(self._files),
+            self._meanings.events,
+            list(self._notes.values()),
+            self._words,
+            self._meanings.dropped,
         )
 
     def _scan(self, lines: list[bytes]) -> None:
         """Every line is met once; the two commonest kinds, channels and progress, cost a search and a look-up each."""
         self._allowance = max(self._allowance, LOOKED_AT_PER_BATCH)
-        shapes, ends = self._ordinary_shapes, self._channel_ends
+        ordinary = self._ordinary_shapes
         number = self._number
         for line in lines:
             number += 1
             position = line.find(_LEVEL)
             if position > 0:
-                if line[position + 5 : position + 13] == b"INFO Cha":
-                    end = line[line.find(b" : ", position) + 3 :]
-                    if end in ends:
-                        continue
-                elif (
-                    line[position + 5 : position + 15] in QUIET_STARTS and line.find(_LEVEL, position + 9) < 0
-                ):
-                    continue
-                shape = hash(line[position + 5 :].translate(None, _DIGITS))
-                if self._is_worn(shape):
-                    continue
-                self._number = number
-                self._odd(line)
-                continue
-            if not line:
-                continue
-            shape = hash(line.translate(None, _DIGITS))
-            if shape not in shapes:
-                self._number = number
-                if len(line) > LONGEST_TEXT:
-                    line = line[:LONGEST_TEXT]
-                if may_mean_something(line) and not self._is_worn(shape):
+                if not self._is_quiet(line, position):
+                    self._number = number
                     self._odd(line)
-                    continue
-                if len(shapes) < MOST_SHAPES:
-                    shapes.add(shape)
-            self._number = number
-            if self._meanings.open_tracebacks and self._meanings.in_traceback(self._raw(line)):
-                continue
-            if line[-4:] not in _RULES and not _STACK(line):
-                self._speak(line)
+            elif line:
+                shape = hash(line.translate(None, _DIGITS))
+                self._number = number
+                if shape in ordinary or self._is_ordinary(line, shape):
+                    self._spoken(line)
+                else:
+                    self._odd(line)
         self._number = number
+
+    def _is_quiet(self, line: bytes, position: int) -> bool:
+        """True if a line of NCCL tells nothing new: start-up without news, a channel that is known, or a worn shape."""
+        if line[position + 5 : position + 13] == b"INFO Cha":
+            if line[line.find(b" : ", position) + 3 :] in self._channel_ends:
+                return True
+        elif line[position + 5 : position + 15] in QUIET_STARTS and line.find(_LEVEL, position + 9) < 0:
+            return True
+        return self._is_worn(hash(line[position + 5 :].translate(None, _DIGITS)))
+
+    def _is_ordinary(self, line: bytes, shape: int) -> bool:
+        """True if no line of that shape means anything, or so many were met that one more tells nothing."""
+        if may_mean_something(line[:LONGEST_TEXT]) and not self._is_worn(shape):
+            return False
+        if len(self._ordinary_shapes) < MOST_SHAPES:
+            self._ordinary_shapes.add(shape)
+        return True
+
+    def _spoken(self, line: bytes) -> None:
+        """An ordinary line: a part of a traceback, or words of the program."""
+        if self._meanings.open_tracebacks and self._meanings.in_traceback(self._raw(line)):
+            return
+        if line[-4:] not in _RULES and not _STACK(line):
+            self._speak(line)
 
     # -- lines that may mean something
 
@@ -157,7 +164,7 @@ class Collector:
                     self._channel_ends.add(line[line.find(b" : ", position) + 3 :])
                 return
             if header is not None:
-                self._nccl(line, rest, raw, notes, header)
+                self._nccl(rest, raw, notes, header)
                 return
         label = label_of(line)
         if self._is_repeated(label, line) or not self._may_look():
@@ -190,10 +197,10 @@ class Collector:
         self._headers[key] = (raw, notes, header)
         return raw, notes, header
 
-    def _nccl(self, line: bytes, rest: bytes, raw: Raw, notes: Notes | None, header: Header) -> None:
+    def _nccl(self, rest: bytes, raw: Raw, notes: Notes | None, header: Header) -> None:
         raw = raw.at(self._number)
         level, _, message = rest.partition(b" ")
-        if level == b"INFO" or level == b"version":
+        if level in (b"INFO", b"version"):
             text = (message if level == b"INFO" else rest).decode("utf-8", "replace")
             if level == b"version":
                 text = "NCCL " + text
@@ -254,6 +261,6 @@ class Collector:
 
 
 def label_of(line: bytes) -> bytes:
-    """What tells the speaker of a line from others: the text before its first colon, with torch's `[rankN]:` after it."""
+    """What tells the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it."""
     match = _LABEL.match(line)
     return match[0] if match else b""

@@ -13,23 +13,28 @@ from ncclcheck.logs.numbers import address_and_port, reason_of, whole
 from ncclcheck.model.events import ConnectFailure, Event, Place, Registered
 
 _NCCL = re.compile(
-    r"(?:Net : |socket\w+: |Call to )?connect (?:to )?(?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>)(?: \([^)]*\))? (?:failed|returned)"
+    r"(?:Net : |socket\w+: |Call to )?connect (?:to )?(?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>)(?: "
+    r"\([^)]*\))? (?:failed|returned)"
     r"(?: ?:| with)? ?(?P<why>.{1,120})",
     re.IGNORECASE,
 )
 _NCCL_RECV = re.compile(
-    r"(?:Call to )?(?:recv|send|read|write)\w*(?: from| to)? (?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>) failed ?: ?(?P<why>.{1,80})",
+    r"(?:Call to )?(?:recv|send|read|write)\w*(?: from| to)? (?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>) "
+    r"failed ?: ?(?P<why>.{1,80})",
     re.IGNORECASE,
 )
 _NCCL_AGAIN = re.compile(r"retry|errno 115|exceeded", re.IGNORECASE)
 _GLOO_TRY = re.compile(
-    r"failed to connect.{0,200}?local=(?P<local>\S+?), remote=(?P<address>[^\s,]+), error=(?:SO_ERROR: )?(?P<why>[^,]{1,80})"
+    r"failed to connect.{0,200}?local=(?P<local>\S+?), remote=(?P<address>[^\s,]+), error=(?:SO_ERROR: "
+    r")?(?P<why>[^,]{1,80})"
 )
 _GLOO_FINAL = re.compile(
-    r"(?:timed out connecting|connect(?:FullMesh failed.{0,200}?| timeout|ion failed)): ?(?:SO_ERROR: )?(?P<why>[^,]{1,80}), remote=(?P<address>\S+)"
+    r"(?:timed out connecting|connect(?:FullMesh failed.{0,200}?| timeout|ion failed)): ?(?:SO_ERROR: "
+    r")?(?P<why>[^,]{1,80}), remote=(?P<address>\S+)"
 )
 _GLOO_OLD = re.compile(
-    r"gloo/transport/tcp/\S+ (?:connect(?: timeout)? |Connect timeout )\[?(?P<address>[\w.:]+)\]?:?(?P<port>\d*)(?:: ?(?P<why>.{1,60}))?",
+    r"gloo/transport/tcp/\S+ (?:connect(?: timeout)? |Connect timeout "
+    r")\[?(?P<address>[\w.:]+)\]?:?(?P<port>\d*)(?:: ?(?P<why>.{1,60}))?",
     re.IGNORECASE,
 )
 _GLOO_READ = re.compile(
@@ -40,7 +45,8 @@ _STORE_TRY = re.compile(
     re.IGNORECASE,
 )
 _STORE_FINAL = re.compile(
-    r"client socket has timed out after (?P<time>\w+) while trying to connect to \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
+    r"client socket has timed out after (?P<time>\w+) while trying to connect to "
+    r"\((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
 )
 _STORE_OLD = re.compile(
     r"connect\(\) timed out\. Original timeout|Connection (?:timed out|refused).{0,40}TCPStore"

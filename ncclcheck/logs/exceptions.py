@@ -21,14 +21,17 @@ _LAUNCHER = re.compile(
 _AFTER = re.compile(
     r"NCCL error(?: in)?:|Connection closed by (?:remote )?peer|Connection reset by peer|Read error \[|Broken pipe"
     r"|[Tt]imed out waiting|wait timeout after|waiting for clients|collective operation timeout|ncclRemoteError"
-    r"|connectFullMesh failed|trying to connect to \(|NCCL communicator was aborted|Socket Timeout|Stop_waiting response"
+    r"|connectFullMesh failed|trying to connect to \(|NCCL communicator was aborted|Socket Timeout|"
+    r"Stop_waiting response"
     r"|store based barrier|Rendezvous(?:Timeout|Connection|Closed)|SIGTERM|Detected mismatch between collectives"
-    r"|failed to listen on any|failed to bind|EADDRINUSE|(?:server|client) socket|Connection timed out|Application timeout"
+    r"|failed to listen on any|failed to bind|EADDRINUSE|(?:server|client) socket|Connection timed out|"
+    r"Application timeout"
     r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
     r"|DataLoader worker \(pid[^)]*\) exited unexpectedly"
 )
 _AFTER_CLASS = re.compile(
-    r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|KeyboardInterrupt|SystemExit)$"
+    r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|"
+    r"KeyboardInterrupt|SystemExit)$"
 )
 
 

@@ -49,9 +49,7 @@ def read(text: str) -> Iterator[Ended]:
         killed = "Out Of Memory" in match["how"] or "Killed" in match["how"]
         ended = -9 if killed else int(code["code"]) if code else -15 if "Terminated" in match["how"] else 1
         yield Ended(code=_signed(ended), tasks=tuple(_range(match["tasks"])), host=match["host"])
-    elif match := _TORCHRUN.search(text):
-        yield Ended(code=int(match["code"]))
-    elif match := _EXIT_FIELD.search(text):
+    elif match := _TORCHRUN.search(text) or _EXIT_FIELD.search(text):
         yield Ended(code=int(match["code"]))
     elif match := _HOST_FIELD.search(text):
         yield Ended(host=match["host"])

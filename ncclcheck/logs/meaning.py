@@ -19,11 +19,11 @@ IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(
-    (
-        "no-libibverbs", "gdr-disabled", "gdr-missing", "wrong-magic", "ib-event-fatal", "ib-async-event", "no-rdma-driver",
-        "plugin-provider", "plugin-load", "plugin-sharp", "p2p-disabled", "fabric", "closed-by-peer", "no-interface",
-        "nccl-version", "ib-roce-version",
-    )
+    {
+        "no-libibverbs", "gdr-disabled", "gdr-missing", "wrong-magic", "ib-event-fatal", "ib-async-event",
+        "no-rdma-driver", "plugin-provider", "plugin-load", "plugin-sharp", "p2p-disabled", "fabric",
+        "closed-by-peer", "no-interface", "nccl-version", "ib-roce-version", "ib-no-memory",
+    }
 )  # fmt: skip
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
@@ -46,6 +46,7 @@ class Meanings:
 
     def plain(self, raw: Raw) -> None:
         """A line that is not NCCL's: of torch, Python, the launcher, the kernel, or the program itself."""
+        raw = self._with_its_class(raw)
         speaker, message = speaker_of(raw.prefix), raw.prefix.message
         version = version_in(message)
         if version is not None:
@@ -76,6 +77,7 @@ class Meanings:
         oldest, (number, _) = next(iter(self.open_tracebacks.items()))
         if raw.number - number > MOST_TRACEBACK_LINES:
             del self.open_tracebacks[oldest]
+        raw = self._with_its_class(raw)
         speaker, message = speaker_of(raw.prefix), raw.prefix.message
         if speaker not in self.open_tracebacks:
             return False
@@ -87,6 +89,16 @@ class Meanings:
         self.meaning(message, raw, is_info=False)
         self.open_tracebacks.pop(speaker, None)
         return True
+
+    def _with_its_class(self, raw: Raw) -> Raw:
+        """The line with its first word back, where that is no label but the class of the exception that is due."""
+        prefix = raw.prefix
+        without = replace(prefix, word=None)
+        if prefix.word is None or speaker_of(prefix) in self.open_tracebacks:
+            return raw
+        if speaker_of(without) not in self.open_tracebacks:
+            return raw
+        return replace(raw, prefix=replace(without, message=f"{prefix.word}: {prefix.message}"))
 
     def _frame(self, speaker: Speaker, message: str) -> None:
         text = message.strip()
@@ -109,6 +121,8 @@ class Meanings:
         found += collectives.read(text, place)  # type: ignore[arg-type]
         found += connections.read(text, place)  # type: ignore[arg-type]
         found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
+        if " NCCL WARN " in text[:300]:
+            found.append(Remark(place, kept, "nccl-warn"))
         if why := why_harmless(text):
             found.append(Remark(place, kept, "harmless", {"why": why}))
         for event in found:
@@ -156,6 +170,7 @@ class Meanings:
         self._table[speaker] = exits.Ended(host=None, root=before.root)
 
     def keep(self, raw: Raw, event: AnyEvent) -> None:
+        """The event is kept, or counted where there is no more room."""
         if len(self.events) >= MOST_EVENTS:
             self.dropped += 1
         else:

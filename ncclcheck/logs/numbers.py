@@ -9,20 +9,14 @@ from ncclcheck.model.events import Reason
 _ADDRESS = re.compile(
     r"\[?(?:::ffff:)?(?P<address>[^\s<>\[\]]{1,255}?)\]?(?:<(?P<port>\d{1,5})>|:(?P<colon>\d{1,5}))?$"
 )
-_REASONS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
-    (reason, re.compile(words, re.IGNORECASE))
-    for reason, words in (
-        ("refused", r"refused|\b(?:errno: ?)?111\b|software caused connection abort"),
-        ("no-route", r"no route|\b113\b|EHOSTUNREACH|host (?:is )?(?:down|unreachable)"),
-        ("unreachable", r"network is unreachable|\b101\b|ENETUNREACH"),
-        ("timed-out", r"timed? ?-?out|\b110\b|ETIMEDOUT"),
-        ("reset", r"reset by peer|\b104\b|broken pipe"),
-        (
-            "no-address",
-            r"cannot assign requested address|\b99\b|name or service|invalid argument|address family",
-        ),
-    )
-)  # type: ignore[assignment]
+_REASONS: tuple[tuple[Reason, str], ...] = (
+    ("refused", r"refused|\b(?:errno: ?)?111\b|software caused connection abort"),
+    ("no-route", r"no route|\b113\b|EHOSTUNREACH|host (?:is )?(?:down|unreachable)"),
+    ("unreachable", r"network is unreachable|\b101\b|ENETUNREACH"),
+    ("timed-out", r"timed? ?-?out|\b110\b|ETIMEDOUT"),
+    ("reset", r"reset by peer|\b104\b|broken pipe"),
+    ("no-address", r"cannot assign requested|\b99\b|name or service|invalid argument|address family"),
+)
 
 
 def whole(text: str | None) -> int | None:
@@ -31,7 +25,7 @@ def whole(text: str | None) -> int | None:
 
 
 def address_and_port(text: str) -> tuple[str, int]:
-    """`10.0.0.1<40000>`, `[::ffff:10.0.0.1]:29500`, `node01:29500`: the address and the port, 0 where it is not told."""
+    """`10.0.0.1<40000>`, `[::ffff:10.0.0.1]:29500`, `node01:29500`: address and port, 0 where it is not told."""
     match = _ADDRESS.match(text.strip().rstrip(".,;"))
     if match is None:
         return text[:255], 0
@@ -41,6 +35,6 @@ def address_and_port(text: str) -> tuple[str, int]:
 def reason_of(text: str) -> Reason:
     """What the words or the error number of a failed connection mean."""
     for reason, pattern in _REASONS:
-        if pattern.search(text):
+        if re.search(pattern, text, re.IGNORECASE):
             return reason
     return "other"

@@ -10,7 +10,10 @@ from msgspec.structs import replace
 _MOST_LAYERS = 8  # `[pod/a/b] 2025-...Z [default0]:[rank0]: ` has four
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
-_TIME = r"(?:\d{4}[-/])?(?P<month>\d\d)[-/](?P<day>\d\d)[T_ ](?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\d+)?)"
+_TIME = (
+    r"(?:\d{4}[-/])?(?P<month>\d\d)[-/](?P<day>\d\d)[T_ ]"
+    r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\d+)?)"
+)
 _ISO = re.compile(rf"\[?{_TIME}(?:Z|[+-]\d\d:?\d\d)?,?\]?:?[ \t]?")
 _CLOCK = re.compile(r"\[?(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\d+)?)\]?[ \t]")
 _GLOG = re.compile(
@@ -41,12 +44,18 @@ _NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?")
 
 _NO_HOSTS = frozenset(
-    """info warning warn error err debug critical fatal note notice trace verbose exception traceback hint usage
-    srun slurmstepd mpirun mpiexec prterun orterun prte kernel python python3 bash sh torchrun accelerate deepspeed
-    nvrm dmar libibverbs libfabric ucx ld.so step epoch iter iteration it loss train eval val test rank local_rank
-    nccl gloo device gpu cuda host master env warning: file http https process pid time exitcode error_file docker
-    run.sh elapsed total progress map downloading loading saving state rate port stdout stderr""".split()
-)
+    {
+        "info", "warning", "warn", "error", "err", "debug", "critical", "fatal", "note", "notice",
+        "trace", "verbose", "exception", "traceback", "hint", "usage", "srun", "slurmstepd", "mpirun",
+        "mpiexec", "prterun", "orterun", "prte", "kernel", "python", "python3", "bash", "sh", "torchrun",
+        "accelerate", "deepspeed", "nvrm", "dmar", "libibverbs", "libfabric", "ucx", "ld.so", "step",
+        "epoch", "iter", "iteration", "it", "loss", "train", "eval", "val", "test", "rank", "local_rank",
+        "nccl", "gloo", "device", "gpu", "cuda", "host", "master", "env", "warning:", "file", "http",
+        "https", "process", "pid", "time", "exitcode", "error_file", "docker", "run.sh", "elapsed",
+        "total", "progress", "map", "downloading", "loading", "saving", "state", "rate", "port", "stdout",
+        "stderr",
+    }
+)  # fmt: skip
 _CLASS = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout)$")
 
 
@@ -83,7 +92,7 @@ def _one(found: Prefix) -> Prefix | None:
     if not text:
         return None
     first = text[0]
-    if first.isdigit() or first == "[" or first == " ":
+    if first.isdigit() or first in "[ ":
         after = _timed(found) or _numbered(found)
         if after is not None:
             return after

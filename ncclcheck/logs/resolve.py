@@ -116,14 +116,22 @@ def _world(
         words_are_hosts=word_hosts,
         tasks_are_ranks=tasks_are_ranks,
         hosts_of_tasks=hosts_of_tasks,
-        hosts_of_files=_file_hosts(files, of_files, several),
+        hosts_of_files=_file_hosts(files, of_files, several) if several or _is_one_node(notes, raws) else {},
         ranks_of_files=_file_ranks(files, ranks_of_files, several),
         locals_are_ranks=len(hosts) <= 1,
     )
 
 
+def _is_one_node(notes: Sequence[tuple[Raw, Notes]], raws: Sequence[Raw]) -> bool:
+    """True if NCCL says that the job has one node, or nothing speaks of several ranks."""
+    nodes = max((one.numbers.get("nodes", 0) for _, one in notes), default=0)
+    if nodes:
+        return nodes == 1
+    return not any(raw.prefix.rank is not None or raw.prefix.task is not None for raw in raws)
+
+
 def _word_hosts(
-    raws: Sequence[Raw], spoken: Sequence[tuple[Raw, Raw, RawWords]], named: set[str | None]
+    raws: Sequence[Raw], spoken: Sequence[tuple[Raw, Raw, RawWords]], named: set[str]
 ) -> frozenset[tuple[str, str]]:
     """Words before a message that are names of hosts: known as such from elsewhere, or before nearly every line."""
     lines: Counter[str] = Counter()

@@ -36,7 +36,7 @@ def batches(chunks: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def in_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same text without a byte order mark, in UTF-8 where it was UTF-16 by its mark; other bytes stay as they are."""
+    """The same text without a byte order mark, in UTF-8 where its mark said UTF-16; other bytes stay."""
     rest = iter(chunks)
     start = b""
     for chunk in rest:

@@ -9,7 +9,8 @@ import re
 
 _TABLE: tuple[tuple[str, str], ...] = (
     (
-        r"/Plugin ?:.{0,40}(?:No plugin found|Could not find|dlerror=)|Plugin load .{0,60}returned 2|nccl\w*Plugin_v\d+ symbol",
+        r"/Plugin ?:.{0,40}(?:No plugin found|Could not find|dlerror=)|Plugin load .{0,60}returned 2|"
+        r"nccl\w*Plugin_v\d+ symbol",
         "NCCL looks for optional plug-ins and takes its own code where there is none",
     ),
     (

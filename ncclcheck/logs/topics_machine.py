@@ -1,7 +1,7 @@
 """What lines about GPUs, memory, the kernel, the launcher and the Python environment mean: topic and words.
 
-Sources: CUDA's error strings, torch (c10/cuda, torch/cuda, DataLoader), NCCL (init.cc, transport/{p2p,shm,nvls}.cc, misc/
-shmutils.cc), Linux (mm/oom_kill.c), NVIDIA's Xid list, Slurm, Open MPI, kubelet, CPython's import system.
+Sources: CUDA's error strings, torch (c10/cuda, torch/cuda, DataLoader), NCCL (init.cc, transport/{p2p,shm,nvls}.cc,
+misc/shmutils.cc), Linux (mm/oom_kill.c), NVIDIA's Xid list, Slurm, Open MPI, kubelet, CPython's import system.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "fabric",
-        r"system not yet initialized|Error 802\b|CUDA_ERROR_SYSTEM_NOT_READY|fabric ?manager.{0,80}(?:not|fail|error|inactive)",
+        r"system not yet initialized|Error 802\b|CUDA_ERROR_SYSTEM_NOT_READY|fabric ?manager.{0,80}(?:not|"
+        r"fail|error|inactive)",
     ),
     (
         "fabric",
@@ -51,7 +52,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "fabric",
-        r"(?:IMEX|imex)\b.{0,120}(?:not|fail|error|missing|unavailable|permit)|MNNVL.{0,80}(?:fail|error|not configured)",
+        r"(?:IMEX|imex)\b.{0,120}(?:not|fail|error|missing|unavailable|permit)|MNNVL.{0,80}(?:fail|error|not "
+        r"configured)",
     ),
     (
         "fabric",
@@ -59,7 +61,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "fabric",
-        r"cuMulticast\w+.{0,80}(?:fail|error)|Fabric\W+State\W+(?:In Progress|Not Started)|NVSwitch.{0,60}(?:fatal|fail)",
+        r"cuMulticast\w+.{0,80}(?:fail|error)|Fabric\W+State\W+(?:In Progress|Not Started)|"
+        r"NVSwitch.{0,60}(?:fatal|fail)",
     ),
     (
         "p2p-disabled",
@@ -82,7 +85,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "ecc",
-        r"uncorrectable (?:ECC|NVLink)|ECC error|row remap\w* fail|CUDA_ERROR_(?:ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE)",
+        r"uncorrectable (?:ECC|NVLink)|ECC error|row remap\w* fail|CUDA_ERROR_(?:ECC_UNCORRECTABLE|"
+        r"NVLINK_UNCORRECTABLE)",
     ),
     ("xid", r"Xid \(PCI:(?P<device>[^)]{1,40})\): (?P<xid>\d+)|SXid.{0,40}: (?P<sxid>\d+)"),
     ("gpu-lost", r"fallen off the bus|GPU is lost|Unable to determine the device handle|GPU requires reset"),
@@ -90,7 +94,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     # shared memory, limits
     (
         "shm",
-        r"failed to extend /dev/shm|Error while (?:creating|attaching to) shared memory segment|/dev/shm.{0,120}No space left",
+        r"failed to extend /dev/shm|Error while (?:creating|attaching to) shared memory segment|"
+        r"/dev/shm.{0,120}No space left",
     ),
     (
         "shm",
@@ -101,7 +106,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
         r"unable to (?:write to file|open shared memory object|allocate shared memory).{0,40}(?:/torch_|shm)",
     ),
     ("shm", r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|Bus error\b"),
-    ("shm-space", r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)"),
+    ("shm", r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)"),
     (
         "memlock",
         r"(?:ulimit -l|max locked memory|memlock)[^\d\n]{0,60}(?P<kib>\d+)\b|ulimit -l:? ?(?P<word>unlimited)",
@@ -144,7 +149,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "import",
-        r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled using NumPy 1",
+        r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled "
+        r"using NumPy 1",
     ),
     # data
     (
@@ -153,7 +159,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "missing-file",
-        r"\b(?!Module)\w*NotFoundError|(?:dataset|checkpoint|model|data|file|path|tokenizer)\b.{0,160}(?:not found|not exist|cannot be found)",
+        r"\b(?!Module)\w*NotFoundError|(?:dataset|checkpoint|model|data|file|path|tokenizer)\b.{0,160}(?:not "
+        r"found|not exist|cannot be found)",
     ),
     (
         "missing-file",
@@ -187,7 +194,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "slow-word",
-        r"(?:expected (?:about|>)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s \d+ \(expected",
+        r"(?:expected (?:about|>)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s "
+        r"\d+ \(expected",
     ),
     (
         "global-timeout",
@@ -201,7 +209,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ("remote-error", r"ncclRemoteError|remote process exited or there was a network error"),
     (
         "nccl-crash",
-        r"libnccl\S*\+0x|\bNCCL BUG\b|corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|Assertion .{0,80}nccl",
+        r"libnccl\S*\+0x|\bNCCL BUG\b|corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|"
+        r"Assertion .{0,80}nccl",
     ),
     ("torch-internal", r"INTERNAL ASSERT FAILED"),
     (
@@ -220,11 +229,13 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "finished",
-        r"(?:training|train|job|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|complete(?:d|s)?|done|succe)",
+        r"(?:training|train|job|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
+        r"complete(?:d|s)?|done|succe)",
     ),
     (
         "finished",
-        r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ing)? (?:code )?0\b",
+        r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ing)? "
+        r"(?:code )?0\b",
     ),
     (
         "finished",

@@ -1,7 +1,8 @@
 """What lines about sockets, rendezvous, names and RDMA mean: topic and the words that say it.
 
-Sources: NCCL 2.14 to 2.32 (misc/socket.cc, bootstrap.cc, transport/net_ib*, net_socket.cc, misc/ibvwrap.cc), aws-ofi-nccl,
-Gloo (transport/tcp), torch (c10d/socket.cpp, TCPStore.cpp, torch/distributed/elastic), glibc's strerror and gai_strerror.
+Sources: NCCL 2.14 to 2.32 (misc/socket.cc, bootstrap.cc, transport/net_ib*, net_socket.cc, misc/ibvwrap.cc),
+aws-ofi-nccl, Gloo (transport/tcp), torch (c10d/socket.cpp, TCPStore.cpp, torch/distributed/elastic), glibc's
+strerror and gai_strerror.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "gdr-missing",
-        r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|nv_peer_mem.{0,40}not",
+        r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|"
+        r"nv_peer_mem.{0,40}not",
     ),
     # plug-ins
     (
@@ -146,7 +148,8 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "plugin-provider",
-        r"(?:No eligible|Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|fi_getinfo.{0,60}(?:fail|No data)",
+        r"(?:No eligible|Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|"
+        r"fi_getinfo.{0,60}(?:fail|No data)",
     ),
     ("plugin-network", r"network (?P<network>.{1,60}?) not found|Failed to initialize any NET plugin"),
     ("plugin-network", r"Failed to initialize NET plugin|external (?:network )?plugin \S+ is unsupported"),
@@ -164,7 +167,8 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "plugin-load",
-        r"(?:libfabric|aws-ofi-nccl|gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|requires)|fail|error)",
+        r"(?:libfabric|aws-ofi-nccl|gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|"
+        r"requires)|fail|error)",
     ),
     # MTU and routes
     ("mtu", r"\bmtu[ =:]+(?P<mtu>\d{3,5})\b"),

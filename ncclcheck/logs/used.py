@@ -19,7 +19,6 @@ _ROWS: tuple[tuple[str, Callable[[Process], str]], ...] = (
     ("plug-in", lambda one: one.plugin),
     ("RDMA devices", lambda one: " ".join(one.devices)),
     ("sockets", lambda one: " ".join(socket.partition(":")[0] for socket in one.sockets)),
-    ("transports", lambda one: ", ".join(transports(one))),
     ("GPUDirect RDMA", lambda one: gpudirect(one)),
     ("channels", lambda one: "" if one.channels is None else str(one.channels)),
     ("algorithms", lambda one: ", ".join(one.algorithms)),
@@ -44,6 +43,9 @@ def used(log: Log) -> tuple[Used, ...]:
 def of_processes(processes: Sequence[Process]) -> Iterable[Used]:
     """The rows of those processes."""
     versions = _known_versions(processes)
+    kinds = {kind for one in processes for kind in transports(one)}
+    if kinds:  # of all ranks together: which of them a rank has follows from its place alone
+        yield Used("transports", ", ".join(sorted(kinds)))
     for what, read in _ROWS:
         groups: dict[str, list[Process]] = {}
         for one in processes:

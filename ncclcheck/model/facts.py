@@ -165,7 +165,7 @@ class NcclChoice(Struct, frozen=True, forbid_unknown_fields=True):
     config_files: tuple[NcclConfigFile, ...]
     home_set: bool
     libraries: Fact[tuple[NcclLibrary, ...]] = NOT_READ  # all that could be loaded, torch's first
-    plugins: Fact[tuple[NetPlugin, ...]] = NOT_READ  # the network plug-ins NCCL would try, in its order
+    plugins: Fact[tuple[NetPlugin, ...]] = NOT_READ  # the network plug-ins NCCL of any version would try
 
 
 MasterOutcome: TypeAlias = Literal[
@@ -203,8 +203,8 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
     serving_confirmed: bool = False  # node 0 itself told us by datagram that its store is up
 
 
-class NodeFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything one node says of itself."""
+class NodeFacts(Struct, frozen=True):
+    """Everything one node says of itself. A section that this version does not know is left out when it is read."""
 
     launch: Fact[Launch] = NOT_READ
     interfaces: Fact[tuple[Interface, ...]] = NOT_READ

@@ -127,17 +127,19 @@ class GpuNic(Struct, frozen=True, forbid_unknown_fields=True):
 class NcclLibrary(Struct, frozen=True, forbid_unknown_fields=True):
     """An NCCL library that a process of this node could load. `origin` says by which way it was found.
 
+    It is one of LD_PRELOAD, torch's package, inside libtorch_cuda.so, torch, torch (DT_RPATH of ...), torch (DT_RUNPATH
+    of ...), Python package, conda, LD_LIBRARY_PATH, loader cache, system folder.
     `loaded_by_torch`: the one that torch would get. `version` is what the library itself answers.
     """
 
     path: str
     version: Fact[str]
-    origin: str  # LD_PRELOAD, torch's package, Python package, torch, LD_LIBRARY_PATH, loader cache, system folder
+    origin: str
     loaded_by_torch: bool = False
 
 
 class NetPlugin(Struct, frozen=True, forbid_unknown_fields=True):
-    """A network plug-in file that NCCL would try to load, and what came of it.
+    """A file that NCCL of some version would try as network plug-in, and what came of loading it.
 
     `path`: what the loader found; Missing("absent") no such file, Missing("error") it cannot be loaded, with the
     loader's words (a shared library that is missing is named). `apis`: the N of its ncclNetPlugin_vN symbols.

@@ -69,21 +69,36 @@ def what_would_change(
 
 
 def _unset(facts: NodeFacts, version: str) -> Iterator[tuple[str, NodeFacts]]:
-    """The facts without each variable that is set and can decide something."""
+    """The facts without each variable that is set and can decide something.
+
+    What is behind it comes to light then: the value of a config file, which is taken away in a further step.
+    """
     effective = effective_environment(facts, version=version)
-    if (
-        isinstance(effective, Missing)
-        or isinstance(facts.nccl, Missing)
-        or isinstance(facts.environment, Missing)
-    ):
+    if isinstance(effective, Missing):
         return
     for name in (one for one in _DECIDING if one in effective):
-        files, home_set = facts.nccl.config_files, facts.nccl.home_set
-        source = nccl_environment.source_of(name, facts.environment, files, version, home_set=home_set)
-        own = {key: value for key, value in facts.environment.items() if key != name}
-        nccl = replace(facts.nccl, config_files=tuple(_file_without(file, name) for file in files))
-        how = f"unsetting {name}" if source == "environment" else f"removing {name} from {source}"
-        yield how, replace(facts, environment=own, nccl=nccl)
+        left, steps = facts, list[str]()
+        while (source := _source(left, name, version)) is not None:
+            what = "it" if steps else name
+            steps.append(f"removing {what} from {source}" if source != "environment" else f"unsetting {name}")
+            left = _without(left, name, source)
+            yield " and ".join(steps), left
+
+
+def _source(facts: NodeFacts, name: str, version: str) -> str | None:
+    if isinstance(facts.nccl, Missing) or isinstance(facts.environment, Missing):
+        return None
+    files, home_set = facts.nccl.config_files, facts.nccl.home_set
+    return nccl_environment.source_of(name, facts.environment, files, version, home_set=home_set)
+
+
+def _without(facts: NodeFacts, name: str, source: str) -> NodeFacts:
+    if isinstance(facts.nccl, Missing) or isinstance(facts.environment, Missing):
+        return facts
+    if source == "environment":
+        return replace(facts, environment={key: one for key, one in facts.environment.items() if key != name})
+    files = (_file_without(file, name) if file.path == source else file for file in facts.nccl.config_files)
+    return replace(facts, nccl=replace(facts.nccl, config_files=tuple(files)))
 
 
 def _file_without(file: NcclConfigFile, name: str) -> NcclConfigFile:

@@ -21,7 +21,7 @@ def farthest(environment: Mapping[str, str], version: str) -> str:
     """The farthest of NCCL's classes at which it uses GPUDirect RDMA; empty where none is near enough.
 
     NCCL_NET_GDR_LEVEL, whose names count only in capitals; an unknown one is as unset. A GPU with a C2C link (Grace)
-    is not told apart. NCCL src/graph/paths.cc (ncclGetLevel, ncclTopoCheckGdr).
+    is not told apart; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel, ncclTopoCheckGdr).
     """
     text = environment.get("NCCL_NET_GDR_LEVEL", "")
     rules = versions.parse(version)
@@ -99,4 +99,15 @@ def _reach(
     far = [gpu for gpu in gpus if gpu not in near]
     if not far:
         return f"; every GPU has a NIC within {limit}"
-    return f"; no NIC within {limit} of {', '.join(far)}"
+    at_cpu = any(one.gpu in far and one.distance == "PHB" for one in known)
+    grace = ", which is no matter if it has a C2C link to its CPU (Grace)"
+    return f"; no NIC within {limit} of {', '.join(far)}" + (
+        grace if at_cpu and _counts_c2c(environment, version) else ""
+    )
+
+
+def _counts_c2c(environment: Mapping[str, str], version: str) -> bool:
+    """NCCL_NET_GDR_C2C: a NIC at the CPU is near enough for a GPU with a C2C link to that CPU (ncclTopoCheckGdr)."""
+    rules = versions.parse(version)
+    default = int(rules >= versions.GDR_OVER_C2C_SINCE)
+    return rules >= versions.C2C_LEVEL_SINCE and number(environment.get("NCCL_NET_GDR_C2C"), default, version) != 0

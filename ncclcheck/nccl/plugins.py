@@ -33,26 +33,38 @@ def wanted_files(environment: Mapping[str, str], version: str) -> tuple[tuple[st
     """The plug-ins NCCL tries in its order, each as the file names that it tries for it.
 
     Unset: libnccl-net.so. NCCL_NET_PLUGIN=x: libnccl-net-x.so up to 2.20; x itself and then that from 2.21; a comma
-    list from 2.27; `none` means no plug-in from 2.28 (before, a file of that name is not found). NCCL src/net.cc,
-    since 2.27 src/plugin/net.cc and plugin_open.cc.
+    list of at most 14 from 2.27, and an empty one means no plug-in; `none` does so from 2.28 (before, a file of that
+    name is not found). STATIC_PLUGIN and its beginnings are no file from 2.22: the program itself is searched. NCCL
+    src/net.cc, since 2.26 src/plugin/net.cc and plugin_open.cc; read at every public tag.
     """
     value = environment.get("NCCL_NET_PLUGIN")
     rules = versions.parse(version)
-    if rules < versions.PLUGIN_LIST_SINCE:
-        return ((DEFAULT_FILE,),) if not value else (_files(value, rules),)
-    if value is None:
+    if value is None or (not value and rules < versions.PLUGIN_LIST_SINCE):
         return ((DEFAULT_FILE,),)
     if value.lower() == "none" and rules >= versions.PLUGIN_NONE_SINCE:
         return ()
-    names = [name for name in value.split(",") if name and len(name) <= _MOST_CHARACTERS]
-    return tuple(_files(name, rules) for name in names[:_MOST_PLUGINS])
+    names = [value]
+    if rules >= versions.PLUGIN_LIST_SINCE:
+        names = [name for name in value.split(",") if name and len(name) <= _MOST_CHARACTERS]
+    groups = (_files(name, rules) for name in names[:_MOST_PLUGINS])
+    return tuple(group for group in groups if group)
 
 
 def _files(name: str, version: versions.Version) -> tuple[str, ...]:
+    """The names openPluginLib tries for one plug-in; none for the program itself.
+
+    From 2.27 a name lib*.so is tried as it is only, and from 2.27.5 a path too; 2.27.3 makes libnccl-net-X.so of a path
+    as of any other name, and tries nothing else for it.
+    """
     composed = f"libnccl-net-{name}.so"
+    is_library = name.startswith("lib") and name.endswith(".so")
     if version < versions.PLUGIN_VALUE_IS_A_FILE_SINCE:
         return (composed,)
-    is_library = name.startswith("lib") and name.endswith(".so")
+    if versions.PLUGIN_LIST_SINCE <= version < versions.PLUGIN_PATH_AGAIN_SINCE:
+        if not (is_library and len(name) >= len("libX.so")):
+            return (composed,)
+    elif version >= versions.PLUGIN_STATIC_SINCE and "static_plugin".startswith(name.lower()):
+        return ()
     is_file = version >= versions.PLUGIN_LIST_SINCE and ("/" in name or is_library)
     return (name,) if is_file else (name, composed)
 

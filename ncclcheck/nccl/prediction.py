@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -74,7 +75,7 @@ def predict(
     if isinstance(choice, Missing):
         return choice
     transport = _transport(facts, known or versions.NEWEST, changes or {})
-    return _predicted(facts, version, choice, transport)
+    return _predicted(facts, version, changes or {}, choice, transport)
 
 
 def predict_interface(
@@ -113,10 +114,16 @@ def predict_without_interface(
     unknown = Choice(
         None, None, f"the interface is not known: {why.detail or why}", (), socket_interface.SUCCESS
     )
-    return _predicted(facts, version, unknown, transport)
+    return _predicted(facts, version, changes or {}, unknown, transport)
 
 
-def _predicted(facts: NodeFacts, version: str | None, choice: Choice, transport: Transport) -> Prediction:
+def _predicted(
+    facts: NodeFacts,
+    version: str | None,
+    changes: Mapping[str, str | None],
+    choice: Choice,
+    transport: Transport,
+) -> Prediction:
     known = version or known_version(facts)
     asked = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.asked
     library = None if isinstance(asked, Missing) or version not in {None, asked.version} else asked.library
@@ -126,10 +133,11 @@ def _predicted(facts: NodeFacts, version: str | None, choice: Choice, transport:
         interface=choice.interface,
         address=choice.address,
         source="predicted",
-        reason=choice.reason + _whose_rules(known),
+        reason=choice.reason + _set_in_files(choice.reason, facts, changes, known) + _whose_rules(known),
         candidates=choice.candidates,
         network=transport.network,
-        network_reason=transport.network_reason,
+        network_reason=transport.network_reason
+        + _set_in_files(transport.network_reason, facts, changes, known),
         hcas=transport.hcas,
         gpu_nic=transport.gpu_nic,
         gpudirect=transport.gpudirect,
@@ -145,6 +153,22 @@ def _transport(facts: NodeFacts, version: str, changes: Mapping[str, str | None]
         facts.interfaces, environment, version, resolved=_resolved(facts)
     )
     return choose_transport(facts, interfaces, environment, version)
+
+
+def _set_in_files(
+    reason: str, facts: NodeFacts, changes: Mapping[str, str | None], version: str | None
+) -> str:
+    """What to add to a reason that names variables: the config file that each is from which is not of the process."""
+    if isinstance(facts.nccl, Missing) or isinstance(facts.environment, Missing):
+        return ""
+    environment = {**facts.environment, **changes}
+    own = {name: value for name, value in environment.items() if value is not None}
+    files, home_set = facts.nccl.config_files, facts.nccl.home_set
+    sources = {
+        name: nccl_environment.source_of(name, own, files, version or versions.NEWEST, home_set=home_set)
+        for name in sorted(set(re.findall(r"\b(NCCL_\w+)=", reason)) - own.keys())
+    }
+    return "".join(f"; {name} is set in {source}" for name, source in sources.items() if source)
 
 
 def _whose_rules(version: str | None) -> str:

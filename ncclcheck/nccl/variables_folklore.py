@@ -90,6 +90,41 @@ FOLKLORE: Mapping[str, str] = {
     "NCCL_ERROR_HANDLING": "torch reads TORCH_NCCL_ASYNC_ERROR_HANDLING",
 }
 
+# Those of which the value is right, and only the name is not.
+RENAMED: Mapping[str, str] = {
+    "NCCL_HEARTBEAT_TIMEOUT_SEC": "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+    "TORCH_NCCL_HEARTBEAT_TIMEOUT": "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+    "GLOO_IFNAME": "GLOO_SOCKET_IFNAME",
+    "GLOO_INTERFACE": "GLOO_SOCKET_IFNAME",
+    "NCCL_GID_INDEX": "NCCL_IB_GID_INDEX",
+    "NCCL_ROCE_GID_INDEX": "NCCL_IB_GID_INDEX",
+    **dict.fromkeys(
+        ("NCCL_IB_DEVICE", "NCCL_IB_DEVICES", "NCCL_IB_DEV", "NCCL_IB_HCAS", "NCCL_HCA"), "NCCL_IB_HCA"
+    ),
+    **dict.fromkeys(
+        (
+            "NCCL_SOCKET_IF_NAME",
+            "NCCL_SOCKETIFNAME",
+            "NCCL_IFNAME",
+            "NCCL_INTERFACE",
+            "NCCL_NET_IFNAME",
+            "NCCL_SOCKET_INTERFACE",
+        ),
+        "NCCL_SOCKET_IFNAME",
+    ),
+    "NCCL_LOG_LEVEL": "NCCL_DEBUG",
+    "NCCL_DEBUG_LEVEL": "NCCL_DEBUG",
+    "NCCL_LOG_FILE": "NCCL_DEBUG_FILE",
+    "NCCL_MAX_P2P_PEERS": "NCCL_P2P_MAX_PEERS",
+    "NCCL_MAX_CGA_CLUSTER_SIZE": "NCCL_CGA_CLUSTER_SIZE",
+    "NCCL_BUFFER_SIZE": "NCCL_BUFFSIZE",
+    "NCCL_BUFFSIZE_BYTES": "NCCL_BUFFSIZE",
+    "NCCL_ALGORITHM": "NCCL_ALGO",
+    "NCCL_PROTOCOL": "NCCL_PROTO",
+    "NCCL_ERROR_HANDLING": "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+}
+_SLIPS_OF_NCCL = re.compile(r"^(NCLL|NCC|NCL|NCCLL|NNCL|NCCCL|NCCK|CNCL|NNCCL)_")
+
 _FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(TORCH_)?NCCL_(\w+_)?TIME_?OUT(_\w+)?"), _TIMEOUT),
     (re.compile(r"NCCL_ROCE_\w+"), "NCCL calls RoCE IB: its settings begin with NCCL_IB_"),
@@ -102,6 +137,18 @@ def folklore(name: str) -> str | None:
     if name in FOLKLORE:
         return FOLKLORE[name]
     return next((advice for pattern, advice in _FAMILIES if pattern.fullmatch(name)), None)
+
+
+def in_the_right_spelling(name: str) -> str | None:
+    """The known name that `name` is apart from case, blanks, dashes, `export` and slips in NCCL; None: there is none.
+
+    Names of variables are exact on Linux: nobody reads nccl_debug.
+    """
+    plain = re.sub(r"[-. ]", "_", re.sub(r"^export\s+", "", name.strip()))
+    for spelt in (plain.upper(), _SLIPS_OF_NCCL.sub("NCCL_", plain.upper())):
+        if spelt != name and spelt in TABLE:
+            return spelt
+    return None
 
 
 @lru_cache(maxsize=1024)  # every node of a job has the same slips

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -20,6 +21,9 @@ _READ_WITH_STRTOL = frozenset({"NCCL_P2P_DISABLE", "NCCL_COLLNET_ENABLE"})
 _GID_INDEX_BY_ITSELF_SINCE: versions.Version = (2, 21, 0)
 _ON = frozenset({"1", "true", "yes", "on", "y", "t", "enable", "enabled"})
 _OFF = frozenset({"0", "false", "no", "off", "n", "f", "disable", "disabled"})
+_LOOKALIKES = {**dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")} | dict.fromkeys(
+    map(ord, "\u201c\u201d\u2018\u2019\u200b\ufeff"), ""
+)
 _TORCH_SWITCH = frozenset({"y", "yes", "1", "t", "true", "n", "no", "0", "f", "false"})
 _THREADS_IN_A_WARP = 32
 _OCTAL = 8
@@ -122,10 +126,12 @@ def _word_as_number(variable: Variable, value: str, version: str) -> Misreading:
         else "so it is read as 0"
     )
     word = value.strip().strip("\"'").strip()
-    inner = strtoll(word)
-    if word != value.strip() and inner.is_number:
+    plain = _in_ascii(word)
+    inner = strtoll(plain)
+    if plain != value.strip() and inner.is_number:
         weight: Weight = "error" if stays_off == bool(inner.value) else "info"
-        return Misreading(weight, f"is no number, since the quotes are part of it, {effect}", word)
+        odd = "the quotes are part of it" if word != value.strip() else "its digits or signs are not ASCII"
+        return Misreading(weight, f"is no number, since {odd}, {effect}", plain)
     if variable.kind != "switch":
         return Misreading("warning", f"is no number, {effect}")
     if word.lower() in _ON | _OFF:
@@ -135,6 +141,11 @@ def _word_as_number(variable: Variable, value: str, version: str) -> Misreading:
         return Misreading("info" if is_met else "error", f"is no number, {effect}, {end}", better)
     weight = "warning" if is_refused or default in {"0", ""} else "error"
     return Misreading(weight, f"is no number, {effect}{'' if is_refused else ', which turns it off'}")
+
+
+def _in_ascii(text: str) -> str:
+    """The text with the digits, dashes and quotes that documents put in place of those of ASCII put right."""
+    return unicodedata.normalize("NFKC", text).translate(_LOOKALIKES).strip()
 
 
 def _read_as(variable: Variable, value: str, number: int, why: str) -> Misreading:

@@ -231,6 +231,7 @@ TORCH: tuple[Variable, ...] = (
         "nccl-env-profile.sh of google/nccl-plugin-gpudirect-tcpxo",
         owner="Google plug-in",
     ),
+    Variable("NCCL_USE_SNAP", "switch", "recipes for A3 Mega of Google Cloud", owner="Google plug-in"),
     Variable(
         "NCCL_TUNER_CONFIG_PATH",
         "path",
@@ -243,7 +244,7 @@ TORCH: tuple[Variable, ...] = (
 _FOLDERS = (
     "HOME PATH ROOT ROOT_DIR DIR PREFIX INCLUDE INCLUDE_DIR INCLUDE_DIRS INCLUDE_PATH LIB LIBS LIB_DIR LIBDIR LIBRARY "
     "LIBRARIES LIBRARY_DIR LIBRARY_PATH LIB_PATH INSTALL_PATH INSTALL_DIR SRC_DIR SOURCE_DIR TESTS_HOME TESTS_DIR "
-    "TESTS_PATH LINK_LIB BUILD_DIR VER MAJOR MINOR PKG_VERSION"
+    "TESTS_PATH TEST TESTS LINK_LIB BUILD_DIR VER MAJOR MINOR PKG_VERSION"
 )
 BUILDS: tuple[Variable, ...] = tuple(
     Variable(f"NCCL_{word}", "text", "build scripts, modules and images", owner="builds and images")

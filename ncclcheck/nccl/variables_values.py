@@ -21,6 +21,8 @@ _NO_NETWORKS = frozenset(
 _SILENCE = frozenset(
     {"", "0", "OFF", "NONE", "NO", "FALSE"}
 )  # NCCL knows no such level, and prints nothing, as wished
+# What no interface or RDMA device has in its name, and people write: other separators, wildcards, shell variables.
+_FOREIGN = re.compile(r"[\s;|*?!$\[\]{}()\\\u2010-\u2015\u2212\u2018-\u201d]")
 _MAX_ENTRIES = ifname.MAX_ENTRIES
 
 
@@ -77,6 +79,8 @@ def _matches(variable: Variable, value: str, words: tuple[str, ...]) -> bool:
 
 def _case(variable: Variable, value: str) -> str:
     words = {word.upper() for word in variable.values.split()}
+    if value.strip() != value and value.strip() in variable.values.split():
+        return " (without blanks or line ends)"
     return " (in capitals)" if not variable.any_case and value.strip().upper() in words else ""
 
 
@@ -97,7 +101,8 @@ def _nearest(value: str, words: tuple[str, ...]) -> str | None:
         "INET6": "AF_INET6",
         "6": "AF_INET6",
     }
-    other = {"DEBUG": "INFO", "WARNING": "WARN", "VERBOSE": "INFO"}
+    other = {"DEBUG": "INFO", "VERBOSE": "INFO", **dict.fromkeys(("WARNING", "ERROR", "FATAL"), "WARN")}
+    other |= dict.fromkeys(("1", "2", "TRUE", "YES", "ON", "ALL"), "INFO")
     wanted = meant.get(text) or other.get(text)
     return wanted if wanted in words else None
 
@@ -207,6 +212,14 @@ def _interfaces(variable: Variable, value: str, version: str) -> Misreading | No
         weight: Weight = "error" if len(odd) == len(entries) and not prefix.startswith("^") else "warning"
         shown = ", ".join(repr(one) for one in odd[:3]) or repr(value)
         return Misreading(weight, f"holds {shown}: blanks, quotes and line ends are part of the name", plain)
+    foreign = [one for one in entries if _FOREIGN.search(one)]
+    if foreign:
+        weight = "error" if len(foreign) == len(entries) and not prefix.startswith("^") else "warning"
+        return Misreading(
+            weight,
+            f"holds {foreign[0]!r}: NCCL knows commas, and one '^' and '=' in front; the rest is part of the name",
+            _with_commas(prefix, entries),
+        )
     if value.startswith("=^"):
         return Misreading(
             "error", "has '^' behind '=', where it is part of the name", "^=" + body.removeprefix("^")
@@ -220,6 +233,15 @@ def _interfaces(variable: Variable, value: str, version: str) -> Misreading | No
     if len(entries) > _MAX_ENTRIES and variable.name != "NCCL_IB_HCA":
         return Misreading("warning", f"has {len(entries)} entries, of which NCCL reads 16")
     return _addresses_as_names(entries)
+
+
+def _with_commas(prefix: str, entries: list[str]) -> str | None:
+    """The list with commas between its names, and names in place of `eth*`; None where that is not what was meant."""
+    parts = [part for one in entries for part in re.split(r"[\s;|]+", one) if part]
+    names = [part.removesuffix("*") if not prefix.endswith("=") else part for part in parts]
+    if any(_FOREIGN.search(name) or not name for name in names):
+        return None
+    return prefix + ",".join(dict.fromkeys(names))
 
 
 def _addresses_as_names(entries: list[str]) -> Misreading | None:

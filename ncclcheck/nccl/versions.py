@@ -50,7 +50,9 @@ RAIL_AND_PLANE_SINCE: Version = (
 
 # src/net.cc, since 2.27 src/plugin/net.cc; src/init.cc
 PLUGIN_VALUE_IS_A_FILE_SINCE: Version = (2, 21, 0)  # NCCL_NET_PLUGIN is first tried as a file name or path
+PLUGIN_STATIC_SINCE: Version = (2, 22, 0)  # STATIC_PLUGIN is the program itself
 PLUGIN_LIST_SINCE: Version = (2, 27, 0)  # a comma list; empty no longer means libnccl-net.so
+PLUGIN_PATH_AGAIN_SINCE: Version = (2, 27, 5)  # 2.27.3 makes libnccl-net-X.so of a path too
 PLUGIN_NONE_SINCE: Version = (2, 28, 0)  # `none` switches external plug-ins off
 PLUGIN_APIS: tuple[tuple[Version, range], ...] = (  # the ncclNetPlugin_vN that a version loads
     ((2, 30, 0), range(6, 13)),
@@ -86,6 +88,7 @@ PEER_MEMORY: tuple[tuple[Version, tuple[str, ...]], ...] = (
 )
 C2C_LEVEL_SINCE: Version = (2, 26, 0)  # a name for NCCL_NET_GDR_LEVEL, src/graph/paths.cc
 P2C_LEVEL_SINCE: Version = (2, 27, 0)
+GDR_OVER_C2C_SINCE: Version = (2, 27, 0)  # NCCL_NET_GDR_C2C is 1 by default, 0 in 2.26, src/graph/paths.cc
 
 # One version on each side of every rule above that can change a choice: what a choice is compared with.
 MILESTONES = (

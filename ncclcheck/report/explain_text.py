@@ -1,4 +1,4 @@
-"""What `explain` found, for people: the cause first, what was really used, and with -v the lines that only sound bad."""
+"""What `explain` found, for people: the cause, what was really used, and with -v the lines that only sound bad."""
 
 from __future__ import annotations
 

@@ -96,6 +96,11 @@ def bound_network(
     """The job's environment with `changes`; Gloo is bound to `places`. Missing where it cannot be."""
     if backend == "nccl":
         return Network(backend, ranks_of, places, changes, proof)
+    if _mixes_families(places):
+        return Missing(
+            "unsupported",
+            "NCCL uses IPv4 on some nodes and IPv6 on others, which Gloo, that runs here, cannot connect",
+        )
     environment_of: Changes = {}
     for node in snapshot.nodes:
         place = places.get(node.host)
@@ -260,7 +265,14 @@ def _carries(snapshot: Snapshot, backend: Backend, reach: Reach, binding: Bindin
     """All nodes reach each other there, small and large messages alike, and the backend can be bound to it."""
     if reach.failure(binding) is not None or reach.stall(binding) is not None:
         return False
-    return backend == "nccl" or all(_gloo_binds(node, binding[node.host]) for node in snapshot.nodes)
+    if backend == "nccl":
+        return True
+    binds = all(_gloo_binds(node, binding[node.host]) for node in snapshot.nodes)
+    return binds and not _mixes_families(binding)
+
+
+def _mixes_families(places: Binding) -> bool:
+    return len({":" in address for _, address in places.values()}) > 1
 
 
 def _gloo_binds(node: Node, place: tuple[str, str]) -> bool:

@@ -239,7 +239,7 @@ def _probe(
     gone = {one.host for one in reached.silent}
     there = tuple(one for one in agents if one.host not in gone)
     snapshot = measure(orders, store, there, targets, snapshot, work)
-    return replace(snapshot, confirmations=confirm_advice(orders, store, there, snapshot, work))
+    return confirm_advice(orders, store, there, snapshot, work)
 
 
 def _announce(

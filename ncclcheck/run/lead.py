@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -52,7 +51,9 @@ from ncclcheck.run.context import TOOL_VERSION
 
 FACTS_S = 15.0
 REACH_S = 12.0
-CONFIRM_S = 10.0
+CONFIRM_S = 15.0  # on a busy node, starting the process that asks takes most of it
+_LEAST_CONFIRM_S = 1.0
+_ANSWER_S = 2.0  # for the answer to arrive, beyond the time that the asking has
 BYE_S = 2.0
 
 
@@ -317,30 +318,37 @@ def compared(
 
 def confirm_advice(
     orders: Orders, store: TcpStore, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
-) -> tuple[Confirmation, ...]:
-    """What the real library of every node chooses under each proposed environment."""
+) -> Snapshot:
+    """The snapshot with what the real library of every node chooses under each proposed environment.
+
+    A node that says nothing at all is silent from then on.
+    """
     proposals = propose(snapshot)
-    if not proposals or deadline.passed:
-        return ()
+    seconds = deadline.left(CONFIRM_S + _ANSWER_S) - _ANSWER_S
+    if not proposals or seconds < _LEAST_CONFIRM_S:
+        return snapshot
     environments = {
         str(one.ticket): tuple(proposal.env_by_host.get(one.host, {}) for proposal in proposals)
         for one in agents
     }
-    seconds = deadline.left(CONFIRM_S)
+    started = time.monotonic()
     key = orders.give(Confirm(environments, seconds))
-    found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(seconds + 1.0))
-    confirmations = []
+    found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(seconds + _ANSWER_S))
+    waited_s = round(time.monotonic() - started, 1)
+    confirmations, silent = [], []
     for one in agents:
         asked = environments[str(one.ticket)]
         answers: tuple[Fact[NcclAnswer], ...] = ()
-        with contextlib.suppress(KeyError, DecodeError):
+        try:
             answers = read_message(found[one.ticket], Confirmed, FACTS_LIMIT_BYTES).answers
+        except (KeyError, DecodeError):
+            silent.append(Silent(one.host, one.launch.node_rank, "confirm", waited_s))
         if len(answers) != len(asked):
-            answers = (Missing("timeout", "no answer came in time"),) * len(asked)
+            answers = (Missing("timeout", f"no answer came in {waited_s:.0f} s"),) * len(asked)
         confirmations += [
             Confirmation(one.host, settings, answer) for settings, answer in zip(asked, answers, strict=True)
         ]
-    return tuple(confirmations)
+    return replace(snapshot, confirmations=tuple(confirmations), silent=(*snapshot.silent, *silent))
 
 
 def finish(orders: Orders, store: TcpStore, others: Collection[int], order: Finish, report: bytes) -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.block import advise
 from ncclcheck.advice.compared import as_is_and_advised
 from ncclcheck.model.bench import Comparison, Variant
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Advice
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import two_networks, with_bandwidth, with_probes, with_rdma
@@ -83,6 +84,20 @@ def test_what_does_not_help_is_withheld_and_said(verdict: str, words: str) -> No
     assert f"NCCL_SOCKET_IFNAME=eth1 was withheld: {words}" in advice.notes[-1]
 
 
+@pytest.mark.parametrize("verdict", ["no effect", "slower"])
+def test_a_repair_stays_where_gloo_got_along_with_one_direction_and_goes_where_nccl_itself_did(
+    verdict: str,
+) -> None:
+    snapshot = everywhere(with_probes(two_networks(2), "filtered", interface="eth0"), names=Missing("error"))
+    assert proofs(advise(snapshot)) == {"NCCL_SOCKET_IFNAME": "rule"}
+    advice = compared(snapshot, verdict)
+    assert proofs(advice) == {"NCCL_SOCKET_IFNAME": "rule"}
+    assert "NCCL_SOCKET_IFNAME=eth1 stays, though Gloo's collective went without it (" in advice.notes[-1]
+    assert "NCCL needs both directions" in advice.notes[-1]
+    assert compared(snapshot, verdict, backend="nccl").env == ()
+    assert compared(snapshot, "advised failed").env == ()
+
+
 def test_a_failure_of_both_takes_nothing_from_what_was_known() -> None:
     advice = compared(slow(), "both failed")
     assert proofs(advice) == {"NCCL_SOCKET_IFNAME": "rule"}
@@ -106,7 +121,7 @@ def test_gloo_says_nothing_of_rdma_and_nccl_says_it_of_all() -> None:
     both = compared(snapshot, "faster", backend="nccl")
     assert set(proofs(both).values()) == {"measured"}
     assert all("(all settings together)" in setting.evidence for setting in both.env)
-    assert proofs(compared(snapshot, "no effect")) == {"NCCL_IB_DISABLE": "rule"}
+    assert proofs(compared(snapshot, "advised failed")) == {"NCCL_IB_DISABLE": "rule"}
 
 
 def test_gloos_own_setting_is_measured_where_it_leads_from_the_one_to_the_other() -> None:

@@ -64,7 +64,9 @@ def test_a_name_that_means_other_machines_is_a_fault_that_lists_them() -> None:
 
 
 def test_an_unknown_name_is_a_fault_and_an_unanswered_question_is_not() -> None:
-    assert "does not resolve" in bound(facts(names=Missing("absent", "node01: unknown"))).fault
+    assert "does not resolve, so Gloo falls" in bound(facts(names=Missing("absent", "node01: unknown"))).fault
+    failed = bound(facts(names=Missing("error", "node01: Temporary failure in name resolution")))
+    assert "does not resolve (node01: Temporary failure in name resolution), so" in failed.fault
     assert gloo_binding(facts(names=UNREAD)) == UNREAD
 
 

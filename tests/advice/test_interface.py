@@ -19,11 +19,13 @@ from tests.advice.clusters import (
     with_probes,
 )
 from tests.builders import (
+    answer,
     both_ways,
     cluster,
     docker0,
     everywhere,
     interface,
+    nccl_choice,
     seen_alone,
     some,
     with_choice,
@@ -193,6 +195,13 @@ def test_a_routed_network_needs_neither_names_nor_subnets_in_common() -> None:
 def test_comm_id_is_unset_since_it_makes_nccl_ignore_the_name() -> None:
     snapshot = two_networks(NCCL_COMM_ID="127.0.0.1:5000", NCCL_SOCKET_IFNAME="eth1")
     assert same_on_all(snapshot) == {"NCCL_COMM_ID": None}
+
+
+def test_comm_id_of_a_name_that_nobody_knows_is_unset_though_no_model_says_what_the_name_means() -> None:
+    refused = replace(answer(None, None), result_code=4, message="Invalid NCCL_COMM_ID")
+    snapshot = everywhere(two_networks(NCCL_COMM_ID="nohost:1"), nccl=nccl_choice(refused))
+    assert same_on_all(snapshot) == {"NCCL_COMM_ID": None}
+    assert decide(with_probes(snapshot, "filtered")).notes[0].startswith("NCCL: NCCL finds no interface on")
 
 
 def test_a_family_without_reachable_addresses_is_unset() -> None:

@@ -9,8 +9,8 @@ from ncclcheck.advice.setting import ChosenPlaces
 from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, mend, speed_up
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.prediction import node_choice
-from tests.advice.clusters import two_networks, with_bandwidth, with_probes, with_rdma
-from tests.builders import some
+from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes, with_rdma
+from tests.builders import interface, some
 from tests.nccl.hardware import port
 
 ETH0 = {"node01": ("eth0", "10.0.0.1"), "node02": ("eth0", "10.0.0.2")}
@@ -37,6 +37,16 @@ def test_a_fault_is_no_interface_or_loopback_or_what_the_probes_say() -> None:
     )
 
 
+def test_a_link_local_choice_is_not_called_unreachable_but_not_known() -> None:
+    nodes = [
+        unasked(interface("eth0", f"10.0.0.{one}/24", f"fe80::{one}/64"), NCCL_SOCKET_FAMILY="AF_INET6")
+        for one in (1, 2)
+    ]
+    assert fault(of_nodes(*nodes)).startswith(
+        "whether NCCL's choice is reachable is not known: node01 to node02 on eth0 (fe80::2): not tested, since a link"
+    )
+
+
 def test_mending_leads_to_a_usable_network_or_says_what_was_tried() -> None:
     snapshot = with_probes(two_networks(2), "filtered", interface="eth0")
     reach = some(read_reach(snapshot))
@@ -53,7 +63,9 @@ def test_only_a_clearly_faster_network_is_a_reason() -> None:
     found = faster(with_bandwidth(two_networks(2), eth0=1.0, eth1=9.0), ETH0)
     assert isinstance(found, Proposal)
     assert found.places == {"node01": ("eth1", "10.0.1.1"), "node02": ("eth1", "10.0.1.2")}
-    assert str(faster(two_networks(2), ETH0)).endswith("is reachable between all nodes: nothing to set")
+    assert str(faster(two_networks(2), ETH0)).endswith(
+        "is reachable between all nodes: nothing to set. Whether another network is faster was not measured"
+    )
 
 
 def test_a_bootstrap_needs_no_faster_network() -> None:

@@ -9,6 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.alone
+
 STOPPED_S = 0.4
 # Says how much it overslept once that is more than the machine's own jitter, and what it says when asked again.
 PROGRAM = """

@@ -17,6 +17,8 @@ from ncclcheck.bench.supervise import Running, start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.model.bench import BenchPlan
 
+pytestmark = pytest.mark.alone
+
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 0, 1, 5.0, verify=True)
 HOSTS = ("node01", "node02")
 

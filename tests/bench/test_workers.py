@@ -20,7 +20,7 @@ from ncclcheck.bench.watch import DEADLINES, RankState, all_done, judge
 from ncclcheck.model.bench import BenchPlan, Point, RankFailure
 from ncclcheck.spawn.process import state_letter
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 HOSTS = ("node01", "node02")
 HEARD = dict.fromkeys(HOSTS, 0.0)
 QUICK = BenchPlan("gloo", ("all_reduce", "all_gather"), (1 << 10, 1 << 20), "float32", 2, 8, 5.0, verify=True)

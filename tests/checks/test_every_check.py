@@ -24,6 +24,10 @@ def by_slug(one: Check) -> str:
     return one.slug
 
 
+def by_slug_or_text(one: Check | str) -> str:
+    return one if isinstance(one, str) else one.slug
+
+
 @pytest.mark.parametrize("nnodes", [2, 4, 9])
 @pytest.mark.parametrize("one", all_checks(), ids=by_slug)
 def test_a_healthy_cluster_passes_without_a_word(one: Check, nnodes: int) -> None:
@@ -40,7 +44,7 @@ def test_a_healthy_single_node_gives_no_finding(one: Check) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "section"), [(one, section) for one in all_checks() for section in one.needs], ids=str
+    ("one", "section"), [(one, section) for one in all_checks() for section in one.needs], ids=by_slug_or_text
 )
 def test_without_a_section_it_needs_it_never_passes(one: Check, section: str) -> None:
     result = run_check(one, without(cluster(4), "node03", section))
@@ -49,7 +53,7 @@ def test_without_a_section_it_needs_it_never_passes(one: Check, section: str) ->
 
 
 @pytest.mark.parametrize(
-    ("one", "part"), list(product(all_checks(), ("probes", "coverage", "bench"))), ids=str
+    ("one", "part"), list(product(all_checks(), ("probes", "coverage", "bench"))), ids=by_slug_or_text
 )
 def test_without_a_part_of_the_snapshot_nothing_is_found(one: Check, part: str) -> None:
     broken = replace(with_bench(cluster(4)), **{part: Missing("error", "lost")})

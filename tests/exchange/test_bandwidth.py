@@ -17,6 +17,8 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.reach import Greeting, Listeners, Target
 from ncclcheck.measure.rounds import STREAMS
 
+pytestmark = pytest.mark.alone
+
 OWN = Greeting("n", 1)
 WINDOW = Window(0.02, 0.05)
 

@@ -10,6 +10,8 @@ import pytest
 from ncclcheck.exchange.busy import Moment, busiest_core, busiest_thread, core_ticks, moment_of, sleep_until
 from ncclcheck.model.fact import Missing
 
+pytestmark = pytest.mark.alone
+
 GONE = Missing("error", "gone")
 
 

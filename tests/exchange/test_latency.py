@@ -15,6 +15,8 @@ from ncclcheck.exchange.latency import CHANNEL, Callee, echo, measure_latency
 from ncclcheck.exchange.reach import Listeners
 from ncclcheck.measure.rounds import ROUND_TRIPS
 
+pytestmark = pytest.mark.alone
+
 DELAY_S = 0.02
 
 

@@ -15,6 +15,8 @@ from ncclcheck.exchange.measuring import Me, Ring, answer_latency, latencies, tr
 from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target
 from ncclcheck.measure.rounds import PATIENCE_S, RoundPlan, plan_rounds
 
+pytestmark = pytest.mark.alone
+
 NONCE = "n"
 PLAN = RoundPlan((1, 2), 1, 0.02, 0.05, 0.02)
 

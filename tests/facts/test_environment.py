@@ -30,8 +30,19 @@ def test_what_explains_a_job_is_kept_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     "name",
+    ["nccl_debug", "Nccl_Socket_Ifname", "gloo_socket_ifname", "NCLL_DEBUG", "NCCL-DEBUG", " NCCL_DEBUG"],
+)
+def test_slips_of_names_are_kept(name: str) -> None:
+    assert read_environment({name: "eth0"}) == {name: "eth0"}
+    assert read_environment({f"{name}_token": "eth0"}) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
     [
         "PATH",
+        "NCCLX",
+        "gloom",
         "USER",
         "PS1",
         "AWS_REGION",

@@ -35,6 +35,8 @@ def test_lines_are_read_as_nccl_reads_them() -> None:
         "NCCL_CRLF": "eth0\r",
         "NCCL_EMPTY": "",
         "NCCL_LAST": "1",
+        " NCCL_IB_HCA": "mlx5_0",  # names of their own, which nobody reads
+        "export NCCL_NET": "Socket",
     }
 
 

@@ -164,7 +164,14 @@ def test_folders_that_are_no_ports_are_left_out(tmp_path: Path) -> None:
     assert only(known(tree.root)).port == 1
 
 
+def test_a_tree_without_classes_tells_nothing_of_devices(tmp_path: Path) -> None:
+    rdma = read_rdma(tmp_path)
+    assert isinstance(rdma, Missing)
+    assert (rdma.missing, rdma.detail) == ("absent", "/sys/class: No such file or directory")
+
+
 def test_what_a_tree_does_not_tell_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "sys/class").mkdir(parents=True)
     rdma = known(tmp_path)
     assert rdma.ports == ()
     for fact in (rdma.device_files, rdma.peer_memory, rdma.unusable_files, rdma.verbs_library):
@@ -174,13 +181,15 @@ def test_what_a_tree_does_not_tell_is_missing(tmp_path: Path) -> None:
 
 def test_device_files_need_a_dev_and_peer_memory_a_module_folder(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
-    (tmp_path / "sys/module").mkdir(parents=True)
+    for folder in ("class", "module"):
+        (tmp_path / "sys" / folder).mkdir(parents=True)
     rdma = known(tmp_path)
     assert (rdma.device_files, rdma.peer_memory) == ((), ())
 
 
 @pytest.mark.parametrize("path", PEER_MEMORY_PATHS)
 def test_each_peer_memory_path_counts_by_being_there(tmp_path: Path, path: str) -> None:
+    (tmp_path / "sys/class").mkdir(parents=True)
     place = tmp_path / path.lstrip("/")
     place.parent.mkdir(parents=True)
     place.touch()

@@ -16,7 +16,7 @@ from tests.lab.launched import Told, job_environment, report_file, run, start, t
 from tests.lab.nodes import PYTHON, Lab, Node
 from tests.lab.process import Running
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
 LabOf = Callable[..., Lab]
 QUICK = ("--sizes", "64K", "--ops", "all_reduce", "--iters", "3")
 # As a user does it, in the shell that starts the job.
@@ -72,21 +72,6 @@ def assert_measured(report: Mapping[str, Any], verdict: str) -> None:
     assert len(report["bench"]["points"]) == 1
 
 
-def test_an_interface_with_the_same_address_everywhere_that_nccl_would_choose(lab: LabOf) -> None:
-    two = lab(2)
-    for node in two.nodes:
-        rename(node, "wan0")
-    add_useless(two)
-    outcomes = run(two, "run", *QUICK)
-    assert_measured(document(outcomes["node1"]), "as-is failed")
-    failure = document(outcomes["node1"])["comparison"]["as_is"]["failure"]
-    assert "on node" in failure
-    assert "joining the group" in failure
-    assert "as-is failed, advised works" in outcomes["node1"].finished.stdout
-    assert_all_choose(two, {node.name: ("wan0", node.address) for node in two.nodes})
-    assert two.leftovers() == ()
-
-
 def test_an_isolated_interface_that_comes_first_hangs_as_it_is_and_is_called_in_time(lab: LabOf) -> None:
     two = lab(2)
     two.add_network("eth1", "10.79.0")
@@ -129,7 +114,9 @@ def test_a_reachable_choice_that_is_ten_times_slower_than_another(lab: LabOf) ->
         assert again[part] == report[part]
 
 
-def test_names_that_differ_between_the_nodes(lab: LabOf) -> None:
+def test_names_that_differ_beside_an_interface_with_the_same_address_everywhere_that_nccl_would_choose(
+    lab: LabOf,
+) -> None:
     three = lab(3)
     names = {"node1": "wan0", "node2": "lan7", "node3": "up1"}
     for node in three.nodes:
@@ -137,7 +124,12 @@ def test_names_that_differ_between_the_nodes(lab: LabOf) -> None:
     add_useless(three)
     outcomes = run(three, "run", *QUICK)
     assert_measured(document(outcomes["node1"]), "as-is failed")
+    failure = document(outcomes["node1"])["comparison"]["as_is"]["failure"]
+    assert "on node" in failure
+    assert "joining the group" in failure
+    assert "as-is failed, advised works" in outcomes["node1"].finished.stdout
     assert_all_choose(three, {node.name: (names[node.name], node.address) for node in three.nodes})
+    assert three.leftovers() == ()
 
 
 def test_the_exclusion_that_guides_teach(lab: LabOf) -> None:

@@ -13,7 +13,7 @@ from tests.lab.namespaces import call, inside
 from tests.lab.nodes import Lab, Node
 from tests.lab.test_bench_on_nodes import LONG, measuring
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
 LabOf = Callable[..., Lab]
 SHORT = ("bench", "--no-preflight", "--ops", "all_reduce", "--sizes", "64K", "--iters", "10")
 

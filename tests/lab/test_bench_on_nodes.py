@@ -16,7 +16,7 @@ from tests.lab.launched import Told, run, start, told
 from tests.lab.nodes import Lab, Node
 from tests.lab.process import Running
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
 LabOf = Callable[..., Lab]
 LONG = (
     "bench",

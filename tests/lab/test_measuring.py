@@ -15,7 +15,7 @@ from tests.lab.launched import Told, run, start, told
 from tests.lab.namespaces import call, inside
 from tests.lab.nodes import Lab, Node
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
 LabOf = Callable[..., Lab]
 
 

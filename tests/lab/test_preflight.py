@@ -46,6 +46,7 @@ def only_first_prints(outcomes: dict[str, Told]) -> bool:
     )
 
 
+@pytest.mark.alone
 def test_four_healthy_nodes_pass_fast_and_leave_nothing_behind(lab: LabOf) -> None:
     four = lab(4)
     bare = min(bare_seconds(four), bare_seconds(four))
@@ -66,6 +67,7 @@ def test_four_healthy_nodes_pass_fast_and_leave_nothing_behind(lab: LabOf) -> No
     assert slowest <= 2.5 * bare, f"{slowest:.1f} s, bare group {bare:.1f} s"
 
 
+@pytest.mark.alone
 def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) -> None:
     four = lab(4)
     faults.drop(four["node1"], PORT)

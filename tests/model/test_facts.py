@@ -37,6 +37,8 @@ def test_the_facts_of_the_contract_are_a_document() -> None:
             "rdma": {"ports": [_PORT], "device_files": ["uverbs0"], "peer_memory": []},
             "pci": {"devices": [_DEVICE]},
             "kernel": {"modules": ["nvidia"]},
+            "paths": {"missing": "absent"},
+            "clock": {"a section that this version": "does not know"},
             "limits": {
                 "mem_total_kib": 1024,
                 "dev_shm": {"type": "tmpfs", "size_kib": {"missing": "absent"}},

@@ -68,7 +68,9 @@ def _bind_folders(folder: Path) -> None:
     (folder / "home").mkdir(exist_ok=True)
     (folder / "passwd").mkdir(exist_ok=True)
     if not (folder / "etc").exists():
-        shutil.copytree("/etc", folder / "etc", symlinks=True, ignore_dangling_symlinks=True)
+        # /etc/netns is of other namespaces, which come and go meanwhile.
+        ignored = shutil.ignore_patterns("netns")
+        shutil.copytree("/etc", folder / "etc", symlinks=True, ignore=ignored, ignore_dangling_symlinks=True)
     me = pwd.getpwuid(os.getuid())
     entry = f"{me.pw_name}:x:{me.pw_uid}:{me.pw_gid}::{folder / 'passwd'}:/bin/sh\n"
     (folder / "etc/passwd").write_text(entry)

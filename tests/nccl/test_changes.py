@@ -47,6 +47,20 @@ def test_a_setting_of_a_file_is_removed_from_that_file() -> None:
     assert "removing NCCL_SOCKET_IFNAME from /etc/nccl.conf would take eth0 10.0.0.1" in changes(files=files)
 
 
+def test_what_comes_to_light_when_a_setting_is_removed_is_told() -> None:
+    home = NcclConfigFile("/root/.nccl.conf", {"NCCL_SOCKET_IFNAME": "=eth0"})
+    system = NcclConfigFile("/etc/nccl.conf", {"NCCL_SOCKET_IFNAME": "=lo"})
+    three = (*TWO, interface("ib0", "10.0.9.1/24", index=4))
+    own = {"NCCL_SOCKET_IFNAME": "=eth1"}
+    found = changes(environment=own, files=(home, system), interfaces=three)
+    assert [text for text in found if text.startswith("unsetting")] == [
+        "unsetting NCCL_SOCKET_IFNAME would take eth0 10.0.0.1",
+        "unsetting NCCL_SOCKET_IFNAME and removing it from /root/.nccl.conf would take lo 127.0.0.1",
+        "unsetting NCCL_SOCKET_IFNAME and removing it from /root/.nccl.conf and removing it from /etc/nccl.conf "
+        "would take ib0 10.0.9.1",
+    ]
+
+
 def test_what_changes_nothing_is_not_told() -> None:
     found = changes(environment={"NCCL_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_0", "NCCL_DEBUG": "INFO"})
     assert not any(text.startswith("unsetting") for text in found)

@@ -26,8 +26,21 @@ OFI_EITHER = (("ofi", "libnccl-net-ofi.so"),)
         ("2.21.5", "ofi", OFI_EITHER),
         ("2.28.9", "ofi", OFI_EITHER),
         ("2.26.2", "a,b", (("a,b", "libnccl-net-a,b.so"),)),
-        ("2.27.3", "a,,/b.so", (("a", "libnccl-net-a.so"), ("/b.so",))),
+        ("2.27.5", "a,,/b.so", (("a", "libnccl-net-a.so"), ("/b.so",))),
+        ("2.20.5", "/a/b.so", (("libnccl-net-/a/b.so.so",),)),
+        ("2.26.6", "libx.so", (("libx.so", "libnccl-net-libx.so.so"),)),  # both, up to the last tag of 2.26
+        ("2.26.6", "./x", (("./x", "libnccl-net-./x.so"),)),
+        ("2.27.3", "libx.so", (("libx.so",),)),
+        ("2.27.3", "lib.so", (("libnccl-net-lib.so.so",),)),
+        ("2.27.3", "/a/libx.so", (("libnccl-net-/a/libx.so.so",),)),  # a path is of no use to 2.27.3
+        ("2.27.3", "ofi", OFI),
+        ("2.27.5", "/a/libx.so", (("/a/libx.so",),)),
         ("2.28.9", "libx.so", (("libx.so",),)),
+        ("2.21.5", "STATIC_PLUGIN", (("STATIC_PLUGIN", "libnccl-net-STATIC_PLUGIN.so"),)),
+        ("2.22.3", "STATIC_PLUGIN", ()),  # the symbols of the program itself
+        ("2.28.9", "static,b", (("b", "libnccl-net-b.so"),)),
+        ("2.27.3", "static_plugin", (("libnccl-net-static_plugin.so",),)),
+        ("2.28.9", "x" * 255 + ",b", (("b", "libnccl-net-b.so"),)),
         ("2.27.7", "none", (("none", "libnccl-net-none.so"),)),
         ("2.28.3", "NONE", ()),
         ("2.28.3", "none,none", (("none", "libnccl-net-none.so"),) * 2),

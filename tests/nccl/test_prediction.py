@@ -182,3 +182,20 @@ def test_the_interface_alone_is_the_same_as_in_the_whole_prediction() -> None:
     missing = predict_interface(replace(facts, interfaces=unread))
     assert isinstance(missing, Missing)
     assert missing.missing == "timeout"
+
+
+def test_a_reason_names_the_file_that_a_setting_is_from() -> None:
+    system = NcclConfigFile("/etc/nccl.conf", {"NCCL_SOCKET_IFNAME": "=lo", "NCCL_IB_DISABLE": "1"})
+    of_file = some(predict(unasked(config_files=(system,)), "2.28.9"))
+    assert of_file.reason == (
+        "NCCL_SOCKET_IFNAME==lo takes exactly lo; NCCL_SOCKET_IFNAME is set in /etc/nccl.conf"
+    )
+    assert "; NCCL_IB_DISABLE is set in /etc/nccl.conf" in of_file.network_reason
+    own = some(
+        predict(
+            unasked(config_files=(system,), environment={"NCCL_SOCKET_IFNAME": "eth0"}),
+            "2.28.9",
+            {"NCCL_IB_DISABLE": "1"},
+        )
+    )
+    assert "is set in" not in own.reason + own.network_reason

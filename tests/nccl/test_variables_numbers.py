@@ -132,3 +132,13 @@ def test_torch_raises_at_other_words(value: str) -> None:
 def test_torch_reads_integers_as_stoi_does(value: str, weight: str | None) -> None:
     found = misread_by_torch(TABLE["TORCH_NCCL_ASYNC_ERROR_HANDLING"], value)
     assert (found.weight if found else None) == weight
+
+
+@pytest.mark.parametrize(
+    ("value", "better"), [("\uff11", "1"), ("\u20131", "-1"), ("\u201c1\u201d", "1"), ("1\u200b", None)]
+)
+def test_digits_from_documents_are_told_and_put_right(value: str, better: str | None) -> None:
+    wrong = misread_number(TABLE["NCCL_IB_DISABLE"], value, "2.27.5")
+    assert wrong is not None
+    assert wrong.better == better
+    assert better is None or wrong.weight == "error"

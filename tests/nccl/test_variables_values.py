@@ -266,3 +266,50 @@ def test_the_real_library_is_mute_where_we_say_so(library: Path | None, name: st
     found = read(name, value, first.removeprefix("version "))
     is_mute = found is not None and ("prints nothing" in found.what or "all output is off" in found.what)
     assert ("NCCL INFO" in log) != is_mute
+
+
+@pytest.mark.parametrize(
+    ("value", "better"), [("1", "INFO"), ("true", "INFO"), ("error", "WARN"), ("2 3", None)]
+)
+def test_what_a_level_of_output_was_meant_to_be(value: str, better: str | None) -> None:
+    wrong = misread(TABLE["NCCL_DEBUG"], value, "2.27.5")
+    assert wrong is not None
+    assert wrong.better == better
+
+
+def test_a_blank_is_told_as_one() -> None:
+    wrong = misread(TABLE["NCCL_SOCKET_FAMILY"], "AF_INET6 ", "2.27.5")
+    assert wrong is not None
+    assert "(without blanks or line ends)" in wrong.what
+
+
+@pytest.mark.parametrize(
+    ("value", "weight", "better"),
+    [
+        ("eth0;eth1", "error", "eth0,eth1"),
+        ("eth0 eth1", "error", "eth0,eth1"),
+        ("eth0|eth1", "error", "eth0,eth1"),
+        ("eth*", "error", "eth"),
+        ("=eth*", "error", None),
+        ("eth0,ens*", "warning", "eth0,ens"),
+        ("^docker*,lo", "warning", "^docker,lo"),
+        ("!docker0", "error", None),
+        ("$IFACE", "error", None),
+        ("eth[0-3]", "error", None),
+        ("\u201ceth0\u201d", "error", None),
+    ],
+)
+@pytest.mark.parametrize("name", ["NCCL_SOCKET_IFNAME", "NCCL_IB_HCA"])
+def test_signs_of_other_languages_are_part_of_a_name(
+    name: str, value: str, weight: str, better: str | None
+) -> None:
+    wrong = misread(TABLE[name], value, "2.27.5")
+    assert wrong is not None
+    assert (wrong.weight, wrong.better) == (weight, better)
+
+
+@pytest.mark.parametrize(
+    "value", ["eth0.100", "br-1a2b", "enp0s31f6", "bond0@eth", "mlx5_bond_0:1", "wlan~1", "a_b"]
+)
+def test_signs_that_names_do_have_are_fine(value: str) -> None:
+    assert misread(TABLE["NCCL_SOCKET_IFNAME"], value, "2.27.5") is None

@@ -12,8 +12,8 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.run.bench_network import Network, bench_network, compared_networks, transport_text
 from ncclcheck.run.options import BenchRequest, RunOptions
-from tests.advice.clusters import two_networks, with_bandwidth, with_probes
-from tests.builders import cluster, some, with_facts
+from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
+from tests.builders import cluster, interface, some, with_facts
 
 GLOO = RunOptions(command="bench", bench=BenchRequest(backend="gloo"))
 
@@ -78,6 +78,16 @@ def test_where_nccls_choice_is_cut_off_the_network_that_the_advice_names_is_meas
     found = network(GLOO, with_probes(two_networks(2), "filtered", interface="eth0"))
     assert {interface for interface, _ in found.binding.values()} == {"eth1"}
     assert "advised" in found.proof
+
+
+def test_ipv4_here_and_ipv6_there_connects_in_nccl_and_not_in_gloo() -> None:
+    first = unasked(interface("ib0", "fd00::1/64"), interface("eth0", "10.0.0.1/24", index=3))
+    second = unasked(interface("eth0", "10.0.0.2/24"), interface("eth1", "fd00::2/64", index=3))
+    mixed = of_nodes(first, second)
+    assert interfaces_of(network(GLOO, mixed)) == {"eth0"}
+    as_it_is = bench_network(AS_IS, mixed)
+    assert isinstance(as_it_is, Missing)
+    assert "IPv4 on some nodes and IPv6 on others, which Gloo, that runs here, cannot" in as_it_is.detail
 
 
 def test_a_network_that_swallows_large_messages_is_not_measured() -> None:

@@ -18,7 +18,7 @@ from ncclcheck.run.bench_watch import Watch
 from ncclcheck.run.local_bench import Left
 from tests.run.benches import AGENTS, POINT, context, rank, word
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 BUSY = {"phase": "measuring", "inside": True}
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 1, 2, 5.0, True)
 ORDER = Bench(PLAN, 2, ("node01", "node02"), {"11": 0, "12": 1}, {"11": 1, "12": 1}, {}, "n", 30.0)

@@ -26,7 +26,7 @@ from ncclcheck.run.local_bench import run_local_bench
 from tests.builders import launch
 from tests.run.benches import client, context
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 PLAN = BenchPlan("gloo", ("all_reduce",), SIZES, "float32", 1, None, 5.0, verify=False)
 PLACE = replace(launch(0, 1), nproc_per_node=2, master_addr="127.0.0.1")
 AGENT = Member(11, PLACE, "node01")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.advice.block import advise
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, gather_hellos
-from ncclcheck.exchange.messages import SCHEMA, Hello, Report
+from ncclcheck.exchange.messages import SCHEMA, Confirmed, Hello, Report
 from ncclcheck.exchange.store import TcpStore, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Knock, Probe
 from ncclcheck.run.lead import (
     Member,
+    Orders,
+    confirm_advice,
     one_per_place,
     read_members,
     roster,
@@ -22,7 +25,8 @@ from ncclcheck.run.lead import (
     with_nccl_there,
     without_the_silent,
 )
-from tests.builders import launch, master_path, node_facts
+from tests.advice.clusters import two_networks, with_probes
+from tests.builders import answer, launch, master_path, node_facts
 
 
 def hello(node_rank: int, host: str, nnodes: int = 3) -> Hello:
@@ -89,6 +93,33 @@ def store() -> TcpStore:
     server = serve(0, "test/", Deadline(60))
     assert isinstance(server, TcpStore)
     return server
+
+
+@pytest.mark.slow
+def test_a_node_that_does_not_say_what_nccl_chooses_there_with_the_proposal_is_silent_and_a_note_says_so(
+    store: TcpStore,
+) -> None:
+    snapshot = with_probes(two_networks(2), "filtered", interface="eth0")
+    agents = (Member(201, launch(0, 2), "node01"), Member(202, launch(1, 2), "node02"))
+    said = Confirmed(SCHEMA, "0.1.0", (answer("10.0.1.1", "eth1"),))
+    store.set_document("answer/0/201", encode(said))
+    asked = confirm_advice(Orders(store), store, agents, snapshot, Deadline(3.5))
+    first, second = asked.confirmations
+    assert (first.host, first.env, first.answer) == (
+        "node01",
+        {"NCCL_SOCKET_IFNAME": "eth1"},
+        said.answers[0],
+    )
+    assert isinstance(second.answer, Missing)
+    assert [(one.host, one.phase) for one in asked.silent] == [("node02", "confirm")]
+    assert advise(asked).env == ()
+    assert "nothing is known of node02" in advise(asked).notes[0]
+
+
+def test_without_the_time_for_it_no_node_is_asked_and_none_is_silent(store: TcpStore) -> None:
+    snapshot = with_probes(two_networks(2), "filtered", interface="eth0")
+    agents = (Member(201, launch(0, 2), "node01"), Member(202, launch(1, 2), "node02"))
+    assert confirm_advice(Orders(store), store, agents, snapshot, Deadline(2.5)) == snapshot
 
 
 def nothing(_: object) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.environment.names_on_node import rdma_devices, tensorpipe_interface
 from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, Setting, excludes_into_loopback, setting_of
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, Fix
@@ -27,6 +29,7 @@ def env_bad_value(snapshot: Snapshot) -> Iterator[Answer]:
     messages off (`NCCL_DEBUG=1`), or end the job (`NCCL_ALGO=rings` from 2.24). Blanks, quotes and the line ends of
     Windows belong to the value. It is an error where the opposite of the wish happens or the job fails. What is true
     depends on the version of NCCL on that node; where that is not known, only what all versions do is reported.
+    Names of devices are held against those of the node: `NCCL_IB_HCA=mlx5_1` takes mlx5_10 too.
 
     ## How to fix
     Write the value that the finding offers, or remove the variable.
@@ -41,7 +44,7 @@ def env_bad_value(snapshot: Snapshot) -> Iterator[Answer]:
 def _judge(place: Place) -> Iterator[Judged]:
     for name in sorted(place.environment):
         variable, value = TABLE.get(name), place.value(name)
-        if variable is None or value is None:
+        if variable is None or value is None or (name == NCCL_VARIABLE and _ends_on_loopback(place)):
             continue
         said = [_misread(variable, value, version, place) for version in place.versions()]
         wrong = [one for one in said if one is not None]
@@ -53,7 +56,15 @@ def _judge(place: Place) -> Iterator[Judged]:
             yield _case(
                 place, variable, value, max(reversed(wrong), key=lambda one: SEVERITIES.index(one.weight))
             )
+    yield from rdma_devices(place)
+    yield from tensorpipe_interface(place)
     yield from _config_file(place)
+
+
+def _ends_on_loopback(place: Place) -> bool:
+    """True where the value is the affair of ifname-excludes-into-loopback, which judges the node's first rank."""
+    one = setting_of(place.host, place.facts)
+    return place.rank is None and isinstance(one, Setting) and excludes_into_loopback(one)
 
 
 def _misread(variable: Variable, value: str, version: str, place: Place) -> Misreading | None:

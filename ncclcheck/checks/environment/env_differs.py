@@ -11,16 +11,27 @@ from ncclcheck.checks.environment.settings import ENVIRONMENT, places
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.variables import INTERFACE_NAMES, differs_by_nature, is_fatal
+from ncclcheck.checks.variables import (
+    DEVICE_NAMES,
+    INTERFACE_NAMES,
+    differs_by_nature,
+    is_fatal,
+    is_read_by_nobody,
+    means_the_same,
+)
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import RankPlace, Snapshot
+from ncclcheck.nccl import hca
 from ncclcheck.nccl.ifname import parse_gloo
-from ncclcheck.nccl.prediction import effective_environment
+from ncclcheck.nccl.prediction import effective_environment, known_version
+from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.versions import NEWEST
 
 _SOURCE = "environment of the job there, and NCCL's config files"
 _RANKS_LISTED = 8
 _Variable: TypeAlias = "tuple[str, Comparison[str | None]]"
+_ITSELF = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - a name to compare with, nothing is bound
 _SET_OR_NOT = 2  # groups: those with one value, and those without
 
 
@@ -59,8 +70,10 @@ def _between_nodes(snapshot: Snapshot, environments: Mapping[str, Mapping[str, s
     lost: dict[tuple[str, ...], list[_Variable]] = {}
     added: dict[tuple[str, ...], list[_Variable]] = {}
     for name in sorted({name for environment in environments.values() for name in environment}):
-        values = compare((host, environment.get(name)) for host, environment in environments.items())
-        if not values.differs or differs_by_nature(name):
+        if differs_by_nature(name) or is_read_by_nobody(name):
+            continue
+        values = compare(_compared(snapshot, name, environments))
+        if not values.differs or _is_one_count_of_gpus(name, values):
             continue
         unset = next((group.hosts for group in values.groups if group.value is None), ())
         if not unset or len(values.groups) > _SET_OR_NOT or name in INTERFACE_NAMES:
@@ -81,6 +94,29 @@ def _between_nodes(snapshot: Snapshot, environments: Mapping[str, Mapping[str, s
         for path, some in _by_origin(files, hosts, variables):
             where = f"{verb(some, 'is', 'are')} set on {named(hosts)} only{_why_only_there(snapshot, hosts, path)}"
             yield _set_or_not(snapshot, hosts, some, where)
+
+
+def _compared(
+    snapshot: Snapshot, name: str, environments: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, str | None]]:
+    """The value on each node; without the first node where its MASTER_ADDR means the node itself (Kubeflow)."""
+    for node in snapshot.nodes:
+        if node.host not in environments:
+            continue
+        value = environments[node.host].get(name)
+        if name == "MASTER_ADDR" and node.node_rank == 0 and value in _ITSELF:
+            continue
+        yield node.host, value
+
+
+def _is_one_count_of_gpus(name: str, values: Comparison[str | None]) -> bool:
+    """True for CUDA_VISIBLE_DEVICES that names other GPUs on each node, and as many: schedulers do so."""
+    shown = [group.value for group in values.groups]
+    return (
+        name == "CUDA_VISIBLE_DEVICES"
+        and len({one and one.count(",") for one in shown}) == 1
+        and None not in shown
+    )
 
 
 def _files(snapshot: Snapshot) -> dict[tuple[str, str], str]:
@@ -119,12 +155,16 @@ def _show(value: str | None) -> str:
 
 
 def _different(snapshot: Snapshot, name: str, values: Comparison[str | None]) -> Finding:
-    severity = _severity(snapshot, name)
+    severity = _severity(snapshot, name, values)
     why = {
         "error": "ranks that disagree about it hang or exchange wrong sizes",
         "warning": "the nodes do not behave alike",
         "info": "which is fine as long as each node's choice is",
     }[severity]
+    if name == "GLOO_SOCKET_IFNAME" and severity == "error":
+        why = "Gloo makes connections for each name, so nodes with more names wait for those with fewer"
+    elif severity == "info" and name in TABLE and name not in INTERFACE_NAMES | DEVICE_NAMES:
+        why = "NCCL reads the same from both"
     return Finding(
         severity,
         f"{name} differs: {sentence(values, _show)}: {why}",
@@ -138,10 +178,13 @@ def _set_or_not(
     snapshot: Snapshot, hosts: tuple[str, ...], variables: Sequence[_Variable], where: str
 ) -> Finding:
     names = [name for name, _ in variables]
-    fatal = [name for name in names if is_fatal(name)]
+    severities = {name: _severity(snapshot, name, values) for name, values in variables}
+    fatal = [name for name in names if severities[name] == "error"]
     effect = (
         f"ranks that disagree about {fatal[0]} hang or exchange wrong sizes"
         if fatal
+        else "that makes no difference with these values, but what else is set there may be missing too"
+        if set(severities.values()) == {"info"}
         else "the nodes do not behave alike"
     )
     return Finding(
@@ -153,12 +196,47 @@ def _set_or_not(
     )
 
 
-def _severity(snapshot: Snapshot, name: str) -> Severity:
-    if is_fatal(name):
+def _severity(snapshot: Snapshot, name: str, values: Comparison[str | None]) -> Severity:
+    shown = [group.value for group in values.groups]
+    if _means_the_same_everywhere(snapshot, name, shown):
+        return "info"
+    if is_fatal(name) or (name == "GLOO_SOCKET_IFNAME" and len({_count(value) for value in shown}) > 1):
         return "error"
     if name in INTERFACE_NAMES and _every_choice_is_fine(snapshot, name):
         return "info"
-    return "warning"
+    return "info" if name in DEVICE_NAMES and _names_own_devices(snapshot, name, shown) else "warning"
+
+
+def _count(value: str | None) -> int:
+    """How many sets of connections Gloo makes: one for each name, and one where none is given."""
+    return len(parse_gloo(value) or ("",))
+
+
+def _means_the_same_everywhere(snapshot: Snapshot, name: str, values: Sequence[str | None]) -> bool:
+    versions = {known_version(node.facts) for node in snapshot.nodes}
+    return all(
+        means_the_same(name, values, version)
+        for version in (versions - {None} or {"2.27.7", NEWEST})
+        if version
+    )
+
+
+def _names_own_devices(snapshot: Snapshot, name: str, values: Sequence[str | None]) -> bool:
+    """True if every node has a list of its own, and that of NCCL names devices which the node has."""
+    if None in values:
+        return False
+    if name != "NCCL_IB_HCA":
+        return True
+    for node in snapshot.nodes:
+        environment, rdma = node.facts.environment, node.facts.rdma
+        if isinstance(environment, Missing) or isinstance(rdma, Missing):
+            return False
+        pattern = hca.parse(environment.get(name), known_version(node.facts) or NEWEST)
+        if not any(
+            pattern.matches(port.device, port.port) and not hca.is_ruled_out(port) for port in rdma.ports
+        ):
+            return False
+    return True
 
 
 def _every_choice_is_fine(snapshot: Snapshot, name: str) -> bool:
@@ -177,11 +255,12 @@ def _every_choice_is_fine(snapshot: Snapshot, name: str) -> bool:
 
 
 def _fix(snapshot: Snapshot, name: str) -> Fix:
-    by_mpirun = any(launch.source == "openmpi" for launch in snapshot.claims)
-    command = (f"mpirun -x {name} ...",) if by_mpirun else ()
+    sources = {launch.source for launch in snapshot.claims}
+    command = (f"mpirun -x {name} ...",) if "openmpi" in sources else ()
+    command = ("srun --export=ALL ...",) if "slurm" in sources and not command else command
     return Fix(
-        "set it alike for all ranks, where the launcher passes it on (mpirun needs -x NAME, ssh passes nothing), and "
-        "look for it in login scripts and /etc/nccl.conf of the odd nodes",
+        "set it alike for all ranks, where the launcher passes it on (mpirun needs -x NAME, srun --export=ALL, ssh "
+        "passes nothing), and look for it in login scripts and /etc/nccl.conf of the odd nodes",
         command,
     )
 
@@ -190,7 +269,7 @@ def _between_ranks(snapshot: Snapshot, environments: Mapping[str, Mapping[str, s
     odd: dict[str, list[tuple[RankPlace, str | None]]] = {}
     for place in snapshot.ranks:
         for name, value in sorted(place.differs.items()):
-            if not differs_by_nature(name, between_ranks=True):
+            if not differs_by_nature(name, between_ranks=True) and not is_read_by_nobody(name):
                 odd.setdefault(name, []).append((place, value))
     for name, seen in odd.items():
         yield _odd_ranks(snapshot, name, seen, environments)
@@ -211,10 +290,14 @@ def _odd_ranks(
     first = (
         "the first rank there has it, so the launcher may have lost it"
         if lost
+        else "the first rank there does not have it"
+        if all(environments.get(host, {}).get(name) is None for host in hosts)
         else "the first rank there has another value"
     )
+    values = [environments.get(host, {}).get(name) for host in hosts] + [value for _, value in seen]
+    is_same = _means_the_same_everywhere(snapshot, name, values)
     return Finding(
-        "error" if is_fatal(name) else "warning",
+        "info" if is_same else "error" if is_fatal(name) else "warning",
         f"{name} differs between ranks of one node: {shown}{more}; {first}",
         hosts,
         tuple(

@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
-
-from ncclcheck.checks.environment.settings import Case, Judged, Place, findings, shown, unset
+from ncclcheck.checks.environment.settings import Case, Judged, Place, findings, places, shown, unset
+from ncclcheck.checks.environment.workarounds import WORKAROUNDS, Workaround
+from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Fix, Severity
+from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import versions
-from ncclcheck.nccl.number import number
 from ncclcheck.nccl.variables import TABLE
 from ncclcheck.nccl.variables_types import is_read, where_from
 from ncclcheck.nccl.variables_values import misread
 
-_GID_BY_ITSELF_SINCE: versions.Version = (2, 21, 0)
-_LOCAL_ONLY = 1
-# Hopper and later have NVLink SHARP, where an NVSwitch joins several of them.
-_WITH_NVLS = (
-    "H100",
-    "H200",
-    "H800",
-    "H20",
-    "GH200",
-    "B100",
-    "B200",
-    "B300",
-    "GB200",
-    "GB300",
-    "R100",
-    "VR200",
-)
+_HOST_ID = "NCCL_HOSTID"
 Certainty: TypeAlias = Literal["yes", "no", "not known"]
-
-
-class Workaround(Struct, frozen=True):
-    """A setting that helps to find a fault and costs something afterwards. `applies` looks at its value and place."""
-
-    name: str
-    applies: Callable[[Place, str], bool]
-    cost: str
-    severity: Severity = "warning"
-    text: str = "remove it unless you know why it is there"
-    instead: str = ""  # the value to set in its place
 
 
 @check("NC604", "env-harmful", "No workaround was left over that costs speed", needs=("environment", "nccl"))
@@ -58,16 +29,19 @@ def env_harmful(snapshot: Snapshot) -> Iterator[Answer]:
     Advice from old threads turns off NVLink, RDMA or NVLink SHARP to get round a fault, and stays in scripts and
     images for years. NCCL's user guide says of its debugging variables that they must not be kept. A setting is only
     reported where its value has that effect in this version, and where there is something to lose: NCCL_IB_DISABLE=1
-    only with RDMA devices, NCCL_P2P_DISABLE=1 only with several GPUs. What merely prints more, or is forced where
-    NCCL would find it by itself, is told for information.
+    only with RDMA devices, NCCL_P2P_DISABLE=1 only with several GPUs that have peer to peer. What merely prints more,
+    is forced where NCCL would find it by itself, or is turned off by frameworks on purpose (NCCL_NVLS_ENABLE=0), is
+    told for information. An error is one NCCL_HOSTID for several nodes: NCCL takes them for one machine.
 
     ## How to fix
     Remove it, then measure: `ncclcheck bench` before and after. Keep it where the fault is still there.
 
     ## Source
-    NCCL's user guide, environment variables; src/graph/paths.cc, src/transport, src/graph/tuning.cc.
+    NCCL's user guide, environment variables; src/misc/utils.cc (getHostHash), src/graph/paths.cc, src/transport,
+    src/graph/tuning.cc.
     """
     yield from findings(snapshot, _judge)
+    yield from _one_host_id(snapshot)
 
 
 def _judge(place: Place) -> Iterator[Judged]:
@@ -103,175 +77,34 @@ def _case(one: Workaround, value: str, cost: str) -> Case:
     )
 
 
-# --- conditions -------------------------------------------------------------------------------------------------------
+# --- one identity for several hosts ---------------------------------------------------------------------------------
 
 
-def _number(place: Place, value: str, default: int) -> int:
-    return number(value, default, place.nccl or versions.NEWEST)
-
-
-def _is(*numbers: int) -> Callable[[Place, str], bool]:
-    return lambda place, value: _number(place, value, -1) in numbers
-
-
-def _is_set(_: Place, value: str) -> bool:
-    return bool(value)
-
-
-def _among_several(*numbers: int) -> Callable[[Place, str], bool]:
-    """The value is one of the numbers, and the node has several GPUs, or nobody knows how many."""
-    return lambda place, value: _is(*numbers)(place, value) and _gpus(place) != _LOCAL_ONLY
-
-
-def _gpus(place: Place) -> int | None:
-    gpus = place.facts.gpus
-    return None if isinstance(gpus, Missing) or not gpus else len(gpus)
-
-
-def _nvls_off(place: Place, value: str) -> bool:
-    gpus = place.facts.gpus
-    if not _among_several(0)(place, value):
-        return False
-    if isinstance(gpus, Missing) or not gpus:
-        return True
-    names = [gpu.name for gpu in gpus if not isinstance(gpu.name, Missing)]
-    return not names or any(known in name for name in names for known in _WITH_NVLS)
-
-
-def _gid_forced(place: Place, value: str) -> bool:
-    known = all(versions.parse(version) >= _GID_BY_ITSELF_SINCE for version in place.versions())
-    return known and _number(place, value, -1) >= 0
-
-
-def _level_is_off(place: Place, value: str) -> bool:
-    return value == "LOC" or (value[:1].isdigit() and _number(place, value, 1) == 0)
-
-
-def _verbose(_: Place, value: str) -> bool:
-    return value.strip().upper() in {"INFO", "TRACE"}
-
-
-def _word(word: str) -> Callable[[Place, str], bool]:
-    return lambda _, value: value.strip().upper() == word
-
-
-def _torch_on(_: Place, value: str) -> bool:
-    return value.lower() in {"1", "y", "yes", "t", "true"}
-
-
-def _zero(place: Place, value: str) -> bool:
-    return _number(place, value, -1) == 0
-
-
-def _positive(place: Place, value: str) -> bool:
-    return _number(place, value, 0) > 0
-
-
-WORKAROUNDS: tuple[Workaround, ...] = (
-    Workaround(
-        "NCCL_P2P_DISABLE",
-        _among_several(1),
-        "GPUs of one node talk through host memory instead of NVLink or PCIe, several times slower",
-    ),
-    Workaround(
-        "NCCL_P2P_LEVEL",
-        _level_is_off,
-        "LOC allows no peer to peer at all: GPUs of one node talk through host memory, several times slower",
-    ),
-    Workaround(
-        "NCCL_SHM_DISABLE",
-        _among_several(1),
-        "GPUs of one node without peer to peer talk through the network card instead of host memory",
-    ),
-    Workaround(
-        "NCCL_NVLS_ENABLE",
-        _nvls_off,
-        "NVLink SHARP is off, which does sums in the NVSwitch on Hopper and later",
-    ),
-    Workaround(
-        "NCCL_CUMEM_ENABLE",
-        _zero,
-        "without cuMem there are no NVLink SHARP, no multi-node NVLink and no registered user buffers",
-        "info",
-    ),
-    Workaround(
-        "NCCL_PXN_DISABLE",
-        _among_several(1),
-        "GPUs no longer send through the neighbour whose network card is nearest, so all-to-all crosses rails",
-    ),
-    Workaround(
-        "NCCL_NET_GDR_LEVEL",
-        _level_is_off,
-        "GPUDirect RDMA is off: all network data makes a detour by host memory",
-    ),
-    Workaround(
-        "NCCL_DMABUF_ENABLE", _zero, "without DMA-BUF, GPUDirect RDMA needs the nvidia-peermem module", "info"
-    ),
-    Workaround("NCCL_ALGO", _is_set, "NCCL no longer chooses the algorithm by size and topology", "info"),
-    Workaround(
-        "NCCL_PROTO",
-        _is_set,
-        "NCCL no longer chooses the protocol by size; LL128 where the hardware is not fit for it corrupts data",
-        "info",
-    ),
-    Workaround("NCCL_NTHREADS", _positive, "NCCL no longer chooses the threads per block", "info"),
-    Workaround("NCCL_BUFFSIZE", _positive, "NCCL no longer chooses the size of its buffers", "info"),
-    Workaround(
-        "NCCL_MIN_NCHANNELS",
-        _positive,
-        "NCCL no longer chooses the channels; many starve computation",
-        "info",
-    ),
-    Workaround(
-        "NCCL_MAX_NCHANNELS", _positive, "NCCL no longer chooses the channels; few limit bandwidth", "info"
-    ),
-    Workaround(
-        "NCCL_IB_GID_INDEX",
-        _gid_forced,
-        "from 2.21 NCCL finds the GID by itself; a forced index is wrong where the order of addresses differs",
-        "info",
-    ),
-    Workaround(
-        "NCCL_IB_TIMEOUT", _is(0), "the card waits for ever for a lost packet, so a broken link hangs the job"
-    ),
-    Workaround("NCCL_IGNORE_DISABLED_P2P", _is(1), "a fault of NVLink or of the driver is hidden", "info"),
-    Workaround(
-        "NCCL_COMM_ID",
-        _is_set,
-        "torch makes its own, and an address of an earlier job breaks this one",
-        "warning",
-        "remove it: torch does not need it",
-    ),
-    Workaround(
-        "NCCL_DEBUG",
-        _verbose,
-        "every rank writes much; WARN is enough for production",
-        "info",
-        "set it to WARN",
-        "WARN",
-    ),
-    Workaround(
-        "CUDA_LAUNCH_BLOCKING",
-        _is(1),
-        "every kernel is waited for, so nothing overlaps with communication",
-        "warning",
-        "remove it: it is for finding the kernel that fails",
-    ),
-    Workaround(
-        "TORCH_NCCL_BLOCKING_WAIT",
-        _torch_on,
-        "wait() blocks the host until the collective is done, so nothing overlaps, and the watchdog ends no hang",
-    ),
-    Workaround(
-        "TORCH_DISTRIBUTED_DEBUG",
-        _word("DETAIL"),
-        "every collective is preceded by a check of all ranks over Gloo",
-        "warning",
-        "remove it, or set INFO",
-    ),
-    Workaround("TORCH_NCCL_DESYNC_DEBUG", _torch_on, "every collective is written to the store", "info"),
-    Workaround("TORCH_NCCL_NAN_CHECK", _torch_on, "every buffer is read once more before it is sent", "info"),
-)
+def _one_host_id(snapshot: Snapshot) -> Iterator[Finding]:
+    """NCCL_HOSTID with one value on several nodes: ranks of different nodes believe that they share memory and GPUs."""
+    hosts: dict[str, list[str]] = {}
+    for place in places(snapshot):
+        value = place.value(_HOST_ID)
+        if value and place.rank is None:
+            hosts.setdefault(value, []).append(place.host)
+    for value, same in hosts.items():
+        if len(same) > 1:
+            yield Finding(
+                "error",
+                f"{shown(_HOST_ID, value)} on {named(same)}: NCCL takes them for one machine, tries shared memory and "
+                "peer to peer between them, and fails or hangs",
+                tuple(same),
+                (
+                    Evidence(
+                        tuple(same),
+                        _HOST_ID,
+                        value,
+                        "a value of its own for each node",
+                        "NCCL src/misc/utils.cc",
+                    ),
+                ),
+                (unset(_HOST_ID, text="remove it: NCCL takes the host name and the boot id"),),
+            )
 
 
 # --- RDMA turned off --------------------------------------------------------------------------------------------------

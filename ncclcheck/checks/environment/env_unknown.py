@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown, unset
+from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import versions
 from ncclcheck.nccl.variables import TABLE, lookup
-from ncclcheck.nccl.variables_folklore import did_you_mean, folklore
+from ncclcheck.nccl.variables_folklore import RENAMED, did_you_mean, folklore, in_the_right_spelling
 
 _PREFIXES = ("NCCL_", "TORCH_NCCL_", "GLOO_", "TORCHELASTIC_")
 _NEWEST_TORCH: versions.Version = (2, 15, 99)  # the newest whose names are in the table
@@ -21,13 +22,14 @@ _SOURCE = "no such name in NCCL 2.4 to 2.32, torch 2.1 to 2.15, Gloo and the kno
 
 @check("NC602", "env-unknown", "Every setting has a name that somebody reads", needs=("environment", "nccl"))
 def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
-    """No variable begins with NCCL_, TORCH_NCCL_, GLOO_ or TORCHELASTIC_ and is read by nobody.
+    """No variable begins with NCCL_, TORCH_NCCL_, GLOO_ or TORCHELASTIC_ (or nearly so) and is read by nobody.
 
     ## Why it matters
     NCCL, torch and Gloo say nothing about names they do not know, so a slip of the pen, or a name that never existed
-    (NCCL_TIMEOUT), does nothing, and whoever set it believes that it does. Names of network plug-ins, forks, builds
-    and images are known too and are not reported. Where NCCL is newer than the table, or is a fork of NCCL (RCCL,
-    ncclx), only names that are certainly wrong are.
+    (NCCL_TIMEOUT), does nothing, and whoever set it believes that it does. Names are exact: nobody reads `nccl_debug`,
+    and in nccl.conf a blank or `export` in front belongs to the name. Names of network plug-ins, forks, builds and
+    images are known too and are not reported. Where NCCL is newer than the table, or is a fork of NCCL (RCCL, ncclx),
+    only names that are certainly wrong are.
 
     ## How to fix
     Take the name that the finding offers, or remove the variable.
@@ -42,9 +44,11 @@ def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
 def _judge(place: Place) -> Iterator[Judged]:
     doubtful = []
     for name in sorted(place.environment):
-        if not name.startswith(_PREFIXES) or lookup(name) is not None:
+        if lookup(name) is not None:
             continue
-        advice = _advice(name)
+        advice = _advice(name) if name.startswith(_PREFIXES) else _spelt_otherwise(place, name)
+        if advice is None and not name.startswith(_PREFIXES):
+            continue  # not one of these names at all
         if advice is None and _has_names_of_its_own(place):
             doubtful.append(name)
         else:
@@ -62,17 +66,28 @@ def _advice(name: str) -> tuple[str, str | None] | None:
         return f"a blank belongs to the name; {plain} is meant", plain
     told = folklore(name)
     if told is not None:
-        return told, None
+        return told, RENAMED.get(name)
+    spelt = in_the_right_spelling(name)
+    if spelt is not None:
+        return f"did you mean {spelt}?", spelt
     meant = did_you_mean(name)
     return (f"did you mean {meant}?", meant) if meant is not None else None
+
+
+def _spelt_otherwise(place: Place, name: str) -> tuple[str, str | None] | None:
+    """The advice for a name like nccl_debug; None where the right one is set too: then it is a variable of a script."""
+    meant = in_the_right_spelling(name)
+    if meant is None or meant in place.environment or TABLE[meant].owner == "builds and images":
+        return None
+    return f"did you mean {meant}?", meant
 
 
 def _case(place: Place, name: str, advice: tuple[str, str | None] | None) -> Case:
     said, meant = advice or ("no known name is near it", None)
     value = place.value(name)
-    fix = unset(name, text=f"remove it: {said}" if meant is None else f"remove it; {said}")
-    if meant is not None and value is not None:
-        fix = Fix(f"rename it: {said}", (f"unset {name}",), {meant: value})
+    fix = Fix(f"remove it: {said}" if meant is None else f"remove it; {said}", _unset(name))
+    if meant is not None and value is not None and meant not in place.environment:
+        fix = Fix(f"rename it to {meant}", _unset(name), {meant: value.strip()})
     return Case(
         "warning",
         (name,),
@@ -82,6 +97,11 @@ def _case(place: Place, name: str, advice: tuple[str, str | None] | None) -> Cas
         _SOURCE,
         fix,
     )
+
+
+def _unset(name: str) -> tuple[str, ...]:
+    """The command that removes it; none for a name that no shell can hold, such as NCCL-DEBUG."""
+    return (f"unset {name}",) if re.fullmatch(r"[A-Za-z_]\w*", name) else ()
 
 
 def _has_names_of_its_own(place: Place) -> bool:

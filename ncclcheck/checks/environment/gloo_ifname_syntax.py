@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.hosts import job_size
+from ncclcheck.checks.ifname_settings import gloo_fault
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface
@@ -28,7 +30,7 @@ def gloo_ifname_syntax(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     Gloo knows no prefix, no `^` and no `=`: a value copied from NCCL_SOCKET_IFNAME makes every Gloo group fail with
     "Unable to find address for". That hits jobs that use NCCL too: init_process_group without a backend, DDP's and
-    FSDP's helper groups, monitored_barrier and checkpoints use Gloo.
+    FSDP's helper groups, monitored_barrier and checkpoints use Gloo. Over `lo` the nodes do not reach each other.
 
     ## How to fix
     Write the exact name of the interface on that node, such as `GLOO_SOCKET_IFNAME=eth0`.
@@ -36,7 +38,21 @@ def gloo_ifname_syntax(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     torch/csrc/distributed/c10d/init.cpp; gloo/transport/tcp/device.cc; seen with torch 2.13.
     """
-    yield from findings(snapshot, _judge)
+    several = job_size(snapshot) > 1
+    yield from findings(snapshot, _judge_several if several else _judge)
+
+
+def _judge_several(place: Place) -> Iterator[Judged]:
+    """In a job of several nodes a loopback interface is of no use either."""
+    yield from _judge(place)
+    value, interfaces = place.value(_VARIABLE), place.facts.interfaces
+    if isinstance(interfaces, Missing):
+        return
+    loopback = {one.name for one in interfaces if one.kind == "loopback"}
+    names = [name for name in ifname.parse_gloo(value) or () if name in loopback]
+    if value and names:
+        why = f"{names[0]} is the loopback interface, which no other node reaches"
+        yield _case(place, value, why, _meant(("^" + names[0],), interfaces))
 
 
 def _judge(place: Place) -> Iterator[Judged]:
@@ -59,31 +75,10 @@ def _judge(place: Place) -> Iterator[Judged]:
         )
         return
     for name in names:
-        fault = _fault(name, interfaces)
+        fault = gloo_fault(name, interfaces)
         if fault:
             yield _case(place, value, fault, _meant(names, interfaces))
             return
-
-
-def _fault(name: str, interfaces: tuple[Interface, ...]) -> str:
-    """Why Gloo cannot use the name as it is written; "" where it can, or where the name alone is wrong."""
-    labels = {address.label or one.name for one in interfaces for address in one.addresses}
-    if name in labels:
-        return ""
-    with_address = {one.name for one in interfaces if one.addresses}
-    bare = {one.name for one in interfaces} - with_address
-    if not name:
-        return "an empty entry between the commas is no interface"
-    if name[0] in "^=":
-        return f"Gloo takes {name[0]!r} as part of the name {name!r}; only NCCL knows that sign"
-    if name != name.strip() or name.strip("\"'") != name:
-        return f"blanks and quotes are part of the name {name!r}"
-    if name in bare:
-        return f"{name} has no address"
-    beginning = sorted(one for one in with_address if one.startswith(name))
-    if beginning:
-        return f"Gloo takes exact names: {name!r} is only how {', '.join(beginning[:4])} begins"
-    return ""  # a name that is nowhere is the affair of ifname-no-match
 
 
 def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:

@@ -206,7 +206,8 @@ def _evidence(place: Place, case: Case) -> Evidence:
 
 def _observed(place: Place, names: tuple[str, ...]) -> str:
     if len(names) == 1:
-        return shown(names[0], place.environment.get(names[0])).removeprefix(f"{names[0]}=")
+        value = place.environment.get(names[0])
+        return "not set" if value is None else shown("_", value).removeprefix("_=")
     return ", ".join(shown(name, place.environment.get(name)) for name in names)
 
 
@@ -222,6 +223,7 @@ def _fix_where_it_is_set(place: Place, case: Case) -> Fix:
 
 def shown(name: str, value: str | None) -> str:
     """`NAME=value` for a sentence: blanks and other odd characters made visible, long values cut."""
+    name = name if re.fullmatch(r"\w+", name) else repr(name)
     if value is None:
         return f"{name} is not set"
     text = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."

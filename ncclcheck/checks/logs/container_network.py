@@ -52,7 +52,8 @@ def container_network(log: Log) -> Iterator[Suspect]:
     failed = [one for one in tried(log) if one.layer != "store"]
     if inside and failed:
         yield suspect(
-            f"The ranks run in containers on a private bridge ({inside[0].interface}:{inside[0].address}), which other nodes cannot reach.",
+            f"The ranks run in containers on a private bridge ({inside[0].interface}:{inside[0].address}), "
+            "which other nodes cannot reach.",
             [*(as_line(one, f"Using {one.interface}:{one.address}") for one in inside[:2]), *failed],
             confidence="likely",
             explains=("firewall-blocked-ports", "wrong-interface", "rank-exception", "world-size-mismatch"),

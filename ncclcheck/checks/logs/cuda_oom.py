@@ -64,4 +64,6 @@ def cuda_oom(log: Log) -> Iterator[Suspect]:
 def is_absurd(text: str) -> bool:
     """True for a request that no program makes: memory was corrupted by something earlier, so this is no cause."""
     match = _ASKED.search(text)
-    return bool(match) and (match["unit"] in "EZ" or float(match["size"]) > _MOST_GIB[match["unit"]])
+    if match is None:
+        return False
+    return match["unit"] in "EZ" or float(match["size"]) > _MOST_GIB[match["unit"]]

@@ -10,8 +10,11 @@ from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
 _OTHERS = frozenset(
-    "import nccl-symbol no-nccl-built shm name-resolution no-libibverbs address-in-use generic-nccl".split()
-)
+    {
+        "import", "nccl-symbol", "no-nccl-built", "shm", "name-resolution", "no-libibverbs",
+        "address-in-use", "generic-nccl",
+    }
+)  # fmt: skip
 
 _FIXES = (
     Fix(

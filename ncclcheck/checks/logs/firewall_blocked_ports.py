@@ -25,7 +25,7 @@ _FIXES = (
 
 @cause("NC901", "firewall-blocked-ports", "No firewall stood between the nodes")
 def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
-    """Connections between nodes get no answer, or are rejected on the way: a firewall or security group blocks the ports.
+    """Connections between nodes get no answer, or are rejected: a firewall or security group blocks the ports.
 
     ## Why it matters
     The rendezvous needs one port, NCCL and Gloo any port of the ephemeral range between all nodes; what is

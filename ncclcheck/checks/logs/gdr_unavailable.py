@@ -41,7 +41,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
     lines = [as_line(one, f"GPU Direct RDMA {one.gpudirect[0]}") for one in off[:4]]
     told = remarks(log, "gdr-missing", "ib-register-gpu")
     slow = remarks(log, "slow-word")
-    if told and alarms(log) or (off and slow):
+    if (told and alarms(log)) or (off and slow):
         yield suspect(
             "GPUDirect RDMA is not available: data between GPUs of different nodes go through host memory.",
             [*told, *lines, *slow],

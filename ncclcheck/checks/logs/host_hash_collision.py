@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
 from ncclcheck.checks.log_view import alarms, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
 _FIXES = (
@@ -49,10 +49,12 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     complaints = remarks(
         log, "duplicate-gpu", "device-ordinal", "shm", "p2p-disabled", "cuda-fault", "generic-nccl"
     )
-    lines = [one for one in complaints if one.place.host in alike] or list(alarms(log))
+    lines: list[Event] = [one for one in complaints if one.place.host in alike]
+    lines = lines or list(alarms(log))
     host, addresses = next(iter(alike.items()))
     yield suspect(
-        f"Machines with different addresses ({', '.join(sorted(addresses))}) call themselves {host!r}, so NCCL takes them for one host.",
+        f"Machines with different addresses ({', '.join(sorted(addresses))}) call themselves {host!r}, so "
+        "NCCL takes them for one host.",
         lines,
         confidence="certain" if complaints else "likely",
         at=log.processes[0].place,

@@ -10,6 +10,7 @@ from ncclcheck.checks.log_view import culprits, exits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_SIGKILL = -9
 _BY_LAUNCHER = re.compile(
     r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM", re.IGNORECASE
 )
@@ -43,7 +44,7 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
     Linux mm/oom_kill.c, Slurm's task/cgroup messages, kubelet's OOMKilled, shells' exit code 137.
     """
     told = [one for one in remarks(log, "host-oom") if "CPUAllocator" not in one.text]
-    killed = [one for one in exits(log) if one.exit_code == -9]
+    killed = [one for one in exits(log) if one.exit_code == _SIGKILL]
     signs = [one for one in remarks(log, "killed") if not _BY_LAUNCHER.search(one.text)]
     if told:
         yield suspect(
@@ -58,7 +59,9 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
             "A worker was killed with signal 9 and left no traceback: mostly that is the kernel, out of host memory.",
             [*signs, *killed],
             confidence="likely",
-            hosts=culprits(log, [one.place for one in signs or killed]),
+            hosts=culprits(
+                log, [one.place for one in (*killed, *signs) if one.place.rank is not None or one.place.host]
+            ),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )

@@ -62,7 +62,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
 
 
 def _odd(log: Log) -> list[Remark]:
-    """The device lines of the hosts whose list is not the commonest; where none is commoner, of those without rank 0."""
+    """The device lines of the hosts whose list is not the commonest; else of those without rank 0."""
     lists = {one.host: one for one in log.processes if one.network}
     for one in log.processes:
         if one.devices:

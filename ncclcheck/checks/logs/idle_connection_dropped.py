@@ -55,7 +55,8 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
         )
     elif quiet and len({one.place.rank for one in late}) > 1 and all(one.layer == "gloo" for one in late):
         yield suspect(
-            "After a phase without communication all ranks wait in the same collective, and none hears from the others: "
+            "After a phase without communication all ranks wait in the same collective, and none hears from "
+            "the others: "
             "their idle connections were dropped.",
             [*quiet, *late],
             confidence="likely",

@@ -49,7 +49,8 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     if found:
         given_up = [one for one in failures(log, "store") if one.final and one.address in names_in(found)]
         yield suspect(
-            f"{heads(sorted(names_in(found)))} does not resolve in these pods: the service or its DNS record is not there (yet).",
+            f"{heads(sorted(names_in(found)))} does not resolve in these pods: the service or its DNS record "
+            "is not there (yet).",
             [*found, *given_up],
             hosts=culprits(log, [one.place for one in given_up or found]),
             explains=_EXPLAINS,
@@ -59,7 +60,8 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     broken = [one for one in failures(log) if one.layer != "store"] or remarks(log, "closed-by-peer")
     if mesh and broken and alarms(log):
         yield suspect(
-            "A service mesh's sidecar (or a network policy) stands between the pods and breaks connections that NCCL makes.",
+            "A service mesh's sidecar (or a network policy) stands between the pods and breaks connections "
+            "that NCCL makes.",
             [*mesh, *broken],
             confidence="likely",
             at=broken[0].place,

@@ -44,7 +44,8 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
     local = [one for one in local if one.final] and local
     if local:
         yield suspect(
-            f"The master address is loopback ({local[0].address}): ranks on other nodes look for the store on their own machine.",
+            f"The master address is loopback ({local[0].address}): ranks on other nodes look for the store on "
+            "their own machine.",
             local,
             hosts=culprits(log, [one.place for one in local]),
             explains=_EXPLAINS,
@@ -66,7 +67,8 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         )
     elif remote and any(one.reason == "refused" for one in tries):
         yield suspect(
-            f"Nobody listens at the master address {remote[0].address}:{remote[0].port}: it is another machine, or rank 0 never started.",
+            f"Nobody listens at the master address {remote[0].address}:{remote[0].port}: it is another "
+            "machine, or rank 0 never started.",
             [*tries, *remote, *registered(log)],
             confidence="likely",
             hosts=culprits(log, [one.place for one in remote]),

@@ -39,7 +39,8 @@ def memlock_limit(log: Log) -> Iterator[Suspect]:
     if found:
         limits = [one for one in remarks(log, "memlock") if one.values.get("kib")]
         yield suspect(
-            "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is too low.",
+            "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit "
+            "(memlock) is too low.",
             [*found, *limits],
             hosts=culprits(log, [one.place for one in found]),
             explains=("rank-exception", "ib-link-or-fabric"),

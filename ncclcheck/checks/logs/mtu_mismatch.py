@@ -50,7 +50,8 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     elif values and alarms(log) and (differ or (jumbo and stalled)):
         sizes = ", ".join(sorted({one.values["mtu"] for one in values}))
         yield suspect(
-            f"Interfaces have an MTU of {sizes}, and transfers that began well stall: large packets do not pass the path.",
+            f"Interfaces have an MTU of {sizes}, and transfers that began well stall: large packets do not "
+            "pass the path.",
             [*values, *stalled],
             confidence="likely",
             at=(stalled or values)[0].place,

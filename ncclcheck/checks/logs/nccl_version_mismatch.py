@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_view import alarms, remarks
+from ncclcheck.checks.log_view import remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -47,7 +47,7 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
     truncated = [one for one in remarks(log, "bootstrap-truncated") if "peer" not in one.text]
     versions = versions_of_hosts(log)
     differ = len({version for those in versions.values() for version in those}) > 1
-    if told or (differ and alarms(log)):
+    if told or (differ and troubles(log)):
         counts: dict[str, int] = {}
         for those in versions.values():
             for version in those:
@@ -58,14 +58,15 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             + (f" ({', '.join(sorted(counts))})." if len(counts) > 1 else "."),
             [*told, *truncated, *remarks(log, "nccl-banner")],
             confidence="certain" if told or truncated else "likely",
-            at=(told or truncated or remarks(log, "nccl-banner") or alarms(log))[0].place,
+            at=(told or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
             hosts=odd,
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
     elif truncated:
         yield suspect(
-            "A bootstrap message had another size than expected: the ranks run different NCCL versions, or different programs.",
+            "A bootstrap message had another size than expected: the ranks run different NCCL versions, or "
+            "different programs.",
             truncated,
             confidence="likely",
             explains=_EXPLAINS,

@@ -24,7 +24,7 @@ _FIXES = (
 
 @cause("NC924", "nvlink-fabric-service", "The fabric manager and IMEX were running")
 def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
-    """The service that sets up NVLink between GPUs (fabric manager; IMEX between nodes) was not running or not in step with the GPUs.
+    """The service that sets up NVLink between GPUs (fabric manager, IMEX) did not run, or not in step with the GPUs.
 
     ## Why it matters
     On machines with NVSwitch CUDA does not start without it (error 802), and NVLink SHARP or multi-node NVLink

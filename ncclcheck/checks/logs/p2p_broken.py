@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_view import culprits, remarks, timeouts, statuses
+from ncclcheck.checks.log_view import culprits, remarks, statuses, timeouts
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -24,7 +24,7 @@ _FIXES = (
 
 @cause("NC923", "p2p-broken", "Peer-to-peer between GPUs worked")
 def p2p_broken(log: Log) -> Iterator[Suspect]:
-    """GPUs of one node should reach each other directly and cannot: ACS or IOMMU in the way, a driver that lacks it, or too many peers.
+    """GPUs of one node should reach each other directly and cannot: ACS, IOMMU, driver or too many peers.
 
     ## Why it matters
     Start-up is fine and the first collective never ends, or its data are wrong.

@@ -11,10 +11,14 @@ from ncclcheck.model.finding import Fix
 
 # Topics of exceptions for which there is a cause of its own.
 CLAIMED = frozenset(
-    """cuda-oom device-ordinal no-kernel-image driver-too-old fabric shm open-files import nccl-symbol no-nccl-built
-    missing-file host-oom ecc gpu-lost no-interface collective-mismatch collective-size generic-nccl remote-error
-    closed-by-peer address-in-use name-resolution plugin-provider p2p-disabled ib-no-memory global-timeout""".split()
-)
+    {
+        "cuda-oom", "device-ordinal", "no-kernel-image", "driver-too-old", "fabric", "shm", "open-files",
+        "import", "nccl-symbol", "no-nccl-built", "missing-file", "host-oom", "ecc", "gpu-lost",
+        "no-interface", "collective-mismatch", "collective-size", "generic-nccl", "remote-error",
+        "closed-by-peer", "address-in-use", "name-resolution", "plugin-provider", "p2p-disabled",
+        "ib-no-memory", "global-timeout",
+    }
+)  # fmt: skip
 
 _FIXES = (
     Fix(
@@ -54,19 +58,20 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         )
         culprit = next((one for one in found if one.place.rank is not None), found[0])
         yield suspect(
-            f"{who(culprit)} ended with an error of its own: {what(found[0])}. What the other ranks report follows from that.",
+            f"{who(culprit)} ended with an error of its own: {what(found[0])}. What the other ranks report "
+            "follows from that.",
             found,
             hosts=culprits(log, [culprit.place]),
             explains=("slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric", "world-size-mismatch"),
             fixes=_FIXES,
         )
     elif faults or crashes:
-        found = [*faults, *crashes]
+        fallen = [*faults, *crashes]
         yield suspect(
-            f"{who(found[0])} crashed ({found[0].text.strip()[:120]}).",
-            found,
+            f"{who(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
+            fallen,
             confidence="likely",
-            hosts=culprits(log, [found[0].place]),
+            hosts=culprits(log, [fallen[0].place]),
             fixes=_FIXES,
         )
 

@@ -40,7 +40,8 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     slow = remarks(log, "slow-word")
     if missing and (hardware or uses_infiniband(log)) and (alarms(log) or slow):
         yield suspect(
-            "RDMA hardware is there, but its user-space part is not (libibverbs, provider or device files), so NCCL uses sockets.",
+            "RDMA hardware is there, but its user-space part is not (libibverbs, provider or device files), "
+            "so NCCL uses sockets.",
             [*missing, *hardware, *slow],
             confidence="likely",
             hosts=culprits(log, [one.place for one in missing]),

@@ -47,9 +47,9 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     broken = [one for one in remarks(log, "ib-completion") if one.values.get("status") in ("12", "13")]
     setup = [one for one in remarks(log, "ib-modify-qp") if _ADDRESSING.search(one.values.get("error", ""))]
     link_local = [one for one in (*broken, *setup) if _LINK_LOCAL.search(one.text)]
-    listed = [one for one in remarks(log, "gid-listing")]
+    listed = remarks(log, "gid-listing")
     fixed = settings(log, "NCCL_IB_GID_INDEX")
-    if not uses_roce(log) and not listed or not (broken or setup):
+    if (not uses_roce(log) and not listed) or not (broken or setup):
         return
     if link_local or setup or fixed:
         yield suspect(

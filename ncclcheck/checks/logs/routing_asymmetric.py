@@ -46,7 +46,8 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
     failed = tried(log)
     if lines and (failed or alarms(log)):
         yield suspect(
-            f"{lines[0].values['subnet']} is reached through several interfaces of one node: answers leave by another card.",
+            f"{lines[0].values['subnet']} is reached through several interfaces of one node: answers leave by "
+            "another card.",
             [*lines, *remarks(log, "reverse-path"), *failed],
             confidence="likely",
             at=(failed or lines)[0].place,

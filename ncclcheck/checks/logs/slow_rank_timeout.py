@@ -12,7 +12,8 @@ from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
 _BUSY = re.compile(
-    r"tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|encod|index"
+    r"tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
+    r"encod|index"
     r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm|\d{1,3}%\|",
     re.IGNORECASE,
 )
@@ -32,7 +33,7 @@ _FIXES = (
 
 @cause("NC941", "slow-rank-timeout", "No rank was later than the limit allows")
 def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
-    """One rank is busy with something else (preprocessing, a checkpoint, a download), and the limit of the others strikes.
+    """One rank is busy with something else (preprocessing, a checkpoint), and the limit of the others strikes.
 
     ## Why it matters
     The limit counts from the moment the first rank enters the collective; nothing is broken, one rank is only
@@ -84,7 +85,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _absent(log: Log, waiting: set[int | None]) -> list[int]:
+def _absent(log: Log, waiting: set[int]) -> list[int]:
     """Ranks of the job that did not wait, where most did."""
     size = world_size(log) or len(log.hosts_of_ranks)
     if size > _MOST_RANKS or len(waiting) * 2 < size:

@@ -39,7 +39,7 @@ _FIXES = (
 
 @cause("NC938", "stale-config", "No left-over setting changed what NCCL does")
 def stale_config(log: Log) -> Iterator[Suspect]:
-    """A variable that was left over, or an nccl.conf, makes NCCL do something else than intended, on all or on some nodes.
+    """A variable that was left over, or an nccl.conf, makes NCCL do something else than intended.
 
     ## Why it matters
     Such settings travel in profiles, images and scripts, from a cluster where they made sense.
@@ -54,14 +54,15 @@ def stale_config(log: Log) -> Iterator[Suspect]:
     subnet = remarks(log, "no-subnet")
     if subnet:
         yield suspect(
-            "NCCL looks for an interface in the subnet of a fixed address and has none: NCCL_COMM_ID is set to an address of another network or job.",
+            "NCCL looks for an interface in the subnet of a fixed address and has none: NCCL_COMM_ID is set "
+            "to an address of another network or job.",
             subnet,
             hosts=(),
             explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
             fixes=_FIXES,
         )
     for name, value, why in _HARMFUL:
-        set_on = [one for one in settings(log, name).get(value, [])]
+        set_on = settings(log, name).get(value, [])
         others = [one for one in log.processes if one.network and one not in set_on]
         hosts = tuple(dict.fromkeys(one.host for one in set_on))
         if not set_on or not alarms(log) or {one.host for one in others} <= set(hosts):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.causes import Suspect, cause, suspect
 from ncclcheck.checks.log_outcome import stuck
-from ncclcheck.checks.log_view import alarms, exceptions, exits, remarks, timeouts
+from ncclcheck.checks.log_view import exceptions, exits, remarks, timeouts, troubles
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
@@ -16,13 +18,15 @@ _DEBUG = Fix(
     {"NCCL_DEBUG": "INFO"},
 )
 _WORKERS = Fix(
-    "collect the output of the workers themselves: torchrun --log-dir DIR --tee 3 keeps it per rank, and error_file the exception",
+    "collect the output of the workers themselves: torchrun --log-dir DIR --tee 3 keeps it per rank, and "
+    "error_file the exception",
     ("torchrun --log-dir logs --tee 3 --redirects 3 ...   # worker logs: logs/*/attempt_0/RANK/stderr.log",),
 )
 _RECORDER = Fix(
     "collect the logs of all ranks and the flight recorder's dumps: who is behind, and in which collective",
     (
-        "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/tmp/trace_ ...",
+        "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 "
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/tmp/trace_ ...",
         "NCCL_DEBUG=INFO ...",
     ),
 )
@@ -43,16 +47,12 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL's and torch's documented debug variables.
     """
-    found: list[Event] = [*alarms(log), *stuck(log)]
+    found: list[Event] = [*troubles(log), *stuck(log)]
     if not found:
         return
     missing, fixes = _what_to_collect(log)
-    yield suspect(
-        f"The log does not tell the cause. To tell it, collect {missing}.",
-        found,
-        confidence="possible",
-        fixes=(*fixes, _BEFORE),
-    )
+    open_question = suspect("", found, confidence="possible", fixes=(*fixes, _BEFORE))
+    yield replace(open_question, summary=f"The log does not tell the cause. To tell it, collect {missing}.")
 
 
 def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:

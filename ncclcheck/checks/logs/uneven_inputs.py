@@ -70,8 +70,6 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
 
 
 def _others_wait(log: Log, left: list[Remark]) -> bool:
-    """True if ranks that did not leave failed."""
+    """True if a rank that did not leave failed."""
     ranks = {one.place.rank for one in left}
-    return any(one.place.rank is not None and one.place.rank not in ranks for one in alarms(log)) or bool(
-        remarks(log, "closed-by-peer")
-    )
+    return any(one.place.rank is not None and one.place.rank not in ranks for one in alarms(log))

@@ -28,7 +28,7 @@ _FIXES = (
 
 @cause("NC907", "wrong-interface", "The interface that was chosen reaches the peers")
 def wrong_interface(log: Log) -> Iterator[Suspect]:
-    """NCCL or Gloo took an interface that the peers cannot reach: a bridge of containers, a tunnel, or a card in another network.
+    """NCCL or Gloo took an interface that the peers cannot reach: a bridge, a tunnel, or another network's card.
 
     ## Why it matters
     Every node publishes the address of its choice; peers that connect to a private or duplicate address reach
@@ -57,7 +57,8 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
         )
     elif to_itself:
         yield suspect(
-            f"A node connects to {to_itself[0].address}, which is also its own address: an interface with the same address on "
+            f"A node connects to {to_itself[0].address}, which is also its own address: an interface with the "
+            "same address on "
             "every node (like docker0) was chosen.",
             to_itself,
             hosts=(),
@@ -67,7 +68,8 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
     elif failed and len(set(_subnets(log).values())) > 1:
         odd = _odd_hosts(log)
         yield suspect(
-            f"The nodes use interfaces in different networks ({heads(sorted(set(_subnets(log).values())))}.x.x), and do not reach each other.",
+            "The nodes use interfaces in different networks "
+            f"({heads(sorted(set(_subnets(log).values())))}.x.x), and do not reach each other.",
             failed,
             confidence="likely",
             hosts=odd or culprits(log, [one.place for one in failed]),

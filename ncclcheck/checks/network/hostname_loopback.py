@@ -57,7 +57,7 @@ def _loopback_reason(facts: NodeFacts) -> Fact[str]:
         return facts.names
     addresses = facts.names.addresses
     if isinstance(addresses, Missing):
-        return "does not resolve" if addresses.missing == "absent" else addresses
+        return "does not resolve" if addresses.missing in {"absent", "error"} else addresses
     # Gloo takes the first address of the list that can be bound, which needs it to be the node's own.
     own = _own_addresses(facts)
     bindable = [address for address in addresses if is_loopback(address) or own is None or address in own]

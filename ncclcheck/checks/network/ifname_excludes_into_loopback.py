@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import job_size, named
-from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, Setting, not_settled, settings
+from ncclcheck.checks.ifname_settings import (
+    NCCL_VARIABLE,
+    Setting,
+    excludes_into_loopback,
+    not_settled,
+    settings,
+    settings_of_ranks,
+)
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import ifname
 
 
 @check(
@@ -34,11 +39,11 @@ def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     """
     several = job_size(snapshot) > 1
     groups: dict[str, list[Setting]] = {}
-    for one in settings(snapshot):
+    for one in (*settings(snapshot), *settings_of_ranks(snapshot)):
         if excludes_into_loopback(one):
             groups.setdefault(one.nccl or "", []).append(one)
     for value, caught in groups.items():
-        hosts = tuple(one.host for one in caught)
+        hosts = tuple(dict.fromkeys(one.host for one in caught))
         yield Finding(
             "error" if several else "warning",
             f"{NCCL_VARIABLE}={value!r} makes NCCL choose {caught[0].choice.interface} ({caught[0].choice.address}) on "
@@ -51,25 +56,19 @@ def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_settled(snapshot)
 
 
-def excludes_into_loopback(one: Setting) -> bool:
-    """True if the value is an exclusion and NCCL ends on a loopback address with it."""
-    address = one.choice.address
-    return (
-        one.nccl is not None
-        and ifname.parse(one.nccl).exclude
-        and address is not None
-        and is_loopback(address)
-    )
-
-
 def _mended(value: str) -> str:
-    return f"{value.rstrip(',')},lo"
+    """The exclusion with lo in it, and without what NCCL would take as part of a name."""
+    body = value.removeprefix("^").removeprefix("=")
+    names = [part.strip().strip("\"'").lstrip("^=").rstrip("*").strip() for part in body.split(",")]
+    return (
+        f"^{value[1:2] if value[1:2] == '=' else ''}{','.join(dict.fromkeys((*filter(None, names), 'lo')))}"
+    )
 
 
 def _evidence(one: Setting) -> Evidence:
     return Evidence(
         (one.host,),
-        f"{NCCL_VARIABLE}={one.nccl} ({one.nccl_source})",
+        f"{NCCL_VARIABLE}={one.nccl}{one.of_rank} ({one.nccl_source})",
         f"{one.choice.interface} {one.choice.address}",
         "an interface that other nodes reach",
         f"{one.choice.source}: {one.choice.library or 'model of NCCL'}",

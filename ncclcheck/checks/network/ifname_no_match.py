@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.ifname_settings import GLOO_VARIABLE, NCCL_VARIABLE, Setting, not_settled, settings
+from ncclcheck.checks.ifname_settings import (
+    GLOO_VARIABLE,
+    NCCL_VARIABLE,
+    Setting,
+    gloo_fault,
+    is_misread,
+    not_settled,
+    settings,
+    settings_of_ranks,
+)
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
 
@@ -28,40 +37,79 @@ def ifname_no_match(snapshot: Snapshot) -> Iterator[Answer]:
     ## How to fix
     NCCL: name a prefix (`eth`) or an exact name (`=eth0`) that every node has; no spaces, no IP addresses. Gloo: a
     comma list of exact names; it knows neither prefixes nor `^` and `=`. From NCCL 2.28 an interface must be running.
+    A value that no node could use as it is written is reported by `env-bad-value` and `gloo-ifname-syntax`.
 
     ## Source
     NCCL src/misc/socket.cc (findInterfaces; since 2.29 src/os/linux.cc); torch's gloo device
     (torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc).
     """
-    known = settings(snapshot)
-    groups: dict[str, list[Setting]] = {}
-    for one in known:
-        if one.choice.interface is None:
-            groups.setdefault(one.nccl or "", []).append(one)
-    for value, failing in groups.items():
-        yield _nccl(value, failing)
-    gloo: dict[str, list[Setting]] = {}
-    for one in known:
-        for name in one.gloo or ():
-            if name not in one.names:
-                gloo.setdefault(name, []).append(one)
-    for name, failing in gloo.items():
-        yield _gloo(name, failing)
+    known = (*settings(snapshot), *settings_of_ranks(snapshot))
+    yield from _of_nccl(known)
+    yield from _of_gloo(known)
+    for slug, is_at_fault in (("env-bad-value", _is_misread), ("gloo-ifname-syntax", _is_no_list_for_gloo)):
+        if any(is_at_fault(one) for one in known):
+            yield NotApplicable(f"the cause is how the value is written: see {slug}")
     yield from not_settled(snapshot)
 
 
+def _of_nccl(known: Sequence[Setting]) -> Iterator[Finding]:
+    by_id: dict[str, list[Setting]] = {}
+    by_name: dict[str, list[Setting]] = {}
+    for one in known:
+        if one.choice.interface is not None or _is_misread(one):
+            continue
+        if one.comm_id is not None:
+            by_id.setdefault(one.comm_id, []).append(one)
+        else:
+            by_name.setdefault(one.nccl or "", []).append(one)
+    for value, failing in by_id.items():
+        yield _comm_id(value, failing)
+    for value, failing in by_name.items():
+        yield _nccl(value, failing)
+
+
+def _of_gloo(known: Sequence[Setting]) -> Iterator[Finding]:
+    missing: dict[str, list[Setting]] = {}
+    for one in known:
+        for name in _looked_up(one):
+            if name not in one.names:
+                missing.setdefault(name, []).append(one)
+    for name, failing in missing.items():
+        yield _gloo(name, failing)
+
+
+def _is_misread(one: Setting) -> bool:
+    if one.choice.interface is not None:
+        return False
+    if one.comm_id is not None:
+        return is_misread(one.comm_id, "NCCL_COMM_ID")
+    return one.nccl is not None and is_misread(one.nccl)
+
+
+def _is_no_list_for_gloo(one: Setting) -> bool:
+    return len(_looked_up(one)) < len(one.gloo or ())
+
+
+def _looked_up(one: Setting) -> tuple[str, ...]:
+    """The names for Gloo of which nothing is wrong but, perhaps, that there is no such interface."""
+    if any(name.startswith("^") for name in one.gloo or ()):
+        return ()
+    return tuple(name for name in one.gloo or () if not gloo_fault(name, one.interfaces))
+
+
 def _nccl(value: str, failing: list[Setting]) -> Finding:
-    hosts = tuple(one.host for one in failing)
+    hosts = tuple(dict.fromkeys(one.host for one in failing))
     why = failing[0].choice.reason
     what = f"{NCCL_VARIABLE}={value!r} gives NCCL no interface" if value else "NCCL finds no interface to use"
     return Finding(
         "error",
-        f"{what} on {named(hosts)}{_state(value, failing[0])}: the job fails there, and the other nodes wait",
+        f"{what} on {named(hosts)}{_ranks(failing)}{_state(value, failing[0])}: "
+        "the job fails there, and the others wait",
         hosts,
         tuple(
             Evidence(
                 (one.host,),
-                f"{NCCL_VARIABLE} ({one.nccl_source})" if value else "interfaces",
+                f"{NCCL_VARIABLE}{one.of_rank} ({one.nccl_source})" if value else f"interfaces{one.of_rank}",
                 f"{value!r} among {', '.join(one.names)}" if value else ", ".join(one.names) or "none",
                 "an interface that is up and has an address",
                 f"{one.choice.source}: {one.choice.library or 'model of NCCL'}: {why}",
@@ -75,6 +123,34 @@ def _nccl(value: str, failing: list[Setting]) -> Finding:
             ),
         ),
     )
+
+
+def _comm_id(value: str, failing: list[Setting]) -> Finding:
+    """NCCL_COMM_ID takes the place of NCCL_SOCKET_IFNAME, so it is the cause."""
+    hosts = tuple(dict.fromkeys(one.host for one in failing))
+    return Finding(
+        "error",
+        f"NCCL_COMM_ID={value!r} leaves NCCL no interface on {named(hosts)}{_ranks(failing)}: "
+        "the job fails there, and the others wait",
+        hosts,
+        tuple(
+            Evidence(
+                (one.host,),
+                f"NCCL_COMM_ID{one.of_rank}",
+                f"{value!r} among {', '.join(one.names)}",
+                "an interface in the subnet of that address",
+                f"{one.choice.source}: {one.choice.library or 'model of NCCL'}: {one.choice.reason}",
+            )
+            for one in failing
+        ),
+        (Fix("remove it: torch does not need it", ("unset NCCL_COMM_ID",)),),
+    )
+
+
+def _ranks(failing: list[Setting]) -> str:
+    """Which further ranks it is about, where no node has the value as a whole."""
+    ranks = [one.of_rank.removeprefix(" of ") for one in failing]
+    return f", {', '.join(ranks[:8])}" if all(ranks) else ""
 
 
 def _state(value: str, one: Setting) -> str:
@@ -91,10 +167,9 @@ def _state(value: str, one: Setting) -> str:
 
 def _gloo(name: str, failing: list[Setting]) -> Finding:
     hosts = tuple(one.host for one in failing)
-    syntax = "; Gloo takes exact names only, not the patterns of NCCL" if name[:1] in {"^", "="} else ""
     return Finding(
         "error",
-        f"{GLOO_VARIABLE} names {name!r}, which is no interface of {named(hosts)}{syntax}: "
+        f"{GLOO_VARIABLE} names {name!r}, which is no interface of {named(hosts)}: "
         "every Gloo group fails there",
         hosts,
         tuple(

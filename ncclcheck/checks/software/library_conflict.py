@@ -26,6 +26,10 @@ _FIX = Fix(
 )
 
 
+# Ways that the environment opens: every program gets that library before the system's.
+_BY_ENVIRONMENT = frozenset({"LD_PRELOAD", "LD_LIBRARY_PATH"})
+
+
 class _Conflict(Struct, frozen=True):
     """What is wrong with the libraries of a node; equal on equal nodes."""
 
@@ -49,7 +53,8 @@ def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
     LD_PRELOAD and LD_LIBRARY_PATH of a module or an image put another NCCL before torch's, or beside it. An older one
     lacks what torch calls: the job ends with `undefined symbol` or an internal error. One that is merely there is
     taken as soon as the environment changes, or by another program of the job, and ranks of different versions do not
-    understand each other.
+    understand each other. An older one is an error, one that LD_LIBRARY_PATH or LD_PRELOAD names beside torch's a
+    warning; a newer one, or the system's behind torch's (as in NVIDIA's CUDA images), is told for information.
 
     ## How to fix
     Keep one. torch's own package needs no LD_LIBRARY_PATH: its wheels name the folder in their DT_RPATH, which comes
@@ -89,7 +94,8 @@ def _not_known(host: str, facts: NodeFacts, libraries: Sequence[NcclLibrary]) ->
     if isinstance(built_for, Missing):
         yield NotKnown(f"the NCCL torch was built for: {built_for}", (host,))
     for one in libraries:
-        if isinstance(one.version, Missing):
+        is_told = one.loaded_by_torch and isinstance(one.version, Missing) and one.version.missing == "error"
+        if isinstance(one.version, Missing) and not is_told:
             yield NotKnown(f"the version of {one.path} ({one.origin}): {one.version}", (host,))
 
 
@@ -97,7 +103,10 @@ def _conflict(
     loaded: NcclLibrary, libraries: Sequence[NcclLibrary], built_for: Fact[str]
 ) -> _Conflict | None:
     if isinstance(loaded.version, Missing):
-        return None
+        if loaded.version.missing != "error":
+            return None
+        text = f"the NCCL that torch loads ({loaded.origin}: {loaded.path}) does not work: {loaded.version.detail}"
+        return _Conflict("error", loaded, "a library that can be loaded", text, ())
     others = tuple(
         one
         for one in libraries
@@ -110,12 +119,23 @@ def _conflict(
             text = f"{what}, which is older than the {built_for} it was built for and may lack what it calls"
             return _Conflict("error", loaded, built_for, text, others)
         if have > want:
-            return _Conflict("warning", loaded, built_for, f"{what}, but was built for {built_for}", others)
+            text = f"{what}, and was built for {built_for}; a newer one has all that torch calls"
+            return _Conflict(_of_others("info", others), loaded, built_for, _with(text, others), others)
     if not others:
         return None
+    return _Conflict(_of_others("info", others), loaded, str(built_for), _with(what, others), others)
+
+
+def _of_others(least: Severity, others: Sequence[NcclLibrary]) -> Severity:
+    """A warning where the environment puts another one first; the image's own, behind torch's, is no fault."""
+    return "warning" if any(one.origin in _BY_ENVIRONMENT for one in others) else least
+
+
+def _with(text: str, others: Sequence[NcclLibrary]) -> str:
+    if not others:
+        return text
     ways = "; ".join(f"{one.origin} gives {one.version}" for one in others)
-    text = f"{what}, and another version is in reach: {ways}. Which one a program gets depends on its environment"
-    return _Conflict("warning", loaded, str(built_for), text, others)
+    return f"{text}, and another version is in reach: {ways}. Which one a program gets depends on its environment"
 
 
 def _finding(conflict: _Conflict, hosts: list[str]) -> Finding:

@@ -18,6 +18,7 @@ from tests.builders import (
     with_interfaces,
     without,
 )
+from tests.checks.environment.clusters import with_rdma
 from tests.checks.running import finding, is_silent, run
 
 
@@ -154,4 +155,72 @@ def test_what_a_further_rank_lacks_was_lost_by_the_launcher() -> None:
     assert (
         "not set for rank 9 on node02; the first rank there has it, so the launcher may have lost it"
         in found.summary
+    )
+
+
+def on_two(first: dict[str, str | None], second: dict[str, str | None]) -> Snapshot:
+    """Two nodes with these variables besides their own."""
+    return with_environment(with_environment(cluster(2), "node01", **first), "node02", **second)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("NCCL_IB_DISABLE", "0", "false"),
+        ("NCCL_IB_DISABLE", "0", "00"),
+        ("NCCL_BUFFSIZE", "4194304", "0x400000"),
+    ],
+)
+def test_values_that_nccl_reads_alike_are_for_information(name: str, first: str, second: str) -> None:
+    found = finding("env-differs", on_two({name: first}, {name: second}))
+    assert found.severity == "info"
+    assert "NCCL reads the same from both" in found.summary
+    assert finding("env-differs", on_two({name: first}, {name: "1"})).severity == "error"
+
+
+def test_a_lost_setting_that_says_the_default_is_no_error() -> None:
+    found = finding("env-differs", on_two({"NCCL_IB_DISABLE": "0"}, {}))
+    assert found.severity == "warning"
+    assert "no difference with these values" in found.summary
+    assert finding("env-differs", on_two({"NCCL_IB_DISABLE": "1"}, {})).severity == "error"
+
+
+def test_gloo_waits_where_nodes_name_different_numbers_of_interfaces() -> None:
+    two = on_two({"GLOO_SOCKET_IFNAME": "eth0,eth1"}, {"GLOO_SOCKET_IFNAME": "eth0"})
+    for number, host in enumerate(("node01", "node02"), 1):
+        two = with_interfaces(
+            two, host, interface("eth0", f"10.0.0.{number}/24"), interface("eth1", f"10.1.0.{number}/24")
+        )
+    found = finding("env-differs", two)
+    assert found.severity == "error"
+    assert "wait for those with fewer" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("CUDA_VISIBLE_DEVICES", "0,1", "2,3"),
+        ("CUDA_VISIBLE_DEVICES", "GPU-1", "GPU-2"),
+        ("MASTER_ADDR", "localhost", "10.0.0.1"),  # Kubeflow's master
+        ("CUDA_MPS_PIPE_DIRECTORY", "/tmp/mps-1", "/tmp/mps-2"),
+        ("NCCL_TIMEOUT", "1", "2"),  # nobody reads it
+        ("nccl_debug", "1", "2"),
+    ],
+)
+def test_what_schedulers_set_for_each_node_is_silent(name: str, first: str, second: str) -> None:
+    assert is_silent("env-differs", on_two({name: first}, {name: second}))
+
+
+def test_other_numbers_of_gpus_are_told() -> None:
+    two = on_two({"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "0"})
+    assert finding("env-differs", two).severity == "warning"
+
+
+def test_lists_of_devices_may_differ_where_every_node_has_its_own() -> None:
+    own = on_two({"NCCL_IB_HCA": "=mlx5_0"}, {"NCCL_IB_HCA": "=mlx5_1"})
+    assert finding("env-differs", with_rdma(own, "mlx5_0", "mlx5_1")).severity == "info"
+    assert finding("env-differs", with_rdma(own, "mlx5_0")).severity == "warning"
+    assert (
+        finding("env-differs", with_rdma(on_two({"NCCL_IB_HCA": "=mlx5_0"}, {}), "mlx5_0")).severity
+        == "warning"
     )

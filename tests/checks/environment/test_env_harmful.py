@@ -16,7 +16,6 @@ SLUG = "env-harmful"
         ("NCCL_P2P_DISABLE", "1", "host memory instead of NVLink"),
         ("NCCL_P2P_LEVEL", "LOC", "no peer to peer"),
         ("NCCL_SHM_DISABLE", "1", "network card"),
-        ("NCCL_NVLS_ENABLE", "0", "NVLink SHARP is off"),
         ("NCCL_PXN_DISABLE", "1", "crosses rails"),
         ("NCCL_NET_GDR_LEVEL", "LOC", "GPUDirect RDMA is off"),
         ("NCCL_NET_GDR_LEVEL", "0", "GPUDirect RDMA is off"),
@@ -24,6 +23,8 @@ SLUG = "env-harmful"
         ("NCCL_COMM_ID", "10.0.0.1:5000", "earlier job"),
         ("CUDA_LAUNCH_BLOCKING", "1", "nothing overlaps"),
         ("TORCH_NCCL_BLOCKING_WAIT", "true", "nothing overlaps"),
+        ("NCCL_BLOCKING_WAIT", "1", "nothing overlaps"),
+        ("NCCL_COMM_BLOCKING", "0", "which torch does not expect"),
         ("TORCH_DISTRIBUTED_DEBUG", "DETAIL", "check of all ranks"),
     ],
 )
@@ -47,6 +48,11 @@ def test_a_left_over_workaround_is_a_warning_with_its_cost(name: str, value: str
         ("NCCL_CUMEM_ENABLE", "0"),
         ("NCCL_IB_GID_INDEX", "3"),
         ("NCCL_DMABUF_ENABLE", "0"),
+        ("NCCL_NVLS_ENABLE", "0"),  # NeMo and SGLang set it
+        ("NCCL_MIN_CTAS", "32"),
+        ("NCCL_LAUNCH_MODE", "GROUP"),
+        ("NCCL_CHECK_POINTERS", "1"),
+        ("NCCL_COMM_BLOCKING", "1"),
     ],
 )
 def test_what_only_forces_or_prints_is_for_information(name: str, value: str) -> None:
@@ -124,3 +130,21 @@ def test_a_plug_in_by_name_needs_no_infiniband_of_nccl() -> None:
 
 def test_the_debug_level_is_to_be_warn() -> None:
     assert finding(SLUG, running({"NCCL_DEBUG": "INFO"})).fixes[0].env == {"NCCL_DEBUG": "WARN"}
+
+
+def test_cards_without_peer_to_peer_lose_nothing_without_it() -> None:
+    off = running({"NCCL_P2P_DISABLE": "1"})
+    assert is_silent(SLUG, with_gpus(off, 8, "NVIDIA GeForce RTX 4090"))
+    assert not is_silent(SLUG, with_gpus(off, 2, "NVIDIA GeForce RTX 3090"))
+    assert not is_silent(SLUG, with_gpus(off, 8, "NVIDIA RTX 6000 Ada Generation"))
+
+
+def test_one_host_id_for_several_nodes_is_an_error() -> None:
+    found = finding(SLUG, running({"NCCL_HOSTID": "worker"}))
+    assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
+    assert "takes them for one machine" in found.summary
+    assert is_silent(SLUG, running({"NCCL_HOSTID": "worker"}, nodes=1))
+
+
+def test_calls_that_do_not_block_are_fine_where_torch_asked_for_them() -> None:
+    assert is_silent(SLUG, running({"NCCL_COMM_BLOCKING": "0", "TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.model.facts import NcclConfigFile
+from tests.builders import with_environment
 from tests.checks.environment.clusters import running, with_further_rank
 from tests.checks.running import finding, is_silent, run
 
@@ -42,8 +43,8 @@ def test_a_name_that_nobody_reads_is_a_warning_with_what_to_use(name: str, words
 
 
 def test_a_slip_is_mended_by_its_fix() -> None:
-    fix = finding(SLUG, running({"NCCL_DEUBG": "INFO"})).fixes[0]
-    assert (fix.commands, fix.env) == (("unset NCCL_DEUBG",), {"NCCL_DEBUG": "INFO"})
+    fix = finding(SLUG, running({"NCCL_IB_HAC": "mlx5"})).fixes[0]
+    assert (fix.commands, fix.env) == (("unset NCCL_IB_HAC",), {"NCCL_IB_HCA": "mlx5"})
 
 
 def test_a_secret_is_not_copied_into_a_fix() -> None:
@@ -83,3 +84,52 @@ def test_a_fork_or_a_newer_nccl_may_have_names_of_its_own(
 def test_a_further_rank_is_judged_too() -> None:
     found = finding(SLUG, with_further_rank(running({}), 3, NCCL_TIMEOUT="5"))
     assert (found.hosts, "rank 3" in found.summary) == (("node02",), True)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("nccl_debug", "NCCL_DEBUG"),
+        ("Nccl_Socket_Ifname", "NCCL_SOCKET_IFNAME"),
+        ("NCCL_socket_ifname", "NCCL_SOCKET_IFNAME"),
+        ("gloo_socket_ifname", "GLOO_SOCKET_IFNAME"),
+        ("tp_socket_ifname", "TP_SOCKET_IFNAME"),
+        ("NCLL_DEBUG", "NCCL_DEBUG"),
+        ("NCC_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"),
+        ("NCCL-DEBUG", "NCCL_DEBUG"),
+        ("NCCL_SOCKET_IF_NAME", "NCCL_SOCKET_IFNAME"),
+    ],
+)
+def test_a_name_in_another_spelling_is_renamed_by_its_fix(name: str, meant: str) -> None:
+    healthy = running({})
+    for one in healthy.nodes:
+        healthy = with_environment(healthy, one.host, NCCL_DEBUG=None, **{name: "eth0"})
+    found = finding(SLUG, healthy)
+    assert found.severity == "warning"
+    assert found.fixes[0].env == {meant: "eth0"}
+
+
+def test_small_letters_beside_the_real_name_are_a_variable_of_a_script() -> None:
+    assert is_silent(SLUG, running({"nccl_debug": "INFO", "NCCL_DEBUG": "INFO"}))
+    assert is_silent(SLUG, running({"nccl_gib_version": "1.1.0", "nccl_home": "/opt"}))
+
+
+def test_a_fix_does_not_replace_a_value_that_is_set() -> None:
+    fix = finding(SLUG, running({"NCCL_SOCKET_IFNAM": "eth0", "NCCL_SOCKET_IFNAME": "eth1"})).fixes[0]
+    assert (fix.commands, fix.env) == (("unset NCCL_SOCKET_IFNAM",), {})
+
+
+@pytest.mark.parametrize(
+    "name", ["export NCCL_DEBUG_FILE", " NCCL_DEBUG_FILE", "nccl_debug_file", "NCCL_DEBUG_FILE "]
+)
+def test_a_line_of_a_file_that_sets_another_name_is_told(name: str) -> None:
+    file = NcclConfigFile("/etc/nccl.conf", {name: "/tmp/nccl.%h.%p"})
+    found = finding(SLUG, running({}, "2.27.5", file))
+    assert "NCCL_DEBUG_FILE" in found.fixes[0].env
+    assert "set in /etc/nccl.conf" in found.fixes[0].text
+
+
+def test_a_name_that_no_shell_can_hold_is_shown_and_not_unset() -> None:
+    found = finding(SLUG, running({"NCCL-IB-HCA": " mlx5_0\r"}))
+    assert found.summary.startswith("'NCCL-IB-HCA'=")
+    assert (found.fixes[0].commands, found.fixes[0].env) == ((), {"NCCL_IB_HCA": "mlx5_0"})

@@ -73,3 +73,10 @@ def test_a_value_that_was_not_kept_is_not_known() -> None:
 
 def test_a_further_rank_is_named() -> None:
     assert "rank 3" in finding(SLUG, with_further_rank(running({}), 3, GLOO_SOCKET_IFNAME="^lo")).summary
+
+
+def test_the_loopback_interface_joins_no_nodes() -> None:
+    found = finding(SLUG, running({NAME: "lo"}))
+    assert (found.severity, found.fixes[0].env) == ("error", {NAME: "eth0"})
+    assert "no other node reaches" in found.summary
+    assert is_silent(SLUG, running({NAME: "lo"}, nodes=1))

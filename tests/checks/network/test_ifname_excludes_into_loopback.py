@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ncclcheck.model.snapshot import Snapshot
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.model.snapshot import RankPlace, Snapshot
 from tests.builders import cluster, with_choice, with_environment, without
 from tests.checks.running import finding, is_silent, run
 
@@ -41,3 +44,27 @@ def test_lo_by_name_is_another_matter() -> None:
 
 def test_without_the_environment_nothing_is_known() -> None:
     assert run(SLUG, without(cluster(4), "node03", "environment")).outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("value", "mended"),
+    [
+        ("^docker,^lo", "^docker,lo"),
+        ("^docker, lo", "^docker,lo"),
+        ('^"docker0,lo"', "^docker0,lo"),
+        ("^=docker0", "^=docker0,lo"),
+        ("^docker0,", "^docker0,lo"),
+        ("^docker*", "^docker,lo"),
+    ],
+)
+def test_an_exclusion_with_another_slip_is_one_finding_whose_fix_mends_both(value: str, mended: str) -> None:
+    broken = excluded(cluster(4), "node03", value)
+    assert finding(SLUG, broken).fixes[0].env == {"NCCL_SOCKET_IFNAME": mended}
+    assert is_silent("env-bad-value", broken)
+
+
+def test_an_exclusion_of_a_further_rank_alone_is_told() -> None:
+    odd = replace(cluster(4), ranks=(RankPlace(9, "node02", 1, 1, 32, {"NCCL_SOCKET_IFNAME": "^docker0"}),))
+    found = finding(SLUG, odd)
+    assert (found.severity, found.hosts) == ("error", ("node02",))
+    assert "rank 9" in found.evidence[0].subject

@@ -55,9 +55,19 @@ def test_a_preloaded_library_older_than_torch_was_built_for_is_an_error() -> Non
     assert "built for" in found.summary
 
 
-def test_a_newer_one_than_torch_was_built_for_is_a_warning_and_a_newer_patch_is_none() -> None:
+def test_the_systems_behind_torchs_own_is_for_information() -> None:
+    """NVIDIA's CUDA images have one, beside which torch's wheel is installed."""
+    found = finding("library-conflict", with_libraries(cluster(2), "node01", TORCHS, SYSTEMS))
+    assert found.severity == "info"
+    assert "loader cache gives 2.21.5" in found.summary
+
+
+def test_a_newer_one_than_torch_was_built_for_is_for_information_and_a_newer_patch_is_none() -> None:
     newer = replace(TORCHS, version="2.29.7")
-    assert finding("library-conflict", with_libraries(cluster(2), "node01", newer)).severity == "warning"
+    assert finding("library-conflict", with_libraries(cluster(2), "node01", newer)).severity == "info"
+    beside = finding("library-conflict", with_libraries(cluster(2), "node01", newer, MODULES))
+    assert beside.severity == "warning"
+    assert "LD_LIBRARY_PATH gives 2.21.5" in beside.summary
     patched = replace(TORCHS, version="2.27.7")
     assert is_silent("library-conflict", with_libraries(cluster(2), "node01", patched))
 
@@ -67,6 +77,20 @@ def test_a_library_that_does_not_answer_leaves_it_open() -> None:
     result = run("library-conflict", with_libraries(cluster(2), "node01", TORCHS, broken))
     assert result.outcome == "unknown"
     assert "invalid ELF header" in result.reason
+
+
+def test_a_library_of_torch_that_cannot_be_loaded_is_an_error() -> None:
+    broken = replace(
+        MODULES, version=Missing("error", "cannot be loaded: file too short"), loaded_by_torch=True
+    )
+    found = finding(
+        "library-conflict",
+        with_libraries(cluster(4), "node02", broken, replace(TORCHS, loaded_by_torch=False)),
+    )
+    assert (found.severity, found.hosts) == ("error", ("node02",))
+    assert "file too short" in found.summary
+    slow = replace(broken, version=Missing("timeout", "no answer in 5 s"))
+    assert run("library-conflict", with_libraries(cluster(4), "node02", slow)).outcome == "unknown"
 
 
 def test_a_torch_whose_nccl_is_not_told_leaves_it_open() -> None:

@@ -1,0 +1,105 @@
+"""Settings that name devices of a node, against the devices it has: NCCL_IB_HCA and TP_SOCKET_IFNAME."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.environment.settings import Case, Place, shown
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Fix
+from ncclcheck.nccl import hca, versions
+
+_HCA, _TENSORPIPE = "NCCL_IB_HCA", "TP_SOCKET_IFNAME"
+_MOST = 4
+
+
+def rdma_devices(place: Place) -> Iterator[Case]:
+    """NCCL_IB_HCA where it takes more devices than it names (`mlx5_1` takes mlx5_10 too), or none of those there are.
+
+    Only devices that NET/IB could use count. Nothing is said where a state or a link layer was not read.
+    """
+    value, rdma = place.value(_HCA), place.facts.rdma
+    if not value or isinstance(rdma, Missing):
+        return
+    ports = [port for port in rdma.ports if not hca.is_ruled_out(port)]
+    if not ports or any(isinstance(one, Missing) for port in ports for one in (port.state, port.link_layer)):
+        return
+    pattern = hca.parse(value, place.nccl or versions.NEWEST)
+    taken = [port for port in ports if pattern.matches(port.device, port.port)]
+    names = tuple(dict.fromkeys(port.device for port in ports))
+    if not taken:
+        # Otherwise blanks and quotes are the fault, or NET/IB is not meant to be used.
+        if not re.search(r"[\s\"']", value) and _uses_ib(place):
+            yield _none_left(value, names)
+        return
+    all_names = {port.device for port in rdma.ports}
+    named = {entry.name for entry in pattern.entries}
+    extra = tuple(dict.fromkeys(port.device for port in taken if _only_begins(port.device, named)))
+    if extra and not pattern.exact and not pattern.exclude and named.issubset(all_names):
+        yield _too_many(value, extra)
+
+
+def _uses_ib(place: Place) -> bool:
+    """True unless InfiniBand is turned off, or another network is demanded by name."""
+    network = (place.value("NCCL_NET") or "ib").lower()
+    return place.number("NCCL_IB_DISABLE", 0) == 0 and network == "ib"
+
+
+def _only_begins(device: str, named: set[str]) -> bool:
+    """True for mlx5_10 where mlx5_1 is named: one number that begins with another."""
+    return device not in named and any(
+        device.startswith(name) and name[-1:].isdigit() and device[len(name)].isdigit() for name in named
+    )
+
+
+def _none_left(value: str, names: tuple[str, ...]) -> Case:
+    return Case(
+        "warning",
+        (_HCA,),
+        shown(_HCA, value),
+        f"it leaves none of the usable RDMA devices ({_listed(names)}), so NCCL uses TCP, or fails with NCCL_NET=IB",
+        f"names among {_listed(names)}",
+        "NCCL src/transport/net_ib (ncclIbInit)",
+        Fix("name devices that the node has, or remove it", ("ls /sys/class/infiniband", f"unset {_HCA}")),
+    )
+
+
+def _too_many(value: str, extra: tuple[str, ...]) -> Case:
+    return Case(
+        "warning",
+        (_HCA,),
+        shown(_HCA, value),
+        f"names are beginnings of names, so it takes {_listed(extra)} too, which it does not name",
+        f"{_HCA}=={value}",
+        "NCCL src/transport/net_ib (ncclIbInit), src/misc/utils.cc (matchIfList)",
+        Fix("write = in front, then the names are exact", (), {_HCA: f"={value}"}),
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return f"{', '.join(names[:_MOST])}{more}"
+
+
+def tensorpipe_interface(place: Place) -> Iterator[Case]:
+    """TP_SOCKET_IFNAME where it is not the exact name of one interface that has an address."""
+    value, interfaces = place.value(_TENSORPIPE), place.facts.interfaces
+    if not value or isinstance(interfaces, Missing):
+        return
+    with_address = {address.label or one.name for one in interfaces for address in one.addresses}
+    if value in with_address | {one.name for one in interfaces if one.addresses}:
+        return
+    usable = tuple(one.name for one in interfaces if one.addresses and one.kind != "loopback")
+    yield Case(
+        "warning",
+        (_TENSORPIPE,),
+        shown(_TENSORPIPE, value),
+        "TensorPipe takes the exact name of one interface with an address, finds none, and takes 127.0.0.1, "
+        "which no other node reaches",
+        f"one of {_listed(usable)}",
+        "torch/csrc/distributed/rpc/tensorpipe_agent.cpp (guessAddress)",
+        Fix("write the exact name", (), {_TENSORPIPE: usable[0]})
+        if len(usable) == 1
+        else Fix("write the exact name of one interface, or remove it", (f"unset {_TENSORPIPE}",)),
+    )

@@ -1,0 +1,77 @@
+"""The reader of lines: bounded, and no bytes that it does not take."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ncclcheck.logs import collect
+from ncclcheck.logs.collect import Collector
+from ncclcheck.logs.split import batches
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.events import CollectiveTimeout, Log, Remark
+from tests.checks.logs.explaining import explain, read
+
+PIECES = st.sampled_from(
+    [
+        b"NCCL ", b"NCCL INFO ", b"NCCL WARN ", b"n1:1:2 [0] ", b"[rank3]: ", b"3: ",
+        b"Traceback (most recent call last):", b"\n", b"\r", b"\x1b[31m", b"\x00", b"\xff\xfe", b"Error: ",
+        b"RuntimeError: x", b"Channel 00 : 0[0] -> 1[1] via ", b"connect to 1<2> failed : ", b"rank 99999999999 ",
+        b"exitcode  : -9", b"  host      : ", b"WorkNCCL(SeqNum=1, ", b"collective operation timeout: ",
+        b"Timed out waiting 5ms for recv", b"mtu 99999", b"[0]", b"(", b"\xc3", b"\xe2\x82",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(PIECES, st.binary(max_size=20)), max_size=40))
+def test_any_bytes_give_an_answer(pieces: list[bytes]) -> None:
+    collector = Collector()
+    collector.read("x", batches([b"".join(pieces)]))
+    log = collector.log()
+    assert decode(encode(log), Log) == log
+    assert explain(b"".join(pieces).decode("latin-1")).outcome in {
+        "healthy",
+        "named",
+        "undetermined",
+        "nothing",
+    }
+
+
+def test_one_line_repeated_a_million_times_is_kept_a_few_times() -> None:
+    line = b"n1:1:2 [0] x.cc:1 NCCL WARN socketProgress: Connection closed by remote peer 10.0.0.%d<4>\n"
+    collector = Collector()
+    collector.read("x", batches([b"".join(line % number for number in range(100_000))]))
+    assert len(collector.log().events) <= collect.KEPT_OF_A_SHAPE * 3
+
+
+def test_every_rank_is_heard_though_all_say_the_same() -> None:
+    text = "".join(
+        f"[rank{rank}]:[E 1 x.cpp:1] [Rank {rank}] Watchdog caught collective operation timeout: "
+        f"WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 ms\n"
+        for rank in range(1024)
+    )
+    ranks = {one.place.rank for one in read(text).events if isinstance(one, CollectiveTimeout)}
+    assert ranks == set(range(1024))
+
+
+def test_the_end_of_an_endless_stream_of_errors_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = b"".join(b"error %s\n" % "".join(word).encode() for word in product("abcdefgh", repeat=4))
+    monkeypatch.setattr(collect, "FREELY_LOOKED_AT", 1000)
+    collector = Collector()
+    collector.read("x", batches([*[noise] * 4, b"[rank5]: torch.OutOfMemoryError: CUDA out of memory.\n"]))
+    assert any(isinstance(one, Remark) and one.topic == "cuda-oom" for one in collector.log().events)
+
+
+def test_a_progress_bar_is_one_line_of_which_the_last_state_counts() -> None:
+    log = read("a:   1%|\ra:  50%|\ra:  99%|\n")
+    assert [(one.last.line, one.last_text) for one in log.words] == [(1, " 99%|")] or log.words[
+        0
+    ].last_text.endswith("99%|")
+
+
+def test_lines_are_numbered_as_grep_numbers_them() -> None:
+    assert [one.place.line for one in read("a\r\nb\rc\nValueError: x\n").events] == [3]

@@ -1,0 +1,42 @@
+"""The report of `explain`: verdict, reasons, and what is normal."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.checks.log_outcome import explained
+from ncclcheck.checks.registry import Selection, run_checks
+from ncclcheck.model.report import Report
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.report.explain import explain_report
+from tests.checks.logs.explaining import read
+
+
+def report_on(text: str) -> Report:
+    log = read(text)
+    runs = run_checks(Snapshot(nodes=(), log=log), Selection(), "log")
+    return explain_report(log, runs, explained(log, runs), created="now", elapsed_s=0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "code"),
+    [
+        ("training finished\n", "pass", 0),
+        ("ValueError: x\n", "fail", 1),
+        ("ncclSystemError: failed\n", "unknown", 3),
+        ("", "unknown", 3),
+    ],
+)
+def test_the_verdict(text: str, status: str, code: int) -> None:
+    verdict = report_on(text).verdict
+    assert (verdict.status, verdict.exit_code) == (status, code)
+    assert verdict.reasons
+
+
+def test_normal_lines_stand_once_with_their_reason() -> None:
+    line = "n1:1:1 [0] NCCL INFO NVLS multicast support is not available on dev 0\n"
+    report = report_on(line * 3 + line.replace("dev 0", "dev 1"))
+    assert report.log is not None
+    assert [one.expected for one in report.log.harmless] == [
+        "these GPUs have no NVLink SHARP; other algorithms are used"
+    ]
