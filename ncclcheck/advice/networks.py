@@ -9,7 +9,7 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
-from ncclcheck.measure.networks import Throughput, measured_gbit_s
+from ncclcheck.measure.networks import Throughput, measured_gbit_s, measured_gbit_s_to
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.snapshot import Snapshot
@@ -28,13 +28,14 @@ class Rank(Struct, frozen=True, order=True):
 class Network(Struct, frozen=True):
     """One (interface, address) per host. `failure` says which connection did not succeed; None: all did.
 
-    `throughput` is what was measured between the hosts there.
+    `throughput` is what was measured between the hosts there, `throughput_to` the same for each host's place alone.
     """
 
     places: dict[str, tuple[str, str]]
     rank: Rank
     failure: str | None
     throughput: Fact[Throughput] = Missing("absent", "its bandwidth was not measured")
+    throughput_to: dict[str, Throughput] = {}
 
     @property
     def name(self) -> str:
@@ -59,7 +60,8 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
 def network_of(snapshot: Snapshot, reach: Reach, places: dict[str, tuple[str, str]]) -> Network:
     """What is known of these places as one network."""
     throughput = measured_gbit_s(snapshot.probes, places)
-    return Network(places, rank_of(snapshot, places), _failure(reach, places), throughput)
+    throughput_to = measured_gbit_s_to(snapshot.probes, places)
+    return Network(places, rank_of(snapshot, places), _failure(reach, places), throughput, throughput_to)
 
 
 def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:

@@ -13,11 +13,16 @@ def is_clearly_faster(one: Network, other: Network) -> bool:
     """True where `one` was measured at least 1.3 times as fast, and no usual transfer of `other` was as fast.
 
     Where the CPU limited the figure of `other`, the network itself may be as fast: then the link speeds have to say it
-    too. What was not measured on both is never clearly faster.
+    too. What was not measured on both is never clearly faster. Where the two have a place in common, the slowest places
+    are compared: a collective waits for these, and what the common ones carry says nothing of the difference.
     """
     fast, slow = one.throughput, other.throughput
     if isinstance(fast, Missing) or isinstance(slow, Missing):
         return False
+    shares_a_place = any(one.places.get(host) == place for host, place in other.places.items())
+    if shares_a_place and one.throughput_to and other.throughput_to:
+        fast = min(one.throughput_to.values(), key=lambda to: to.median)
+        slow = min(other.throughput_to.values(), key=lambda to: to.median)
     if fast.median < FASTER * slow.median or slow.high >= fast.low:
         return False
     return not slow.cpu_limited or 0 < FASTER * other.link_mbps <= one.link_mbps

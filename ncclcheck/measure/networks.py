@@ -55,8 +55,18 @@ def measured_gbit_s(probes: Fact[Sequence[Probe]], places: Places) -> Fact[Throu
     Missing where it was not measured, or no transfer to one of its places, or none from one of its hosts, succeeded.
     """
     found = transfers(probes, places, "bandwidth")
+    return found if isinstance(found, Missing) else _summed_up(found)
+
+
+def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[str, Throughput]:
+    """The bandwidth to each place of the network on its own, by its host; empty where the whole was not measured."""
+    found = transfers(probes, places, "bandwidth")
     if isinstance(found, Missing):
-        return found
+        return {}
+    return {host: _summed_up([one for one in found if one[0].to_host == host]) for host in places}
+
+
+def _summed_up(found: Sequence[tuple[Probe, float]]) -> Throughput:
     values = sorted(value for _, value in found)
     limited = sum(is_cpu_limited(probe) for probe, _ in found)
     return Throughput(

@@ -21,7 +21,8 @@ def farthest(environment: Mapping[str, str], version: str) -> str:
     """The farthest of NCCL's classes at which it uses GPUDirect RDMA; empty where none is near enough.
 
     NCCL_NET_GDR_LEVEL, whose names count only in capitals; an unknown one is as unset. A GPU with a C2C link (Grace)
-    is not told apart; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel, ncclTopoCheckGdr).
+    is not told apart; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel,
+    ncclTopoCheckGdr).
     """
     text = environment.get("NCCL_NET_GDR_LEVEL", "")
     rules = versions.parse(version)
@@ -110,4 +111,7 @@ def _counts_c2c(environment: Mapping[str, str], version: str) -> bool:
     """NCCL_NET_GDR_C2C: a NIC at the CPU is near enough for a GPU with a C2C link to that CPU (ncclTopoCheckGdr)."""
     rules = versions.parse(version)
     default = int(rules >= versions.GDR_OVER_C2C_SINCE)
-    return rules >= versions.C2C_LEVEL_SINCE and number(environment.get("NCCL_NET_GDR_C2C"), default, version) != 0
+    return (
+        rules >= versions.C2C_LEVEL_SINCE
+        and number(environment.get("NCCL_NET_GDR_C2C"), default, version) != 0
+    )

@@ -210,11 +210,15 @@ def _gpu_count(node: Node) -> int:
 
 
 def ranks_on(options: RunOptions, snapshot: Snapshot, node: Node, backend: Backend) -> int:
-    """How many ranks the job has on a node, as far as somebody said so."""
+    """How many ranks the job has on a node, as far as somebody said so.
+
+    Several processes of a launcher there say it too (mpirun -npernode 8); one alone is the usual way to start a check.
+    """
     launch = node.facts.launch
     said = options.flags.nproc_per_node
     if said is None and not isinstance(launch, Missing):
-        said = launch.nproc_per_node
+        started = launch.local_world_size if launch.local_world_size > 1 else None
+        said = launch.nproc_per_node or started
     if said is not None:
         return said
     if backend == "nccl":

@@ -221,6 +221,18 @@ def test_only_one_node_being_wrong_changes_all_the_same_way() -> None:
     assert "NCCL would bind lo (127.0.0.1) on node03" in proposal.why
 
 
+def test_taking_away_is_not_enough_where_one_node_would_then_choose_a_slow_interface() -> None:
+    """Without the setting node01 takes its fast eth1, which comes first there, and node02 its slow eth0."""
+    first = unasked(
+        interface("eth1", "10.0.1.1/24"), interface("eth0", "10.0.0.1/24", index=3), NCCL_SOCKET_IFNAME="lo"
+    )
+    second = unasked(
+        interface("eth0", "10.0.0.2/24"), interface("eth1", "10.0.1.2/24", index=3), NCCL_SOCKET_IFNAME="lo"
+    )
+    assert same_on_all(of_nodes(first, second)) == {IFNAME: None}
+    assert same_on_all(with_bandwidth(of_nodes(first, second), eth0=1.0, eth1=5.0)) == {IFNAME: "eth1"}
+
+
 # where the choice works, and another network is faster
 
 

@@ -25,6 +25,26 @@ def test_measured_1_3_times_as_fast_and_apart_is_clearly_faster() -> None:
     assert not is_clearly_faster(overlapping, network("a", 10.0))
 
 
+def test_of_two_that_share_a_place_the_slowest_places_are_compared() -> None:
+    def mixed(first: str, second: str) -> Network:
+        gbit_s = {"fast": 10.0, "slow": 2.0}
+        to = {
+            host: Throughput(gbit_s[name], gbit_s[name] * 0.95, gbit_s[name] * 1.05, 2, False)
+            for host, name in (("node01", first), ("node02", second))
+        }
+        middle = (gbit_s[first] + gbit_s[second]) / 2
+        ends = sorted((gbit_s[first], gbit_s[second]))
+        places = {"node01": (first, f"{first}.1"), "node02": (second, f"{second}.2")}
+        return Network(
+            places, Rank(False, 0), None, Throughput(middle, ends[0] * 0.95, ends[1] * 1.05, 4, False), to
+        )
+
+    assert is_clearly_faster(mixed("fast", "fast"), mixed("fast", "slow"))
+    assert not is_clearly_faster(mixed("fast", "slow"), mixed("slow", "slow"))
+    assert not is_clearly_faster(mixed("fast", "slow"), mixed("fast", "fast"))
+    assert is_clearly_faster(mixed("fast", "fast"), mixed("slow", "slow"))
+
+
 def test_what_was_not_measured_is_never_clearly_faster() -> None:
     assert not is_clearly_faster(network("b", None, 400_000), network("a", None, 1_000))
     assert not is_clearly_faster(network("b", 40.0), network("a", None, 1_000))

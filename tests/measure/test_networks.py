@@ -9,6 +9,7 @@ from ncclcheck.measure.networks import (
     Throughput,
     is_cpu_limited,
     measured_gbit_s,
+    measured_gbit_s_to,
     measured_networks,
     measured_round_trip,
 )
@@ -44,6 +45,15 @@ def test_mixed_places_are_put_together_from_what_was_measured_to_each() -> None:
     assert found.transfers == 12
     assert found.low < 11
     assert found.high > 90
+
+
+def test_each_place_has_its_own_figure_where_the_whole_has_one() -> None:
+    mixed = {**places(4), host_of(2): ("eth1", "10.1.0.3")}
+    found = measured_gbit_s_to(TWO, mixed)
+    assert {host: one.transfers for host, one in found.items()} == dict.fromkeys(mixed, 3)
+    assert found[host_of(2)].high < 11
+    assert min(found[host_of(number)].low for number in (0, 1, 3)) > 90
+    assert measured_gbit_s_to((), mixed) == {}
 
 
 def test_round_trips_have_their_median_and_extremes() -> None:

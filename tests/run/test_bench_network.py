@@ -13,7 +13,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.run.bench_network import Network, bench_network, compared_networks, transport_text
 from ncclcheck.run.options import BenchRequest, RunOptions
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
-from tests.builders import cluster, interface, some, with_facts
+from tests.builders import cluster, interface, launch, some, with_facts
 
 GLOO = RunOptions(command="bench", bench=BenchRequest(backend="gloo"))
 
@@ -45,6 +45,17 @@ def test_without_gpus_gloo_is_bound_to_what_nccl_chooses_and_says_so() -> None:
     assert set(found.ranks_of.values()) == {1}
     assert set(map(str, found.environment_of.values())) == {"{'GLOO_SOCKET_IFNAME': 'eth0'}"}
     assert "GLOO_SOCKET_IFNAME=eth0" in transport_text(found)
+
+
+@pytest.mark.parametrize(("started", "ranks"), [(1, 1), (2, 2)])
+def test_several_processes_that_a_launcher_started_on_a_node_are_as_many_ranks(
+    started: int, ranks: int
+) -> None:
+    snapshot = cluster(2)
+    for number, node in enumerate(snapshot.nodes):
+        own = replace(launch(number, 2, local_world_size=started), source="openmpi", nproc_per_node=None)
+        snapshot = with_facts(snapshot, node.host, launch=own)
+    assert set(network(GLOO, snapshot).ranks_of.values()) == {ranks}
 
 
 def test_nccl_that_was_asked_for_and_cannot_run_is_said_not_replaced() -> None:

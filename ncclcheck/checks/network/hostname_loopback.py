@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.addresses import is_loopback
-from ncclcheck.checks.hosts import job_size, named, not_reported, verb
+from ncclcheck.checks.hosts import job_size, named, not_reported
 from ncclcheck.checks.ifname_settings import GLOO_VARIABLE
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
@@ -85,7 +85,7 @@ def _finding(severity: Severity, why: str, nodes: list[Node]) -> Finding:
     )
     return Finding(
         severity,
-        f"the host {verb(hosts, 'name', 'names')} of {named(hosts)} {why}: {consequence}",
+        f"the host name of {named(hosts)} {why}: {consequence}",
         hosts,
         tuple(
             Evidence(
