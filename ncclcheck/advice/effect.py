@@ -65,7 +65,7 @@ def _notes(tried: Sequence[Part], needed: Sequence[Part], effect: str) -> tuple[
     stay = " and ".join(in_words(part.env_by_host) for part in needed)
     go = " and ".join(in_words(part.env_by_host) for part in tried if part not in needed)
     notes = [
-        f"{stay} stays, though Gloo's collective went without it ({effect}): of two nodes only one connects "
+        f"{stay} stays advised, though Gloo's collective went without it ({effect}): of two nodes only one connects "
         "to the other in Gloo, and NCCL needs both directions, of which one failed"
     ]
     return (*notes, f"{go} was withheld: {effect}") if go else tuple(notes)

@@ -22,17 +22,20 @@ _WORDS: dict[Confidence, str] = {
 _SEVERITY: dict[Confidence, Severity] = {"certain": "error", "likely": "error", "possible": "warning"}
 _MOST_EVIDENCE = 6
 _LONGEST_SEEN = 300
+_MOST_PLACES = 64
 
 
 class Suspect(Finding, frozen=True):
     """A finding about a log, with what is needed to rank it among the others.
 
-    `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one.
+    `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one;
+    `places` are those of its lines.
     """
 
     confidence: Confidence = "likely"
     at: Place | None = None
     explains: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
 
 
 CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect]]
@@ -74,6 +77,7 @@ def suspect(
         confidence=confidence,
         at=at or (events[0].place if events else None),
         explains=tuple(explains),
+        places=tuple(dict.fromkeys(one.place for one in events[:_MOST_PLACES])),
     )
 
 

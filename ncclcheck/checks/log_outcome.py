@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.causes import CONFIDENCES, Suspect
+from ncclcheck.checks.log_culprits import attributed
 from ncclcheck.checks.log_view import alarms, finished_well, remarks
 from ncclcheck.model.events import CommInit, Event, Log
 from ncclcheck.model.finding import CheckRun, Finding
@@ -35,6 +36,7 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         return Explained("healthy", noted, "the job says that it finished, and nothing says that it failed")
     if ranked and ranked[0].severity == "error":
         first, *others = ranked
+        first = replace(first, hosts=attributed(log, first))
         findings = (_plain(first), *(_plain(replace(one, severity="warning")) for one in others))
         return Explained("named", findings, f"the cause: {first.slug}")
     findings = tuple(_plain(one) for one in (*open_question, *ranked))

@@ -17,6 +17,9 @@ from ncclcheck.model.events import (
     Place,
     Process,
     PythonException,
+    RankBehind,
+    RankDiffers,
+    RankWaits,
     Registered,
     Remark,
     WorkerExit,
@@ -62,6 +65,21 @@ def statuses(log: Log) -> tuple[GroupStatus, ...]:
     return tuple(one for one in log.events if isinstance(one, GroupStatus))
 
 
+def behind(log: Log) -> tuple[RankBehind, ...]:
+    """Ranks that others wait for, as flight recorder dumps or NCCL RAS tell."""
+    return tuple(one for one in log.events if isinstance(one, RankBehind))
+
+
+def differing(log: Log) -> tuple[RankDiffers, ...]:
+    """Ranks in another collective than most, as flight recorder dumps or NCCL RAS tell."""
+    return tuple(one for one in log.events if isinstance(one, RankDiffers))
+
+
+def waits(log: Log) -> tuple[RankWaits, ...]:
+    """Ranks that were in a collective when they were asked."""
+    return tuple(one for one in log.events if isinstance(one, RankWaits))
+
+
 def registered(log: Log) -> tuple[Registered, ...]:
     """Counts of workers at the store."""
     return tuple(one for one in log.events if isinstance(one, Registered))
@@ -103,7 +121,7 @@ def is_alarm(event: AnyEvent) -> bool:
         return event.exit_code != 0
     if isinstance(event, Registered):
         return event.joined != event.expected
-    return isinstance(event, CollectiveTimeout | GroupStatus)
+    return isinstance(event, CollectiveTimeout | GroupStatus | RankWaits | RankBehind | RankDiffers)
 
 
 def finished_well(log: Log) -> bool:
@@ -162,6 +180,8 @@ def culprits(log: Log, places: Iterable[Place]) -> tuple[str, ...]:
         )
     )
     named = tuple(f"rank {rank}" for rank in sorted(ranks))
+    if named:
+        hosts = tuple(host for host in hosts if not is_local(host))  # which says nothing about where
     if not hosts:
         return named
     return hosts + (named if len(ranks) <= _MOST_RANKS_NAMED else ())

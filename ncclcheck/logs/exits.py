@@ -18,6 +18,9 @@ _HOST_FIELD = re.compile(r"^\s*host\s+: (?P<host>[\w.-]{1,255})")
 _RANK_FIELD = re.compile(r"^\s*rank\s+: (?P<rank>\d{1,6}) \(local_rank")
 _ROOT = re.compile(r"Root Cause \(first observed failure\)")
 _SRUN = re.compile(r"srun: error: (?P<host>[\w.-]{1,255}): tasks? (?P<tasks>[\d,-]{1,200}): (?P<how>.{1,80})")
+_MPIRUN = re.compile(
+    r"process rank (?P<rank>\d{1,6}) with PID \d+ on node (?P<host>[\w.-]{1,255}) exited (?P<how>on signal (?P<signal>\d{1,2})|\w+)"
+)
 _TEST_DEVICE = re.compile(
     r"#\s+Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
 )
@@ -49,6 +52,9 @@ def read(text: str) -> Iterator[Ended]:
         killed = "Out Of Memory" in match["how"] or "Killed" in match["how"]
         ended = -9 if killed else int(code["code"]) if code else -15 if "Terminated" in match["how"] else 1
         yield Ended(code=_signed(ended), tasks=tuple(_range(match["tasks"])), host=match["host"])
+    elif match := _MPIRUN.search(text):
+        code = -int(match["signal"]) if match["signal"] else 1
+        yield Ended(code=code, tasks=(int(match["rank"]),), host=match["host"])
     elif match := _TORCHRUN.search(text) or _EXIT_FIELD.search(text):
         yield Ended(code=int(match["code"]))
     elif match := _HOST_FIELD.search(text):

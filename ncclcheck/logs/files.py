@@ -11,14 +11,17 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
 from ncclcheck.logs.collect import Collector
+from ncclcheck.logs.desync import joined
+from ncclcheck.logs.flight_recorder import LONGEST_DUMP_BYTES, Dump, looks_like_a_dump, read_dump
 from ncclcheck.logs.split import batches
-from ncclcheck.model.errors import UsageError
+from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.events import Log
 
 CHUNK_BYTES = 1 << 20
@@ -39,12 +42,13 @@ class Source(Struct, frozen=True):
 
 
 def read_logs(names: Sequence[str]) -> Log:
-    """What all of them say. Raises UsageError where not one of them could be read."""
+    """What all of them say, flight recorder dumps among them. Raises UsageError where not one could be read."""
     collector = Collector()
+    dumps: list[Dump] = []
     sources, refused = find(names)
     read = 0
     for source in sources:
-        why = _read(collector, source)
+        why = _read(collector, dumps, source)
         if why is None or collector.has_lines_of(source.name):
             read += 1
         if why is not None:
@@ -52,7 +56,7 @@ def read_logs(names: Sequence[str]) -> Log:
             refused.append(f"{source.name}: {why}")
     if not read:
         raise UsageError("; ".join(refused[:5]) or "there is no file to read in " + ", ".join(names))
-    return collector.log()
+    return joined(collector.log(), dumps)
 
 
 def find(names: Sequence[str]) -> tuple[list[Source], list[str]]:
@@ -107,16 +111,44 @@ def _natural(name: str) -> tuple[tuple[int, str], ...]:
     return tuple(parts)
 
 
-def _read(collector: Collector, source: Source) -> str | None:
-    """None after the whole file was read, else why not."""
+def _read(collector: Collector, dumps: list[Dump], source: Source) -> str | None:
+    """None after the whole file was read, else why not. A flight recorder dump is added to `dumps`."""
     reading = _Reading()
     try:
         with _opened(source) as stream:
             size = os.fstat(stream.fileno()).st_size
-            collector.read(source.name, batches(reading.chunks(stream, size)), size_bytes=size)
+            chunks = reading.chunks(stream, size)
+            start = next(chunks, b"")
+            if looks_like_a_dump(start):
+                return _read_dump(collector, dumps, source.name, _whole(start, chunks)) or reading.unread
+            collector.read(source.name, batches(chain((start,), chunks)), size_bytes=size)
     except (OSError, ValueError) as error:
         return _reason(error)
     return reading.unread
+
+
+def _whole(start: bytes, chunks: Iterator[bytes]) -> bytes:
+    """The file's bytes, and one more than a dump may have where it has more."""
+    parts, left = [start], LONGEST_DUMP_BYTES - len(start)
+    while left >= 0 and (chunk := next(chunks, b"")):
+        parts.append(chunk)
+        left -= len(chunk)
+    return b"".join(parts)
+
+
+def _read_dump(collector: Collector, dumps: list[Dump], name: str, data: bytes) -> str | None:
+    """None after the dump was read, else why not; JSON that is no dump after all is read as text."""
+    try:
+        dump = read_dump(data, name)
+    except DecodeError as error:
+        if not data.startswith(b"\x80"):
+            collector.read(name, batches([data]), size_bytes=len(data))
+        return str(error)
+    collector.read(name, (), size_bytes=len(data))
+    if dump.rank is None:
+        return "a flight recorder dump, but of which rank? its name does not end in one (nccl_trace_rank_3)"
+    dumps.append(dump)
+    return None
 
 
 def _opened(source: Source) -> BinaryIO:

@@ -41,6 +41,10 @@ _POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?
 _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
+_ACTOR = re.compile(
+    r"\(\w{1,64}(?: rank=(?P<rank>\d{1,6}))? pid=\d{1,10}(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
+)  # Ray and vLLM
+_KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
 _STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?")
 
 _NO_HOSTS = frozenset(
@@ -53,7 +57,7 @@ _NO_HOSTS = frozenset(
         "nccl", "gloo", "device", "gpu", "cuda", "host", "master", "env", "warning:", "file", "http",
         "https", "process", "pid", "time", "exitcode", "error_file", "docker", "run.sh", "elapsed",
         "total", "progress", "map", "downloading", "loading", "saving", "state", "rate", "port", "stdout",
-        "stderr",
+        "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
     }
 )  # fmt: skip
 _CLASS = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout)$")
@@ -101,6 +105,11 @@ def _one(found: Prefix) -> Prefix | None:
     if first.isupper() and (match := _SYSLOG.match(text)):
         timed = replace(found, message=text[match.end() :], time_s=_seconds(match))
         return timed if match["host"] in _NO_HOSTS else replace(timed, host=match["host"])
+    if first == "(" and (match := _ACTOR.match(text)):
+        rank = int(match["rank"]) if match["rank"] else found.rank
+        return replace(found, message=text[match.end() :], rank=rank, host=match["ip"] or found.host)
+    if match := _KERNEL.match(text):
+        return replace(found, message=text[match.end() :], host=match["host"])
     if match := _RANK.match(text):
         return replace(found, message=text[match.end() :], rank=int(match["rank"]))
     if match := _POD.match(text):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     # GPU memory and devices
-    ("cuda-oom", r"CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"),
+    ("cuda-oom", r"CUDA out of memory|(?<!ray\.exceptions\.)\bOutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"),
     (
         "cuda-oom",
         r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
@@ -23,6 +23,14 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     (
         "device-ordinal",
         r"no CUDA-capable device is detected|Invalid device id|device (?:index|ordinal) .{0,40}out of range",
+    ),
+    (
+        "device-ordinal",
+        r"no GPUs? (?:were |was )?found|\bnum_gpus\b.{0,80}INTERNAL ASSERT|requires at least (?:one|1) (?:CUDA|GPU)",
+    ),
+    (
+        "device-ordinal",
+        r"requested gpus?: .{0,80}(?:But|only)|(?:But )?your machine only has|device >= 0 && device < num_gpus",
     ),
     ("no-kernel-image", r"no kernel image is available|not compatible with the current PyTorch installation"),
     (
@@ -111,7 +119,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
         "memlock",
         r"(?:ulimit -l|max locked memory|memlock)[^\d\n]{0,60}(?P<kib>\d+)\b|ulimit -l:? ?(?P<word>unlimited)",
     ),
-    ("open-files", r"Too many open files|EMFILE|ENFILE"),
+    ("open-files", r"Too many open files|EMFILE|ENFILE|received \d+ items of ancdata"),
     # host memory
     (
         "host-oom",
@@ -120,6 +128,10 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     (
         "host-oom",
         r"exceeded (?:job |step )?memory limit|Killed process \d+|DefaultCPUAllocator: (?:can't|not enough)",
+    ),
+    (
+        "host-oom",
+        r"killed due to memory pressure|node running low on memory|exceeds the memory usage threshold|cgroup.{0,40}oom",
     ),
     (
         "killed",
@@ -152,6 +164,10 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
         r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled "
         r"using NumPy 1",
     ),
+    (
+        "import",
+        r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|DLL load failed|bad magic number in '",
+    ),
     # data
     (
         "missing-file",
@@ -170,6 +186,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
         "missing-file",
         r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError",
     ),
+    ("missing-file", r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)"),
     # collectives
     (
         "collective-mismatch",
@@ -188,6 +205,11 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
         r"len\(\w*(?:loader|dataset|batches|sampler)\w*\) ?[=:] ?(?P<length>\d+)|(?P<batches>\d+) (?:mini-?)?batches\b",
     ),
     ("uneven", r"(?:num_batches|steps_per_epoch|n_batches|batches per epoch) ?[=:] ?(?P<steps>\d+)"),
+    (
+        "inputs-exhausted",
+        r"at least one rank that exhausted inputs|(?:rank|ranks) .{0,40}(?:ran out of|exhausted) (?:inputs|batches|data)",
+    ),
+    ("setting-unfit", r"no algorithm/protocol available.{0,200}NCCL_(?:ALGO|PROTO) was set"),
     (
         "quiet-phase",
         r"\bno (?:communication|collectives?|traffic)\b|(?:idle|quiet|offline|generation|rollout) (?:phase|for|eval)",

@@ -9,11 +9,15 @@ from msgspec import Struct
 Layer: TypeAlias = Literal["nccl", "gloo", "store"]
 Reason: TypeAlias = Literal["refused", "timed-out", "no-route", "unreachable", "reset", "no-address", "other"]
 ExceptionKind: TypeAlias = Literal["ordinary", "after-effect", "launcher", "ignored"]
+Behind: TypeAlias = Literal["not-entered", "not-started", "no-dump", "no-answer", "dead"]
 InitStage: TypeAlias = Literal["start", "complete", "destroy", "abort"]
 
 
 class Place(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a line stands and whose it is. None: the log does not say. `time_s`: seconds of that log's own clock."""
+    """Where a line stands and whose it is. None: the log does not say. `time_s`: seconds of that log's own clock.
+
+    In a flight recorder dump, which has no lines, `line` is the sequence number of the collective.
+    """
 
     file: str
     line: int
@@ -104,6 +108,39 @@ class CommInit(Event, frozen=True, tag="comm-init"):
     comm_ranks: int
 
 
+class RankWaits(Event, frozen=True, tag="rank-waits"):
+    """A rank that entered a collective and was still in it when it was asked: by a dump, or by NCCL RAS."""
+
+    group: str
+    sequence: int
+    operation: str
+
+
+class RankBehind(Event, frozen=True, tag="rank-behind"):
+    """A rank that others wait for: it had not entered `operation`, or (`how`) not begun it on its GPU, or is not heard.
+
+    `sequence`: of that collective in its group, or how many of them the others had launched. `waiting`: some of the
+    ranks that were in it.
+    """
+
+    group: str
+    sequence: int
+    operation: str
+    how: Behind
+    waiting: tuple[int, ...] = ()
+
+
+class RankDiffers(Event, frozen=True, tag="rank-differs"):
+    """A rank whose collective at that step is not the one of most others; `text` says both.
+
+    `alone`: nobody differs, but it went on into one that most others did not enter.
+    """
+
+    group: str
+    sequence: int
+    alone: bool = False
+
+
 AnyEvent: TypeAlias = (
     Remark
     | ConnectFailure
@@ -113,6 +150,9 @@ AnyEvent: TypeAlias = (
     | PythonException
     | WorkerExit
     | CommInit
+    | RankWaits
+    | RankBehind
+    | RankDiffers
 )
 
 

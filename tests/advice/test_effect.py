@@ -92,7 +92,10 @@ def test_a_repair_stays_where_gloo_got_along_with_one_direction_and_goes_where_n
     assert proofs(advise(snapshot)) == {"NCCL_SOCKET_IFNAME": "rule"}
     advice = compared(snapshot, verdict)
     assert proofs(advice) == {"NCCL_SOCKET_IFNAME": "rule"}
-    assert "NCCL_SOCKET_IFNAME=eth1 stays, though Gloo's collective went without it (" in advice.notes[-1]
+    assert (
+        "NCCL_SOCKET_IFNAME=eth1 stays advised, though Gloo's collective went without it ("
+        in advice.notes[-1]
+    )
     assert "NCCL needs both directions" in advice.notes[-1]
     assert compared(snapshot, verdict, backend="nccl").env == ()
     assert compared(snapshot, "advised failed").env == ()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_view import culprits, remarks, timeouts
+from ncclcheck.checks.log_view import culprits, differing, remarks, timeouts
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -39,8 +39,19 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
 
     ## Source
     torch ProcessGroupWrapper (TORCH_DISTRIBUTED_DEBUG=DETAIL), WorkNCCL sequence numbers; NCCL net_socket
-    (`message truncated`).
+    (`message truncated`); torch's flight recorder dumps, matched by group and sequence number.
     """
+    odd = differing(log)
+    if odd:
+        yield suspect(
+            f"{odd[0].text[:1].upper()}{odd[0].text[1:]}.",
+            odd,
+            confidence="likely" if all(one.alone for one in odd) else "certain",
+            hosts=culprits(log, [one.place for one in odd]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+        return
     told = remarks(log, "collective-mismatch")
     sizes = remarks(log, "collective-size")
     if told:

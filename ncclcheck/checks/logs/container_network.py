@@ -48,6 +48,15 @@ def container_network(log: Log) -> Iterator[Suspect]:
             explains=("ifname-missing", "rank-exception", "world-size-mismatch"),
             fixes=_FIXES,
         )
+    bound = [one for one in remarks(log, "bind-elsewhere") if "server socket" not in one.text]
+    if bound and remarks(log, "no-subnet"):
+        yield suspect(
+            "The ranks are told to use an address that no interface of this container has.",
+            [*bound, *remarks(log, "no-subnet")],
+            hosts=culprits(log, [one.place for one in bound]),
+            explains=("master-addr-wrong", "stale-config", "rank-exception"),
+            fixes=_FIXES,
+        )
     inside = [one for one in log.processes if is_container(one)]
     failed = [one for one in tried(log) if one.layer != "store"]
     if inside and failed:

@@ -48,7 +48,7 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
     named = [
         one
         for one in remarks(log, "missing-file")
-        if "NotFoundError" in one.text and "ModuleNotFound" not in one.text
+        if ("NotFoundError" in one.text and "ModuleNotFound" not in one.text) or "can't open file" in one.text
     ]
     found = [one for one in (*raised, *(() if raised else named)) if ".so" not in one.text]
     if found:

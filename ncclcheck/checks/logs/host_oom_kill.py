@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
 from ncclcheck.checks.log_view import culprits, exits, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _SIGKILL = -9
@@ -43,12 +43,12 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
     ## Source
     Linux mm/oom_kill.c, Slurm's task/cgroup messages, kubelet's OOMKilled, shells' exit code 137.
     """
-    told = [one for one in remarks(log, "host-oom") if "CPUAllocator" not in one.text]
+    told = list(remarks(log, "host-oom"))
     killed = [one for one in exits(log) if one.exit_code == _SIGKILL]
     signs = [one for one in remarks(log, "killed") if not _BY_LAUNCHER.search(one.text)]
     if told:
         yield suspect(
-            "Host memory is exhausted: a worker was killed for it.",
+            _summary(told),
             [*told, *killed],
             hosts=culprits(log, [one.place for one in killed] or [one.place for one in told]),
             explains=_EXPLAINS,
@@ -65,3 +65,9 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
+
+
+def _summary(told: Sequence[Remark]) -> str:
+    if all("CPUAllocator" in one.text for one in told):
+        return "Host memory is exhausted, or limited for this process: an allocation failed."
+    return "Host memory is exhausted: a worker was killed for it."

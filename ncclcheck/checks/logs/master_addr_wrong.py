@@ -38,6 +38,16 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
     ## Source
     torch c10d/socket.cpp and TCPStore.cpp; torch/distributed/elastic/rendezvous.
     """
+    elsewhere = [one for one in remarks(log, "bind-elsewhere") if "server socket" in one.text]
+    if elsewhere:
+        yield suspect(
+            "Rank 0 should listen at the master address, but that address is not of its machine.",
+            elsewhere,
+            hosts=culprits(log, [one.place for one in elsewhere]),
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+        return
     store = failures(log, "store")
     local = [one for one in store if is_local(one.address)]
     # One that is told to try again and then gets through is how every start looks.

@@ -68,7 +68,7 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             "A bootstrap message had another size than expected: the ranks run different NCCL versions, or "
             "different programs.",
             truncated,
-            confidence="likely",
+            confidence="possible" if len(versions) > 1 else "likely",  # where several told theirs, they are equal
             explains=_EXPLAINS,
             fixes=_FIXES,
         )

@@ -9,6 +9,8 @@ from ncclcheck.checks.log_view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_BUILT_IN = ("IB", "Socket")  # these networks are no plug-ins
+
 _FIXES = (
     Fix(
         "check the plug-in's version and provider: FI_PROVIDER, NCCL_NET_PLUGIN, libfabric / aws-ofi- "
@@ -41,7 +43,7 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
         for one in remarks(
             log, "plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load"
         )
-        if "NCCL INFO" not in one.text
+        if "NCCL INFO" not in one.text and one.values.get("network") not in _BUILT_IN
     ]
     if found:
         yield suspect(

@@ -9,6 +9,8 @@ from ncclcheck.checks.log_view import culprits, exceptions, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_LOADER = ("symbol lookup error", "not found (required by", ": No module named ")  # not raised, but printed
+
 _FIXES = (
     Fix(
         "install the same environment (image, pip freeze) on every node, with a CUDA build of torch; "
@@ -40,7 +42,7 @@ def python_env(log: Log) -> Iterator[Suspect]:
     loader = [
         one
         for one in remarks(log, "import")
-        if "symbol lookup error" in one.text or "not found (required by" in one.text
+        if any(words in one.text for words in _LOADER)
     ]
     found = [*raised, *(() if raised else loader)]
     if found:

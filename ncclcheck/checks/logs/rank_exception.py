@@ -16,7 +16,7 @@ CLAIMED = frozenset(
         "import", "nccl-symbol", "no-nccl-built", "missing-file", "host-oom", "ecc", "gpu-lost",
         "no-interface", "collective-mismatch", "collective-size", "generic-nccl", "remote-error",
         "closed-by-peer", "address-in-use", "name-resolution", "plugin-provider", "p2p-disabled",
-        "ib-no-memory", "global-timeout",
+        "ib-no-memory", "global-timeout", "inputs-exhausted", "bind-elsewhere",
     }
 )  # fmt: skip
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_view import culprits, remarks, timeouts, world_size
-from ncclcheck.model.events import Log, Place, Remark
+from ncclcheck.checks.log_view import behind, culprits, remarks, timeouts, waits, world_size
+from ncclcheck.model.events import Log, Place, RankBehind, Remark
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
@@ -30,6 +30,14 @@ _FIXES = (
     ),
 )
 
+_STRAGGLER_FIXES = (
+    Fix(
+        "see what that rank does instead: its stack (py-spy), its log and its GPU; then do the slow work before the "
+        "group is made or on all ranks, or raise the limit: init_process_group(timeout=...)",
+        ("py-spy dump --pid PID   # on that rank's host, while it hangs", "ncclcheck bench"),
+    ),
+)
+
 
 @cause("NC941", "slow-rank-timeout", "No rank was later than the limit allows")
 def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
@@ -43,8 +51,13 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
     Do the long work before the group is made or on all ranks, or raise the limit.
 
     ## Source
-    torch: timeout of init_process_group and new_group (NCCL 10 minutes since 2.2, 30 before; others 30).
+    torch: timeout of init_process_group and new_group (NCCL 10 minutes since 2.2, 30 before; others 30); its flight
+    recorder dumps, matched by group and sequence number; NCCL RAS (src/ras/client_support.cc, since 2.24).
     """
+    late_ranks = behind(log)
+    if late_ranks:
+        yield _straggler(log, late_ranks)
+        return
     late = timeouts(log)
     over = remarks(log, "global-timeout")
     waiting = {one.place.rank for one in late if one.place.rank is not None}
@@ -83,6 +96,20 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),
             fixes=_FIXES,
         )
+
+
+def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:
+    """The ranks that others were seen to wait for. One of which nothing was heard may only be missing here."""
+    heard = [one for one in late if one.how != "no-dump"]
+    shown = heard or list(late)
+    first = shown[0].text
+    return suspect(
+        f"{first[:1].upper()}{first[1:]}.",
+        [*shown, *waits(log)],
+        confidence="likely" if heard else "possible",
+        hosts=culprits(log, [one.place for one in shown]),
+        fixes=_STRAGGLER_FIXES,
+    )
 
 
 def _absent(log: Log, waiting: set[int]) -> list[int]:

@@ -51,7 +51,16 @@ def stale_config(log: Log) -> Iterator[Suspect]:
     NCCL prints each variable that it reads (`set by environment to`); NCCL_COMM_ID makes 2.26 and older look
     for an interface in the subnet of its address.
     """
-    subnet = remarks(log, "no-subnet")
+    subnet = remarks(log, "no-subnet") if not remarks(log, "bind-elsewhere") else ()
+    unfit = remarks(log, "setting-unfit")
+    if unfit:
+        yield suspect(
+            "NCCL_ALGO or NCCL_PROTO forces an algorithm that NCCL cannot use here.",
+            unfit,
+            hosts=culprits(log, [one.place for one in unfit]),
+            explains=("rank-exception", "nccl-or-driver-bug"),
+            fixes=_FIXES,
+        )
     if subnet:
         yield suspect(
             "NCCL looks for an interface in the subnet of a fixed address and has none: NCCL_COMM_ID is set "

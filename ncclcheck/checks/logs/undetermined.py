@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
 from ncclcheck.checks.log_outcome import stuck
-from ncclcheck.checks.log_view import exceptions, exits, remarks, timeouts, troubles
+from ncclcheck.checks.log_view import behind, exceptions, exits, remarks, timeouts, troubles, waits
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
@@ -56,6 +56,14 @@ def undetermined(log: Log) -> Iterator[Suspect]:
 
 
 def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
+    if any(one.how == "no-dump" for one in behind(log)):
+        return "the flight recorder's dumps and the logs of the ranks that left none here", (_RECORDER,)
+    if waits(log):
+        return (
+            "NCCL_DEBUG=INFO output of all ranks: all ranks that were heard are in the same collective, so it is the "
+            "network or a GPU that stands, or the job is only busy",
+            (_DEBUG,),
+        )
     if timeouts(log):
         return (
             "the logs of all ranks (only those that waited are here), NCCL_DEBUG=INFO and the flight recorder's dump",

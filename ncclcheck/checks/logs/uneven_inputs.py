@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
 from ncclcheck.checks.log_view import alarms, culprits, exceptions, remarks
@@ -45,15 +46,25 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         if one.place.rank is not None and value.isdigit():
             lengths.setdefault(one.place.rank, (int(value), one))
     left = [one for one in remarks(log, "finished") if one.place.rank is not None and _LEFT.search(one.text)]
+    exhausted = remarks(log, "inputs-exhausted")
+    if exhausted:
+        yield suspect(
+            "Some rank has no more batches while others still have: torch's Join saw it and stopped all ranks.",
+            exhausted,
+            explains=_EXPLAINS,
+            fixes=_FIXES,
+        )
+        return
     if len({length for length, _ in lengths.values()}) > 1 and alarms(log):
         fewest = min(length for length, _ in lengths.values())
-        short = [line for length, line in lengths.values() if length == fewest]
+        odd = _odd(length for length, _ in lengths.values())
+        others = [line for length, line in lengths.values() if length == odd]
         yield suspect(
             f"The ranks have different numbers of batches (the fewest is {fewest}).",
-            [*short, *(line for _, line in lengths.values())],
+            [*others, *(line for _, line in lengths.values())],
             confidence="certain",
             at=alarms(log)[0].place,
-            hosts=culprits(log, [one.place for one in short]),
+            hosts=culprits(log, [one.place for one in others]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
@@ -67,6 +78,12 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
+
+
+def _odd(lengths: Iterable[int]) -> int:
+    """The length that the fewest ranks have; the shortest of equally rare ones."""
+    counts = Counter(lengths)
+    return min(counts, key=lambda length: (counts[length], length))
 
 
 def _others_wait(log: Log, left: list[Remark]) -> bool:

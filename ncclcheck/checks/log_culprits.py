@@ -1,0 +1,55 @@
+"""Whom a cause points at, where its own lines do not say it outright: pure."""
+
+from __future__ import annotations
+
+from ncclcheck.checks.causes import Suspect
+from ncclcheck.checks.log_view import culprits, exceptions, exits, hosts_of, remarks
+from ncclcheck.model.events import Log, Place
+
+# Causes that lie between nodes: both ends of the path are to be looked at.
+_BETWEEN = frozenset(
+    {
+        "firewall-blocked-ports", "idle-connection-dropped", "mtu-mismatch", "routing-asymmetric", "roce-gid",
+        "ib-link-or-fabric", "ib-hca-selection", "nccl-version-mismatch", "container-network", "gdr-unavailable",
+    }
+)  # fmt: skip
+_BOTH_ENDS = 2
+
+
+def attributed(log: Log, one: Suspect) -> tuple[str, ...]:
+    """The hosts or ranks that the suspect names, else those that spoke its lines, else the one that ended first."""
+    if one.hosts:
+        return one.hosts
+    spoken = culprits(log, _of(one.places, one.slug))
+    if spoken:
+        return spoken
+    if one.slug in _BETWEEN:
+        hosts = hosts_of(log)
+        return hosts if len(hosts) <= _BOTH_ENDS else ()
+    return culprits(log, ended_first(log))
+
+
+def ended_first(log: Log) -> list[Place]:
+    """The rank that the launcher saw fail first, or the only one that failed by itself; empty where neither is told."""
+    ends = exits(log)
+    own = {one.place.rank: one.place for one in ends if one.exit_code not in (-15, -6)}
+    first = [one.place for one in ends if one.first]
+    if first:
+        return first[-1:]
+    if len(own) == 1:
+        return [place for place in own.values() if place.rank is not None]
+    raised = {one.place.rank: one.place for one in exceptions(log) if one.place.rank is not None}
+    if len(raised) == 1:
+        return list(raised.values())
+    return [one.place for one in remarks(log, "monitored-barrier")][:1]
+
+
+def _of(places: tuple[Place, ...], slug: str) -> list[Place]:
+    """The first of the places that says where it is; of a cause between nodes one of each of two hosts."""
+    located = [one for one in places if one.rank is not None or one.host]
+    if slug not in _BETWEEN:
+        return located[:1]
+    by_host: dict[object, Place] = {}
+    for one in located:
+        by_host.setdefault(one.host or one.rank, one)
+    return list(by_host.values())[:_BOTH_ENDS]

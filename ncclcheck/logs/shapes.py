@@ -1,0 +1,76 @@
+"""The shape of a line, who says it, and how often that was met; all in bytes, since it is asked of every line."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBERS = b"0123456789abcdef"
+# A time stamp before the speaker's label, perhaps after a launcher's number: no two lines would have the same label.
+_STAMP = re.compile(
+    rb"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T_ ]|\[?(?=\d\d:\d\d:\d\d)|[A-Z][a-z]{2} [ \d]\d )\d\d:\d\d:\d\d[^\s\]]{0,16}\]? ?"
+)
+_LABEL = re.compile(rb"[^:]{0,47}:(?: ?\[rank\d{1,6}\]:){0,2}")
+_NUMBER_FIRST = re.compile(rb" {0,6}\d{1,6}: ?|\[[\w,.@-]{1,64}\](?:<\w+>)?: ?")
+
+
+def shape_of(line: bytes, *speaker: object) -> int:
+    """Equal for lines (of the same speaker) that differ only in numbers, whether decimal or hexadecimal."""
+    bare = line.translate(None, _NUMBERS)
+    return hash((bare, *speaker)) if speaker else hash(bare)
+
+
+def label_of(line: bytes) -> bytes:
+    """What tells the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it.
+
+    A time stamp is no part of it.
+    """
+    match = _LABEL.match(line)
+    if match is None:
+        return b""
+    label = match[0]
+    if not label[-3:-1].isdigit():
+        return label
+    if stamp := _STAMP.match(line):
+        return _label_after(b"", line[stamp.end() : stamp.end() + 128])
+    number = _NUMBER_FIRST.match(line)
+    if number and (stamp := _STAMP.match(line, number.end())):
+        return _label_after(number[0], line[stamp.end() : stamp.end() + 128])
+    return label
+
+
+def _label_after(before: bytes, rest: bytes) -> bytes:
+    match = _LABEL.match(rest)
+    return before + match[0] if match else before
+
+
+class Repetitions:
+    """Counts up to `enough` of each of at most `most` shapes."""
+
+    def __init__(self, enough: int, most: int) -> None:
+        self._counts: dict[int, int] = {}
+        self._enough, self._most = enough, most
+
+    def is_one_more(self, shape: int) -> bool:
+        """True if enough of that shape were met before; else this one is counted."""
+        count = self._counts.get(shape, 0)
+        if count >= self._enough:
+            return True
+        if count or len(self._counts) < self._most:
+            self._counts[shape] = count + 1
+        return False
+
+
+class Allowance:
+    """So many lines may be looked at closely, and after that so many of each batch."""
+
+    def __init__(self, freely: int, per_batch: int) -> None:
+        self._left, self._per_batch = freely, per_batch
+
+    def refill(self) -> None:
+        """A batch begins."""
+        self._left = max(self._left, self._per_batch)
+
+    def take(self) -> bool:
+        """True if one more may be looked at."""
+        self._left -= 1
+        return self._left >= 0
