@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from itertools import permutations
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -13,6 +14,8 @@ from ncclcheck.model.bench import BenchPlan, BenchResult, Point, RankTime, TimeU
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import (
     Address,
+    Cgroup,
+    Clock,
     Code,
     CodePath,
     DevShm,
@@ -20,15 +23,19 @@ from ncclcheck.model.facts import (
     Interface,
     InterfaceKind,
     Limits,
+    Manifest,
     MasterOutcome,
     MasterPath,
     Names,
     NcclAnswer,
     NcclChoice,
     NodeFacts,
+    PathEntry,
+    PathFact,
     Route,
     Software,
 )
+from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
 from ncclcheck.model.hardware import NcclLibrary, NetPlugin
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import (
@@ -39,9 +46,11 @@ from ncclcheck.model.snapshot import (
     Probe,
     ProbeKind,
     ProbeOutcome,
+    SharedView,
     Silent,
     Snapshot,
 )
+from tests.gpu_builders import healthy_state
 
 MASTER = "10.0.0.1"
 PORT = 29500
@@ -187,6 +196,58 @@ def code_path(**changes: Any) -> CodePath:
     return replace(CodePath("/work/train", "a" * 64, 12, "3f2c" * 10, False), **changes)
 
 
+FILES = {f"shard-{number:02d}.bin": 1 << 20 for number in range(8)}
+
+
+def manifest(files: dict[str, int] | None = None, **changes: Any) -> Manifest:
+    """The manifest of a folder with these files (name -> size), all of them in the sample."""
+    files = FILES if files is None else files
+    sample = tuple(
+        PathEntry(name, zlib.crc32(name.encode()), size, f"{size:064x}")
+        for name, size in sorted(files.items())
+    )
+    checksum = sum(entry.name_hash + 1 for entry in sample)
+    return replace(Manifest(len(sample), checksum, True, sample, 1 << 32), **changes)
+
+
+def path_fact(purpose: Literal["data", "code", "shared"] = "data", **changes: Any) -> PathFact:
+    """A path of a healthy node, on a filesystem that all share."""
+    healthy = PathFact(
+        path=f"/mnt/{purpose}",
+        purpose=purpose,
+        kind="folder",
+        listed=True,
+        filesystem="nfs4",
+        source="server:/export",
+        read_only=False,
+        free_bytes=1 << 42,
+        size_bytes=1 << 44,
+        free_inodes=1 << 30,
+        stat_ms=0.2,
+        read_ms=1.0 if purpose == "data" else Missing("absent", "not told of this kind of path"),
+        manifest=manifest() if purpose == "data" else Missing("absent", "not told of this kind of path"),
+    )
+    return replace(healthy, **changes)
+
+
+def limits(**changes: Any) -> Limits:
+    """The limits of a healthy node with 96 CPUs and 1 TiB of memory."""
+    healthy = Limits(
+        mem_total_kib=1 << 30,
+        dev_shm=DevShm("tmpfs", 1 << 29, 1 << 29),
+        nofile=1 << 20,
+        memlock_kib=None,
+        nproc=1 << 18,
+        cpus=96,
+        port_range=(32768, 60999),
+        nofile_hard=1 << 20,
+        cgroup=Cgroup("v2", None, 96, None, None, None),
+        capabilities=(),
+        namespaces={"net": "4026531840"},
+    )
+    return replace(healthy, **changes)
+
+
 def node_facts(node_rank: int, nnodes: int) -> NodeFacts:
     """Everything a healthy node says of itself."""
     host, address = host_of(node_rank), address_of(node_rank)
@@ -203,12 +264,25 @@ def node_facts(node_rank: int, nnodes: int) -> NodeFacts:
         software=software(),
         code=Code((code_path(),), "b" * 64, {"torch": "2.9.0", "numpy": "2.1.0"}),
         gpus=tuple(
-            Gpu(index, "NVIDIA H100 80GB HBM3", f"GPU-{host}-{index}", f"0000:{index:02x}:00.0", 80 << 30)
+            Gpu(
+                index,
+                "NVIDIA H100 80GB HBM3",
+                f"GPU-{host}-{index}",
+                f"0000:{index:02x}:00.0",
+                80 << 30,
+                healthy_state(index),
+            )
             for index in range(8)
         ),
-        limits=Limits(1 << 30, DevShm("tmpfs", 1 << 29), 1 << 20, None, 1 << 18, 96, (32768, 60999)),
+        gpu_driver=GpuDriver("570.86.15", "12.8", 0.4),
+        gpu_log=GpuLog("/dev/kmsg", ()),
+        gpu_work=tuple(GpuWork(index, "ok", f"GPU-{host}-{index}", 3.1) for index in range(8)),
+        torch_gpus=TorchGpus(8, ("sm_80", "sm_90", "compute_90")),
+        limits=limits(),
         nccl=nccl_choice(answer(address, "eth0")),
         master=master_path(node_rank, nnodes),
+        clock=Clock(True, 1200, "tsc"),
+        paths=tuple(path_fact(purpose) for purpose in ("data", "code", "shared")),
     )
 
 
@@ -221,14 +295,16 @@ def cluster(nnodes: int = 4) -> Snapshot:
     probes = tuple(
         probe(kind, source, target) for kind in _PROBED for source, target in permutations(range(nnodes), 2)
     )
-    probes += timed_probes(nnodes)
+    probes += timed_probes(nnodes) + clock_probes(nnodes)
     pairs = nnodes * (nnodes - 1)
+    hosts = tuple(host_of(rank) for rank in range(nnodes))
     return Snapshot(
         nodes=nodes,
         claims=tuple(launch(rank, nnodes) for rank in range(nnodes)),
         claim_hosts=tuple(host_of(rank) for rank in range(nnodes)),
         probes=probes,
         coverage=Coverage(pairs, pairs, "all pairs"),
+        shared=tuple(SharedView(host, "/mnt/shared", None, hosts, 0.1) for host in hosts),
     )
 
 
@@ -255,6 +331,21 @@ def timed_probes(
     )
 
 
+def clock_probes(nnodes: int, **ahead_us: float) -> tuple[Probe, ...]:
+    """The compared clocks of neighbours, of which those named are that far ahead of the right time."""
+    pairs = [(source, (source + 1) % nnodes) for source in range(nnodes) if nnodes > 1]
+    return tuple(
+        timed_probe(
+            "clock",
+            source,
+            target,
+            ahead_us.get(host_of(target), 0.0) - ahead_us.get(host_of(source), 0.0) + 3.0,
+            least=50.0,
+        )
+        for source, target in pairs
+    )
+
+
 def timed_probe(
     kind: ProbeKind,
     source: int,
@@ -268,7 +359,7 @@ def timed_probe(
     measured = Measured(4, 0.1, f"{network}.{source + 1}", cpu_share=0.3, core_share=0.4)
     if kind == "latency":
         measured = Measured(30, 0.001, f"{network}.{source + 1}", least=value - 1)
-    unit = "us" if kind == "latency" else "Gbit/s"
+    unit = "Gbit/s" if kind == "bandwidth" else "us"
     return replace(
         probe(kind, source, target),
         interface=name,

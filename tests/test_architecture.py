@@ -39,7 +39,7 @@ WORLD_MODULES = frozenset(
 )  # fmt: skip
 WORLD_BUILTINS = frozenset({"open", "input", "print"})
 MAY_MEASURE_ITSELF = {"checks/registry.py": frozenset({"time"})}  # how many seconds a check took
-TORCH_FILES = ("exchange/store.py", "bench/")
+TORCH_FILES = ("exchange/store.py", "bench/", "facts/gpu_work_child.py")
 PICKLES = frozenset({"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"})
 PICKLE_CALLS = frozenset(
     {
@@ -57,8 +57,12 @@ MOST_FUNCTION_LINES = 60
 TESTED_BY = {
     "__main__.py": "cli/test_main.py",
     "facts/code_child.py": "facts/test_code.py",
+    "facts/gpu_values.py": "facts/test_gpus.py",
+    "facts/gpu_work_child.py": "facts/test_gpu_work.py",
     "facts/gpus_child.py": "facts/test_gpus.py",
     "facts/interface_kind.py": "facts/test_interfaces.py",
+    "facts/marks_child.py": "facts/test_marks.py",
+    "facts/paths_child.py": "facts/test_paths.py",
     "facts/loading_child.py": "facts/test_loading.py",
     "facts/nccl_child.py": "facts/test_nccl_library.py",
     "facts/verbs_child.py": "facts/test_verbs_library.py",

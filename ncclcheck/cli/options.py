@@ -47,6 +47,20 @@ _expectations = _all(
             metavar="PATH",
             help="Code that must be the same everywhere; repeatable.",
         ),
+        click.option(
+            "--data",
+            multiple=True,
+            type=FileName(),
+            metavar="PATH",
+            help="Data that every node must have, and the same; repeatable.",
+        ),
+        click.option(
+            "--shared-dir",
+            multiple=True,
+            type=FileName(),
+            metavar="PATH",
+            help="Folder that all nodes must share; each leaves a mark there for a moment; repeatable.",
+        ),
         click.option("--expect", type=FileName(), help="TOML policy with what is demanded of the run."),
         click.option(
             "--select", multiple=True, type=Names(), help="Run only these checks: codes, prefixes, slugs."

@@ -42,6 +42,8 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         flags=_flags(given, policy),
         gpus_per_node=_first(given.get("gpus_per_node"), policy.gpus_per_node),
         code_paths=tuple(given.get("code") or ()),
+        data_paths=tuple(given.get("data") or ()),
+        shared_paths=tuple(given.get("shared_dir") or ()),
         selection=_selection(given, policy),
         fail_on=given.get("fail_on") or policy.fail_on or "error",
         timeout_s=timeout_s,

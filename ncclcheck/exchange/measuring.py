@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from ncclcheck.exchange.bandwidth import Received, Sent, Window, receive, send
 from ncclcheck.exchange.channels import Channels
+from ncclcheck.exchange.clock import CHANNEL as CLOCK
+from ncclcheck.exchange.clock import measure_clock, tell_time
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.latency import CHANNEL, Callee, echo, measure_latency
 from ncclcheck.exchange.reach import Greeting, Peer
@@ -51,12 +53,13 @@ class Me(Struct, frozen=True):
 
 
 def answer_latency(channels: Channels) -> None:
-    """From now on whoever measures its latency to this node gets its messages back."""
+    """From now on whoever measures its latency to this node gets its messages back, or is told the time."""
     channels.serve(CHANNEL, echo)
+    channels.serve(CLOCK, tell_time)
 
 
 def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
-    """The round trips from this node to its partners, one after the other."""
+    """The round trips from this node to its partners, one after the other; then how far their clocks are off ours."""
     deadline = Deadline(ring.plan.latency_s)
     found: dict[tuple[str, str], Probe] = {}
     for _, network, shift in ring.rounds():
@@ -67,7 +70,16 @@ def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
                 me.host, me.greeting.nonce, me.greeting.ticket, callee, ring.plan.pings_s, deadline
             )
             found[peer.host, callee.target.address] = probe
-    return tuple(found.values())
+    return (*found.values(), *_clocks(ring, me, deadline))
+
+
+def _clocks(ring: Ring, me: Me, deadline: Deadline) -> Iterator[Probe]:
+    """One probe per partner, on the first network: a clock is the same whichever way it is asked."""
+    partners = dict.fromkeys(ring.partner(me.place, shift).ticket for shift in ring.plan.shifts)
+    for peer in ring.peers:
+        if peer.ticket in partners and peer.targets:
+            callee = Callee(peer.ticket, peer.host, peer.targets[0])
+            yield measure_clock(me.host, me.greeting, callee, deadline)
 
 
 def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:

@@ -12,7 +12,7 @@ from ncclcheck.exchange.reach import Peer, Target
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.fact import Fact
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclAnswer, NodeFacts, Route
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Probe
@@ -72,6 +72,13 @@ class Measure(Struct, frozen=True, forbid_unknown_fields=True, tag="measure"):
     ring: Ring
 
 
+class Share(Struct, frozen=True, forbid_unknown_fields=True, tag="share"):
+    """Leave a mark in each of these folders, see which marks of the others are there, and remove it."""
+
+    paths: tuple[str, ...]
+    tickets: tuple[int, ...]
+
+
 class Confirm(Struct, frozen=True, forbid_unknown_fields=True, tag="confirm"):
     """Ask the real library under these settings: for each ticket a list of environments."""
 
@@ -116,7 +123,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
     schema_version: str
     tool_version: str
-    order: Reach | Measure | Confirm | Bench | Compare | Finish
+    order: Reach | Measure | Share | Confirm | Bench | Compare | Finish
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,6 +149,24 @@ class Timed(Struct, frozen=True, forbid_unknown_fields=True):
     latencies: tuple[Probe, ...] = ()
     sent: tuple[Sent, ...] = ()
     received: tuple[Received, ...] = ()
+
+
+class SharedFolder(Struct, frozen=True, forbid_unknown_fields=True):
+    """One folder: why the mark could not be written (None: it was), whose marks were seen, why it is not removed."""
+
+    path: str
+    wrote: Missing | None
+    saw: Fact[tuple[int, ...]]
+    waited_s: float = 0.0
+    left: str = ""
+
+
+class Shared(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer to Share."""
+
+    schema_version: str
+    tool_version: str
+    folders: tuple[SharedFolder, ...]
 
 
 class Confirmed(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,16 +9,18 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.facts.clock import read_clock
 from ncclcheck.facts.code import read_code
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.environment import read_environment
-from ncclcheck.facts.gpus import read_gpus
+from ncclcheck.facts.gpu_facts import read_gpu_facts, without_answer
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.facts.kernel import read_kernel
 from ncclcheck.facts.limits import read_limits
 from ncclcheck.facts.names import read_names
 from ncclcheck.facts.nccl_choice import Inquire, read_nccl
 from ncclcheck.facts.nccl_library import inquire
+from ncclcheck.facts.paths import CALLED_S, WantedPath, read_paths
 from ncclcheck.facts.pci import read_pci
 from ncclcheck.facts.rdma import read_rdma, unusable_files
 from ncclcheck.facts.software import read_software
@@ -39,12 +41,15 @@ _ROOT = Path("/")
 class FactsRequest(Struct, frozen=True):
     """What to collect: who we are in the job, the job's environment, the `--code` paths, and the time for it.
 
+    `data_paths` and `shared_paths` are those of `--data` and `--shared-dir`.
     `ask_with` is how NCCL is asked: a listener's `inquire` keeps open what the library opens.
     """
 
     launch: Launch
     environment: Mapping[str, str]
     code_paths: tuple[str, ...] = ()
+    data_paths: tuple[str, ...] = ()
+    shared_paths: tuple[str, ...] = ()
     deadline_s: float = 10.0
     ask_with: Inquire = inquire
 
@@ -54,7 +59,7 @@ def collect(request: FactsRequest) -> NodeFacts:
     end = time.monotonic() + request.deadline_s
     inner_s = max(request.deadline_s - _SLACK_S, request.deadline_s / 2)
     nccl = start(read_nccl, request.environment, inner_s, request.ask_with)
-    gpus = start(read_gpus, request.environment, min(_GPUS_S, inner_s))
+    gpus = start(read_gpu_facts, request.environment, min(_GPUS_S, inner_s), inner_s)
     code = start(read_code, request.code_paths, inner_s)
     names = start(read_names, min(_NAMES_S, inner_s))
     rdma = start(read_own_rdma, request.environment, min(_VERBS_S, inner_s))
@@ -62,6 +67,8 @@ def collect(request: FactsRequest) -> NodeFacts:
     interfaces = start(read_interfaces)
     software = start(read_software, Missing("absent", "the library was not asked"))
     limits = start(read_limits)
+    clock = start(read_clock)
+    paths = start(read_paths, wanted_paths(request), min(CALLED_S, inner_s))
     environment = start(read_environment, request.environment)
 
     def left_s() -> float:
@@ -71,6 +78,9 @@ def collect(request: FactsRequest) -> NodeFacts:
     versions = software.result(left_s())
     if not isinstance(versions, Missing):
         versions = replace(versions, nccl=nccl_version(choice))
+    gpu_facts = gpus.result(left_s())
+    if isinstance(gpu_facts, Missing):
+        gpu_facts = without_answer(gpu_facts)
     return NodeFacts(
         launch=request.launch,
         interfaces=interfaces.result(left_s()),
@@ -78,12 +88,27 @@ def collect(request: FactsRequest) -> NodeFacts:
         environment=environment.result(left_s()),
         software=versions,
         code=code.result(left_s()),
-        gpus=gpus.result(left_s()),
+        gpus=gpu_facts.gpus,
         limits=limits.result(left_s()),
         nccl=choice,
         rdma=rdma.result(left_s()),
         pci=pci.result(left_s()),
         kernel=kernel.result(left_s()),
+        gpu_driver=gpu_facts.driver,
+        gpu_log=gpu_facts.log,
+        gpu_work=gpu_facts.work,
+        torch_gpus=gpu_facts.torch,
+        clock=clock.result(left_s()),
+        paths=paths.result(left_s()),
+    )
+
+
+def wanted_paths(request: FactsRequest) -> tuple[WantedPath, ...]:
+    """The paths to look at, each with its purpose."""
+    return (
+        *(WantedPath(path, "data") for path in request.data_paths),
+        *(WantedPath(path, "code") for path in request.code_paths),
+        *(WantedPath(path, "shared") for path in request.shared_paths),
     )
 
 

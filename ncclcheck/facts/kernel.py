@@ -10,13 +10,19 @@ from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Kernel
 
+_FLAGS_LINE = re.compile(r"flags\s*:", re.ASCII)
 _VERSION_LINE = re.compile(r"Linux version (\S+)", re.ASCII)
 
 
 def read_kernel(root: Path) -> Kernel:
     """What /proc and /sys of the machine below `root` tell of its kernel."""
     here = machine(root)
-    return Kernel(modules=_modules(here), release=_release(here), nvidia_open=_nvidia_open(here))
+    return Kernel(
+        modules=_modules(here),
+        release=_release(here),
+        nvidia_open=_nvidia_open(here),
+        virtual_machine=_virtual_machine(here),
+    )
 
 
 def _modules(here: Place) -> Fact[tuple[str, ...]]:
@@ -43,3 +49,14 @@ def _nvidia_open(here: Place) -> Fact[bool]:
     """Is it the open module? Its version line says "NVIDIA UNIX Open Kernel Module for x86_64"."""
     version = here.line("proc/driver/nvidia/version")
     return version if isinstance(version, Missing) else "Open Kernel Module" in version
+
+
+def _virtual_machine(here: Place) -> Fact[bool]:
+    """Does the CPU say that a hypervisor runs it (arch/x86: X86_FEATURE_HYPERVISOR)? Other CPUs do not tell."""
+    text = here.text("proc/cpuinfo")
+    if isinstance(text, Missing):
+        return text
+    flags = next((line.partition(":")[2] for line in text.splitlines() if _FLAGS_LINE.match(line)), None)
+    if flags is None:
+        return Missing("unsupported", f"{here.shown('proc/cpuinfo')} has no flags")
+    return "hypervisor" in flags.split()

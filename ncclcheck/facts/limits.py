@@ -1,4 +1,4 @@
-"""Reads the basic limits of this process and host: memory, /dev/shm, rlimits, cores, the ephemeral ports."""
+"""Reads the limits of this process and host: memory, /dev/shm, rlimits, cores, ports, control groups, capabilities."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ncclcheck.facts.cgroup import read_cgroup
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import read_line, read_text
+from ncclcheck.facts.files import link_target, read_line, read_text
+from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import DevShm, Limits
 
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _SIZE = re.compile(r"size=([0-9]{1,15})([kKmMgG]?)", re.ASCII)
+_CAPABILITIES = {14: "ipc_lock", 21: "sys_admin", 23: "sys_nice", 24: "sys_resource"}  # linux/capability.h
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{1,16}", re.ASCII)
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 _UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -29,15 +34,50 @@ def read_limits() -> Limits:
         nproc=_soft_limit(resource.RLIMIT_NPROC),
         cpus=_cpus(),
         port_range=_port_range(),
+        nofile_hard=_limit(resource.RLIMIT_NOFILE, 1),
+        cgroup=read_cgroup(machine(Path("/"))),
+        capabilities=_capabilities(),
+        namespaces=_namespaces(),
     )
 
 
 def _soft_limit(number: int, unit: int = 1) -> Fact[int | None]:
+    return _limit(number, 0, unit)
+
+
+def _limit(number: int, which: int, unit: int = 1) -> Fact[int | None]:
+    """The soft (0) or the hard (1) limit."""
     try:
-        soft, _ = resource.getrlimit(number)
+        limit = resource.getrlimit(number)[which]
     except (OSError, ValueError) as error:
         return missing_for(error)
-    return None if soft == resource.RLIM_INFINITY else soft // unit
+    return None if limit == resource.RLIM_INFINITY else limit // unit
+
+
+def effective_capabilities(status: str) -> Fact[tuple[str, ...]]:
+    """Those of interest in the CapEff of a /proc/self/status text, which is that of the user namespace we are in."""
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == "CapEff" and _HEXADECIMAL.fullmatch(value.strip()):
+            mask = int(value.strip(), 16)
+            return tuple(word for bit, word in _CAPABILITIES.items() if mask >> bit & 1)
+    return Missing("absent", "/proc/self/status has no CapEff")
+
+
+def _capabilities() -> Fact[tuple[str, ...]]:
+    text = read_text(Path("/proc/self/status"))
+    return text if isinstance(text, Missing) else effective_capabilities(text)
+
+
+def _namespaces() -> Fact[dict[str, str]]:
+    """The numbers in `net:[4026531840]`; a kind that this kernel does not have is left out."""
+    targets = {kind: link_target(Path("/proc/self/ns") / kind) for kind in _NAMESPACES}
+    found = {
+        kind: target.partition("[")[2].rstrip("]")
+        for kind, target in targets.items()
+        if isinstance(target, str)
+    }
+    return found or next(one for one in targets.values() if isinstance(one, Missing))
 
 
 def mem_total_kib(meminfo: str) -> Fact[int]:
@@ -102,7 +142,11 @@ def _dev_shm() -> Fact[DevShm]:
     mount = mount_of(mounts, place)
     if isinstance(mount, Missing):
         return mount
-    return DevShm(mount.type, status.f_blocks * status.f_frsize // 1024)
+    return DevShm(
+        mount.type,
+        status.f_blocks * status.f_frsize // 1024,
+        status.f_bavail * status.f_frsize // 1024,
+    )
 
 
 def _cpus() -> Fact[int]:

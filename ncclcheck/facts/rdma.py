@@ -23,6 +23,7 @@ PEER_MEMORY_PATHS = (
 _NO_ACTIVE_MTU = Missing("unsupported", "/sys does not tell the active MTU of a port, only verbs do")
 _UNSET_GIDS = ("0000:0000:0000:0000:0000:0000:0000:0000", "fe80:0000:0000:0000:0000:0000:0000:0000")
 _GID = re.compile(r"[0-9a-f]{4}(?::[0-9a-f]{4}){7}", re.ASCII)
+_LINK_LAYERS = ("InfiniBand", "Ethernet", "Unknown")
 _PORT_NUMBER = re.compile(r"[0-9]{1,3}", re.ASCII)
 _GID_INDEX = re.compile(r"[0-9]{1,5}", re.ASCII)
 _NUMBERED_WORD = re.compile(r"-?[0-9]+: *(\S.*)", re.ASCII)
@@ -105,7 +106,7 @@ def _read_port(folder: Place, port: Place, name: str, number: int, uverbs: str |
     return RdmaPort(
         device=name,
         port=number,
-        link_layer=port.line("link_layer"),
+        link_layer=_link_layer(port),
         state=_word(port, "state"),
         phys_state=_word(port, "phys_state"),
         rate_gbps=rate,
@@ -138,6 +139,14 @@ def _word(port: Place, name: str) -> Fact[str]:
         return text
     match = _NUMBERED_WORD.fullmatch(text)
     return match[1] if match else Missing("error", f"{port.shown(name)}: {text[:80]!r}")
+
+
+def _link_layer(port: Place) -> Fact[str]:
+    """One of the three words the kernel has (drivers/infiniband/core/sysfs.c, link_layer_show); EFA's is Unknown."""
+    text = port.line("link_layer")
+    if isinstance(text, Missing) or text in _LINK_LAYERS:
+        return text
+    return Missing("error", f"{port.shown('link_layer')}: {text[:80]!r}")
 
 
 def _rate(port: Place) -> tuple[Fact[float], Fact[str], Fact[str]]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
 from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma
 from ncclcheck.model.launch import Launch
 
@@ -118,6 +119,7 @@ class Gpu(Struct, frozen=True, forbid_unknown_fields=True):
     uuid: Fact[str]
     pci: Fact[str]
     memory_bytes: Fact[int]
+    state: GpuState = GpuState()
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,13 +132,96 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     nproc: Fact[int | None] = NOT_READ
     cpus: Fact[int] = NOT_READ  # cores this process may run on
     port_range: Fact[tuple[int, int]] = NOT_READ  # net.ipv4.ip_local_port_range: where NCCL listens
+    nofile_hard: Fact[int | None] = NOT_READ
+    cgroup: Fact[Cgroup] = NOT_READ
+    capabilities: Fact[tuple[str, ...]] = NOT_READ  # effective, of those that matter: ipc_lock, ...
+    namespaces: Fact[dict[str, str]] = NOT_READ  # kind -> number, as /proc/self/ns links to it
 
 
 class DevShm(Struct, frozen=True, forbid_unknown_fields=True):
-    """/dev/shm: the type of its filesystem, and its size. A recorded tmpfs without a size option does not tell it."""
+    """/dev/shm: the type of its filesystem, its size, and what a user may still write.
+
+    A recorded tmpfs without a size option does not tell its size, and no recording tells what is free.
+    """
 
     type: str
     size_kib: Fact[int]
+    free_kib: Fact[int] = NOT_READ
+
+
+class Cgroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits of this process's control groups: of each the tightest on the way up, None where there is none.
+
+    `version`: v1, v2, or hybrid where v1 hierarchies hold some of the controllers. `cpu_quota` in CPUs. `cpuset_cpus`
+    is how many CPUs the set has. `pids_left`: how many processes and threads may still start.
+    """
+
+    version: Literal["v1", "v2", "hybrid"]
+    cpu_quota: Fact[float | None]
+    cpuset_cpus: Fact[int | None]
+    memory_max_bytes: Fact[int | None]
+    pids_max: Fact[int | None]
+    pids_left: Fact[int | None]
+
+
+class Clock(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the kernel says of its own clock (adjtimex(2)).
+
+    `synchronised`: neither STA_UNSYNC nor TIME_ERROR; `max_error_us` is the bound that its discipline keeps.
+    """
+
+    synchronised: bool
+    max_error_us: int
+    source: Fact[str] = NOT_READ  # the clocksource: tsc, kvm-clock, ...
+
+
+class PathEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of a sample: its name below the path and the CRC-32 of that, its size, a hash of its beginning and end.
+
+    Missing where the file was not among those that were looked at, or read.
+    """
+
+    name: str
+    name_hash: int
+    size_bytes: Fact[int] = NOT_READ
+    sha256: Fact[str] = NOT_READ
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is below a path: how many files, a checksum over all their names in any order, and a sample.
+
+    `complete` False: the time for it was used up, and `files` and `names_checksum` are those of what was listed by
+    then. The sample holds the files whose names have the smallest hashes (`largest_hash` at most), so that two nodes
+    with the same files have the same sample, whatever the order in which their filesystems list them.
+    """
+
+    files: int
+    names_checksum: int
+    complete: bool
+    sample: tuple[PathEntry, ...]
+    largest_hash: int  # of the sample; without a limit (2**32) where the sample holds all names
+
+
+class PathFact(Struct, frozen=True, forbid_unknown_fields=True):
+    """One `--data`, `--code` or `--shared-dir` path as this node sees it.
+
+    `kind` is "folder", "file" or "other"; it is Missing where the path is not there or does not answer, and then so is
+    the rest. Times are of single calls, in milliseconds: the median. Only `--data` has a manifest.
+    """
+
+    path: str
+    purpose: Literal["data", "code", "shared"]
+    kind: Fact[str]
+    listed: Fact[bool] = NOT_READ  # True: it could be listed or opened by this user
+    filesystem: Fact[str] = NOT_READ
+    source: Fact[str] = NOT_READ  # what is mounted there: a device, server:/export, ...
+    read_only: Fact[bool] = NOT_READ
+    free_bytes: Fact[int] = NOT_READ
+    size_bytes: Fact[int] = NOT_READ
+    free_inodes: Fact[int | None] = NOT_READ  # None: the filesystem does not count them
+    stat_ms: Fact[float] = NOT_READ
+    read_ms: Fact[float] = NOT_READ
+    manifest: Fact[Manifest] = NOT_READ
 
 
 class NcclConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -220,3 +305,9 @@ class NodeFacts(Struct, frozen=True):
     rdma: Fact[Rdma] = NOT_READ
     pci: Fact[Pci] = NOT_READ
     kernel: Fact[Kernel] = NOT_READ
+    gpu_driver: Fact[GpuDriver] = NOT_READ
+    gpu_log: Fact[GpuLog] = NOT_READ
+    gpu_work: Fact[tuple[GpuWork, ...]] = NOT_READ
+    torch_gpus: Fact[TorchGpus] = NOT_READ
+    clock: Fact[Clock] = NOT_READ
+    paths: Fact[tuple[PathFact, ...]] = NOT_READ

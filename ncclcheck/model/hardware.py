@@ -106,6 +106,7 @@ class Kernel(Struct, frozen=True, forbid_unknown_fields=True):
     nvidia_open: Fact[bool] = (
         NOT_TOLD  # /proc/driver/nvidia/version: "Open Kernel Module", which DMA-BUF needs
     )
+    virtual_machine: Fact[bool] = NOT_TOLD  # the flag "hypervisor" in /proc/cpuinfo of x86
 
 
 class HcaChoice(Struct, frozen=True, forbid_unknown_fields=True):

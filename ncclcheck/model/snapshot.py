@@ -77,7 +77,7 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the value of a latency or bandwidth probe came about.
+    """How the value of a latency, clock or bandwidth probe came about.
 
     `samples` are round trips, or parallel streams; `least` is the quickest round trip in us. `cpu_share` is the part of
     the time in which the busiest threads of the two ends together ran or waited for a core: near 1 the CPU was the
@@ -87,7 +87,7 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     samples: int
     seconds: float
     source_address: str  # what the kernel sent from
-    least: float | None = None  # latency only
+    least: float | None = None  # latency and clock only; a clock is known within half of it
     cpu_share: Fact[float] = Missing("absent", "not of interest for a latency")
     core_share: Fact[float] = Missing("absent", "not of interest for a latency")
 
@@ -105,7 +105,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host"
     value: float | None = None
     unit: str = ""
     detail: str = ""
-    measured: Measured | None = None  # of kind latency and bandwidth only
+    measured: Measured | None = None  # of kind latency, clock and bandwidth only
     listener: Literal["ncclcheck", "nccl"] = "ncclcheck"  # who listens there; "nccl": the real library
 
 
@@ -115,6 +115,21 @@ class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
     host: str
     env: dict[str, str | None]
     answer: Fact[NcclAnswer]
+
+
+class SharedView(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one node found in a `--shared-dir` in which every node had left a mark for a moment.
+
+    `wrote` says why it could not leave its own; None: it did. `saw`: the hosts whose marks it found within `waited_s`.
+    `left`: why its own mark could not be removed again; empty: it is gone.
+    """
+
+    host: str
+    path: str
+    wrote: Missing | None
+    saw: Fact[tuple[str, ...]]
+    waited_s: float = 0.0
+    left: str = ""
 
 
 class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,6 +155,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     confirmations: tuple[Confirmation, ...] = ()
     bench: Fact[BenchResult] = Missing("absent", "no benchmark was run")
     comparison: Fact[Comparison] = Missing("absent", "as-is and advised were not compared")
+    shared: Fact[tuple[SharedView, ...]] = Missing("absent", "no shared folder was tried")
     log: Fact[Log] = Missing("absent", "no logs were read")
     expected_nodes: int | None = None  # what the user demands of the job; None: nothing
     expected_gpus_per_node: int | None = None

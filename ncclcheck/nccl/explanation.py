@@ -20,6 +20,23 @@ def explain(facts: NodeFacts, version: str | None = None) -> Fact[Prediction]:
     that nothing is set, says so, and leaves the interface None without `fails`. Missing where nothing can be said.
     """
     told, assumed = _completed(facts)
+    choice, why = _chosen(facts, told, version)
+    if isinstance(choice, Missing):
+        return choice
+    return replace(
+        choice, reason=choice.reason + assumed, changes=changes.what_would_change(told, choice, version, why)
+    )
+
+
+def network_choice(facts: NodeFacts) -> Fact[Prediction]:
+    """As `explain`, without what would change the choice, which is most of its work."""
+    return _chosen(facts, _completed(facts)[0], None)[0]
+
+
+def _chosen(
+    facts: NodeFacts, told: NodeFacts, version: str | None
+) -> tuple[Fact[Prediction], Missing | None]:
+    """The choice from the completed facts, and why its interface is not known."""
     choice: Fact[Prediction]
     if _holds_no_addresses(facts):
         choice = NO_ADDRESSES
@@ -28,11 +45,7 @@ def explain(facts: NodeFacts, version: str | None = None) -> Fact[Prediction]:
     why = choice if isinstance(choice, Missing) else None
     if why is not None:
         choice = predict_without_interface(told, version, why=why)
-    if isinstance(choice, Missing):
-        return why or choice
-    return replace(
-        choice, reason=choice.reason + assumed, changes=changes.what_would_change(told, choice, version, why)
-    )
+    return (why or choice if isinstance(choice, Missing) else choice), why
 
 
 def _completed(facts: NodeFacts) -> tuple[NodeFacts, str]:

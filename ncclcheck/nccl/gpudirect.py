@@ -47,15 +47,25 @@ def describe(
     version: str,
 ) -> str:
     """Whether NET/IB with those ports uses GPUDirect RDMA, through what, for which GPUs; and what is not known."""
-    ways = [_peer_memory(peer_memory, version), _dmabuf(nvidia_open, environment, version)]
-    possible = [words for is_possible, words in ways if is_possible]
-    unknown = [words for is_possible, words in ways if is_possible is None]
-    words = [words for _, words in ways]
+    found = ways(peer_memory, nvidia_open, environment, version)
+    possible = [words for is_possible, words in found if is_possible]
+    unknown = [words for is_possible, words in found if is_possible is None]
+    words = [words for _, words in found]
     if possible:
         return f"possible through {' or '.join(possible)}{_reach(ports, distances, environment, version)}"
     if unknown:
         return f"not known: {'; '.join(words)}"
     return f"not possible: {'; '.join(words)}"
+
+
+def ways(
+    peer_memory: Fact[tuple[str, ...]],
+    nvidia_open: Fact[bool],
+    environment: Mapping[str, str],
+    version: str,
+) -> tuple[tuple[bool | None, str], ...]:
+    """The ways by which a NIC can reach GPU memory: is it open (None: not known), and why. One open way is enough."""
+    return _peer_memory(peer_memory, version), _dmabuf(nvidia_open, environment, version)
 
 
 def _peer_memory(found: Fact[tuple[str, ...]], version: str) -> tuple[bool | None, str]:

@@ -51,6 +51,7 @@ from ncclcheck.run.node import (
     report_facts,
     with_master,
 )
+from ncclcheck.run.sharing import share
 
 SPEAKS_S = 10.0
 SERVE_S = 30.0
@@ -189,6 +190,7 @@ def _lead(
     if context.options.preflight and len(agents) > 1:
         context.say(f"{len(agents)} of {launch.nnodes} nodes reported; probing the network between them")
         snapshot = _probe(orders, store, agents, targets, snapshot, work)
+        snapshot = share(orders, store, agents, context.options.shared_paths, snapshot, work)
         seen.snapshot = snapshot
     if context.options.command == "run":
         _compare(context, orders, store, agents, seen, work)

@@ -25,6 +25,7 @@ from ncclcheck.exchange.messages import (
     RankReport,
     Reach,
     Report,
+    Share,
     Step,
     read_message,
 )
@@ -71,7 +72,9 @@ class Orders:
     def __init__(self, store: TcpStore) -> None:
         self._store, self._next = store, 0
 
-    def give(self, order: Reach | Measure | Confirm | Bench | Compare | Finish) -> Callable[[int], str]:
+    def give(
+        self, order: Reach | Measure | Share | Confirm | Bench | Compare | Finish
+    ) -> Callable[[int], str]:
         """The order is out; the key under which a ticket's answer to it will stand."""
         number, self._next = self._next, self._next + 1
         self._store.set_document(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))

@@ -149,7 +149,7 @@ def round_trips(ring: Ring, answers: Mapping[int, Timed]) -> tuple[Probe, ...]:
     """What the nodes say of their partners; nothing else that they may say is taken."""
     asked = {(peer.host, target.address) for peer in ring.peers for target in peer.targets}
     return tuple(
-        replace(probe, kind="latency", from_host=peer.host)
+        replace(probe, kind="clock" if probe.kind == "clock" else "latency", from_host=peer.host)
         for peer in ring.peers
         if peer.ticket in answers
         for probe in answers[peer.ticket].latencies

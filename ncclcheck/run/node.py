@@ -26,6 +26,7 @@ from ncclcheck.exchange.messages import (
     RankReport,
     Reach,
     Report,
+    Share,
     Step,
     read_message,
 )
@@ -46,6 +47,7 @@ from ncclcheck.nccl.prediction import candidate_interfaces
 from ncclcheck.run.context import TOOL_VERSION, Context, in_background
 from ncclcheck.run.local_bench import run_local_bench
 from ncclcheck.run.measuring import measure_here
+from ncclcheck.run.sharing import share_here
 
 FACTS_S = 12.0
 
@@ -72,6 +74,8 @@ def prepare(context: Context) -> Future[LocalSide]:
             launch=context.launch,
             environment=context.environ,
             code_paths=context.options.code_paths,
+            data_paths=context.options.data_paths,
+            shared_paths=context.options.shared_paths,
             ask_with=nccl.inquire if context.launch.nnodes > 1 else inquire,
         )
         facts = collect(request)
@@ -199,7 +203,10 @@ def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | M
 
 
 def _perform(
-    context: Context, place: Place, side: LocalSide, order: Reach | Measure | Confirm | Bench | Compare
+    context: Context,
+    place: Place,
+    side: LocalSide,
+    order: Reach | Measure | Share | Confirm | Bench | Compare,
 ) -> bytes | None:
     ticket = place.ticket
     if isinstance(order, Reach):
@@ -212,6 +219,8 @@ def _perform(
     side.nccl.close()  # whoever orders something else has everybody's probes
     if isinstance(order, Measure):
         return measure_here(order, context.host, Greeting(place.nonce, ticket), side.listeners)
+    if isinstance(order, Share):
+        return share_here(order, context.options.shared_paths, place.store, place.nonce, ticket)
     if isinstance(order, Confirm):
         answers = confirm(context, side.library, order.environments.get(str(ticket), ()), order.deadline_s)
         return encode(Confirmed(SCHEMA, TOOL_VERSION, answers))

@@ -41,6 +41,8 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     flags: LaunchFlags = LaunchFlags()
     gpus_per_node: int | None = None
     code_paths: tuple[str, ...] = ()
+    data_paths: tuple[str, ...] = ()
+    shared_paths: tuple[str, ...] = ()
     selection: Selection = Selection()
     fail_on: FailOn = "error"
     timeout_s: float = 60.0

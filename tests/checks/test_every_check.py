@@ -12,7 +12,8 @@ from ncclcheck.checks.registry import Check, all_checks, run_check
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, seen_alone, with_bench, with_silent, without
+from tests.builders import GONE, seen_alone, with_bench, with_silent, without
+from tests.hardware_builders import rdma_cluster as cluster
 
 SECTIONS = ("## Why it matters", "## How to fix", "## Source")
 TESTS = Path(__file__).parent

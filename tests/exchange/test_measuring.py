@@ -84,15 +84,20 @@ def test_a_cpu_that_is_the_limit_is_told(three: RingOnLoopback) -> None:
 
 def test_round_trips_go_to_every_partner_once(three: RingOnLoopback) -> None:
     probes = latencies(three.ring, three.me(0))
-    assert [(one.to_host, one.outcome, one.unit) for one in probes] == [
-        ("node2", "ok", "us"),
-        ("node3", "ok", "us"),
+    assert [(one.kind, one.to_host, one.outcome, one.unit) for one in probes] == [
+        ("latency", "node2", "ok", "us"),
+        ("latency", "node3", "ok", "us"),
+        ("clock", "node2", "ok", "us"),
+        ("clock", "node3", "ok", "us"),
     ]
     for one in probes:
         assert one.measured is not None
         assert one.value is not None
         assert one.measured.least is not None
-        assert 0 < one.measured.least <= one.value
+        assert one.measured.least > 0
+        assert (
+            one.measured.least <= one.value if one.kind == "latency" else abs(one.value) <= one.measured.least
+        )
 
 
 def test_a_node_that_takes_no_part_costs_the_others_bounded_time(three: RingOnLoopback) -> None:
@@ -111,7 +116,7 @@ def test_a_node_that_takes_no_part_costs_the_others_bounded_time(three: RingOnLo
 def test_a_node_that_is_gone_is_told_at_once(three: RingOnLoopback) -> None:
     three.listeners[2].close()
     probes = latencies(three.ring, three.me(0))
-    assert [(one.to_host, one.outcome) for one in probes] == [("node2", "ok"), ("node3", "refused")]
+    assert [(one.to_host, one.outcome) for one in probes] == [("node2", "ok"), ("node3", "refused")] * 2
 
 
 def test_a_stranger_who_holds_the_address_is_not_our_peer(three: RingOnLoopback) -> None:
@@ -122,7 +127,8 @@ def test_a_stranger_who_holds_the_address_is_not_our_peer(three: RingOnLoopback)
         started = time.monotonic()
         probes = latencies(ring, three.me(0))
         assert time.monotonic() - started < PATIENCE_S + 1
-    assert [one.outcome for one in probes] == ["ok", "stalled"]
+    assert [one.outcome for one in probes if one.kind == "latency"] == ["ok", "stalled"]
+    assert [one.outcome for one in probes if one.kind == "clock"][1] != "ok"
 
 
 def test_a_ring_that_i_am_not_in_has_no_place_for_me(three: RingOnLoopback) -> None:

@@ -51,5 +51,18 @@ def test_the_open_module_says_so(tmp_path: Path, words: str, is_open: bool) -> N
     assert read_kernel(tmp_path).nvidia_open is is_open
 
 
+def test_the_cpu_of_a_virtual_machine_says_that_a_hypervisor_runs_it(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    assert isinstance(read_kernel(tmp_path).virtual_machine, Missing)
+    tree.files("proc", {"cpuinfo": "model name\t: Xeon\nflags\t\t: fpu sse2 hypervisor lm\n"})
+    assert read_kernel(tmp_path).virtual_machine is True
+    tree.files("proc", {"cpuinfo": "flags\t\t: fpu sse2\nvmx flags\t: hypervisor\n"})
+    assert read_kernel(tmp_path).virtual_machine is False
+    tree.files("proc", {"cpuinfo": "processor\t: 0\nFeatures\t: fp asimd\n"})
+    arm = read_kernel(tmp_path).virtual_machine
+    assert isinstance(arm, Missing)
+    assert arm.missing == "unsupported"
+
+
 def test_this_machine_has_a_release() -> None:
     assert read_kernel(Path("/")).release == platform.release()

@@ -12,6 +12,7 @@ import psutil
 
 from ncclcheck.facts.limits import (
     Mount,
+    effective_capabilities,
     mem_total_kib,
     mount_of,
     port_range,
@@ -20,7 +21,7 @@ from ncclcheck.facts.limits import (
 )
 from ncclcheck.model.codec import decode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import DevShm, Limits
+from ncclcheck.model.facts import Cgroup, DevShm, Limits
 
 
 def test_the_numbers_are_those_the_system_gives() -> None:
@@ -31,6 +32,18 @@ def test_the_numbers_are_those_the_system_gives() -> None:
     assert isinstance(limits.port_range, tuple)
     assert 0 < limits.port_range[0] < limits.port_range[1] < 65536
     assert isinstance(limits.dev_shm, DevShm | Missing)
+    assert limits.nofile_hard == resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert isinstance(limits.cgroup, Cgroup | Missing)
+    assert isinstance(limits.namespaces, dict)
+    assert f"net:[{limits.namespaces['net']}]" == str(Path("/proc/self/ns/net").readlink())
+
+
+def test_capabilities_are_the_effective_ones() -> None:
+    assert effective_capabilities("CapPrm:\t00\nCapEff:\t0000000000004000\n") == ("ipc_lock",)
+    assert effective_capabilities("CapEff:\t0000000000800000\n") == ("sys_nice",)
+    assert effective_capabilities("CapEff:\t0000000000000000\n") == ()
+    for damaged in ("", "CapEff:\tmany\n", "CapPrm:\t00\n"):
+        assert isinstance(effective_capabilities(damaged), Missing)
 
 
 def test_an_unlimited_limit_is_null_and_a_set_one_is_in_its_unit() -> None:

@@ -121,6 +121,7 @@ def test_a_software_device_is_on_no_card(tmp_path: Path) -> None:
         ("lid", "Invalid argument"),
         ("lid", "0xfffffffffffffffffffffff"),
         ("link_layer", ""),
+        ("link_layer", "nonsense"),
     ],
 )
 def test_a_damaged_value_is_missing_and_takes_no_other_with_it(tmp_path: Path, name: str, text: str) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile, NodeFacts
-from ncclcheck.nccl.explanation import explain
+from ncclcheck.nccl.explanation import explain, network_choice
 from ncclcheck.nccl.prediction import Prediction, predict
 from tests.builders import answer, interface, loopback, node_facts, some
 from tests.nccl.hardware import UNREAD, port, rdma, roce
@@ -115,3 +115,11 @@ def test_changes_to_the_environment_reach_network_and_hcas() -> None:
     assert [one.device for one in some(predict(live(), V, {"NCCL_IB_HCA": "=mlx5_1"})).hcas] == ["mlx5_1"]
     off = live(environment={"NCCL_IB_DISABLE": "1"})
     assert some(predict(off, V, {"NCCL_IB_DISABLE": None})).network == "IB"
+
+
+def test_the_choice_alone_is_the_same_without_what_would_change_it() -> None:
+    for facts in (live(), recorded(rdma=rdma(port("mlx5_0")))):
+        whole, alone = some(explain(facts)), some(network_choice(facts))
+        assert (alone.network, alone.hcas, alone.fails) == (whole.network, whole.hcas, whole.fails)
+        assert (bool(whole.changes), alone.changes) == (True, ())
+    assert isinstance(network_choice(NodeFacts()), Missing)

@@ -6,7 +6,7 @@ import pytest
 
 from ncclcheck.model.fact import Fact
 from ncclcheck.model.hardware import GpuNic
-from ncclcheck.nccl.gpudirect import describe, farthest
+from ncclcheck.nccl.gpudirect import describe, farthest, ways
 from tests.nccl.hardware import UNREAD, port
 
 NV_MEM = "/sys/kernel/mm/memory_peers/nv_mem/version"
@@ -107,3 +107,9 @@ def test_only_nics_in_use_count() -> None:
 )  # fmt: skip
 def test_the_level(value: str, version: str, expected: str) -> None:
     assert farthest({"NCCL_NET_GDR_LEVEL": value}, version) == expected
+
+
+def test_each_way_is_open_closed_or_not_known() -> None:
+    assert [is_open for is_open, _ in ways((MODULE,), False, {}, "2.28.9")] == [True, False]
+    assert [is_open for is_open, _ in ways((), True, {}, "2.28.9")] == [False, True]
+    assert [is_open for is_open, _ in ways(UNREAD, UNREAD, {}, "2.28.9")] == [None, None]

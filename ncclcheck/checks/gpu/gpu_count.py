@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.gpus import by_text, together
 from ncclcheck.checks.hosts import named, not_reported, unread, verb
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.topology import gpu_addresses
 
 _LIST = ("nvidia-smi -L", "lspci | grep -i nvidia")
 
@@ -17,6 +19,9 @@ _LIST = ("nvidia-smi -L", "lspci | grep -i nvidia")
 @check("NC401", "gpu-count", "Every node has the GPUs that the job uses")
 def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
     """Every node has the same number of GPUs (that of `--gpus-per-node`), and no fewer than the ranks started there.
+
+    The PCI bus and torch are asked too. A GPU that the bus has and the driver lacks is named by its address, unless
+    there are as many as the job wants: a container may have been given some of a node's GPUs.
 
     ## Why it matters
     A GPU that fell off the bus is simply not listed any more. A rank without a GPU of its own fails with "invalid
@@ -27,11 +32,13 @@ def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
     the job, or start fewer ranks with `--nproc-per-node`.
 
     ## Source
-    NVML's list of devices; NCCL src/init.cc (duplicate GPU).
+    NVML's list of devices; /sys/bus/pci; torch.cuda.device_count(); NCCL src/init.cc (duplicate GPU).
     """
     expected = snapshot.expected_gpus_per_node
     yield from _compared(snapshot) if expected is None else _other_than(snapshot, expected)
     yield from _too_few(snapshot)
+    yield from _fell_off(snapshot)
+    yield from _not_in_torch(snapshot)
     yield from not_reported(snapshot)
 
 
@@ -88,6 +95,63 @@ def _other_than(snapshot: Snapshot, expected: int) -> Iterator[Answer]:
 
 def _gpus(count: int) -> str:
     return f"{count} GPU" if count == 1 else f"{count} GPUs"
+
+
+def _wanted(snapshot: Snapshot, node: Node) -> int | None:
+    """How many GPUs the job needs on the node; None where nobody said so."""
+    if snapshot.expected_gpus_per_node is not None:
+        return snapshot.expected_gpus_per_node
+    launch = node.facts.launch
+    return None if isinstance(launch, Missing) else launch.nproc_per_node
+
+
+def _fell_off(snapshot: Snapshot) -> Iterator[Answer]:
+    """GPUs of the PCI bus that the driver does not list, as long as the job may miss them."""
+    found: list[tuple[str, str]] = []
+    for node, gpus in snapshot.known("gpus"):
+        pci, wanted = node.facts.pci, _wanted(snapshot, node)
+        if wanted is not None and len(gpus) >= wanted:
+            continue
+        if isinstance(pci, Missing):
+            if pci.missing != "absent":
+                yield NotKnown(f"which GPUs the PCI bus has: {pci}", (node.host,))
+            continue
+        listed = {gpu.pci for gpu in gpus}
+        unread = sum(isinstance(gpu.pci, Missing) for gpu in gpus)
+        lacking = [address for address in gpu_addresses(pci) if address.lower() not in listed]
+        if len(lacking) > unread:
+            found.append((node.host, together(lacking)))
+    for addresses, hosts in by_text(found):
+        yield Finding(
+            "warning",
+            f"{named(hosts)}: the PCI bus has GPUs that the driver does not list: {addresses}: they fell off the bus, "
+            "have no driver, or were not given to this container",
+            hosts,
+            (Evidence(hosts, "GPUs that NVML lacks", addresses, "none", "/sys/bus/pci; NVML"),),
+            (Fix("see what the driver and the bus list; look for Xid 79 in the kernel's log", _LIST),),
+        )
+
+
+def _not_in_torch(snapshot: Snapshot) -> Iterator[Answer]:
+    """GPUs that the driver lists and torch does not see, though nothing in the environment hides them."""
+    found: dict[tuple[int, int], list[str]] = {}
+    for node, gpus in snapshot.known("gpus"):
+        torch, environment = node.facts.torch_gpus, node.facts.environment
+        count = torch if isinstance(torch, Missing) else torch.count
+        if isinstance(count, Missing) or isinstance(environment, Missing):
+            continue  # what torch is for is asked by other checks
+        is_sliced = any(gpu.state.mig is True for gpu in gpus)
+        if count < len(gpus) and not is_sliced and "CUDA_VISIBLE_DEVICES" not in environment:
+            found.setdefault((count, len(gpus)), []).append(node.host)
+    for (count, total), names in found.items():
+        hosts = tuple(names)
+        yield Finding(
+            "error",
+            f"torch on {named(hosts)} sees {_gpus(count)} of {total}, and nothing hides them: CUDA does not start",
+            hosts,
+            (Evidence(hosts, "GPUs of torch", str(count), str(total), "torch.cuda.device_count(); NVML"),),
+            (Fix("see why CUDA does not start", ("python -c 'import torch; torch.cuda.init()'",)),),
+        )
 
 
 def _too_few(snapshot: Snapshot) -> Iterator[Answer]:

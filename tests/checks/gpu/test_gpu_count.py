@@ -5,9 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.gpu import TorchGpus
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, everywhere, launch, node, some, with_facts, without
+from tests.builders import cluster, everywhere, launch, node, some, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.hardware_builders import gpu_of, rdma_cluster
 
 NO_DRIVER = Missing("absent", "NVML: no libnvidia-ml.so.1")
 
@@ -84,3 +86,42 @@ def test_no_driver_is_no_gpu_and_what_could_not_be_counted_is_unknown() -> None:
     assert is_silent("gpu-count", demanded(everywhere(cluster(2), gpus=NO_DRIVER), 0))
     result = run("gpu-count", demanded(without(cluster(4), "node03", "gpus"), 8))
     assert (result.outcome, "node03" in result.reason) == ("unknown", True)
+
+
+def wanting_nothing(snapshot: Snapshot, host: str, count: int) -> Snapshot:
+    """The driver of that host lists so many of the eight GPUs, and nobody said how many the job needs."""
+    return with_gpus(snapshot, host, count, ranks=None)
+
+
+def test_a_gpu_that_the_bus_has_and_the_driver_lacks_is_named_by_address() -> None:
+    result = run("gpu-count", wanting_nothing(rdma_cluster(4), "node03", 7))
+    texts = [found.summary for found in result.findings if found.hosts == ("node03",)]
+    assert any(gpu_of(7) in text and "fell off the bus" in text for text in texts)
+
+
+def test_a_container_that_was_given_what_the_job_needs_is_not_blamed() -> None:
+    half = demanded(rdma_cluster(2), 4)
+    for host in ("node01", "node02"):
+        half = with_gpus(half, host, 4, ranks=4)
+    assert is_silent("gpu-count", with_torch(half, 4))
+
+
+def with_torch(snapshot: Snapshot, count: int) -> Snapshot:
+    return everywhere(snapshot, torch_gpus=TorchGpus(count, ("sm_90",)))
+
+
+def test_a_bus_that_could_not_be_read_is_unknown_where_a_gpu_may_be_missing() -> None:
+    blind = without(
+        wanting_nothing(rdma_cluster(1), "node01", 7), "node01", "pci", Missing("denied", "no /sys")
+    )
+    assert run("gpu-count", with_torch(blind, 7)).outcome == "unknown"
+
+
+def test_a_torch_that_sees_fewer_than_the_driver_is_an_error_unless_the_environment_hides_them() -> None:
+    found = finding("gpu-count", with_torch(cluster(2), 0))
+    assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
+    assert "sees 0 GPUs of 8" in found.summary
+    hidden = with_torch(cluster(2), 2)
+    for host in ("node01", "node02"):
+        hidden = with_environment(hidden, host, CUDA_VISIBLE_DEVICES="0,1")
+    assert is_silent("gpu-count", hidden)

@@ -1,0 +1,113 @@
+"""Do the GIDs that NCCL takes on the same port of different nodes fit together: version, family, subnet?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.checks import gids
+from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.rdma_ports import PortOn, listed
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.hardware import Gid
+
+_GIDS = "/sys/class/infiniband/*/ports/*/gids and gid_attrs/types"
+_LOOK = "grep . /sys/class/infiniband/*/ports/*/gid_attrs/types/* 2>/dev/null"
+
+
+class Used(Struct, frozen=True):
+    """A GID that NCCL takes on a RoCE port."""
+
+    place: PortOn
+    gid: Gid
+    facts: NodeFacts
+
+
+def disagreements(used: Sequence[Used]) -> Iterator[Finding]:
+    """What does not fit between nodes, ports with the same answer together."""
+    by_port: dict[str, list[Used]] = {}
+    for one in used:
+        by_port.setdefault(one.place.name, []).append(one)
+    kinds: dict[Comparison[str], list[str]] = {}
+    subnets: dict[Comparison[str], list[str]] = {}
+    tied: dict[str, Comparison[str]] = {}
+    agrees = False
+    for name, those in by_port.items():
+        comparison = compare((one.place.host, gids.kind(one.gid)) for one in those)
+        if comparison.differs:
+            kinds.setdefault(comparison, []).append(name)
+            continue
+        places = [(one.place.host, subnet) for one in those if (subnet := _subnet(one)) is not None]
+        where = compare(places)
+        if not where.differs:
+            agrees = agrees or len(places) > 1
+        elif not where.tie or _could_agree(those, where):
+            subnets.setdefault(where, []).append(name)
+        else:
+            tied[name] = where
+    if agrees:  # one subnet per rail, then: a rail whose nodes have nothing in common is at odds with that
+        for name, where in tied.items():
+            subnets.setdefault(where, []).append(name)
+    yield from (_of_kind(comparison, names) for comparison, names in kinds.items())
+    yield from (_of_subnet(comparison, names) for comparison, names in subnets.items())
+
+
+def _subnet(one: Used) -> str | None:
+    interfaces = one.facts.interfaces
+    return None if isinstance(interfaces, Missing) else gids.subnet(one.gid, interfaces)
+
+
+def _could_agree(those: Sequence[Used], where: Comparison[str]) -> bool:
+    """True if a port has another RoCE v2 address in the subnet of another node: NCCL just did not take it.
+
+    Where every node has a subnet of its own and nothing else, the network is routed by design.
+    """
+    home = {host: group.value for group in where.groups for host in group.hosts}
+    for one in those:
+        interfaces = one.facts.interfaces
+        if isinstance(interfaces, Missing):
+            continue
+        for other in gids.better(one.place.port):
+            found = gids.subnet(other, interfaces)
+            if found and found != home.get(one.place.host) and found in home.values():
+                return True
+    return False
+
+
+def _of_kind(comparison: Comparison[str], names: Sequence[str]) -> Finding:
+    return Finding(
+        "error",
+        f"the GIDs that NCCL takes on {listed(names)} do not fit together: {sentence(comparison)}: such ports cannot "
+        "connect to each other (ibv_modify_qp failed, or a timeout in the first collective)",
+        comparison.odd_hosts,
+        evidence(comparison, f"GID of {listed(names)}", _GIDS),
+        (
+            Fix(
+                "let every node take the same kind: unset NCCL_IB_GID_INDEX (from NCCL 2.21 on NCCL finds the RoCE v2 "
+                "address itself), and give the interface an address of that family where it has none",
+                ("unset NCCL_IB_GID_INDEX", _LOOK),
+            ),
+        ),
+    )
+
+
+def _of_subnet(comparison: Comparison[str], names: Sequence[str]) -> Finding:
+    wanted = comparison.groups[0].value
+    return Finding(
+        "warning",
+        f"the GIDs that NCCL takes on {listed(names)} lie in different subnets: {sentence(comparison)}: they reach "
+        "each other only if there is a router between them",
+        comparison.odd_hosts,
+        evidence(comparison, f"subnet of the GID of {listed(names)}", _GIDS),
+        (
+            Fix(
+                "say which subnet NCCL shall use where a port has several addresses, or correct the address",
+                (f"export NCCL_IB_ADDR_RANGE={wanted}", "ip -brief address"),
+                {"NCCL_IB_ADDR_RANGE": wanted},
+                "with a subnet per rail the range must cover all of them",
+            ),
+        ),
+    )

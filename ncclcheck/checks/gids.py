@@ -1,0 +1,97 @@
+"""What a GID is: its address, family, RoCE version, and the subnet it lies in."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import Interface
+from ncclcheck.model.hardware import Gid, RdmaPort
+
+_LINK_LOCAL = "fe80:0000:0000:0000:"
+_MAPPED = "0000:0000:0000:0000:0000:ffff:"
+
+
+def entry_of(port: RdmaPort, index: int) -> Gid | None:
+    """The entry of that index; None where the table lists none, so that it is unset."""
+    return (
+        None
+        if isinstance(port.gids, Missing)
+        else next((one for one in port.gids if one.index == index), None)
+    )
+
+
+def is_table_told(port: RdmaPort) -> bool:
+    """True if the GID table was there to be read: then an index that is not listed is unset."""
+    return not isinstance(port.gids, Missing) and (
+        bool(port.gids) or not isinstance(port.gid_table_length, Missing)
+    )
+
+
+def roce_version(gid: Gid) -> int | None:
+    """1 or 2; None where the type was not read."""
+    if isinstance(gid.type, Missing):
+        return None
+    return 2 if gid.type.startswith("RoCE v2") else 1
+
+
+def is_link_local(gid: Gid) -> bool:
+    """True for fe80::/64, whatever the interface has of other addresses."""
+    return gid.gid.lower().startswith(_LINK_LOCAL)
+
+
+def address(gid: Gid) -> str:
+    """The IP address: IPv4 of a v4-mapped entry, else IPv6; the text itself where it is no address."""
+    try:
+        parsed = ipaddress.IPv6Address(gid.gid)
+    except ValueError:  # facts of another node can hold anything
+        return gid.gid
+    return str(parsed.ipv4_mapped or parsed)
+
+
+def family(gid: Gid) -> str:
+    """IPv4 or IPv6."""
+    return "IPv4" if gid.gid.lower().startswith(_MAPPED) else "IPv6"
+
+
+def kind(gid: Gid) -> str:
+    """`RoCE v2, IPv4`: what two ends must have in common."""
+    version = roce_version(gid)
+    words = "RoCE of unknown version" if version is None else f"RoCE v{version}"
+    return f"{words}, {'link-local' if is_link_local(gid) else family(gid)}"
+
+
+def subnet(gid: Gid, interfaces: Iterable[Interface]) -> str | None:
+    """The subnet, by the prefix length of the interface with that address; None where no interface tells.
+
+    A /32 or /128 has no neighbours: its host is routed on its own, so it is in no subnet.
+    """
+    own = address(gid)
+    for interface in interfaces:
+        for one in interface.addresses:
+            if one.address.partition("%")[0] == own:
+                return _network(own, one.prefix_length)
+    return None
+
+
+def _network(own: str, prefix_length: int) -> str | None:
+    try:
+        network = ipaddress.ip_network(f"{own}/{prefix_length}", strict=False)
+    except ValueError:
+        return None
+    return str(network) if network.num_addresses > 1 else None
+
+
+def subnet_prefix(port: RdmaPort) -> str | None:
+    """The first half of GID 0 of an InfiniBand port, which its subnet manager gave; None where it is not told."""
+    first = entry_of(port, 0)
+    return None if first is None else ":".join(first.gid.lower().split(":")[:4])
+
+
+def better(port: RdmaPort) -> Sequence[Gid]:
+    """The entries that RoCE v2 networks route: v2 with an address that is not link-local, IPv4 first."""
+    if isinstance(port.gids, Missing):
+        return ()
+    good = [one for one in port.gids if roce_version(one) == 2 and not is_link_local(one)]  # noqa: PLR2004 - v2
+    return sorted(good, key=lambda one: (family(one) != "IPv4", one.index))

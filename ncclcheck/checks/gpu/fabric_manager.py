@@ -1,0 +1,93 @@
+"""NC407 fabric-manager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.gpu.gpu_unusable import FABRIC_WORDS
+from ncclcheck.checks.gpus import by_text, closing, listed_gpus, values
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
+from ncclcheck.model.gpu import Fabric
+from ncclcheck.model.snapshot import Snapshot
+
+_FIX = Fix(
+    "start the fabric manager of the driver's own version, or look at its log; on multi-node NVLink also at IMEX",
+    (
+        "systemctl status nvidia-fabricmanager",
+        "journalctl -u nvidia-fabricmanager",
+        "nvidia-smi -q | grep -A4 Fabric",
+    ),
+)
+
+
+@check("NC407", "fabric-manager", "Every GPU has joined its NVLink fabric")
+def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
+    """Where GPUs are joined by NVSwitches, each says that its registration with the fabric is completed and healthy.
+
+    The GPUs themselves are asked, not the service: it may run outside of a container or a virtual machine.
+
+    ## Why it matters
+    Until the fabric manager has set up the switches, every CUDA program ends with "system not yet initialized" (802).
+    A GPU that joined a degraded fabric is slow, and NCCL may choose another transport for it than its peers.
+
+    ## How to fix
+    Start `nvidia-fabricmanager` in exactly the version of the driver, and see in its log why it did not finish.
+
+    ## Source
+    nvmlDeviceGetGpuFabricInfoV (state, status, health); CUDA: cudaErrorSystemNotReady.
+    """
+    fabrics, unknown = values(listed_gpus(snapshot), "fabric")
+    yield from unknown
+    working = {
+        (node.host, work.uuid)
+        for node, works in snapshot.known("gpu_work")
+        for work in works
+        if work.outcome == "ok"
+    }
+    found: dict[Severity, list[tuple[str, str]]] = {}
+    for one, fabric in fabrics:
+        problem = _problem(fabric)
+        if problem:
+            # A GPU that computed in spite of it may stand alone by intent, as in a virtual machine with one GPU.
+            severity: Severity = "warning" if (one.host, one.gpu.uuid) in working else "error"
+            severity = "warning" if problem == _SLOW else severity
+            found.setdefault(severity, []).append((one.host, f"{one.label}: {problem}"))
+    for node, works in snapshot.known("gpu_work"):
+        for work in works:
+            if any(words in work.detail for words in FABRIC_WORDS):
+                found.setdefault("error", []).append(
+                    (node.host, f"CUDA device {work.ordinal}: {work.detail}")
+                )
+    for severity, those in found.items():
+        for text, hosts in by_text(those):
+            yield Finding(
+                severity,
+                f"{named(hosts)}: GPUs are not well in their NVLink fabric: {text}: CUDA fails, or NCCL is slow",
+                hosts,
+                (
+                    Evidence(
+                        hosts, "fabric of the GPUs", text, "completed and healthy", "NVML; work of this run"
+                    ),
+                ),
+                (_FIX,),
+            )
+    judged = any(fabric.state != "not-supported" for _, fabric in fabrics)
+    yield from closing(snapshot, judged, "belongs to an NVLink fabric, as far as the driver tells")
+
+
+_SLOW = "its bandwidth is degraded"
+
+
+def _problem(fabric: Fabric) -> str:
+    if fabric.state == "not-supported":
+        return ""
+    if fabric.state != "completed":
+        return f"registration is {fabric.state.replace('-', ' ')}"
+    if fabric.status:
+        return f"registration ended with NVML error {fabric.status}"
+    if fabric.health in ("unhealthy", "limited-capacity"):
+        return str(fabric.health).replace("-", " ")
+    return _SLOW if not isinstance(fabric.bandwidth_degraded, Missing) and fabric.bandwidth_degraded else ""

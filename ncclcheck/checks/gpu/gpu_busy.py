@@ -1,0 +1,97 @@
+"""NC403 gpu-busy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, values
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
+from ncclcheck.model.gpu import GpuProcess
+from ncclcheck.model.snapshot import Snapshot
+
+_SHARE_IN_USE = 0.05  # of the memory: more than a driver and its services keep for themselves
+_SHARE_TAKEN = 0.10  # a job that was sized for the whole GPU no longer fits
+_MIB = 1 << 20
+# Services of NVIDIA that hold a context for everybody: MPS, DCGM and its exporter.
+_SERVICES = ("nvidia-cuda-mps", "nv-hostengine", "dcgm")
+_LIST = ("nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv",)
+
+
+@check("NC403", "gpu-busy", "No other program uses the GPUs")
+def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
+    """No GPU runs a process that is not of this run, and none has memory in use by nobody that is seen.
+
+    Services that NVIDIA runs for everybody (MPS, DCGM) do not count. In a container the driver tells the number of a
+    process of another container, but not its name.
+
+    ## Why it matters
+    A leftover of an earlier job holds memory and computing time: the new job ends with "CUDA out of memory" on that
+    GPU, or every rank waits for the one that shares its GPU.
+
+    ## How to fix
+    End the process if it is yours, or ask for another node. Nothing is killed by this check.
+
+    ## Source
+    nvmlDeviceGetComputeRunningProcesses, nvmlDeviceGetMemoryInfo. The limits (5 % in use without an owner; an error
+    from 10 %) are ours.
+    """
+    gpus = listed_gpus(snapshot)
+    processes, unknown = values(gpus, "processes")
+    yield from unknown
+    strangers = [(one, stranger) for one, found in processes for stranger in found if _counts(stranger)]
+    for severity, those in _by_severity(strangers).items():
+        texts = [(one.host, f"{one.label}: {_named(stranger)}") for one, stranger in those]
+        for text, hosts in by_text(texts):
+            yield _finding(severity, f"{named(hosts)}: other programs run on GPUs: {text}", hosts, text)
+    used, unknown = values(gpus, "memory_used_bytes")
+    yield from unknown
+    owned = {(one.host, one.gpu.index) for one, found in processes if found}
+    quiet = [(one, value) for one, value in used if (one.host, one.gpu.index) not in owned]
+    full = [
+        (one.host, f"{one.label}: {value // _MIB} MiB")
+        for one, value in quiet
+        if not isinstance(one.gpu.memory_bytes, Missing) and value > _SHARE_IN_USE * one.gpu.memory_bytes
+    ]
+    for text, hosts in by_text(full):
+        summary = (
+            f"{named(hosts)} {verb(hosts, 'has', 'have')} GPU memory in use, and no process is seen that uses it: "
+            f"{text}"
+        )
+        yield _finding("warning", summary, hosts, text)
+    yield from closing(snapshot, bool(processes or used), "tells who uses it")
+
+
+def _counts(process: GpuProcess) -> bool:
+    name = process.name
+    return not process.own and (isinstance(name, Missing) or not name.startswith(_SERVICES))
+
+
+def _named(process: GpuProcess) -> str:
+    name = "of another container or user" if isinstance(process.name, Missing) else process.name
+    used = "" if isinstance(process.used_bytes, Missing) else f", {process.used_bytes // _MIB} MiB"
+    return f"process {process.pid} ({name}{used})"
+
+
+def _by_severity(
+    strangers: list[tuple[GpuOn, GpuProcess]],
+) -> dict[Severity, list[tuple[GpuOn, GpuProcess]]]:
+    found: dict[Severity, list[tuple[GpuOn, GpuProcess]]] = {}
+    for one, process in strangers:
+        total, used = one.gpu.memory_bytes, process.used_bytes
+        known = not isinstance(total, Missing) and not isinstance(used, Missing)
+        takes_much = known and used > _SHARE_TAKEN * total  # type: ignore[operator]
+        found.setdefault("error" if takes_much else "warning", []).append((one, process))
+    return found
+
+
+def _finding(severity: Severity, summary: str, hosts: tuple[str, ...], text: str) -> Finding:
+    return Finding(
+        severity,
+        f"{summary}: the job runs out of memory there, or waits for the slowest GPU",
+        hosts,
+        (Evidence(hosts, "use of the GPUs", text, "only this run", "NVML"),),
+        (Fix("end what is left of earlier jobs, or take other nodes", _LIST),),
+    )

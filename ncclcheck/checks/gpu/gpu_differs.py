@@ -1,0 +1,102 @@
+"""NC408 gpu-differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from ncclcheck.checks.gpus import closing, listed_gpus
+from ncclcheck.checks.majority import compare, evidence, sentence
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Gpu
+from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
+from ncclcheck.model.snapshot import Snapshot
+
+
+class _Quality(Struct, frozen=True):
+    """Something that GPUs of a job should have in common."""
+
+    name: str
+    read: Callable[[Gpu], Fact[str]]
+    severity: Severity
+    why: str
+
+
+def _mode(field: str) -> Callable[[Gpu], Fact[str]]:
+    def read(gpu: Gpu) -> Fact[str]:
+        value = getattr(gpu.state, field)
+        return value if isinstance(value, Missing) else "on" if value else "off"
+
+    return read
+
+
+def _memory(gpu: Gpu) -> Fact[str]:
+    size = gpu.memory_bytes
+    return size if isinstance(size, Missing) else f"{round(size / (1 << 30))} GiB"
+
+
+_QUALITIES = (
+    _Quality("model of the GPUs", lambda gpu: gpu.name, "warning", "all ranks wait for the slowest model"),
+    _Quality("memory of the GPUs", _memory, "warning", "what fits on one does not fit on the other"),
+    _Quality("MIG mode", _mode("mig"), "warning", "a GPU in MIG mode is no whole GPU, and NCCL uses no NVLink there"),
+    _Quality("ECC mode", _mode("ecc"), "warning", "memory and speed differ, and errors go unnoticed where it is off"),
+    _Quality("persistence mode", _mode("persistence"), "info", "the first CUDA call is slow where it is off"),
+)  # fmt: skip
+
+
+@check("NC408", "gpu-differs", "All nodes have the same GPUs in the same modes")
+def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
+    """The GPUs of all nodes are of one model with one size of memory, and MIG, ECC and persistence are set alike.
+
+    How many there are is the question of gpu-count.
+
+    ## Why it matters
+    A synchronous job runs at the speed of its slowest GPU, and its memory must fit the smallest.
+
+    ## How to fix
+    Ask the scheduler for nodes of one kind. Set modes alike with `nvidia-smi` as an administrator; nothing is set here.
+
+    ## Source
+    NVML: names, memory and modes of the GPUs. A GPU that does not know a mode is not compared in it.
+    """
+    judged = False
+    for quality in _QUALITIES:
+        of_host: dict[str, dict[str, int]] = {}
+        unsupported = []
+        for one in listed_gpus(snapshot):
+            value = quality.read(one.gpu)
+            if not isinstance(value, Missing):
+                counts = of_host.setdefault(one.host, {})
+                counts[value] = counts.get(value, 0) + 1
+            elif value.missing != "unsupported":
+                unsupported.append((one.host, f"{quality.name}: {value}"))
+        for host, why in dict.fromkeys(unsupported):
+            yield NotKnown(why, (host,))
+        judged = judged or bool(of_host)
+        yield from _compared(quality, of_host)
+    yield from closing(snapshot, judged, "is listed")
+
+
+def _compared(quality: _Quality, of_host: dict[str, dict[str, int]]) -> Iterator[Answer]:
+    """The kinds on each node, not how many of each; a node of several kinds says so with numbers."""
+    comparison = compare((host, _kinds(counts)) for host, counts in of_host.items())
+    mixed = any(len(counts) > 1 for counts in of_host.values())
+    if not comparison.differs and not mixed:
+        return
+    hosts = comparison.odd_hosts if comparison.differs else tuple(of_host)
+    text = sentence(comparison) if comparison.differs else f"{comparison.groups[0].value} on every node"
+    yield Finding(
+        quality.severity,
+        f"{quality.name} differs: {text}: {quality.why}",
+        hosts,
+        evidence(comparison, quality.name, "NVML"),
+        (Fix("take nodes with GPUs of one kind, set alike", ("nvidia-smi -L", "nvidia-smi -q")),),
+    )
+
+
+def _kinds(counts: dict[str, int]) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    return " and ".join(f"{number} x {kind}" for kind, number in sorted(counts.items()))

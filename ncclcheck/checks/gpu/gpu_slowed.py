@@ -1,0 +1,55 @@
+"""NC409 gpu-slowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.gpus import by_text, closing, listed_gpus, values
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
+from ncclcheck.model.snapshot import Snapshot
+
+# What slows a GPU down though nobody uses it: too hot, too little power, or the board asks for it. A power cap and
+# clocks that an administrator has set are as they were meant to be, and only worth knowing.
+_FAULTS = frozenset(
+    {"hardware slowdown", "hardware thermal slowdown", "hardware power brake", "software thermal slowdown"}
+)
+_FIX = Fix(
+    "look at temperature, fans and power supplies of the node; clocks that were set come back with `nvidia-smi -rac`",
+    ("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",),
+)
+
+
+@check("NC409", "gpu-slowed", "No GPU is slowed down by heat or lack of power")
+def gpu_slowed(snapshot: Snapshot) -> Iterator[Answer]:
+    """At the time of the run no GPU is slowed down by its temperature, its power supply or its board.
+
+    It is a look at one moment, before the job: heat under load is not seen. Clocks are read and never set.
+
+    ## Why it matters
+    A GPU at a fraction of its clock makes every rank wait in every collective.
+
+    ## How to fix
+    Look at the cooling and the power supplies of the node, and take it out of the job until then.
+
+    ## Source
+    nvmlDeviceGetCurrentClocksEventReasons; the reasons are those of nvml.h.
+    """
+    known, unknown = values(listed_gpus(snapshot), "slowdowns")
+    yield from unknown
+    found: dict[Severity, list[tuple[str, str]]] = {}
+    for one, reasons in known:
+        if reasons:
+            severity: Severity = "warning" if _FAULTS.intersection(reasons) else "info"
+            found.setdefault(severity, []).append((one.host, f"{one.label}: {', '.join(reasons)}"))
+    for severity, those in found.items():
+        for text, hosts in by_text(those):
+            yield Finding(
+                severity,
+                f"{named(hosts)} {verb(hosts, 'has', 'have')} GPUs that run below their clock: {text}: all ranks wait",
+                hosts,
+                (Evidence(hosts, "clock event reasons", text, "none, or idle", "NVML"),),
+                (_FIX,),
+            )
+    yield from closing(snapshot, bool(known), "tells why it is slow")

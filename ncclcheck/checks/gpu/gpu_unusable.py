@@ -1,0 +1,114 @@
+"""NC402 gpu-unusable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.gpus import by_text, closing, listed_gpus, no_driver, values
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.gpu import GpuDriver
+from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.topology import gpu_addresses
+
+FABRIC_WORDS = ("system not yet initialized", "system not initialized")  # cudaErrorSystemNotReady, 802
+_LOOK = Fix(
+    "see what the driver says; take the node out of the job, and reset the GPU or reboot the node",
+    ("nvidia-smi", "dmesg | grep -i -e nvrm -e xid"),
+)
+# pynvml's words for errors by which the driver itself refuses every answer.
+_REFUSALS = ("Driver Not Loaded", "RM has detected an NVML/RM version mismatch", "GPU is lost")
+
+
+@check("NC402", "gpu-unusable", "Every GPU answers and computes what it should")
+def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
+    """The driver answers within 5 s, no GPU is lost or waits for a reset, and each multiplied two matrices rightly.
+
+    The work is small: matrices of whole numbers of 512 rows, whose exact product is known. It is done in a process of
+    its own for each GPU that torch sees, and only where torch has CUDA.
+
+    ## Why it matters
+    A job that meets such a GPU hangs in its first CUDA call, ends with an error of one rank only, or computes wrong
+    numbers.
+
+    ## How to fix
+    Look at `nvidia-smi` and the kernel's log; reset the GPU or reboot the node. A driver that takes long because nobody
+    keeps it loaded is helped by persistence mode (`nvidia-smi -pm 1`).
+
+    ## Source
+    NVML (a call that does not return, NVML_ERROR_GPU_IS_LOST, the recovery action of nvml.h
+    nvmlDeviceGpuRecoveryAction_t); the work of this run. The 5 s are ours.
+    """
+    for node in snapshot.nodes:
+        yield from _driver(node)
+    gpus = listed_gpus(snapshot)
+    lost = [(one.host, f"{one.label}: {why}") for one in gpus if (why := _lost(one.gpu.name))]
+    for text, hosts in by_text(lost):
+        yield _finding(
+            f"{named(hosts)}: the driver lost GPUs: {text}", hosts, text, "every GPU answers", "NVML"
+        )
+    actions, unknown = values(gpus, "recovery_action")
+    yield from unknown
+    waiting = [(one.host, f"{one.label}: {action}") for one, action in actions if action != "none"]
+    for text, hosts in by_text(waiting):
+        summary = f"{named(hosts)}: the driver says that GPUs must be recovered first: {text}"
+        yield _finding(summary, hosts, text, "none", "NVML, recovery action")
+    yield from _work(snapshot)
+    yield from closing(snapshot, bool(gpus) or bool(snapshot.nodes and not no_driver(snapshot)), "is listed")
+
+
+def _lost(name: Fact[str]) -> str:
+    """Why the driver cannot even name the GPU; empty where it can, or was not asked any more."""
+    return name.detail if isinstance(name, Missing) and name.missing == "error" else ""
+
+
+def _driver(node: Node) -> Iterator[Answer]:
+    """A driver that hangs, refuses, or is not there although the bus has GPUs."""
+    driver, gpus, pci = node.facts.gpu_driver, node.facts.gpus, node.facts.pci
+    hosts = (node.host,)
+    if isinstance(driver, GpuDriver) and driver.stuck_call:
+        text = f"{driver.stuck_call}: {driver.stuck_why}"
+        summary = (
+            f"the NVIDIA driver of {node.host} got stuck in {driver.stuck_call}: a job would hang there too"
+        )
+        yield _finding(summary, hosts, text, "an answer within 5 s", "NVML")
+    elif isinstance(driver, Missing) and driver.missing == "error" and driver.detail.endswith(_REFUSALS):
+        summary = f"the NVIDIA driver of {node.host} does not work: {driver.detail}"
+        yield _finding(summary, hosts, driver.detail, "a list of GPUs", "NVML")
+    elif isinstance(gpus, Missing) and gpus.missing == "absent" and not isinstance(pci, Missing):
+        addresses = gpu_addresses(pci)
+        if addresses:
+            summary = (
+                f"{node.host} has {len(addresses)} NVIDIA {verb(addresses, 'GPU', 'GPUs')} on its bus and no driver "
+                "library: no program can use them there"
+            )
+            yield _finding(summary, hosts, str(gpus), "libnvidia-ml.so.1", "/sys/bus/pci; NVML")
+    elif isinstance(driver, Missing) and not isinstance(gpus, Missing):
+        yield NotKnown(f"gpu_driver: {driver}", hosts)
+
+
+def _work(snapshot: Snapshot) -> Iterator[Answer]:
+    wrong: list[tuple[str, str]] = []
+    for node in snapshot.nodes:
+        work = node.facts.gpu_work
+        if isinstance(work, Missing):
+            if node.host not in no_driver(snapshot):
+                yield NotKnown(f"no GPU was made to work: {work}", (node.host,))
+            continue
+        wrong += [
+            (
+                node.host,
+                f"CUDA device {one.ordinal} {one.outcome}" + (f" ({one.detail})" if one.detail else ""),
+            )
+            for one in work
+            if one.outcome != "ok" and not any(words in one.detail for words in FABRIC_WORDS)
+        ]
+    for text, hosts in by_text(wrong):
+        summary = f"{named(hosts)}: a small multiplication did not succeed: {text}"
+        yield _finding(summary, hosts, text, "the exact product", "work of this run on each GPU")
+
+
+def _finding(summary: str, hosts: tuple[str, ...], observed: str, expected: str, source: str) -> Finding:
+    return Finding("error", summary, hosts, (Evidence(hosts, "GPU", observed, expected, source),), (_LOOK,))

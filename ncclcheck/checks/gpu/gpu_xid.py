@@ -1,0 +1,106 @@
+"""NC405 gpu-xid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.gpus import by_text, no_driver
+from ncclcheck.checks.hosts import named, not_reported
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.xid import Demand, sxid_demand, xid_demand
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.gpu import LoggedError
+from ncclcheck.model.snapshot import Node, Snapshot
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+_LOOK = ("dmesg -T | grep -i xid", "journalctl -k -b | grep -i xid")
+_WORDS: dict[Demand | None, str] = {
+    "reset": "the GPU must be reset",
+    "reboot": "the node must be rebooted",
+    "look": "somebody must look at the machine",
+    "application": "a program was ended by it",
+    None: "NVIDIA's catalogue did not know it when this version was made",
+}
+
+
+@check("NC405", "gpu-xid", "The kernel's log has no GPU errors that ask for something")
+def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
+    """Since boot, no Xid (GPU) or SXid (NVSwitch) error whose cure is a reset, a reboot or a person.
+
+    Errors that end one program (13, 31, 94 ...) are only worth knowing, those that NVIDIA says to ignore are not told.
+    An unknown one is a warning. Where the driver itself says by now that this GPU needs no recovery, an older demand
+    is a warning too: it was probably followed.
+
+    ## Why it matters
+    The driver logs what a job only sees as a hang or "unspecified launch failure". A GPU that fell off the bus (79) or
+    had an uncontained memory error (95) will not recover by itself.
+
+    ## How to fix
+    Do what the class says; take the node out of the job until then.
+
+    ## Source
+    /dev/kmsg, or journalctl; NVIDIA's Xid catalogue (immediate action) and Fabric Manager User Guide (SXid). Both need
+    a right that users often lack: then this is unknown, not passed.
+    """
+    without = no_driver(snapshot)
+    found: dict[tuple[Severity, Demand | None], list[tuple[str, str]]] = {}
+    judged = False
+    for node in snapshot.nodes:
+        log = node.facts.gpu_log
+        if isinstance(log, Missing):
+            if node.host not in without:
+                yield NotKnown(f"kernel log: {log}", (node.host,))
+            continue
+        judged = judged or node.host not in without or bool(log.errors)
+        for error in log.errors:
+            demand = _demand(error)
+            if demand != "nothing":
+                key = _severity(demand, node, error), demand
+                found.setdefault(key, []).append((node.host, _named(error)))
+    for (severity, demand), those in found.items():
+        for text, hosts in by_text(those):
+            yield Finding(
+                severity,
+                f"{named(hosts)}: the driver logged {text}: {_WORDS[demand]}",
+                hosts,
+                (Evidence(hosts, "GPU errors", text, "none", "kernel log; NVIDIA's Xid catalogue"),),
+                (Fix(f"{_WORDS[demand]}; see what else the log says", _LOOK),),
+            )
+    yield from not_reported(snapshot)
+    if not judged:
+        yield NotApplicable("no node has an NVIDIA driver")
+
+
+def _demand(error: LoggedError) -> Demand | None:
+    return sxid_demand(error.text) if error.kind == "SXid" else xid_demand(error.number, error.text)
+
+
+def _severity(demand: Demand | None, node: Node, error: LoggedError) -> Severity:
+    if demand == "application":
+        return "info"
+    if demand is None or demand == "look":
+        return "warning"
+    return "warning" if _is_recovered(node, error.pci) else "error"
+
+
+def _is_recovered(node: Node, address: str) -> bool:
+    """Does the driver say that this very GPU is listed and needs no recovery?"""
+    gpus = node.facts.gpus
+    if isinstance(gpus, Missing) or not address:
+        return False
+    return any(gpu.pci == address and gpu.state.recovery_action == "none" for gpu in gpus)
+
+
+def _named(error: LoggedError) -> str:
+    """`Xid 79 of 0000:1b:00.0, 5 min ago, "GPU has fallen off the bus"`."""
+    where = f" of {error.pci}" if error.pci else ""
+    often = f", {error.times} times" if error.times > 1 else ""
+    words = error.text.rpartition(f"): {error.number}")[2].strip(" ,.")
+    return f"{error.kind} {error.number}{where}{often}, {_ago(error.seconds_ago)} ago ({words})"
+
+
+def _ago(seconds: float) -> str:
+    if seconds < _HOUR_S:
+        return f"{max(1, round(seconds / _MINUTE_S))} min"
+    return f"{seconds / _HOUR_S:.0f} h" if seconds < 2 * _DAY_S else f"{seconds / _DAY_S:.0f} days"

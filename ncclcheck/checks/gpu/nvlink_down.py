@@ -1,0 +1,89 @@
+"""NC406 nvlink-down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, values
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.majority import compare
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.gpu import NvLink
+from ncclcheck.model.snapshot import Snapshot
+
+_CLEAR_MAJORITY = 0.75
+_FIX = Fix(
+    "see the links and their errors; reset the GPU or reboot, and have the node looked at if links stay down",
+    ("nvidia-smi nvlink -s", "nvidia-smi nvlink -e"),
+)
+
+
+@check("NC406", "nvlink-down", "Every GPU has as many active NVLinks as its like")
+def nvlink_down(snapshot: Snapshot) -> Iterator[Answer]:
+    """No GPU has fewer active NVLinks than most GPUs of the same product, on its node and on the others.
+
+    There is no table of products: the same board has other links active in another machine, and some have links that
+    are inactive by design. What most GPUs of one product have here is what the others should have.
+
+    ## Why it matters
+    A GPU with links down moves its share of every collective over what is left, or NCCL takes PCIe instead: all ranks
+    wait for it.
+
+    ## How to fix
+    `nvidia-smi nvlink -s` and `-e` name the links. A reset or reboot trains them anew; a link that stays down is
+    hardware.
+
+    ## Source
+    nvmlDeviceGetNvLinkState of every link; the comparison is ours.
+    """
+    known, unknown = values(listed_gpus(snapshot), "nvlinks")
+    yield from unknown
+    products: dict[str, list[tuple[GpuOn, tuple[NvLink, ...]]]] = {}
+    for one, links in known:
+        unread = [link for link in links if isinstance(link.active, Missing)]
+        if unread or isinstance(one.gpu.name, Missing):
+            why = unread[0].active if unread else one.gpu.name
+            yield NotKnown(f"NVLinks of GPU {one.gpu.index}: {why}", (one.host,))
+        else:
+            products.setdefault(one.gpu.name, []).append((one, links))
+    for product, gpus in products.items():
+        yield from _product(product, gpus)
+    yield from closing(snapshot, any(links for _, links in known), "has NVLinks")
+
+
+def _product(product: str, gpus: list[tuple[GpuOn, tuple[NvLink, ...]]]) -> Iterator[Answer]:
+    active = {(one.host, one.gpu.index): sum(link.active is True for link in links) for one, links in gpus}
+    comparison = compare((str(place), count) for place, count in active.items())
+    if not comparison.differs:
+        return
+    usual = comparison.usual
+    # In a tie nobody is the odd one, but a link that is up on like GPUs is missed where it is down.
+    expected = max(active.values()) if usual is None else usual.value
+    clear = usual is not None and len(usual.hosts) >= _CLEAR_MAJORITY * len(gpus)
+    severity: Severity = "error" if clear else "warning"
+    fewer = [
+        (one.host, f"{one.label} has {_count(active[one.host, one.gpu.index])}{_down(links)}")
+        for one, links in gpus
+        if active[one.host, one.gpu.index] < expected
+    ]
+    tie = "" if usual is not None else " (no majority: as many have fewer)"
+    for text, hosts in by_text(fewer):
+        yield Finding(
+            severity,
+            f"{named(hosts)}: NVLinks are down: {text}, where other {product} have {expected}{tie}: every collective "
+            "waits for the slowest GPU",
+            hosts,
+            (Evidence(hosts, "active NVLinks", text, str(expected), "NVML, nvmlDeviceGetNvLinkState"),),
+            (_FIX,),
+        )
+
+
+def _count(number: int) -> str:
+    return f"{number} active NVLink" if number == 1 else f"{number} active NVLinks"
+
+
+def _down(links: tuple[NvLink, ...]) -> str:
+    down = [str(link.link) for link in links if link.active is False]
+    return f" (down: {', '.join(down)})" if 0 < len(down) < len(links) else ""

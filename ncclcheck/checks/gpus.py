@@ -1,0 +1,91 @@
+"""The GPUs of a snapshot one by one: their names in a sentence, a value of each, and what keeps it from being known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import not_reported, unread
+from ncclcheck.checks.registry import Answer
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import Gpu
+from ncclcheck.model.finding import NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+_NAMED = 4
+
+
+class GpuOn(Struct, frozen=True):
+    """One GPU of one node."""
+
+    host: str
+    gpu: Gpu
+
+    @property
+    def label(self) -> str:
+        """`GPU 3 (0000:1b:00.0)`, without the address where it is not known."""
+        return label(self.gpu)
+
+
+def label(gpu: Gpu) -> str:
+    """`GPU 3 (0000:1b:00.0)`."""
+    return f"GPU {gpu.index}" if isinstance(gpu.pci, Missing) else f"GPU {gpu.index} ({gpu.pci})"
+
+
+def listed_gpus(snapshot: Snapshot) -> list[GpuOn]:
+    """All GPUs that the drivers list, node by node."""
+    return [GpuOn(node.host, gpu) for node, gpus in snapshot.known("gpus") for gpu in gpus]
+
+
+def values(gpus: Iterable[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], list[NotKnown]]:
+    """The value of `field` of each GPU's state, and what could not be read. A GPU without it is in neither."""
+    known: list[tuple[GpuOn, Any]] = []
+    missing: dict[tuple[str, str], list[str]] = {}
+    for one in gpus:
+        value = getattr(one.gpu.state, field)
+        if not isinstance(value, Missing):
+            known.append((one, value))
+        elif value.missing != "unsupported":
+            missing.setdefault((one.host, str(value)), []).append(f"GPU {one.gpu.index}")
+    what = field.replace("_", " ")
+    return known, [
+        NotKnown(f"{what} of {together(labels)}: {why}", (host,)) for (host, why), labels in missing.items()
+    ]
+
+
+def together(labels: Iterable[str]) -> str:
+    """`GPU 1 and GPU 3`; of many the first ones and how many more."""
+    each = list(dict.fromkeys(labels))
+    if len(each) > _NAMED:
+        return f"{', '.join(each[:_NAMED])} and {len(each) - _NAMED} more"
+    return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
+
+
+def by_text(found: Iterable[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]]]:
+    """(host, text) pairs as texts with the hosts that share them: all texts of a host make one, joined by `; `."""
+    of_host: dict[str, list[str]] = {}
+    for host, text in found:
+        of_host.setdefault(host, []).append(text)
+    hosts: dict[str, list[str]] = {}
+    for host, texts in of_host.items():
+        hosts.setdefault("; ".join(dict.fromkeys(texts)), []).append(host)
+    return [(text, tuple(names)) for text, names in hosts.items()]
+
+
+def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]:
+    """How a check about GPUs ends: nodes that told nothing, and that no GPU has what was asked for."""
+    without = no_driver(snapshot)
+    for one in unread(snapshot, "gpus"):
+        if not set(one.hosts) <= set(without):
+            yield one
+    yield from not_reported(snapshot)
+    if not judged:
+        yield NotApplicable(f"no GPU {question}")
+
+
+def no_driver(snapshot: Snapshot) -> tuple[str, ...]:
+    """The nodes that have no NVIDIA driver at all."""
+    facts = ((node.host, node.facts.gpus) for node in snapshot.nodes)
+    return tuple(host for host, gpus in facts if isinstance(gpus, Missing) and gpus.missing == "absent")

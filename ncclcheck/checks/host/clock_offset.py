@@ -1,0 +1,116 @@
+"""NC712 clock-offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.measure.clocks import Deviation, deviations
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.snapshot import Snapshot
+
+WARNING_US = 1_000_000.0
+INFO_US = 50_000.0
+_PAIR = 2
+
+
+@check("NC712", "clock-offset", "The clocks of all nodes agree", nodes=2, met=True)
+def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
+    """The clock of no node is more than a second from that of the others, beyond the bound of the measurement.
+
+    ## Why it matters
+    NCCL and torch need no common clock, but what surrounds them does: Kerberos and TLS refuse a node that is minutes
+    off, "latest checkpoint" and caches on a shared filesystem go by time stamps, and logs of several nodes cannot be
+    put in order, which is what one needs after a hang. From 50 ms on it is reported as information, since logs show it.
+
+    ## How to fix
+    Start a time daemon on the node (`chronyc tracking`, `timedatectl`) and give all nodes the same servers.
+
+    ## Source
+    Measured between the nodes with four time stamps per round trip (RFC 5905, 8): the true offset is within half of the
+    quickest round trip. Offsets of further nodes are sums of such, and so are their bounds. When the processes were
+    started is nowhere in it.
+    """
+    offsets = _offsets(snapshot)
+    found = deviations(offsets)
+    yield from _findings([one for one in found if one.is_beyond(WARNING_US)], found, "warning")
+    minor = [one for one in found if one.is_beyond(INFO_US) and not one.is_beyond(WARNING_US)]
+    yield from _findings(minor, found, "info")
+    told = {one.host for one in found}
+    if unmeasured := tuple(node.host for node in snapshot.nodes if node.host not in told):
+        yield NotKnown("the clock was not compared with the others", unmeasured)
+    vague = tuple(one.host for one in found if one.bound_us > WARNING_US)
+    if vague:
+        yield NotKnown("the round trips are too slow to tell a second", vague)
+    yield from not_reported(snapshot)
+
+
+def _offsets(snapshot: Snapshot) -> dict[tuple[str, str], tuple[float, float]]:
+    probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
+    return {
+        (one.from_host, one.to_host): (one.value, one.measured.least / 2)
+        for one in probes
+        if one.kind == "clock"
+        and one.outcome == "ok"
+        and one.value is not None
+        and one.measured is not None
+        and one.measured.least is not None
+    }
+
+
+def _findings(
+    off: Sequence[Deviation], all_of_them: Sequence[Deviation], severity: Severity
+) -> Iterator[Finding]:
+    if not off:
+        return
+    worst = max(off, key=lambda one: abs(one.ahead_us))
+    hosts = tuple(one.host for one in (all_of_them if len(all_of_them) == _PAIR else off))
+    usual = tuple(one.host for one in all_of_them if one not in off)
+    if len(hosts) > len(off):
+        apart = _time(abs(worst.ahead_us))
+        which = f"the clocks of {named(hosts)} are {apart} apart (which of the two is right is not known)"
+    elif len(off) == 1:
+        which = f"the clock of {worst.host} is {_way(worst)} that of {named(usual)}"
+    else:
+        which = (
+            f"the clocks of {named(hosts)} are up to {_time(abs(worst.ahead_us))} off that of {named(usual)}"
+        )
+    why = (
+        "time stamps of files and logs mislead, and Kerberos or TLS may refuse it"
+        if severity == "warning"
+        else "logs of these nodes cannot be put in one order"
+    )
+    yield Finding(
+        severity,
+        f"{which}: {why}",
+        hosts,
+        tuple(
+            Evidence(
+                (one.host,),
+                f"clock, against {named(usual) if usual else 'the others'}",
+                f"{_way(one)} it, within {_time(one.bound_us)}",
+                f"within {_time(WARNING_US if severity == 'warning' else INFO_US)}",
+                "four time stamps per round trip, the quickest one",
+            )
+            for one in off
+        ),
+        (
+            Fix(
+                f"start a time daemon {verb(hosts, 'there', 'on them')}, with the same servers on all nodes",
+                ("timedatectl", "chronyc tracking"),
+            ),
+        ),
+    )
+
+
+def _way(one: Deviation) -> str:
+    return f"{_time(abs(one.ahead_us))} {'ahead of' if one.ahead_us > 0 else 'behind'}"
+
+
+def _time(us: float) -> str:
+    for unit, size in (("h", 3.6e9), ("s", 1e6), ("ms", 1e3)):
+        if us >= size:
+            return f"{us / size:.3g} {unit}"
+    return f"{us:.0f} us"

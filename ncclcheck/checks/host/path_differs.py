@@ -1,0 +1,181 @@
+"""NC707 path-differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.paths import Wanted, none_given, wanted
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Manifest, PathEntry
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.snapshot import Snapshot
+
+_EXAMPLES = 3
+_FIX = Fix(
+    "copy the data of a node that is right to the others, or let all of them mount one filesystem",
+    ("rsync -an --delete --itemize-changes NODE:PATH/ PATH/   # -n: only shows what differs",),
+)
+
+
+@check("NC707", "path-differs", "The given paths hold the same on every node", needs=("paths",), nodes=2)
+def path_differs(snapshot: Snapshot) -> Iterator[Answer]:
+    """Each `--data` path has the same files on every node, and each given path is one kind of thing and filesystem.
+
+    ## Why it matters
+    Ranks that see different files read different samples, make different numbers of steps, and then wait for each
+    other until the timeout; or they train on an old copy and nobody notices.
+
+    ## How to fix
+    Copy the data again to the named node, or mount the same filesystem on all of them. `rsync -an` shows what differs.
+
+    ## Source
+    A checksum over all names, and for up to 512 files, the ones whose names have the smallest CRC-32, the sizes; of the
+    first 32 of them SHA-256 over size, first and last 64 KiB. So a change inside a large folder may go unseen, and a
+    folder that could not be listed within 3 s is unknown. The type of the filesystem is that of /proc/self/mountinfo.
+    """
+    found = wanted(snapshot, "data", "code", "shared")
+    for one in found:
+        yield from _kind(one)
+        yield from _filesystem(one)
+    for one in wanted(snapshot, "data"):
+        yield from _files(one)
+    yield from none_given(snapshot, found, "--data, --code or --shared-dir")
+    yield from not_reported(snapshot)
+
+
+def _compared(one: Wanted, field: str) -> Comparison[str]:
+    values = ((place.host, getattr(place.fact, field)) for place in one.places)
+    return compare((host, value) for host, value in values if not isinstance(value, Missing))
+
+
+def _kind(one: Wanted) -> Iterator[Answer]:
+    kinds = _compared(one, "kind")
+    if kinds.differs:
+        yield Finding(
+            "error",
+            f"{one.words} is not the same kind of thing everywhere: {sentence(kinds)}",
+            kinds.odd_hosts,
+            evidence(kinds, one.path, "stat"),
+            (_FIX,),
+        )
+
+
+def _filesystem(one: Wanted) -> Iterator[Answer]:
+    types = _compared(one, "filesystem")
+    if types.differs:
+        yield Finding(
+            "warning",
+            f"{one.words} is on different kinds of filesystem: {sentence(types)}: where one node has a local copy, it "
+            "sees other files than the rest",
+            types.odd_hosts,
+            evidence(types, f"filesystem of {one.path}", "/proc/self/mountinfo"),
+            (Fix("mount the same filesystem on all nodes", (f"findmnt -T {one.path}",)),),
+        )
+    for place in one.places:
+        if isinstance(place.fact.filesystem, Missing) and not isinstance(place.fact.kind, Missing):
+            yield NotKnown(f"the filesystem of {one.path}: {place.fact.filesystem}", (place.host,))
+
+
+def _files(one: Wanted) -> Iterator[Answer]:
+    manifests: dict[str, Manifest] = {}
+    for place in one.places:
+        if isinstance(place.fact.kind, Missing):
+            continue  # path-missing has said it
+        if isinstance(place.fact.manifest, Missing):
+            yield NotKnown(f"what is in {one.path}: {place.fact.manifest}", (place.host,))
+        else:
+            manifests[place.host] = place.fact.manifest
+            if not place.fact.manifest.complete:
+                count = place.fact.manifest.files
+                yield NotKnown(
+                    f"{one.path}: only {count} files were listed in the time for it", (place.host,)
+                )
+    whole = {host: manifest for host, manifest in manifests.items() if manifest.complete}
+    listings = compare((host, (each.files, each.names_checksum)) for host, each in whole.items())
+    if listings.differs:
+        yield _other_names(one, listings, whole)
+    yield from _other_files(one, manifests, "size", lambda entry: entry.size_bytes)
+    yield from _other_files(one, manifests, "content", lambda entry: entry.sha256)
+
+
+def _other_names(
+    one: Wanted, listings: Comparison[tuple[int, int]], manifests: dict[str, Manifest]
+) -> Finding:
+    usual = manifests[(listings.usual or listings.groups[0]).hosts[0]]
+    pieces = []
+    for group in listings.odd:
+        less, more = _difference(usual, manifests[group.hosts[0]])
+        words = [f"without {_some(less)}"] * bool(less) + [f"with {_some(more)}"] * bool(more)
+        pieces.append(
+            f"{group.value[0]} files on {named(group.hosts)}{' (' + ', '.join(words) + ')' if words else ''}"
+        )
+    if listings.usual is not None:
+        pieces.append(f"{listings.usual.value[0]} on {named(listings.usual.hosts)}")
+    tie = " (no majority)" if listings.tie else ""
+    return Finding(
+        "error",
+        f"{one.words} has other files: {', '.join(pieces)}{tie}: ranks read different data, or wait for each other",
+        listings.odd_hosts,
+        evidence(
+            listings,
+            f"files below {one.path}",
+            "names of all files",
+            lambda value: f"{value[0]} files, {value[1]:x}",
+        ),
+        (_FIX,),
+    )
+
+
+def _difference(usual: Manifest, other: Manifest) -> tuple[list[str], list[str]]:
+    """Names that are certainly only in one of the two, as far as both samples reach."""
+    reach = min(usual.largest_hash, other.largest_hash)
+    left = {entry.name for entry in usual.sample if entry.name_hash <= reach}
+    right = {entry.name for entry in other.sample if entry.name_hash <= reach}
+    return sorted(left - right), sorted(right - left)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(name or "it" for name in names[:_EXAMPLES])
+    return f"{shown} and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else shown
+
+
+def _other_files(
+    one: Wanted, manifests: dict[str, Manifest], what: str, value_of: Callable[[PathEntry], Fact[object]]
+) -> Iterator[Finding]:
+    """The files of the sample that are not the same everywhere, the nodes that are in the minority together."""
+    values: dict[str, list[tuple[str, str]]] = {}
+    for host, manifest in manifests.items():
+        for entry in manifest.sample:
+            value = value_of(entry)
+            if not isinstance(value, Missing):
+                values.setdefault(entry.name, []).append((host, str(value)))
+    differing: dict[tuple[str, ...], list[tuple[str, Comparison[str]]]] = {}
+    for name, told in values.items():
+        comparison = compare(told)
+        if comparison.differs:
+            differing.setdefault(comparison.odd_hosts, []).append((name, comparison))
+    severity: Severity = "error"
+    for hosts, files in differing.items():
+        names = sorted(name for name, _ in files)
+        tie = " (no majority)" if files[0][1].tie else ""
+        yield Finding(
+            severity,
+            f"{one.words}: {_some(names)} {verb(names, 'has', 'have')} another {what} on {named(hosts)}{tie}"
+            ": ranks read different data",
+            hosts,
+            tuple(
+                Evidence(
+                    group.hosts,
+                    f"{what} of {name or one.path}",
+                    group.value[:16],
+                    "the same on every node",
+                    "lstat, read",
+                )
+                for name, comparison in files[:_EXAMPLES]
+                for group in comparison.groups
+            ),
+            (_FIX,),
+        )

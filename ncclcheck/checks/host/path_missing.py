@@ -1,0 +1,82 @@
+"""NC706 path-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.paths import Wanted, none_given, wanted
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import PathFact
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+_WORDS = {
+    "absent": ("is not there", "mount it there, or correct the path", "ls -ld {path}; findmnt -T {path}"),
+    "denied": ("may not be read by this user", "give the job's user access to it", "namei -l {path}"),
+    "timeout": (
+        "does not answer: its filesystem hangs",
+        "repair the mount; until then every process that touches it hangs",
+        "cat /proc/mounts; dmesg | tail",
+    ),
+}
+_OTHER = ("cannot be looked at", "see what the filesystem reports", "dmesg | tail")
+
+
+@check("NC706", "path-missing", "The given paths are there on every node", needs=("paths",))
+def path_missing(snapshot: Snapshot) -> Iterator[Answer]:
+    """Each `--data`, `--code` and `--shared-dir` path exists on every node, answers, and may be read by this user.
+
+    ## Why it matters
+    One node without the mount ends the whole job, often after minutes of loading. A mount whose server is gone is
+    worse: whoever touches it hangs and cannot be killed.
+
+    ## How to fix
+    Mount the filesystem on the named nodes, correct the path, or give the user access. For a container, add the volume.
+
+    ## Source
+    stat(2) and a first entry of opendir(3) or open(2), in a process that is abandoned when it does not answer within
+    4.5 s.
+    """
+    found = wanted(snapshot, "data", "code", "shared")
+    for one in found:
+        yield from _judged(one)
+    yield from none_given(snapshot, found, "--data, --code or --shared-dir")
+    yield from not_reported(snapshot)
+
+
+def _judged(one: Wanted) -> Iterator[Answer]:
+    broken: dict[str, list[tuple[str, Missing]]] = {}
+    for place in one.places:
+        failed = _failure(place.fact)
+        if failed is not None:
+            broken.setdefault(failed.missing, []).append((place.host, failed))
+    for why, failures in broken.items():
+        hosts = tuple(host for host, _ in failures)
+        what, advice, command = _WORDS.get(why, _OTHER)
+        elsewhere = tuple(place.host for place in one.places if _failure(place.fact) is None)
+        contrast = f", while {named(elsewhere)} {verb(elsewhere, 'has', 'have')} it" if elsewhere else ""
+        yield Finding(
+            "error",
+            f"{one.words} {what} on {named(hosts)}{contrast}: the job fails there when it needs it",
+            hosts,
+            tuple(
+                Evidence((host,), one.path, str(failed), "there, and readable", "stat, open")
+                for host, failed in failures
+            ),
+            (Fix(advice, (command.format(path=one.path),)),),
+        )
+    for place in one.places:
+        if _failure(place.fact) is None and isinstance(place.fact.listed, Missing):
+            yield NotKnown(f"whether {one.path} may be read: {place.fact.listed}", (place.host,))
+
+
+def _failure(fact: PathFact) -> Missing | None:
+    """Why the path is of no use; None where it is, or where only part of it is not known."""
+    if isinstance(fact.kind, Missing):
+        return fact.kind
+    if fact.listed is False:
+        return Missing("denied", "it is there, and may not be listed or opened")
+    is_stuck = isinstance(fact.listed, Missing) and fact.listed.missing in ("timeout", "error")
+    return fact.listed if is_stuck and isinstance(fact.listed, Missing) else None

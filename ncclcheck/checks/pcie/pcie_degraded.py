@@ -1,0 +1,204 @@
+"""NC410 pcie-degraded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.pcie_path import Path, least, paths, unplaced
+from ncclcheck.checks.rdma_ports import listed
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.hardware import PciDevice
+from ncclcheck.model.snapshot import Snapshot
+
+_MOST_EVIDENCE = 12
+
+
+class _Slow(Struct, frozen=True):
+    """A link that came up narrower or slower than the whole path allows, and whose path it is on."""
+
+    device: PciDevice
+    what: str  # width, speed
+    now: str
+    could: str
+    file: str
+    labels: tuple[str, ...]  # the GPUs and NICs that send through it
+
+
+@check(
+    "NC410",
+    "pcie-degraded",
+    "The PCIe links of GPUs and NICs are as wide and fast as their path allows",
+    needs=("pci",),
+)
+def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
+    """Each link between a GPU or RDMA NIC and the root has the width and speed that every part of the path can do.
+
+    What is expected comes from the machine itself: the least of the maxima along the path, so that an x16 card in an
+    x8 slot is fine. A GPU that is idle lowers its speed to save power, so a lower speed of its link is only mentioned;
+    its width does not change. In a virtual machine the bridges are emulated, and only the devices themselves count.
+
+    ## Why it matters
+    A card that is not seated well, dust, or a bad riser makes a link train at fewer lanes or an older speed, without
+    an error. The card works, at half or a quarter of its bandwidth, and every collective waits for it.
+
+    ## How to fix
+    `lspci -vv` shows LnkCap and LnkSta of both ends. Reseat the card or replace the riser; look for a limit in the
+    BIOS (bifurcation, "link speed"); reboot to let the link train again.
+
+    ## Source
+    /sys/bus/pci/devices/*/{current,max}_link_{width,speed}; PCI Express Base Specification, Link Status register.
+    """
+    judged = False
+    slow: dict[_Slow, list[str]] = {}
+    idle: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for node, pci in snapshot.known("pci"):
+        found = paths(pci, node.facts.rdma)
+        judged = judged or bool(found)
+        untold = [one.label for one in found if _is_untold(one)]
+        if untold:
+            yield NotKnown(f"the PCIe link of {listed(untold)} could not be read", (node.host,))
+        if isinstance(node.facts.rdma, Missing):
+            yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
+        elif lost := unplaced(pci, node.facts.rdma):
+            yield NotKnown(f"where {listed(lost)} {verb(lost, 'is', 'are')} on the PCI bus", (node.host,))
+        for one in _slow_links(found, are_bridges_real=not _is_virtual(node.facts)):
+            slow.setdefault(one, []).append(node.host)
+        for key in _idle_gpus(found):
+            idle.setdefault(key, []).append(node.host)
+    if not judged and any(True for _ in snapshot.known("pci")):
+        yield NotApplicable("there is no GPU and no RDMA NIC on the PCI bus")
+    yield from (_finding(one, tuple(hosts)) for one, hosts in slow.items())
+    yield from (_mention(*key, tuple(hosts)) for key, hosts in idle.items())
+    yield from not_reported(snapshot)
+
+
+def _is_virtual(facts: NodeFacts) -> bool:
+    return not isinstance(facts.kernel, Missing) and facts.kernel.virtual_machine is True
+
+
+def _is_untold(path: Path) -> bool:
+    device = path.device
+    needed: list[Fact[int] | Fact[float]] = [device.link_width, device.max_link_width]
+    if not path.is_gpu:
+        needed += [device.link_speed_gt_s, device.max_link_speed_gt_s]
+    return any(isinstance(value, Missing) for value in needed)
+
+
+def _slow_links(found: Sequence[Path], *, are_bridges_real: bool) -> list[_Slow]:
+    """Every slow link once, named by its lower end, with all that send through it."""
+    gpu_links = {one.bridges[-1].address for one in found if one.is_gpu and one.bridges}
+    links: dict[tuple[str, str], list[tuple[PciDevice, str, str, str]]] = {}
+    for path in found:
+        hops = path.hops if are_bridges_real else (path.device,)
+        width = least(one.max_link_width for one in path.hops)
+        speed = least(one.max_link_speed_gt_s for one in path.hops)
+        for hop in hops:
+            if _is_less(hop.link_width, width):
+                links.setdefault((hop.address, "width"), []).append(
+                    (hop, f"x{hop.link_width}", f"x{width:g}", path.label)
+                )
+            is_of_gpu = hop.address in gpu_links or (hop is path.device and path.is_gpu)
+            if _is_less(hop.link_speed_gt_s, speed) and not is_of_gpu:
+                links.setdefault((hop.address, "speed"), []).append(
+                    (hop, f"{hop.link_speed_gt_s} GT/s", f"{speed:g} GT/s", path.label)
+                )
+    told = [
+        _Slow(
+            those[0][0],
+            what,
+            those[0][1],
+            those[0][2],
+            f"/sys/bus/pci/devices/{address}/current_link_{what}",
+            tuple(one[3] for one in those),
+        )
+        for (address, what), those in links.items()
+    ]
+    return [one for one in told if not _is_other_end(one, told)]
+
+
+def _is_other_end(link: _Slow, told: Sequence[_Slow]) -> bool:
+    """True if the lower end of the same link, a device right below, tells the same."""
+    return any(
+        other.device.upstream[-1:] == (link.device.address,)
+        and (other.what, other.now) == (link.what, link.now)
+        for other in told
+    )
+
+
+def _is_less(now: Fact[float] | Fact[int], could: float | None) -> bool:
+    return not isinstance(now, Missing) and could is not None and now < could
+
+
+def _idle_gpus(found: Sequence[Path]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for path in found:
+        speed = least(one.max_link_speed_gt_s for one in path.hops)
+        now = path.device.link_speed_gt_s
+        if path.is_gpu and _is_less(now, speed):
+            groups.setdefault((f"{now} GT/s", f"{speed:g} GT/s"), []).append(path.label)
+    for (now_text, could), labels in groups.items():
+        yield now_text, could, tuple(labels)
+
+
+def _finding(link: _Slow, hosts: tuple[str, ...]) -> Finding:
+    own = [label for label in link.labels if link.device.address in label]
+    subject = own[0] if own else f"bridge {link.device.address} (above {listed(link.labels, 3)})"
+    address = link.device.address
+    return Finding(
+        "warning",
+        f"the PCIe link of {subject} on {named(hosts)} runs at {link.now} where its path allows {link.could}: "
+        f"{verb(link.labels, 'the device gets', 'the devices below get')} {_part(link)} of the bandwidth, and the "
+        "others wait for it",
+        hosts,
+        (
+            Evidence(
+                hosts,
+                f"PCIe link {link.what} of {subject}",
+                link.now,
+                f"{link.could} (the least of max_link_{link.what} up to the root)",
+                link.file,
+            ),
+        ),
+        (
+            Fix(
+                "reseat the card or its riser, look at the slot's limits in the BIOS, and reboot to train it again",
+                (f"sudo lspci -vv -s {address} | grep -e LnkCap: -e LnkSta:", f"cat {link.file}"),
+            ),
+        ),
+    )
+
+
+def _part(link: _Slow) -> str:
+    now, could = (float(text.removeprefix("x").removesuffix(" GT/s")) for text in (link.now, link.could))
+    return f"{100 * now / could:.0f} %"
+
+
+def _mention(now: str, could: str, labels: tuple[str, ...], hosts: tuple[str, ...]) -> Finding:
+    return Finding(
+        "info",
+        f"the PCIe links of {listed(labels, 3)} on {named(hosts)} run at {now} now and could run at {could}: an idle "
+        "GPU saves power that way, so whether they are slow shows only under load",
+        hosts,
+        tuple(
+            Evidence(hosts, f"PCIe link speed of {label}", now, could, _speed_file(label))
+            for label in labels[:_MOST_EVIDENCE]
+        ),
+        (
+            Fix(
+                "look again while the GPU works",
+                (
+                    "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.gpucurrent,pcie.link.gen.max --format=csv",
+                ),
+            ),
+        ),
+    )
+
+
+def _speed_file(label: str) -> str:
+    return f"/sys/bus/pci/devices/{label.removeprefix('GPU ')}/current_link_speed"

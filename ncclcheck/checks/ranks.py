@@ -1,0 +1,47 @@
+"""How many ranks of the job a node has, which is what its limits are judged against."""
+
+from __future__ import annotations
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Node, Snapshot
+
+# These launchers may bind each rank they start to CPUs of its own, so what one of them sees is not the node's share.
+_BINDING = frozenset({"slurm", "openmpi", "pmi"})
+
+
+def ranks_on(snapshot: Snapshot, node: Node) -> int:
+    """What the launcher says of the job; else one rank per GPU; else one."""
+    launch, gpus = node.facts.launch, node.facts.gpus
+    if not isinstance(launch, Missing):
+        if launch.nproc_per_node is not None:
+            return launch.nproc_per_node
+        if launch.local_world_size > 1:
+            return launch.local_world_size
+    count = 0 if isinstance(gpus, Missing) else len(gpus)
+    return max(count, snapshot.expected_gpus_per_node or 0, 1)
+
+
+def ranks_sharing_cpus(snapshot: Snapshot, node: Node) -> int:
+    """How many ranks run on the CPUs that this node's agent may use: its own alone where the launcher binds each."""
+    launch = node.facts.launch
+    if not isinstance(launch, Missing) and launch.source in _BINDING and launch.local_world_size > 1:
+        return 1
+    return ranks_on(snapshot, node)
+
+
+def ranks_of_job(snapshot: Snapshot) -> int:
+    """The ranks of all nodes; a node that is silent counts like the largest of the others."""
+    counts = [ranks_on(snapshot, node) for node in snapshot.nodes]
+    missing = max(snapshot.job_size - len(counts), 0)
+    total = sum(counts) + missing * max(counts, default=1)
+    return max([total, *(launch.world_size for launch in snapshot.claims)])
+
+
+def has_gpus(node: Node) -> bool:
+    """True where GPUs are listed: there the ranks run NCCL."""
+    return not isinstance(node.facts.gpus, Missing) and bool(node.facts.gpus)
+
+
+def counted(number: int, word: str) -> str:
+    """`1 rank`, `8 ranks`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -1,0 +1,207 @@
+"""NC301 rdma-port-down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.rdma_ports import (
+    PortOn,
+    Surveyed,
+    by_hosts,
+    file_of,
+    is_verbs,
+    listed,
+    not_surveyed,
+    pieces,
+    surveyed,
+    without_devices,
+)
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.hardware import RdmaPort
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import hca
+
+ACTIVE = "ACTIVE"
+_HALF_UP = ("INIT", "ARMED")  # the link is there, and no subnet manager has brought the port up
+_NO_LINK = ("Disabled", "Polling", "Sleep")  # linux/ib_verbs.h: switched off, or nothing at the other end
+_Why: TypeAlias = Literal["named", "elsewhere", "half-up", "failing", "alone", "spare"]
+_SEVERITIES: Mapping[_Why, Severity] = {
+    "named": "error",
+    "elsewhere": "error",
+    "half-up": "error",
+    "failing": "error",
+    "alone": "warning",
+    "spare": "info",
+}
+_COST = "NCCL skips it without a word, and the traffic of its GPU takes a longer way"
+
+
+class _Down(Struct, frozen=True):
+    """A port that is not ACTIVE, why that matters, and the hosts on which the same port is ACTIVE."""
+
+    place: PortOn
+    why: _Why
+    elsewhere: tuple[str, ...] = ()
+
+
+@check("NC301", "rdma-port-down", "The RDMA ports that NCCL would use are ACTIVE", needs=("rdma",))
+def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
+    """Every RDMA port that NCCL_IB_HCA lets NCCL use is ACTIVE, as it is on the other nodes.
+
+    A port without a link (nobody plugged a cable in) may be meant to be unused: it is a warning, no more, unless the
+    other nodes have that port ACTIVE or NCCL_IB_HCA names it. Where no node has a link there, it is only mentioned.
+
+    ## Why it matters
+    NCCL skips a port that is not ACTIVE, without an error. The GPU beside it then sends through another GPU's card, so
+    the job is slower, and where no port is left it uses plain sockets. Nodes with different numbers of ports pair
+    them in different ways.
+
+    ## How to fix
+    `ibstat` or `rdma link` shows state and physical state. Disabled: switch the port on (`ip link set DEV up` on
+    Ethernet). Polling: cable, transceiver or switch port. LinkUp with INIT or ARMED: no subnet manager answers. A port
+    that is meant to be unused can be left out by NCCL_IB_HCA.
+
+    ## Source
+    NCCL src/transport/net_ib.cc (ncclIbInit: only IBV_PORT_ACTIVE); /sys/class/infiniband/*/ports/*/state and
+    phys_state, drivers/infiniband/core/sysfs.c.
+    """
+    nodes = surveyed(snapshot)
+    yield from without_devices(nodes)
+    if any(one.rdma.ports for one in nodes) and not any(_mattering(one) for one in nodes):
+        yield NotApplicable("NCCL is told to use none of the RDMA ports")
+    unread = [(one.host, hca.name_of(port)) for one in nodes for port in _mattering(one) if _is_unread(port)]
+    if unread:
+        yield NotKnown(f"the state of {by_hosts(unread)} could not be read")
+    yield from _findings(_down_ports(nodes))
+    yield from not_surveyed(snapshot)
+    yield from not_reported(snapshot)
+
+
+def _mattering(node: Surveyed) -> tuple[RdmaPort, ...]:
+    """The ports NET/IB would take, and those of EFA, which their plug-in takes."""
+    return node.wanted + tuple(port for port in node.rdma.ports if not is_verbs(port))
+
+
+def _is_unread(port: RdmaPort) -> bool:
+    return isinstance(port.state, Missing)
+
+
+def _down_ports(nodes: Sequence[Surveyed]) -> list[_Down]:
+    found = []
+    for node in nodes:
+        for port in _mattering(node):
+            if _is_unread(port) or port.state == ACTIVE:
+                continue
+            found.append(_judged(node, port, _elsewhere(nodes, node.host, port)))
+    return found
+
+
+def _elsewhere(nodes: Sequence[Surveyed], host: str, port: RdmaPort) -> dict[str, str]:
+    """The state of the same port on the other nodes; a port of that name on another kind of card is not the same."""
+    return {
+        one.host: other.state
+        for one in nodes
+        for other in one.rdma.ports
+        if one.host != host
+        and isinstance(other.state, str)
+        and (other.device, other.port) == (port.device, port.port)
+        and _may_be_alike(other, port)
+    }
+
+
+def _may_be_alike(one: RdmaPort, other: RdmaPort) -> bool:
+    told = (
+        (one.board_id, other.board_id),
+        (one.hca_type, other.hca_type),
+        (one.link_layer, other.link_layer),
+    )
+    return all(left == right for left, right in told if isinstance(left, str) and isinstance(right, str))
+
+
+def _judged(node: Surveyed, port: RdmaPort, others: Mapping[str, str]) -> _Down:
+    place = PortOn(node.host, port)
+    active = tuple(host for host, state in others.items() if state == ACTIVE)
+    if active and 2 * len(active) >= len(others):
+        return _Down(place, "elsewhere", active)
+    if _is_named(node, port):
+        return _Down(place, "named", active)
+    if port.state in _HALF_UP:
+        return _Down(place, "half-up", active)
+    if not isinstance(port.phys_state, Missing) and port.phys_state not in _NO_LINK:
+        return _Down(place, "failing", active)
+    is_spare = bool(others) and not active and any(one.state == ACTIVE for one in node.rdma.ports)
+    return _Down(place, "spare" if is_spare else "alone", active)
+
+
+def _is_named(node: Surveyed, port: RdmaPort) -> bool:
+    """True if NCCL_IB_HCA lists this very device, and not merely a prefix of its name."""
+    pattern = hca.parse(node.environment.get("NCCL_IB_HCA"), node.version)
+    return not pattern.exclude and any(entry.name == port.device for entry in pattern.entries)
+
+
+def _findings(downs: Sequence[_Down]) -> Iterator[Finding]:
+    """One finding per reason and set of ports, so that what is the same on many hosts is told once."""
+    groups: dict[tuple[_Why, str], list[_Down]] = {}
+    for one in downs:
+        groups.setdefault((one.why, _state(one.place.port)), []).append(one)
+    for (why, state), those in groups.items():
+        hosts = tuple(dict.fromkeys(one.place.host for one in those))
+        where = by_hosts((one.place.host, one.place.name) for one in those)
+        names = {one.place.name for one in those}
+        yield Finding(
+            _SEVERITIES[why],
+            f"RDMA {verb(names, 'port', 'ports')} {where} {verb(names, 'is', 'are')} {state}{_because(why, those)}",
+            hosts,
+            pieces(
+                (
+                    one.place,
+                    _state(one.place.port),
+                    "ACTIVE (LinkUp)",
+                    file_of(one.place.port, "state"),
+                )
+                for one in those
+            ),
+            (_fix(why, those),),
+        )
+
+
+def _because(why: _Why, those: Sequence[_Down]) -> str:
+    if why == "elsewhere":
+        active = list(dict.fromkeys(host for one in those for host in one.elsewhere))
+        return f", and ACTIVE on {named(active)}: {_COST}"
+    if why == "named":
+        return f", though NCCL_IB_HCA names {'it' if len(those) == 1 else 'them'}: {_COST}"
+    if why == "half-up":
+        return f": there is a link, but no subnet manager has brought it up. {_COST}"
+    if why == "failing":
+        return f": its link does not come up. {_COST}"
+    if why == "spare":
+        return " on every node: without a link everywhere, so probably meant to be unused"
+    return f": it has no link (switched off, or no cable). If it is meant to be used, {_COST}"
+
+
+def _fix(why: _Why, those: Sequence[_Down]) -> Fix:
+    first = those[0].place.port
+    commands = [f"ibstat {first.device} {first.port}", f"cat {file_of(first, 'phys_state')}"]
+    if first.link_layer == "Ethernet":
+        commands = [f"rdma link show {first.device}/{first.port}", f"cat {file_of(first, 'phys_state')}"]
+    names = listed(one.place.name for one in those)
+    if why in ("alone", "spare"):
+        return Fix(
+            f"plug the cable in or switch {names} on, or leave it out of the job with NCCL_IB_HCA",
+            tuple(commands),
+        )
+    if why == "half-up":
+        return Fix("see whether a subnet manager runs in this fabric", (*commands, "sudo sminfo"))
+    return Fix(f"bring {names} up: look at the cable, the transceiver and the switch port", tuple(commands))
+
+
+def _state(port: RdmaPort) -> str:
+    state = port.state if isinstance(port.state, str) else "not known"
+    return f"{state} ({port.phys_state})" if isinstance(port.phys_state, str) else state

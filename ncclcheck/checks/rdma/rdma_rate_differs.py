@@ -1,0 +1,212 @@
+"""NC303 rdma-rate-differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.rdma_ports import (
+    PortOn,
+    Surveyed,
+    file_of,
+    is_verbs,
+    listed,
+    not_surveyed,
+    pieces,
+    surveyed,
+    without_devices,
+)
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.hardware import RdmaPort
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import hca
+
+_RATE_FILES = "/sys/class/infiniband/*/ports/*/rate"
+_COST = "a ring is as fast as its slowest card"
+
+
+class _Odd(Struct, frozen=True):
+    """A port whose rate is not that of its siblings: the ports of the same kind of card on the node."""
+
+    place: PortOn
+    rate: float
+    usual: tuple[float, ...]  # several in a tie
+    siblings: tuple[str, ...]
+
+
+@check(
+    "NC303",
+    "rdma-rate-differs",
+    "RDMA ports of one kind run at the same rate, on a node and between nodes",
+    needs=("rdma",),
+)
+def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
+    """Every ACTIVE port that NCCL would use runs at the rate of its siblings, and of the same port of the other nodes.
+
+    Siblings are ports of the same card model and link layer: a storage or management card of another model may be
+    slower. The usual rate is that of most; where there is no majority, that is said.
+
+    ## Why it matters
+    A cable or transceiver that is damaged makes a link come up at fewer lanes or a lower speed, without any error.
+    Collectives run in rings and trees over all cards, so one port at half the rate halves the whole job.
+
+    ## How to fix
+    Reseat or replace the cable, look at the switch port's settings and at the firmware; `ibstat` and `mlxlink -d DEV`
+    show lanes, speed and errors of the link.
+
+    ## Source
+    /sys/class/infiniband/*/ports/*/rate: width times speed as negotiated (drivers/infiniband/core/sysfs.c).
+    """
+    nodes = surveyed(snapshot)
+    yield from without_devices(nodes)
+    ports = {one.host: _running(one) for one in nodes}
+    if any(one.rdma.ports for one in nodes) and not any(ports.values()):
+        yield NotApplicable("there is no ACTIVE RDMA port that NCCL could use")
+    for host, those in ports.items():
+        unread = [hca.name_of(port) for port in those if isinstance(port.rate_gbps, Missing)]
+        if unread:
+            yield NotKnown(f"the rate of {listed(unread)} could not be read", (host,))
+    for node in nodes:
+        stateless = [hca.name_of(port) for port in node.wanted if isinstance(port.state, Missing)]
+        if stateless:
+            yield NotKnown(f"the state of {listed(stateless)} could not be read", (node.host,))
+    odd = [one for host, those in ports.items() for one in _within(host, those)]
+    yield from _told(odd)
+    yield from _between(ports, {(one.place.host, one.place.name) for one in odd})
+    yield from not_surveyed(snapshot)
+    yield from not_reported(snapshot)
+
+
+def _running(node: Surveyed) -> tuple[RdmaPort, ...]:
+    return node.active + tuple(
+        port for port in node.rdma.ports if not is_verbs(port) and port.state == "ACTIVE"
+    )
+
+
+def _rate(port: RdmaPort) -> float | None:
+    return None if isinstance(port.rate_gbps, Missing) else port.rate_gbps
+
+
+def _kind(port: RdmaPort) -> tuple[str, ...]:
+    """What makes ports comparable: link layer and card model."""
+    return tuple(
+        "" if isinstance(value, Missing) else value
+        for value in (port.link_layer, port.hca_type, port.board_id)
+    )
+
+
+def _within(host: str, ports: Sequence[RdmaPort]) -> Iterator[_Odd]:
+    kinds: dict[tuple[str, ...], list[tuple[RdmaPort, float]]] = {}
+    for port in ports:
+        rate = _rate(port)
+        if rate is not None:
+            kinds.setdefault(_kind(port), []).append((port, rate))
+    for those in kinds.values():
+        comparison = compare((hca.name_of(port), rate) for port, rate in those)
+        if not comparison.differs:
+            continue
+        best = max(group.value for group in comparison.groups)
+        for port, rate in those:
+            name = hca.name_of(port)
+            # Without a majority nobody is the odd one out, but the slower ones are where to look.
+            is_odd = rate < best if comparison.tie else name in comparison.odd_hosts
+            if is_odd:
+                others = [group for group in comparison.groups if group.value != rate]
+                usual = others if comparison.tie else others[:1]
+                yield _Odd(
+                    PortOn(host, port),
+                    rate,
+                    tuple(group.value for group in usual),
+                    tuple(one for group in usual for one in group.hosts),
+                )
+
+
+def _told(odd: Iterable[_Odd]) -> Iterator[Finding]:
+    """One finding per port and rate, however many hosts have it."""
+    groups: dict[tuple[str, float, tuple[float, ...]], list[_Odd]] = {}
+    for one in odd:
+        groups.setdefault((one.place.name, one.rate, one.usual), []).append(one)
+    for (name, rate, usual), those in groups.items():
+        hosts = tuple(one.place.host for one in those)
+        tie = " (no majority)" if len(those[0].siblings) < 2 else ""  # noqa: PLR2004 - one port against one
+        wanted = " and ".join(_gbit(one) for one in usual)
+        yield Finding(
+            "warning",
+            f"{name} on {named(hosts)} runs at {_gbit(rate)} ({_lanes(those[0].place.port)}) where "
+            f"{listed(those[0].siblings)}, {verb(those[0].siblings, 'a card', 'cards')} of the same model, "
+            f"{verb(those[0].siblings, 'runs', 'run')} at {wanted}{tie}: {_COST}",
+            hosts,
+            pieces(
+                (one.place, _observed(one.place.port), wanted, file_of(one.place.port, "rate"))
+                for one in those
+            ),
+            (_fix(those[0].place.port),),
+        )
+
+
+def _between(ports: Mapping[str, Sequence[RdmaPort]], told: set[tuple[str, str]]) -> Iterator[Finding]:
+    """The same port on different nodes; ports with the same answer together."""
+    values: dict[str, list[tuple[str, float]]] = {}
+    first: dict[str, RdmaPort] = {}
+    for host, those in ports.items():
+        for port in those:
+            rate = _rate(port)
+            name = hca.name_of(port)
+            if rate is not None and (host, name) not in told:
+                values.setdefault(f"{name}/{port.link_layer}", []).append((host, rate))
+                first.setdefault(f"{name}/{port.link_layer}", port)
+    if values and all(len(each) == 1 for each in values.values()):
+        values = {"": _usual_rates(ports)}  # names that have nothing in common
+    groups: dict[Comparison[float], list[str]] = {}
+    for key, each in values.items():
+        comparison = compare(each)
+        if comparison.differs:
+            groups.setdefault(comparison, []).append(key)
+    for comparison, keys in groups.items():
+        names = [hca.name_of(first[key]) for key in keys if key in first]
+        subject = listed(names) if names else "most RDMA ports"
+        yield Finding(
+            "warning",
+            f"the rate of {subject} differs between nodes: {sentence(comparison, _gbit)}: {_COST}",
+            comparison.odd_hosts,
+            evidence(comparison, f"rate of {subject}", _source(keys, first), _gbit),
+            (_fix(first.get(keys[0])),),
+        )
+
+
+def _source(keys: Sequence[str], first: Mapping[str, RdmaPort]) -> str:
+    return file_of(first[keys[0]], "rate") if len(keys) == 1 and keys[0] in first else _RATE_FILES
+
+
+def _usual_rates(ports: Mapping[str, Sequence[RdmaPort]]) -> list[tuple[str, float]]:
+    found = []
+    for host, those in ports.items():
+        rates = [(hca.name_of(port), rate) for port in those if (rate := _rate(port)) is not None]
+        if rates:
+            found.append((host, compare(rates).groups[0].value))
+    return found
+
+
+def _gbit(rate: float) -> str:
+    return f"{rate:g} Gbit/s"
+
+
+def _lanes(port: RdmaPort) -> str:
+    known = [value for value in (port.width, port.speed) if isinstance(value, str)]
+    return " ".join(known) or "width and speed not told"
+
+
+def _observed(port: RdmaPort) -> str:
+    return f"{_gbit(_rate(port) or 0.0)} ({_lanes(port)})"
+
+
+def _fix(port: RdmaPort | None) -> Fix:
+    text = "reseat or replace the cable of the slower port, and compare the settings of its switch port"
+    if port is None:
+        return Fix(text, (f"grep . {_RATE_FILES}",))
+    return Fix(text, (f"cat {file_of(port, 'rate')}", f"sudo mlxlink -d {port.device} -p {port.port}"))

@@ -1,0 +1,151 @@
+"""The RDMA ports that matter to a job: where a check of them starts, and how it names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.checks.hosts import named
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
+from ncclcheck.model.hardware import Rdma, RdmaPort
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl import hca, network, topology, versions
+from ncclcheck.nccl.number import number
+from ncclcheck.nccl.prediction import effective_environment, known_version
+
+NATIVE = "InfiniBand"
+ROCE = "Ethernet"
+_MOST_EVIDENCE = 12
+
+
+class PortOn(Struct, frozen=True):
+    """A port of a host."""
+
+    host: str
+    port: RdmaPort
+
+    @property
+    def name(self) -> str:
+        """As NCCL writes it: mlx5_0:1."""
+        return hca.name_of(self.port)
+
+
+class Surveyed(Struct, frozen=True):
+    """A node whose RDMA devices were read, with what decides which of them NCCL takes."""
+
+    host: str
+    facts: NodeFacts
+    rdma: Rdma
+    environment: dict[str, str]
+    version: str
+
+    @property
+    def is_switched_off(self) -> bool:
+        """True if NCCL_IB_DISABLE or NCCL_NET=Socket says that NET/IB is not wanted."""
+        return (
+            number(self.environment.get("NCCL_IB_DISABLE"), 0, self.version) != 0
+            or self.environment.get("NCCL_NET", "").lower() == network.SOCKET.lower()
+        )
+
+    @property
+    def wanted(self) -> tuple[RdmaPort, ...]:
+        """The ports NET/IB would take if they were ACTIVE: NCCL_IB_HCA keeps them. None where NET/IB is not wanted."""
+        if self.is_switched_off:
+            return ()
+        pattern = hca.parse(self.environment.get("NCCL_IB_HCA"), self.version)
+        return tuple(
+            port for port in self.rdma.ports if is_verbs(port) and pattern.matches(port.device, port.port)
+        )
+
+    @property
+    def active(self) -> tuple[RdmaPort, ...]:
+        """Those of `wanted` that are ACTIVE, and whose device can be opened as far as is known."""
+        return tuple(
+            port for port in self.wanted if port.state == "ACTIVE" and not network.is_closed(port, self.rdma)
+        )
+
+
+def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
+    """Every node whose RDMA devices and whose environment are known. A recorded machine has nothing set."""
+    found = []
+    for node, rdma in snapshot.known("rdma"):
+        environment = environment_of(node.facts)
+        if not isinstance(environment, Missing):
+            version = known_version(node.facts) or versions.NEWEST
+            found.append(Surveyed(node.host, node.facts, rdma, environment, version))
+    return tuple(found)
+
+
+def not_surveyed(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """The nodes of which it is not known which ports NCCL may use. A section that is missing is told elsewhere."""
+    for node, _ in snapshot.known("rdma"):
+        environment = environment_of(node.facts)
+        if isinstance(environment, Missing):
+            yield NotKnown(f"which RDMA ports NCCL may use: {environment}", (node.host,))
+
+
+def environment_of(facts: NodeFacts) -> Fact[dict[str, str]]:
+    """The variables NCCL acts on. A recorded machine tells of none but those in its nccl.conf, if it has one."""
+    if isinstance(facts.environment, Missing) and facts.environment.missing == "absent":
+        facts = replace(facts, environment={})
+    if isinstance(facts.nccl, Missing) and facts.nccl.missing == "absent":
+        return facts.environment
+    return effective_environment(facts)
+
+
+def without_devices(found: Sequence[Surveyed], what: str = "RDMA device") -> Iterator[NotApplicable]:
+    """Where nodes were read and none of them has a port."""
+    if found and not any(one.rdma.ports for one in found):
+        yield NotApplicable(f"{named([one.host for one in found])}: no {what} in /sys/class/infiniband")
+
+
+def is_verbs(port: RdmaPort) -> bool:
+    """False for an EFA port, which speaks to its own plug-in only and has no link layer that NET/IB knows."""
+    if port.driver == "efa":
+        return False
+    return isinstance(port.link_layer, Missing) or port.link_layer in (NATIVE, ROCE)
+
+
+def has_gpus(facts: NodeFacts) -> bool | None:
+    """Does the node have NVIDIA GPUs, as the PCI bus or the driver lists them? None: neither was read."""
+    if not isinstance(facts.gpus, Missing) and facts.gpus:
+        return True
+    return None if isinstance(facts.pci, Missing) else bool(topology.gpu_addresses(facts.pci))
+
+
+def file_of(port: RdmaPort, name: str) -> str:
+    """The file of a port in /sys."""
+    return f"/sys/class/infiniband/{port.device}/ports/{port.port}/{name}"
+
+
+def listed(names: Iterable[str], most: int = 6) -> str:
+    """Names in one line; of many the first ones and how many more."""
+    each = list(dict.fromkeys(names))
+    rest = len(each) - most
+    return ", ".join(each[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def pieces(found: Iterable[tuple[PortOn, str, str, str]]) -> tuple[Evidence, ...]:
+    """Evidence of ports: each with what was observed, what was expected, and the file; equal ones of hosts together."""
+    groups: dict[tuple[str, str, str, str], list[str]] = {}
+    for place, observed, expected, source in found:
+        groups.setdefault((place.name, observed, expected, source), []).append(place.host)
+    return tuple(
+        Evidence(tuple(dict.fromkeys(hosts)), subject, observed, expected, source)
+        for (subject, observed, expected, source), hosts in groups.items()
+    )[:_MOST_EVIDENCE]
+
+
+def by_hosts(values: Iterable[tuple[str, str]]) -> str:
+    """`mlx5_3:1 on node01; mlx5_0:1 and mlx5_1:1 on node02 and node03`: hosts with the same names together."""
+    names: dict[str, list[str]] = {}
+    for host, name in values:
+        names.setdefault(host, []).append(name)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for host, those in names.items():
+        groups.setdefault(tuple(dict.fromkeys(those)), []).append(host)
+    return "; ".join(f"{listed(those)} on {named(hosts)}" for those, hosts in groups.items())

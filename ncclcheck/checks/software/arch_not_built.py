@@ -1,0 +1,127 @@
+"""NC508 arch-not-built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ncclcheck.checks.gpus import by_text, closing, label
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.snapshot import Node, Snapshot
+
+_FLAG = re.compile(r"(?P<kind>sm|compute)_(?P<digits>\d{2,3})(?P<only>[af]?)", re.ASCII)
+_ASK = ("python -c 'import torch; print(torch.cuda.get_arch_list())'",)
+
+
+@check("NC508", "arch-not-built", "torch has code for the GPUs that are there")
+def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
+    """For each GPU torch was built with machine code of its architecture, or PTX that the driver can compile.
+
+    Machine code (sm_XY) runs on GPUs of the same major version and at least that minor one; sm_XYa only on exactly that
+    one, sm_XYf on its family. PTX (compute_XY) runs on every newer GPU, but the driver must be as new as torch's CUDA,
+    and compiles at the first start.
+
+    ## Why it matters
+    "no kernel image is available for execution on the device" at the first operation, on the nodes with other GPUs.
+
+    ## How to fix
+    Install a torch that was built for these GPUs: newer GPUs need a newer CUDA.
+
+    ## Source
+    torch.cuda.get_arch_list, NVML (nvmlDeviceGetCudaComputeCapability); CUDA C++ Programming Guide: binary and PTX
+    compatibility; NVIDIA CUDA Compatibility (no PTX of a newer minor version).
+    """
+    none: list[tuple[str, str]] = []
+    compiled: list[tuple[str, str]] = []
+    judged = False
+    for node, gpus in snapshot.known("gpus"):
+        torch = node.facts.torch_gpus
+        built = torch if isinstance(torch, Missing) else torch.architectures
+        if isinstance(built, Missing):
+            if built.missing != "absent" and gpus:
+                yield NotKnown(f"architectures of torch: {built}", (node.host,))
+            continue
+        for gpu in gpus:
+            capability = gpu.state.compute_capability
+            if isinstance(capability, Missing):
+                yield NotKnown(f"compute capability of GPU {gpu.index}: {capability}", (node.host,))
+                continue
+            judged = True
+            text = f"{label(gpu)} is of {capability}, torch has {', '.join(built) or 'nothing'}"
+            if runs_machine_code(capability, built):
+                continue
+            (compiled if runs_ptx(capability, built) and _can_compile(node) else none).append(
+                (node.host, text)
+            )
+    for text, hosts in by_text(none):
+        summary = f"torch on {named(hosts)} has no code that its GPUs run: {text}: the first operation fails"
+        yield _finding("error", summary, hosts, text)
+    for text, hosts in by_text(compiled):
+        summary = (
+            f"torch on {named(hosts)} has only PTX for its GPUs: {text}: the first start compiles for minutes"
+        )
+        yield _finding("warning", summary, hosts, text)
+    yield from closing(snapshot, judged, "is there for which torch was built")
+
+
+def _finding(severity: str, summary: str, hosts: tuple[str, ...], text: str) -> Finding:
+    return Finding(
+        "error" if severity == "error" else "warning",
+        summary,
+        hosts,
+        (
+            Evidence(
+                hosts, "architectures", text, "machine code for each GPU", "NVML; torch.cuda.get_arch_list()"
+            ),
+        ),
+        (Fix("install a torch that was built for these GPUs", _ASK),),
+    )
+
+
+def runs_machine_code(capability: str, built: Iterable[str]) -> bool:
+    """Is there machine code that a GPU of this compute capability runs?"""
+    major, minor = _numbers(capability)
+    for flag in built:
+        match = _FLAG.fullmatch(flag)
+        if match is None or match["kind"] != "sm":
+            continue
+        of_major, of_minor = divmod(int(match["digits"]), 10)
+        if (major, minor) == (of_major, of_minor) or (
+            match["only"] != "a" and major == of_major and minor >= of_minor
+        ):
+            return True
+    return False
+
+
+def runs_ptx(capability: str, built: Iterable[str]) -> bool:
+    """Is there PTX that can be compiled for a GPU of this compute capability?"""
+    major, minor = _numbers(capability)
+    flags = (_FLAG.fullmatch(flag) for flag in built)
+    return any(
+        match is not None
+        and match["kind"] == "compute"
+        and (
+            divmod(int(match["digits"]), 10) == (major, minor)
+            if match["only"]
+            else divmod(int(match["digits"]), 10) <= (major, minor)
+        )
+        for match in flags
+    )
+
+
+def _can_compile(node: Node) -> bool:
+    """The driver compiles PTX only of a CUDA that is not newer than its own; where that is not known, it may."""
+    software, driver = node.facts.software, node.facts.gpu_driver
+    if isinstance(software, Missing) or isinstance(driver, Missing):
+        return True
+    if isinstance(software.torch_cuda, Missing) or isinstance(driver.cuda, Missing):
+        return True
+    return _numbers(driver.cuda) >= _numbers(software.torch_cuda)
+
+
+def _numbers(text: str) -> tuple[int, int]:
+    parts = [int(part) for part in text.split(".")[:2] if part.isdigit()]
+    return (parts[0], parts[1] if len(parts) > 1 else 0) if parts else (0, 0)

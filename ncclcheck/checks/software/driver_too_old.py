@@ -1,0 +1,122 @@
+"""NC507 driver-too-old."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import named, not_reported, unread
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Node, Snapshot
+
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+# CUDA Compatibility, docs.nvidia.com/deploy/cuda-compatibility, minor version compatibility: every CUDA of one major
+# version runs with a driver from this one on. CUDA Toolkit Release Notes, table of minimum driver versions.
+_LEAST_DRIVER = {11: (450, 80, 2), 12: (525, 60, 13), 13: (580, 65, 6)}
+
+
+@check(
+    "NC507",
+    "driver-too-old",
+    "The NVIDIA driver can run the CUDA that torch was built with",
+    needs=("software",),
+)
+def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
+    """The driver's CUDA is of the major version of torch's, or newer; a newer minor version of torch's is allowed.
+
+    What counts is the libcuda that a program gets on the node, so that a forward compatibility package in the container
+    is taken into account. Where NVML does not tell it, the version of the driver decides.
+
+    ## Why it matters
+    "The NVIDIA driver on your system is too old": torch sees no GPU on that node, and its ranks end at once or, worse,
+    go on with the CPU.
+
+    ## How to fix
+    Update the driver, take a torch that was built with an older CUDA, or (data-centre GPUs only) install the
+    cuda-compat package of torch's CUDA.
+
+    ## Source
+    NVML (nvmlSystemGetCudaDriverVersion_v2), torch/version.py; NVIDIA CUDA Compatibility: minor version compatibility
+    since CUDA 11, forward compatibility.
+    """
+    judged = False
+    found: dict[tuple[str, str], list[str]] = {}
+    for node, software in snapshot.known("software"):
+        cuda, has_driver = software.torch_cuda, _has_driver(node)
+        if isinstance(cuda, Missing):
+            if cuda.missing != "absent":
+                yield NotKnown(f"CUDA of torch: {cuda}", (node.host,))
+            continue
+        if not has_driver:
+            continue
+        judged = True
+        answer = _judge(node, _version(cuda), cuda)
+        if isinstance(answer, NotKnown):
+            yield answer
+        elif answer:
+            found.setdefault((cuda, answer), []).append(node.host)
+    for (cuda, driver), names in found.items():
+        yield _finding(cuda, driver, tuple(names))
+    yield from unread(snapshot, "software")
+    yield from not_reported(snapshot)
+    if not judged:
+        yield NotApplicable("no node has both an NVIDIA driver and a torch with CUDA")
+
+
+def _finding(cuda: str, driver: str, hosts: tuple[str, ...]) -> Finding:
+    return Finding(
+        "error",
+        f"the NVIDIA driver of {named(hosts)} ({driver}) is too old for CUDA {cuda}, with which torch was built: "
+        "torch finds no GPU there",
+        hosts,
+        (
+            Evidence(
+                hosts,
+                "NVIDIA driver",
+                driver,
+                f"CUDA {cuda.split('.')[0]}.0 or newer",
+                "NVML; torch/version.py",
+            ),
+        ),
+        (
+            Fix(
+                f"update the driver, or install a torch built with a CUDA that it runs ({driver})",
+                ("nvidia-smi",),
+            ),
+        ),
+    )
+
+
+def _has_driver(node: Node) -> bool:
+    """False only where it is known that none is there."""
+    driver = node.facts.gpu_driver
+    return not (isinstance(driver, Missing) and driver.missing == "absent" and _none(node.facts.gpus))
+
+
+def _none(fact: Fact[object]) -> bool:
+    return isinstance(fact, Missing) and fact.missing == "absent"
+
+
+def _judge(node: Node, needed: tuple[int, ...], cuda: str) -> NotKnown | str:
+    """What is too old about the node's driver, or nothing."""
+    driver = node.facts.gpu_driver
+    libcuda = driver if isinstance(driver, Missing) else driver.cuda
+    if not isinstance(libcuda, Missing) and _version(libcuda):
+        return f"its CUDA is {libcuda}" if _version(libcuda)[0] < needed[0] else ""
+    software = node.facts.software
+    version: Fact[str] = software if isinstance(software, Missing) else software.driver
+    if isinstance(version, Missing) and not isinstance(driver, Missing):
+        version = driver.version
+    least = _LEAST_DRIVER.get(needed[0])
+    if isinstance(version, Missing):
+        return NotKnown(f"CUDA of the driver: {libcuda}", (node.host,))
+    if least is None:
+        return NotKnown(f"which driver CUDA {cuda} needs is not known to this version", (node.host,))
+    return f"its version is {version}" if _version(version) < least else ""
+
+
+def _version(text: str) -> tuple[int, ...]:
+    match = _NUMBERS.match(text)
+    return tuple(int(part) for part in match[0].split(".")) if match else (0,)

@@ -1,0 +1,83 @@
+"""Child process: asks torch for its GPUs and architectures, or lets one GPU multiply matrices and checks the result.
+
+Arguments: `list`, or `work` and the ordinal of a GPU as torch counts. Lines of JSON on stdout: {"stage", "at_s"}
+before each part, since any of them can hang, and one {"answer": {...}} at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+SIZE = 512
+# Factors up to 6: every sum is below 512 * 36, which float32 (and TF32) holds exactly in whatever order it is added.
+FACTORS = 7
+_BEGAN = time.monotonic()
+
+
+def main() -> None:
+    """Say the stage, then do it."""
+    _say(stage="import", at_s=0.0)
+    try:
+        import torch
+    except Exception as error:
+        _say(answer={"error": f"torch cannot be imported: {type(error).__name__}: {error}"[:500]})
+        return
+    if sys.argv[1] == "list":
+        _say(answer=_listed(torch))
+        return
+    try:
+        _say(answer=_work(torch, int(sys.argv[2])))
+    except Exception as error:
+        _say(answer={"outcome": "failed", "detail": f"{type(error).__name__}: {error}"[:500]})
+
+
+def _say(**line: object) -> None:
+    """In one write past all buffers: the next step may be our last."""
+    os.write(1, json.dumps(line).encode() + b"\n")
+
+
+def _stage(name: str) -> None:
+    _say(stage=name, at_s=round(time.monotonic() - _BEGAN, 3))
+
+
+def _listed(torch: Any) -> dict[str, object]:
+    """How many GPUs torch may use, and what it was built for, which it tells without any GPU."""
+    _stage("count")
+    count = int(torch.cuda.device_count())
+    _stage("architectures")
+    built = getattr(torch._C, "_cuda_getArchFlags", None)
+    flags = built() if built is not None else None
+    return {"count": count, "architectures": flags.split() if flags else list(torch.cuda.get_arch_list())}
+
+
+def _work(torch: Any, ordinal: int) -> dict[str, object]:
+    _stage("count the GPUs")
+    if ordinal >= torch.cuda.device_count():
+        return {"outcome": "hidden"}
+    _stage("open the GPU")
+    device = torch.device("cuda", ordinal)
+    torch.cuda.set_device(device)
+    uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+    _say(uuid=None if uuid is None else f"GPU-{uuid}")
+    _stage("multiply")
+    is_right = multiply(torch, device)
+    _stage("close")
+    return {"outcome": "ok" if is_right else "wrong-result", "detail": ""}
+
+
+def multiply(torch: Any, device: Any) -> bool:
+    """Two matrices of small whole numbers, multiplied on the device: is every element of the product exact?"""
+    rows = torch.arange(SIZE).unsqueeze(1)
+    columns = torch.arange(SIZE).unsqueeze(0)
+    left = (rows * 3 + columns) % FACTORS
+    right = (rows + columns * 5) % FACTORS
+    product = left.to(device, torch.float32) @ right.to(device, torch.float32)
+    return bool(torch.equal(product.cpu().to(torch.int64), left @ right))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""What NVML, the kernel log and torch say of a node's GPUs: the state of each, the driver, errors, a piece of work."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
+
+UNREAD = Missing("absent", "not read in this run")
+
+RecoveryAction: TypeAlias = Literal[
+    "none",
+    "reset",
+    "reboot",
+    "drain-p2p",
+    "drain-and-reset",
+    "recover-imex-domain",
+    "bus-reset",
+    "system-reboot",
+]
+FabricState: TypeAlias = Literal["not-supported", "not-started", "in-progress", "completed"]
+FabricHealth: TypeAlias = Literal["not-supported", "healthy", "unhealthy", "limited-capacity"]
+WorkOutcome: TypeAlias = Literal["ok", "wrong-result", "failed", "hung"]
+LogSource: TypeAlias = Literal["Xid", "SXid"]
+
+
+class GpuProcess(Struct, frozen=True, forbid_unknown_fields=True):
+    """A process with a compute context on a GPU. `own`: of this run, or started by it.
+
+    `name` is Missing where the process belongs to another pid namespace: NVML then tells no more than its number.
+    """
+
+    pid: int
+    used_bytes: Fact[int]
+    name: Fact[str] = UNREAD
+    own: bool = False
+
+
+class NvLink(Struct, frozen=True, forbid_unknown_fields=True):
+    """One NVLink of a GPU, as nvmlDeviceGetNvLinkState tells it."""
+
+    link: int
+    active: Fact[bool]
+
+
+class PeerAccess(Struct, frozen=True, forbid_unknown_fields=True):
+    """May this GPU read the memory of the GPU `peer` (its index)? `status`: NVML's word, `ok` where it may."""
+
+    peer: int
+    status: str
+
+
+class Fabric(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far the GPU has come in joining its NVLink fabric. `status` is an NVML return code: 0 where it joined.
+
+    `health` and `bandwidth_degraded` are Missing with a driver that tells no more than state and status.
+    """
+
+    state: FabricState
+    status: int
+    health: Fact[FabricHealth] = UNREAD
+    bandwidth_degraded: Fact[bool] = UNREAD
+
+
+class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
+    """What NVML tells of one GPU beyond its name; each value on its own, unsupported ones Missing("unsupported").
+
+    Errors: uncorrectable ones in all memories, since the driver was loaded (volatile) or ever (aggregate). Rows:
+    `remap_pending` waits for a reset, `remap_failed` cannot be repaired. `memory_used_bytes` is without what the
+    driver reserves, where the driver tells them apart. `slowdowns`: NVML's clock event reasons, in its words.
+    """
+
+    memory_used_bytes: Fact[int] = UNREAD
+    processes: Fact[tuple[GpuProcess, ...]] = UNREAD
+    ecc: Fact[bool] = UNREAD
+    ecc_uncorrected_volatile: Fact[int] = UNREAD
+    ecc_uncorrected_aggregate: Fact[int] = UNREAD
+    remap_pending: Fact[bool] = UNREAD
+    remap_failed: Fact[bool] = UNREAD
+    recovery_action: Fact[RecoveryAction] = UNREAD
+    slowdowns: Fact[tuple[str, ...]] = UNREAD
+    sm_clock_mhz: Fact[int] = UNREAD
+    max_sm_clock_mhz: Fact[int] = UNREAD
+    power_w: Fact[float] = UNREAD
+    power_limit_w: Fact[float] = UNREAD
+    temperature_c: Fact[int] = UNREAD
+    mig: Fact[bool] = UNREAD
+    persistence: Fact[bool] = UNREAD
+    compute_capability: Fact[str] = UNREAD  # 9.0
+    pcie_generation: Fact[int] = UNREAD
+    pcie_width: Fact[int] = UNREAD
+    nvlinks: Fact[tuple[NvLink, ...]] = UNREAD  # empty: this GPU has none
+    fabric: Fact[Fabric] = UNREAD
+    peers: Fact[tuple[PeerAccess, ...]] = UNREAD
+
+
+class GpuDriver(Struct, frozen=True, forbid_unknown_fields=True):
+    """What NVML says of the driver, and how it answered. `cuda` is the CUDA of the libcuda that a program gets here.
+
+    `answered_after_s`: to the end of nvmlInit. `stuck_call`: the call in which NVML hung or died; empty: it answered
+    all.
+    """
+
+    version: Fact[str]
+    cuda: Fact[str]  # 12.8
+    answered_after_s: Fact[float]
+    stuck_call: str = ""
+    stuck_why: str = ""
+
+
+class LoggedError(Struct, frozen=True, forbid_unknown_fields=True):
+    """An Xid (of a GPU) or SXid (of an NVSwitch) in the kernel's log. `pci` is written as in /sys, if it was told.
+
+    `seconds_ago` is when it was last seen, counted back from the reading; `times` how often in all with one number
+    and address.
+    """
+
+    kind: LogSource
+    number: int
+    pci: str
+    seconds_ago: float
+    text: str
+    times: int = 1
+
+
+class GpuLog(Struct, frozen=True, forbid_unknown_fields=True):
+    """The kernel log since boot, as far as it is kept. `source`: what it was read from."""
+
+    source: str
+    errors: tuple[LoggedError, ...]
+
+
+class TorchGpus(Struct, frozen=True, forbid_unknown_fields=True):
+    """What torch sees with the environment of the job: how many GPUs, and for which architectures it was built."""
+
+    count: Fact[int]
+    architectures: Fact[tuple[str, ...]]  # sm_80, compute_90
+
+
+class GpuWork(Struct, frozen=True, forbid_unknown_fields=True):
+    """A small multiplication on one GPU, compared with its exact result. `ordinal` counts what torch sees."""
+
+    ordinal: int
+    outcome: WorkOutcome
+    uuid: Fact[str]
+    seconds: float
+    detail: str = ""
+
+
+__all__ = [
+    "Fabric",
+    "GpuDriver",
+    "GpuLog",
+    "GpuProcess",
+    "GpuState",
+    "GpuWork",
+    "LoggedError",
+    "NvLink",
+    "PeerAccess",
+    "TorchGpus",
+]

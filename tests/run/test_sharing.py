@@ -1,0 +1,77 @@
+"""Marks in shared folders, between two nodes of one store."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Share, Shared, SharedFolder, read_message
+from ncclcheck.exchange.store import TcpStore, serve
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.run.lead import Member
+from ncclcheck.run.sharing import mark_content, mark_name, share_here, views_of
+from tests.builders import host_of, launch
+
+NONCE = "0123456789abcdef" * 2
+
+
+@pytest.fixture
+def store() -> TcpStore:
+    served = serve(0, "test/", Deadline(60))
+    assert isinstance(served, TcpStore), served
+    return served
+
+
+def both(store: TcpStore, order: Share, paths: dict[int, tuple[str, ...]]) -> dict[int, Shared]:
+    """What the nodes of those tickets answer, each with its own command line."""
+    answers: dict[int, Shared] = {}
+
+    def one(ticket: int) -> None:
+        answer = share_here(order, paths[ticket], store, NONCE, ticket)
+        answers[ticket] = read_message(answer, Shared, SMALL_LIMIT_BYTES)
+
+    threads = [threading.Thread(target=one, args=(ticket,)) for ticket in paths]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return answers
+
+
+def test_nodes_see_each_other_and_nothing_stays(store: TcpStore, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    answers = both(store, Share((path,), (1, 2)), {1: (path,), 2: (path,)})
+    for answer in answers.values():
+        (folder,) = answer.folders
+        assert (folder.wrote, folder.saw, folder.left) == (None, (1, 2), "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_where_the_own_command_line_says_nothing(store: TcpStore, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    answers = both(store, Share((path,), (1,)), {1: ()})
+    (folder,) = answers[1].folders
+    assert isinstance(folder.wrote, Missing)
+    assert folder.wrote.missing == "denied"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mark_does_not_tell_the_nonce() -> None:
+    assert NONCE[:8] not in mark_name(NONCE, 1) + mark_content(NONCE, 1)
+    assert mark_name(NONCE, 1) != mark_name(NONCE, 2)
+    assert mark_content(NONCE, 1) != mark_content(NONCE, 2)
+
+
+def test_tickets_become_hosts_and_silence_is_missing() -> None:
+    agents = tuple(Member(rank + 1, launch(rank, 2), host_of(rank)) for rank in range(2))
+    told = encode(Shared(SCHEMA, "0", (SharedFolder("/s", None, (1, 2, 9), 0.5),)))
+    (view,) = views_of(agents[0], agents, told, ("/s",))
+    assert (view.host, view.saw, view.waited_s) == ("node01", ("node01", "node02"), 0.5)
+    for answer in (None, b"{}", told[:-3]):
+        (view,) = views_of(agents[1], agents, answer, ("/s",))
+        assert isinstance(view.saw, Missing)
+        assert isinstance(view.wrote, Missing)
