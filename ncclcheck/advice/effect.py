@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.gloo import gloo_places
 from ncclcheck.advice.proof import Part, Settled, in_words
 from ncclcheck.advice.rule import Changes
+from ncclcheck.measure.networks import FASTER, measured_gbit_s_to
 from ncclcheck.model.bench import Comparison
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -45,7 +46,7 @@ def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...],
     ):  # the cause is another one, which takes nothing from what was asked
         return settled.parts, (f"{words} could not be measured: {effect}",)
     if comparison.verdict in {"no effect", "slower"}:
-        needed = [part for part in tried if _needs_more_than_was_tried(part, comparison)]
+        needed = [part for part in tried if _needs_more_than_was_tried(snapshot, part, comparison)]
         if needed:
             return tuple(part for part in settled.parts if part in (*kept, *needed)), _notes(
                 tried, needed, effect
@@ -53,12 +54,23 @@ def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...],
     return tuple(kept), (f"{words} was withheld: {effect}",)
 
 
-def _needs_more_than_was_tried(part: Part, comparison: Comparison) -> bool:
-    """True where a connection failed that NCCL makes and Gloo, which was measured, does not.
+def _needs_more_than_was_tried(snapshot: Snapshot, part: Part, comparison: Comparison) -> bool:
+    """True where a connection fails, or is slow, that NCCL makes and Gloo, which was measured, does not.
 
     Of each pair of ranks only one connects in Gloo (gloo/transport/tcp/pair.cc), in NCCL both do.
     """
-    return comparison.backend == "gloo" and part.subject == "sockets" and part.purpose == "repair"
+    if comparison.backend != "gloo" or part.subject != "sockets":
+        return False
+    return part.purpose == "repair" or _is_slow_one_way(snapshot, comparison)
+
+
+def _is_slow_one_way(snapshot: Snapshot, comparison: Comparison) -> bool:
+    """True where, as it is, a node is on the advised network and the way to one that is not is clearly slower."""
+    as_is, advised = comparison.as_is.places, comparison.advised.places
+    gbit_s = {host: to.median for host, to in measured_gbit_s_to(snapshot.probes, as_is).items()}
+    there = [value for host, value in gbit_s.items() if as_is[host] == advised.get(host)]
+    elsewhere = [value for host, value in gbit_s.items() if as_is[host] != advised.get(host)]
+    return bool(there) and bool(elsewhere) and min(there) >= FASTER * min(elsewhere)
 
 
 def _notes(tried: Sequence[Part], needed: Sequence[Part], effect: str) -> tuple[str, ...]:
@@ -66,7 +78,8 @@ def _notes(tried: Sequence[Part], needed: Sequence[Part], effect: str) -> tuple[
     go = " and ".join(in_words(part.env_by_host) for part in tried if part not in needed)
     notes = [
         f"{stay} stays advised, though Gloo's collective went without it ({effect}): of two nodes only one connects "
-        "to the other in Gloo, and NCCL needs both directions, of which one failed"
+        "to the other in Gloo, and in NCCL both do, of which one "
+        + ("fails" if any(part.purpose == "repair" for part in needed) else "has the slow way")
     ]
     return (*notes, f"{go} was withheld: {effect}") if go else tuple(notes)
 

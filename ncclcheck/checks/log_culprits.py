@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.checks.causes import Suspect
-from ncclcheck.checks.log_view import culprits, exceptions, exits, hosts_of, remarks
+from ncclcheck.checks.log_view import culprits, exceptions, exits, hosts_of, timeouts
 from ncclcheck.model.events import Log, Place
 
 # Causes that lie between nodes: both ends of the path are to be looked at.
@@ -23,10 +23,10 @@ def attributed(log: Log, one: Suspect) -> tuple[str, ...]:
     spoken = culprits(log, _of(one.places, one.slug))
     if spoken:
         return spoken
+    hosts = hosts_of(log)
     if one.slug in _BETWEEN:
-        hosts = hosts_of(log)
         return hosts if len(hosts) <= _BOTH_ENDS else ()
-    return culprits(log, ended_first(log))
+    return culprits(log, ended_first(log)) or (hosts if len(hosts) == 1 else ())
 
 
 def ended_first(log: Log) -> list[Place]:
@@ -39,9 +39,14 @@ def ended_first(log: Log) -> list[Place]:
     if len(own) == 1:
         return [place for place in own.values() if place.rank is not None]
     raised = {one.place.rank: one.place for one in exceptions(log) if one.place.rank is not None}
-    if len(raised) == 1:
-        return list(raised.values())
-    return [one.place for one in remarks(log, "monitored-barrier")][:1]
+    return list(raised.values()) if len(raised) == 1 else []
+
+
+def without_a_word(log: Log) -> tuple[str, ...]:
+    """The rank that ended first, if it does not itself say that it only waited for, or lost, another."""
+    those = ended_first(log)
+    waited = {one.place.rank for one in (*timeouts(log), *exceptions(log, "after-effect"))}
+    return culprits(log, [one for one in those if one.rank not in waited])
 
 
 def _of(places: tuple[Place, ...], slug: str) -> list[Place]:

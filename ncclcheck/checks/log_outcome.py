@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.causes import CONFIDENCES, Suspect
-from ncclcheck.checks.log_culprits import attributed
+from ncclcheck.checks.log_culprits import attributed, without_a_word
 from ncclcheck.checks.log_view import alarms, finished_well, remarks
 from ncclcheck.model.events import CommInit, Event, Log
 from ncclcheck.model.finding import CheckRun, Finding
@@ -39,7 +39,8 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         first = replace(first, hosts=attributed(log, first))
         findings = (_plain(first), *(_plain(replace(one, severity="warning")) for one in others))
         return Explained("named", findings, f"the cause: {first.slug}")
-    findings = tuple(_plain(one) for one in (*open_question, *ranked))
+    asked = [replace(one, hosts=without_a_word(log)) for one in open_question]
+    findings = tuple(_plain(one) for one in (*asked, *ranked))
     if open_question:
         return Explained("undetermined", findings, open_question[0].summary)
     if not _says_anything(log):

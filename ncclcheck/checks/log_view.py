@@ -39,6 +39,12 @@ _NOT_ALARMING = frozenset(
 )  # fmt: skip
 
 
+_WHOLE = re.compile(r"train|\bjob\b|\brun\b|\ball\b|\bexit|succe|\bfit\b|concluded|bounds", re.IGNORECASE)
+_SURVIVABLE = frozenset(
+    {"cuda-oom", "no-interface", "xid", "rendezvous", "store-wait", "ib-async-event", "open-files"}
+)
+
+
 def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
     """The lines on any of the topics."""
     return tuple(one for one in log.events if isinstance(one, Remark) and one.topic in topics)
@@ -125,9 +131,26 @@ def is_alarm(event: AnyEvent) -> bool:
 
 
 def finished_well(log: Log) -> bool:
-    """True if the log says that the job finished, and nothing in it that it failed."""
+    """True if the log says that the job finished, and nothing in it that it failed.
+
+    What a program can survive (memory that was asked for in vain, an old line of the kernel) does not count where the
+    job says afterwards that it finished, and nothing ended with an error.
+    """
     ends = remarks(log, "finished")
-    return bool(ends) and not alarms(log)
+    found = alarms(log)
+    if not ends or not found:
+        return bool(ends)
+    if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(one) for one in found):
+        return False
+    order = {id(one): number for number, one in enumerate(log.events)}
+    return order[id(ends[-1])] > max(order[id(one)] for one in found)
+
+
+def _is_survivable(event: Event) -> bool:
+    """True if a program may go on after it: an exception only where it printed it itself, without a traceback."""
+    if isinstance(event, PythonException):
+        return event.kind == "ordinary" and not event.where
+    return isinstance(event, Remark) and event.topic in _SURVIVABLE
 
 
 def world_size(log: Log) -> int | None:

@@ -1,15 +1,18 @@
 """From lines to events: reads each line once, keeps what means something, in memory that does not grow with the logs.
 
-Nearly all lines of a large log are NCCL's own start-up lines or progress. Those cost two searches in bytes; only a line
-that may mean something is decoded, and of lines that differ in nothing but numbers only the first few of each speaker.
+Nearly all lines of a large log are NCCL's own start-up lines or progress, and differ in numbers only. Such a line costs
+a look-up of its shape, whatever its time stamp and its labels are. Only a line whose shape may mean something is
+decoded, and of each speaker only the first few of a shape.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TypeAlias
 
-from ncclcheck.logs.glance import QUIET_STARTS, may_mean_something
+from ncclcheck.logs.glance import may_mean_something
+from ncclcheck.logs.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds
 from ncclcheck.logs.meaning import LONGEST_KEPT, Meanings
 from ncclcheck.logs.nccl_header import Header, torn_apart
 from ncclcheck.logs.nccl_header import parse as parse_header
@@ -17,40 +20,44 @@ from ncclcheck.logs.nccl_info import Notes
 from ncclcheck.logs.prefix import parse as parse_prefix
 from ncclcheck.logs.raw import Raw, RawWords
 from ncclcheck.logs.resolve import resolve
+from ncclcheck.logs.shapes import Allowance, Repetitions, label_of, shape_of
 from ncclcheck.model.events import CommInit, Log, LogFile, Place
 
 LONGEST_TEXT = 4096  # of a line that is looked at
-KEPT_OF_A_SHAPE = 4  # lines of one speaker that differ in their digits only
-FREELY_LOOKED_AT = 150_000  # lines that may mean something and are looked at closely; after that
-LOOKED_AT_PER_BATCH = (
-    200  # so many of each batch, so that no log takes for ever and its end is seen all the same
-)
+KEPT_OF_A_SHAPE = 4  # lines of one speaker that differ in their numbers only
+NOTED_OF_A_SHAPE = 16  # of the INFO lines of one process that it is noted from
+FREELY_LOOKED_AT = 100_000  # lines that may mean something and are looked at closely
+LOOKED_AT_PER_BATCH = 100  # after that: no log takes for ever, and its end is seen all the same
 MOST_OF_A_SHAPE = 20_000  # lines of all speakers together
 MOST_PROCESSES = 20_000
-MOST_HEADERS = 65_536
+MOST_TALKERS = 65_536
 MOST_SHAPES = 200_000
 MOST_SPEAKERS = 8192
 
-_LABEL = re.compile(rb"[^:]{0,47}:(?: ?\[rank\d{1,6}\]:){0,2}")
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
-_DIGITS = b"0123456789"
 _LEVEL = b"NCCL "
+_INFO = b"INFO "
+_REPEATABLE = (NOTED, CLOSELY)
+Talker: TypeAlias = tuple[Raw, Notes | None, Header | None]
 
 
 class Collector:
     """Takes the files one after the other; `log` is everything they say."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, freely_looked_at: int = FREELY_LOOKED_AT) -> None:
         self._files: list[LogFile] = []
         self._meanings = Meanings()
         self._notes: dict[tuple[str, int], tuple[Raw, Notes]] = {}
-        self._headers: dict[bytes, tuple[Raw, Notes | None, Header | None]] = {}
-        self._shapes: dict[int, int] = {}
-        self._counts: dict[int, int] = {}
-        self._allowance = FREELY_LOOKED_AT
-        self._ordinary_shapes: set[int] = set()
-        self._channel_ends: set[bytes] = set()
+        self._talkers: dict[bytes, Talker] = {}
+        self._kinds = InfoKinds(MOST_SHAPES)
+        self._noted = Repetitions(NOTED_OF_A_SHAPE, MOST_SHAPES)
+        self._said = Repetitions(KEPT_OF_A_SHAPE, MOST_SHAPES)
+        self._worn = Repetitions(MOST_OF_A_SHAPE, MOST_SHAPES)
+        self._looks = Allowance(freely_looked_at, LOOKED_AT_PER_BATCH)
+        self._notings = Allowance(freely_looked_at, LOOKED_AT_PER_BATCH)
+        self._meetings = Allowance(MOST_TALKERS, LOOKED_AT_PER_BATCH)
+        self._ordinary: dict[int, bool] = {}
         self._words: dict[tuple[int, bytes], RawWords] = {}
         self._file = ""
         self._number = 0
@@ -60,7 +67,7 @@ class Collector:
     ) -> None:
         """All lines of one file are taken."""
         self._file, self._number = name, 0
-        self._headers.clear()
+        self._talkers.clear()
         self._meanings.begin_file()
         try:
             for lines in batches:
@@ -91,48 +98,60 @@ class Collector:
         )
 
     def _scan(self, lines: list[bytes]) -> None:
-        """Every line is met once; the two commonest kinds, channels and progress, cost a search and a look-up each."""
-        self._allowance = max(self._allowance, LOOKED_AT_PER_BATCH)
-        ordinary = self._ordinary_shapes
+        """Every line is met once; what tells nothing new costs a few searches and look-ups in bytes."""
+        self._looks.refill()
+        self._notings.refill()
+        self._meetings.refill()
+        ordinary = self._ordinary
         number = self._number
         for line in lines:
             number += 1
             position = line.find(_LEVEL)
             if position > 0:
-                if not self._is_quiet(line, position):
+                if not self._is_known(line, position):
                     self._number = number
                     self._odd(line)
             elif line:
-                shape = hash(line.translate(None, _DIGITS))
+                shape = shape_of(line)
                 self._number = number
-                if shape in ordinary or self._is_ordinary(line, shape):
-                    self._spoken(line)
-                else:
+                is_words = ordinary.get(shape)
+                if is_words is None and self._is_ordinary(line, shape):
+                    is_words = _are_words(line)
+                    if len(ordinary) < MOST_SHAPES:
+                        ordinary[shape] = is_words
+                if is_words is None:
                     self._odd(line)
+                else:
+                    self._spoken(line, is_words)
         self._number = number
 
-    def _is_quiet(self, line: bytes, position: int) -> bool:
-        """True if a line of NCCL tells nothing new: start-up without news, a channel that is known, or a worn shape."""
-        if line[position + 5 : position + 13] == b"INFO Cha":
-            if line[line.find(b" : ", position) + 3 :] in self._channel_ends:
-                return True
-        elif line[position + 5 : position + 15] in QUIET_STARTS and line.find(_LEVEL, position + 9) < 0:
+    def _is_known(self, line: bytes, position: int) -> bool:
+        """True if this is an INFO line of a known thread and tells nothing new; nearly all lines of large logs are."""
+        start = position + 10
+        bracket = line.rfind(b" [", 0, position)
+        if bracket < 0 or line[position + 5 : start] != _INFO:
+            return False
+        talker = self._talkers.get(line[line.rfind(b" ", 0, bracket) + 1 : bracket])
+        if talker is None:
+            return False
+        shape = shape_of(line[start:])
+        kind = self._kinds.known.get(shape)
+        if kind == MUTE:
             return True
-        return self._is_worn(hash(line[position + 5 :].translate(None, _DIGITS)))
+        notes = talker[1]
+        if kind == CHANNEL:
+            return notes is None or notes.knows_channel(line[start:])
+        return kind in _REPEATABLE and self._noted.has_enough(hash((shape, id(notes))))
 
     def _is_ordinary(self, line: bytes, shape: int) -> bool:
         """True if no line of that shape means anything, or so many were met that one more tells nothing."""
-        if may_mean_something(line[:LONGEST_TEXT]) and not self._is_worn(shape):
-            return False
-        if len(self._ordinary_shapes) < MOST_SHAPES:
-            self._ordinary_shapes.add(shape)
-        return True
+        return not may_mean_something(line[:LONGEST_TEXT]) or self._worn.is_one_more(shape)
 
-    def _spoken(self, line: bytes) -> None:
+    def _spoken(self, line: bytes, is_words: bool) -> None:
         """An ordinary line: a part of a traceback, or words of the program."""
         if self._meanings.open_tracebacks and self._meanings.in_traceback(self._raw(line)):
             return
-        if line[-4:] not in _RULES and not _STACK(line):
+        if is_words:
             self._speak(line)
 
     # -- lines that may mean something
@@ -154,20 +173,17 @@ class Collector:
     def _one(self, line: bytes) -> None:
         line = line[:LONGEST_TEXT]
         position = line.find(_LEVEL)
-        if position > 0:
-            raw, notes, header = self._speaker(line, position)
-            rest = line[position + 5 :]
-            if rest.startswith(b"INFO Channel "):
-                if notes is not None:
-                    notes.channel(rest[5:])
-                if len(self._channel_ends) < MOST_SHAPES:
-                    self._channel_ends.add(line[line.find(b" : ", position) + 3 :])
-                return
-            if header is not None:
-                self._nccl(rest, raw, notes, header)
+        name = _name_before(line, position) if position > 0 else b""
+        if name:
+            talker = self._talkers.get(name) or self._new_talker(name, line, position)
+            if talker is not None and talker[2] is not None:
+                if line.startswith(_INFO, position + 5):
+                    self._info(line, position, shape_of(line[position + 10 :]), talker)
+                else:
+                    self._nccl(line, position, name)
                 return
         label = label_of(line)
-        if self._is_repeated(label, line) or not self._may_look():
+        if self._said.is_one_more(shape_of(line[:1024], self._file, label)) or not self._may_look():
             return
         self._meanings.plain(self._raw(line))
 
@@ -175,83 +191,104 @@ class Collector:
         prefix = parse_prefix(line[:LONGEST_TEXT].decode("utf-8", "replace"))
         return Raw(self._file, self._number, prefix, None)
 
-    def _speaker(self, line: bytes, position: int) -> tuple[Raw, Notes | None, Header | None]:
-        """Who speaks, by what stands before NCCL's level: remembered, since each process says much."""
-        key = line[:position]
-        known = self._headers.get(key)
-        if known is not None:
-            return known
-        text = key.decode("utf-8", "replace")
+    def _new_talker(self, name: bytes, line: bytes, position: int) -> Talker | None:
+        """A thread that is met for the first time in this file: who it is, and what is noted of its process."""
+        if not self._meetings.take():
+            return None
+        talker = self._talker(line, position)
+        if len(self._talkers) >= MOST_TALKERS:
+            self._talkers.clear()
+        self._talkers[name] = talker
+        return talker
+
+    def _talker(self, line: bytes, position: int) -> Talker:
+        """Who speaks on this line, by what stands before NCCL's level."""
+        text = line[max(position - 1100, 0) : position].decode("utf-8", "replace")
         header = parse_header(text)
         prefix = parse_prefix((header.before if header else text)[-400:])
-        raw = Raw(self._file, self._number, prefix, None if header is None else (header.host, header.pid))
-        notes = None
-        if header is not None:
-            pair = (header.host, header.pid)
-            if pair not in self._notes and len(self._notes) < MOST_PROCESSES:
-                self._notes[pair] = (raw, Notes(header.host, header.pid, Place(self._file, self._number)))
-            entry = self._notes.get(pair)
-            notes = entry[1] if entry else None
-        if len(self._headers) >= MOST_HEADERS:
-            self._headers.clear()
-        self._headers[key] = (raw, notes, header)
-        return raw, notes, header
+        if header is None:
+            return Raw(self._file, self._number, prefix, None), None, None
+        pair = (header.host, header.pid)
+        raw = Raw(self._file, self._number, prefix, pair)
+        if pair not in self._notes and len(self._notes) < MOST_PROCESSES:
+            self._notes[pair] = (raw, Notes(header.host, header.pid, Place(self._file, self._number)))
+        entry = self._notes.get(pair)
+        return raw, entry[1] if entry else None, header
 
-    def _nccl(self, rest: bytes, raw: Raw, notes: Notes | None, header: Header) -> None:
-        raw = raw.at(self._number)
-        level, _, message = rest.partition(b" ")
-        if level in (b"INFO", b"version"):
-            text = (message if level == b"INFO" else rest).decode("utf-8", "replace")
-            if level == b"version":
-                text = "NCCL " + text
-            stage = notes.info(text) if notes is not None else None
-            if stage is not None:
-                name, comm_id, rank, ranks = stage
-                self._meanings.keep(
-                    raw, CommInit(raw.place(), text[:LONGEST_KEPT], name, comm_id, rank, ranks)
-                )
-            if not may_mean_something(message) or b" -> " in message[-30:]:
-                return
-        label = f"{header.host}:{header.pid}".encode()
-        if self._is_repeated(label, rest) or not self._may_look():
+    def _info(self, line: bytes, position: int, shape: int, talker: Talker) -> None:
+        """An INFO line of a known speaker that may tell something about its process, or mean something."""
+        _, notes, header = talker
+        message = line[position + 10 :].rstrip(b"\r")
+        if b"\r" in message:
+            self._odd(line)
             return
-        text = message.decode("utf-8", "replace")
-        known = (
-            f"{header.source} NCCL {level.decode('utf-8', 'replace')} {text}" if level != b"INFO" else text
-        )
-        self._meanings.meaning(known, raw, is_info=level == b"INFO")
+        if header is None or _LEVEL in message:
+            self._torn(line, shape)
+            return
+        kind = self._kinds.of(shape, message[:LONGEST_TEXT])
+        if kind == CHANNEL and notes is not None:
+            notes.channel(message)
+        elif kind == STAGE or self._is_worth_noting(kind, shape, notes):
+            self._note(line, position, shape, notes)
+
+    def _is_worth_noting(self, kind: int, shape: int, notes: Notes | None) -> bool:
+        """True if this process did not say that often enough before."""
+        return kind in _REPEATABLE and not self._noted.is_one_more(hash((shape, id(notes))))
+
+    def _note(self, line: bytes, position: int, shape: int, notes: Notes | None) -> None:
+        """What an INFO line tells of its process is noted, and what it means is kept."""
+        if not self._notings.take():
+            return
+        text = line[position + 10 :][:LONGEST_TEXT].rstrip(b"\r").decode("utf-8", "replace")
+        raw, _, _ = self._talker(line, position)
+        stage = notes.info(text) if notes is not None else None
+        if stage is not None:
+            name, comm_id, rank, ranks = stage
+            self._meanings.keep(raw, CommInit(raw.place(), text[:LONGEST_KEPT], name, comm_id, rank, ranks))
+        if self._kinds.may_mean_something(shape, text):
+            before = self._meanings.count
+            self._meanings.meaning(text, raw, is_info=True)
+            if self._meanings.count == before:
+                self._kinds.meant_nothing(shape)
+
+    def _torn(self, line: bytes, shape: int) -> None:
+        """An INFO line with another line of NCCL in it, or whose header is damaged."""
+        if self._worn.is_one_more(shape):
+            return
+        parts = torn_apart(line)
+        if len(parts) > 1:
+            for part in parts:
+                self._one(part)
+            return
+        label = label_of(line)
+        if not self._said.is_one_more(shape_of(line[:1024], self._file, label)) and self._may_look():
+            self._meanings.plain(self._raw(line))
+
+    def _nccl(self, line: bytes, position: int, name: bytes) -> None:
+        """A line of level WARN, or `NCCL version`, of a known process."""
+        rest = line[position + 5 :]
+        process = name.rpartition(b":")[0]
+        if self._said.is_one_more(shape_of(rest[:1024], self._file, process)) or not self._may_look():
+            return
+        raw, notes, header = self._talker(line, position)
+        if header is None:
+            self._meanings.plain(self._raw(line))
+            return
+        level, _, message = rest.decode("utf-8", "replace").partition(" ")
+        if level == "version" and notes is not None:
+            notes.info(f"NCCL version {message}")
+        self._meanings.meaning(f"{header.source} NCCL {level} {message}", raw, is_info=False)
 
     def _may_look(self) -> bool:
         """True while there is time left for lines that may mean something."""
-        if self._allowance <= 0:
-            self._meanings.dropped += 1
-            return False
-        self._allowance -= 1
-        return True
-
-    def _is_worn(self, shape: int) -> bool:
-        """True if so many lines of this shape were met, of all speakers, that one more tells nothing."""
-        count = self._counts.get(shape, 0)
-        if count >= MOST_OF_A_SHAPE:
+        if self._looks.take():
             return True
-        if count or len(self._counts) < MOST_SHAPES:
-            self._counts[shape] = count + 1
-        return False
-
-    def _is_repeated(self, label: bytes, line: bytes) -> bool:
-        """True if this speaker said the same, but for digits, often enough before."""
-        shape = hash((self._file, label, line[:1024].translate(None, _DIGITS)))
-        count = self._shapes.get(shape, 0)
-        if count >= KEPT_OF_A_SHAPE:
-            return True
-        if count or len(self._shapes) < MOST_SHAPES:
-            self._shapes[shape] = count + 1
+        self._meanings.dropped += 1
         return False
 
     def _speak(self, line: bytes) -> None:
         """An ordinary line: only the first and the last of each speaker are kept."""
-        colon = line.find(b":", 0, 48)
-        key = (len(self._files), line[: max(colon, 0)])
+        key = (len(self._files), label_of(line))
         words = self._words.get(key)
         if words is not None:
             words.last_number, words.last = self._number, line
@@ -260,7 +297,12 @@ class Collector:
             self._words[key] = RawWords(self._file, self._number, line)
 
 
-def label_of(line: bytes) -> bytes:
-    """What tells the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it."""
-    match = _LABEL.match(line)
-    return match[0] if match else b""
+def _are_words(line: bytes) -> bool:
+    """True unless the line is of a table or a native stack."""
+    return line[-4:] not in _RULES and not _STACK(line)
+
+
+def _name_before(line: bytes, position: int) -> bytes:
+    """`host:pid:tid`, with what is glued to it, in what stands before NCCL's level; empty where there is none."""
+    bracket = max(line.rfind(b" [", 0, position), 0)
+    return line[line.rfind(b" ", 0, bracket) + 1 : bracket]

@@ -13,7 +13,7 @@ from ncclcheck.logs.numbers import address_and_port, reason_of, whole
 from ncclcheck.model.events import ConnectFailure, Event, Place, Registered
 
 _NCCL = re.compile(
-    r"(?:Net : |socket\w+: |Call to )?connect (?:to )?(?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>)(?: "
+    r"(?:Net : |socket\w+: |Call to )?connect (?:from \S{1,300} )?(?:to )?(?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>)(?: "
     r"\([^)]*\))? (?:failed|returned)"
     r"(?: ?:| with)? ?(?P<why>.{1,120})",
     re.IGNORECASE,
@@ -47,6 +47,9 @@ _STORE_TRY = re.compile(
 _STORE_FINAL = re.compile(
     r"client socket has timed out after (?P<time>\w+) while trying to connect to "
     r"\((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
+)
+_STORE_NONE = re.compile(
+    r"client socket has failed to connect to any network address of \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
 )
 _STORE_OLD = re.compile(
     r"connect\(\) timed out\. Original timeout|Connection (?:timed out|refused).{0,40}TCPStore"
@@ -123,14 +126,14 @@ def _gloo(text: str, place: Place) -> Iterator[Event]:
 
 
 def _store(text: str, place: Place) -> Iterator[Event]:
-    if match := _STORE_FINAL.search(text):
+    if match := _STORE_FINAL.search(text) or _STORE_NONE.search(text):
         yield ConnectFailure(
             place=place,
             text=text,
             layer="store",
             address=match["address"].strip(),
             port=whole(match["port"]) or 0,
-            reason="timed-out",
+            reason="refused" if "refused" in text else "timed-out",
         )
     elif match := _STORE_TRY.search(text):
         address, port = address_and_port(match["address"])

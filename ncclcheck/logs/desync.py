@@ -54,6 +54,11 @@ class _Lag(Struct, frozen=True):
     waiting: tuple[tuple[Seat, Recorded], ...]
     alone: tuple[RankDiffers, ...] = ()
 
+    @property
+    def waiters(self) -> set[int]:
+        """The ranks that wait."""
+        return {seat.rank for seat, _ in self.waiting}
+
 
 def joined(log: Log, dumps: Sequence[Dump]) -> Log:
     """The log with what the dumps tell, each rank on the host that the log names for it."""
@@ -75,8 +80,12 @@ def desync(dumps: Sequence[Dump]) -> list[AnyEvent]:
     differing = [one for seats in groups.values() for one in _differing(seats)]
     lags = [lag for key, seats in groups.items() if (lag := _lag(key, seats)) is not None]
     found: list[AnyEvent] = [*differing]
-    waiting = {seat.rank for lag in lags if lag.behind for seat, _ in lag.waiting}
-    roots = [one for lag in lags for one in lag.behind if one.place.rank not in waiting]
+    roots = [
+        one
+        for lag in lags
+        for one in lag.behind
+        if not any(one.place.rank in other.waiters for other in lags if other is not lag and other.behind)
+    ]
     if roots or not any(lag.behind for lag in lags):
         found += roots
     elif not differing:
@@ -114,6 +123,8 @@ def _groups(dumps: Sequence[Dump]) -> dict[Key, list[Seat]]:
             if members is None:
                 fitting = [one for one in memberships.get(group.name, ()) if dump.rank in one]
                 members = fitting[0] if len(fitting) == 1 else ()
+            if members and dump.rank not in members and not group.collectives:
+                continue  # a group of others, which this rank only knows
             found.setdefault((group.name, members), []).append(Seat(dump.rank, dump, group))
     return found
 

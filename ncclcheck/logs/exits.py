@@ -19,11 +19,13 @@ _RANK_FIELD = re.compile(r"^\s*rank\s+: (?P<rank>\d{1,6}) \(local_rank")
 _ROOT = re.compile(r"Root Cause \(first observed failure\)")
 _SRUN = re.compile(r"srun: error: (?P<host>[\w.-]{1,255}): tasks? (?P<tasks>[\d,-]{1,200}): (?P<how>.{1,80})")
 _MPIRUN = re.compile(
-    r"process rank (?P<rank>\d{1,6}) with PID \d+ on node (?P<host>[\w.-]{1,255}) exited (?P<how>on signal (?P<signal>\d{1,2})|\w+)"
+    r"process rank (?P<rank>\d{1,6}) with PID \d+ on node (?P<host>[\w.-]{1,255}) "
+    r"exited (?:on signal (?P<signal>\d{1,2})|\w+)"
 )
 _TEST_DEVICE = re.compile(
     r"#\s+Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
 )
+_DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
 _SHELL = re.compile(
     r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
 )
@@ -55,7 +57,7 @@ def read(text: str) -> Iterator[Ended]:
     elif match := _MPIRUN.search(text):
         code = -int(match["signal"]) if match["signal"] else 1
         yield Ended(code=code, tasks=(int(match["rank"]),), host=match["host"])
-    elif match := _TORCHRUN.search(text) or _EXIT_FIELD.search(text):
+    elif match := _TORCHRUN.search(text) or _DEEPSPEED.search(text) or _EXIT_FIELD.search(text):
         yield Ended(code=int(match["code"]))
     elif match := _HOST_FIELD.search(text):
         yield Ended(host=match["host"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ncclcheck.logs.glance import may_mean_something
+from ncclcheck.logs.glance import QUIET_STARTS, may_mean_something
 
 MUTE: Final = 0  # tells nothing
 CHANNEL: Final = 1  # from which rank to which, and through what
@@ -13,7 +13,7 @@ NOTED: Final = 2  # of what the process uses
 STAGE: Final = 3  # a communicator's start or end: each counts
 CLOSELY: Final = 4  # may mean something
 
-TOLD_NOTHING_ENOUGH = 32  # lines of a shape that were looked at closely and meant nothing: the next means nothing
+MEANT_NOTHING_ENOUGH = 32  # lines of a shape that meant nothing: neither does the next
 _CHANNEL = re.compile(rb"Channel [^\r]{0,200} via [^\r]{1,80}$")
 # What ncclcheck.logs.nccl_info reads; tests/logs/test_info_kinds.py holds the two together.
 _NOTED = re.compile(
@@ -39,24 +39,32 @@ class InfoKinds:
                 self.known[shape] = kind
         return kind
 
-    def told_nothing(self, shape: int) -> None:
+    def may_mean_something(self, shape: int, text: str) -> bool:
+        """True if the text has words of alarm, and not all lines of its shape so far meant nothing."""
+        return self._nothing.get(shape, 0) < MEANT_NOTHING_ENOUGH and is_alarming(text.encode())
+
+    def meant_nothing(self, shape: int) -> None:
         """A line of that shape meant nothing after all; after enough of them no more are looked at."""
         count = self._nothing.get(shape, 0) + 1
-        if count >= TOLD_NOTHING_ENOUGH:
-            self.known[shape] = MUTE
-            self._nothing.pop(shape, None)
-        elif count > 1 or len(self._nothing) < self._most:
+        if count > 1 or len(self._nothing) < self._most:
             self._nothing[shape] = count
+        if count >= MEANT_NOTHING_ENOUGH and self.known.get(shape) == CLOSELY:
+            self.known[shape] = MUTE
 
 
 def kind_of(message: bytes) -> int:
     """The kind of one message, without `NCCL INFO `."""
+    if b"INFO " + message[:5] in QUIET_STARTS:
+        return MUTE
     if message.startswith(b"Channel ") and _CHANNEL.match(message):
         return CHANNEL
     if _STAGE.search(message):
         return STAGE
     if _NOTED.search(message):
         return NOTED
-    if may_mean_something(message) and b" -> " not in message[-30:]:
-        return CLOSELY
-    return MUTE
+    return CLOSELY if is_alarming(message) else MUTE
+
+
+def is_alarming(message: bytes) -> bool:
+    """True if the message has a word of alarm; what ends like a channel has its words by chance."""
+    return may_mean_something(message) and b" -> " not in message[-30:]

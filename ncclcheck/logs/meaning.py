@@ -38,6 +38,11 @@ class Meanings:
         self._ignored: dict[Speaker, int] = {}
         self._table: dict[Speaker, exits.Ended] = {}
 
+    @property
+    def count(self) -> int:
+        """How many events there were, kept or not."""
+        return len(self.events) + self.dropped
+
     def begin_file(self) -> None:
         """Nothing that was open in another file goes on in the next."""
         self.open_tracebacks.clear()

@@ -67,6 +67,12 @@ class Notes:
         self.algorithms: dict[str, None] = {}
         self.gpudirect: dict[str, None] = {}
 
+    def knows_channel(self, message: bytes) -> bool:
+        """True if a `Channel` line tells nothing new."""
+        return (
+            len(self.channels_seen) >= MOST_LINKS or message[message.find(b" : ") + 3 :] in self.channels_seen
+        )
+
     def channel(self, message: bytes) -> None:
         """A `Channel` line is noted: from which rank to which, and through what."""
         if len(self.channels_seen) >= MOST_LINKS:

@@ -31,13 +31,14 @@ _MAKE: dict[int, Callable[[], object]] = {
     ord(")"): tuple,
 }
 # Little-endian numbers of a fixed size: opcode -> format.
-_NUMBERS = {ord("K"): "<B", ord("M"): "<H", ord("J"): "<i", ord("G"): ">d"}
+_NUMBERS = {ord("M"): "<H", ord("J"): "<i", ord("G"): ">d"}
 # Texts and bytes behind their length: opcode -> format of the length.
 _TEXTS = {0x8C: "<B", ord("X"): "<I", 0x8D: "<Q"}
 _BYTES = {ord("U"): "<B", ord("T"): "<i", ord("C"): "<B", ord("B"): "<I", 0x8E: "<Q"}
 _TUPLES = {0x85: 1, 0x86: 2, 0x87: 3}
-_PUT = {ord("q"): "<B", ord("r"): "<I"}
-_GET = {ord("h"): "<B", ord("j"): "<I"}
+_PUT = {ord("r"): "<I"}
+_GET = {ord("j"): "<I"}
+_BINGET, _BINPUT, _BININT1 = ord("h"), ord("q"), ord("K")
 _STOP, _MARK, _PROTO, _FRAME, _MEMOIZE = ord("."), ord("("), 0x80, 0x95, 0x94
 
 
@@ -56,6 +57,9 @@ class _Mark:
     """The mark on the stack; nothing that is read can be one."""
 
 
+_A_MARK = _Mark()
+
+
 class _Reader:
     """The stack machine of pickle, without its objects."""
 
@@ -66,25 +70,48 @@ class _Reader:
         self._memo: dict[int, object] = {}
 
     def read(self) -> object:
+        """What the pickle holds."""
+        data, stack, quick = self._data, self._stack, self._quick
         for _ in range(MOST_OPERATIONS):
-            opcode = self._data[self._at]
+            opcode = data[self._at]
             self._at += 1
-            if opcode == _STOP:
-                (value,) = self._stack
+            make = _MAKE.get(opcode)
+            if make is not None:
+                stack.append(make())
+            elif quick(opcode):
+                continue
+            elif opcode == _STOP:
+                (value,) = stack
                 if isinstance(value, _Mark):
                     raise DecodeError("a damaged pickle: it ends with a mark")
                 return value
-            if not (self._constant(opcode) or self._container(opcode) or self._memory(opcode)):
+            elif not (self._constant(opcode) or self._container(opcode) or self._memory(opcode)):
                 raise DecodeError(
                     f"a pickle with an object in it (opcode 0x{opcode:02x} at byte {self._at - 1}): it is not read"
                 )
         raise DecodeError(f"a pickle of more than {MOST_OPERATIONS} steps")
 
+    def _quick(self, opcode: int) -> bool:
+        """True if the opcode was one of the four that make up most of a dump."""
+        at = self._at
+        if opcode == _BINGET:
+            self._stack.append(self._remembered(self._data[at]))
+            self._at = at + 1
+        elif opcode == _BINPUT:
+            self._memo[self._data[at]] = self._top()
+            self._at = at + 1
+        elif opcode == _BININT1:
+            self._stack.append(self._data[at])
+            self._at = at + 1
+        elif opcode == _MARK:
+            self._stack.append(_A_MARK)
+        else:
+            return False
+        return True
+
     def _constant(self, opcode: int) -> bool:
         """True if the opcode pushes a constant."""
-        if opcode in _MAKE:
-            self._stack.append(_MAKE[opcode]())
-        elif opcode in _NUMBERS:
+        if opcode in _NUMBERS:
             self._stack.append(self._unpack(_NUMBERS[opcode]))
         elif opcode in _TEXTS:
             self._stack.append(self._take(self._length(_TEXTS[opcode])).decode("utf-8", "replace"))
@@ -100,9 +127,7 @@ class _Reader:
 
     def _container(self, opcode: int) -> bool:
         """True if the opcode fills or makes a container."""
-        if opcode == _MARK:
-            self._stack.append(_Mark())
-        elif opcode in _TUPLES:
+        if opcode in _TUPLES:
             self._stack.append(tuple(self._pop(_TUPLES[opcode])))
         elif opcode == ord("t"):
             self._stack.append(tuple(self._to_mark()))

@@ -7,7 +7,8 @@ import re
 _NUMBERS = b"0123456789abcdef"
 # A time stamp before the speaker's label, perhaps after a launcher's number: no two lines would have the same label.
 _STAMP = re.compile(
-    rb"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T_ ]|\[?(?=\d\d:\d\d:\d\d)|[A-Z][a-z]{2} [ \d]\d )\d\d:\d\d:\d\d[^\s\]]{0,16}\]? ?"
+    rb"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T_ ]|\[?(?=\d\d:)|[A-Z][a-z]{2} [ \d]\d )"
+    rb"\d\d:\d\d:\d\d[^\s\]]{0,16}\]? ?"
 )
 _LABEL = re.compile(rb"[^:]{0,47}:(?: ?\[rank\d{1,6}\]:){0,2}")
 _NUMBER_FIRST = re.compile(rb" {0,6}\d{1,6}: ?|\[[\w,.@-]{1,64}\](?:<\w+>)?: ?")
@@ -49,6 +50,10 @@ class Repetitions:
     def __init__(self, enough: int, most: int) -> None:
         self._counts: dict[int, int] = {}
         self._enough, self._most = enough, most
+
+    def has_enough(self, shape: int) -> bool:
+        """True if enough of that shape were met."""
+        return self._counts.get(shape, 0) >= self._enough
 
     def is_one_more(self, shape: int) -> bool:
         """True if enough of that shape were met before; else this one is counted."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     # GPU memory and devices
-    ("cuda-oom", r"CUDA out of memory|(?<!ray\.exceptions\.)\bOutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"),
+    ("cuda-oom", r"CUDA out of memory|(?<!ray\.exceptions\.)\bOutOfMemoryError"),
+    ("cuda-oom", r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"),
     (
         "cuda-oom",
         r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
@@ -78,7 +79,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "p2p-disabled",
-        r"peer mapping resources exhausted|TOO_MANY_PEERS|(?:P2P|peer).{0,60}(?:test|verification).{0,20}fail",
+        r"peer mapping resources exhausted|TOO_MANY_PEERS|(?:P2P|peer).{0,60}(?:test|verification).{0,60}fail",
     ),
     (
         "p2p-disabled",
@@ -135,7 +136,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "killed",
-        r"\bKilled\b(?! by user)|killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|SIGKILL",
+        r"\bKilled\b(?! by user)|killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
     ),
     ("host-memory", r"rss (?P<mib>\d+) ?MiB|MemoryError\b|Cannot allocate memory"),
     # Python environment and libraries
@@ -166,7 +167,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "import",
-        r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|DLL load failed|bad magic number in '",
+        r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",
     ),
     # data
     (
@@ -186,7 +187,10 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
         "missing-file",
         r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError",
     ),
-    ("missing-file", r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)"),
+    (
+        "missing-file",
+        r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)",
+    ),
     # collectives
     (
         "collective-mismatch",
@@ -207,7 +211,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ("uneven", r"(?:num_batches|steps_per_epoch|n_batches|batches per epoch) ?[=:] ?(?P<steps>\d+)"),
     (
         "inputs-exhausted",
-        r"at least one rank that exhausted inputs|(?:rank|ranks) .{0,40}(?:ran out of|exhausted) (?:inputs|batches|data)",
+        r"at least one rank that exhausted inputs|(?:rank|ranks) .{0,40}(?:ran out of|exhausted) (?:inputs|batches)",
     ),
     ("setting-unfit", r"no algorithm/protocol available.{0,200}NCCL_(?:ALGO|PROTO) was set"),
     (
@@ -245,6 +249,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
         "failed",
         r"exit(?:ed)?(?: with)?(?: exit)? ?(?:code|status):? ?(?:-?[1-9]\d*)|non-zero (?:status|exit)|Test failure",
     ),
+    ("failed", r"exits with return code = -?[1-9]|terminated with code -?[1-9]"),
     (
         "failed",
         r"^\S+ FAILED$|^FAILED\b|CANCELLED AT|Job (?:aborted|failed)|terminate called after throwing|MPI_ABORT",
@@ -261,6 +266,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "finished",
+        r"'train_runtime':|Trainer\.fit` stopped: `max_|worker group successfully finished|finished all \d+|"
         r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)",
     ),
 )

@@ -11,7 +11,7 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     # NCCL: bootstrap and interfaces
     (
         "no-interface",
-        r"no (?:socket|usable|IP) interface found|NET/Socket ?: no interface found|(?<!NET/IB : )No IP interface found",
+        r"(?<!NET/IB : )\bno (?:socket|usable|IP) interface found|NET/Socket ?: no interface found",
     ),
     ("no-interface", r"No usable listening interface found|no socket interface (?:matching|found)"),
     ("no-interface", r"Unable to find (?:address|interface) for:? ?(?P<interface>\S+)"),
@@ -50,9 +50,10 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     ("address-in-use", r"EADDRINUSE|address already in use"),
     (
         "bind-elsewhere",
-        r"(?:server socket|bind).{0,120}(?:Cannot assign requested address|EADDRNOTAVAIL)|code: -99, name: EADDRNOTAVAIL",
+        r"(?:server socket|bind).{0,120}(?:Cannot assign requested address|EADDRNOTAVAIL)|code: -99, name: E",
     ),
-    ("name-resolution", r"gai error: ?-(?!(?:5|6|7|9)\b)\d+|Name or service not known|Temporary failure in name resolution"),
+    ("name-resolution", r"gai error: ?-(?!(?:5|6|7|9)\b)\d+|Name or service not known"),
+    ("name-resolution", r"Temporary failure in name resolution"),
     (
         "name-resolution",
         r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
@@ -83,7 +84,8 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     # InfiniBand and RoCE
     (
         "ib-completion",
-        r"Got completion (?:from peer (?P<address>\S+) )?with (?:status=|error |status )(?:IBV_WC_\w+ ?\()?(?P<status>\d+)",
+        r"Got completion (?:from peer (?P<address>\S+) )?with "
+        r"(?:status=|error |status )(?:IBV_WC_\w+ ?\()?(?P<status>\d+)",
     ),
     (
         "ib-async-event",

@@ -13,8 +13,8 @@ from ncclcheck.model.bench import Comparison, Variant
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Advice
 from ncclcheck.model.snapshot import Snapshot
-from tests.advice.clusters import two_networks, with_bandwidth, with_probes, with_rdma
-from tests.builders import everywhere, some
+from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes, with_rdma
+from tests.builders import everywhere, interface, some
 from tests.nccl.hardware import port
 
 
@@ -96,9 +96,22 @@ def test_a_repair_stays_where_gloo_got_along_with_one_direction_and_goes_where_n
         "NCCL_SOCKET_IFNAME=eth1 stays advised, though Gloo's collective went without it ("
         in advice.notes[-1]
     )
-    assert "NCCL needs both directions" in advice.notes[-1]
+    assert (
+        "only one connects to the other in Gloo, and in NCCL both do, of which one fails" in advice.notes[-1]
+    )
     assert compared(snapshot, verdict, backend="nccl").env == ()
     assert compared(snapshot, "advised failed").env == ()
+
+
+def test_a_slow_way_to_one_node_stays_a_reason_where_gloo_went_the_other_way() -> None:
+    """Node02's own eth0 is slow, and node01 is on the fast eth1 already."""
+    first = unasked(interface("eth1", "10.0.1.1/24"), interface("eth0", "10.0.0.1/24", index=3))
+    second = unasked(interface("eth0", "10.0.0.2/24"), interface("eth1", "10.0.1.2/24", index=3))
+    uneven = with_bandwidth(of_nodes(first, second), eth0=1.0, eth1=9.0)
+    advice = compared(everywhere(uneven, names=Missing("timeout")), "no effect")
+    assert proofs(advice) == {"NCCL_SOCKET_IFNAME": "rule"}
+    assert advice.notes[-1].endswith("in NCCL both do, of which one has the slow way")
+    assert compared(slow(), "no effect").env == ()
 
 
 def test_a_failure_of_both_takes_nothing_from_what_was_known() -> None:

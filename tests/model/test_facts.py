@@ -38,7 +38,7 @@ def test_the_facts_of_the_contract_are_a_document() -> None:
             "pci": {"devices": [_DEVICE]},
             "kernel": {"modules": ["nvidia"]},
             "paths": {"missing": "absent"},
-            "clock": {"a section that this version": "does not know"},
+            "weather": {"a section that this version": "does not know"},
             "limits": {
                 "mem_total_kib": 1024,
                 "dev_shm": {"type": "tmpfs", "size_kib": {"missing": "absent"}},

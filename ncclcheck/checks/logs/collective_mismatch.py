@@ -10,7 +10,10 @@ from ncclcheck.checks.log_view import culprits, differing, remarks, timeouts
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from ncclcheck.model.finding import Fix
 
-_RUNNING = re.compile(r"Rank (?P<rank>\d{1,6}) is running collective: .{0,200}?OpType=(?P<operation>\w+)")
+_RUNNING = re.compile(
+    r"Rank (?P<rank>\d{1,6}) is running collective: .{0,200}?"
+    r"OpType=(?P<operation>\w+(?:, TensorShape=\[[\d, ]{0,80}\])?)"
+)
 _SIZES_MAY_DIFFER = frozenset(
     {"GATHER", "SCATTER", "ALLTOALL", "ALLTOALL_BASE", "SEND", "RECV", "COALESCED", "UNKNOWN"}
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
 from ncclcheck.checks.log_view import culprits, exits, remarks
-from ncclcheck.model.events import Log, Remark
+from ncclcheck.model.events import Event, Log, Remark
 from ncclcheck.model.finding import Fix
 
 _SIGKILL = -9
@@ -58,13 +58,19 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "A worker was killed with signal 9 and left no traceback: mostly that is the kernel, out of host memory.",
             [*signs, *killed],
-            confidence="likely",
+            confidence="likely" if _is_alone(log, [*killed, *signs]) else "possible",
             hosts=culprits(
                 log, [one.place for one in (*killed, *signs) if one.place.rank is not None or one.place.host]
             ),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
+
+
+def _is_alone(log: Log, ends: Sequence[Event]) -> bool:
+    """True if one rank alone was killed, or memory figures stand in the log: many at once are ended from outside."""
+    ranks = {one.place.rank for one in ends if one.place.rank is not None}
+    return len(ranks) <= 1 or bool(remarks(log, "host-memory"))
 
 
 def _summary(told: Sequence[Remark]) -> str:

@@ -56,7 +56,9 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             odd,
             confidence="likely" if mixed else "possible",
             hosts=tuple(dict.fromkeys(one.place.host for one in odd if one.place.host)),
-            explains=("slow-rank-timeout", "firewall-blocked-ports") if mixed else (),
+            explains=("slow-rank-timeout", "firewall-blocked-ports", "nccl-version-mismatch")
+            if mixed
+            else (),
             fixes=_FIXES,
         )
 
@@ -73,7 +75,10 @@ def _odd(log: Log) -> list[Remark]:
     if len(kinds) < 2:  # noqa: PLR2004
         return []
     first = log.hosts_of_ranks.get(0)
-    most = max(kinds.values(), key=lambda those: (len(those), any(one.host == first for one in those)))
+    most = max(
+        kinds.values(),
+        key=lambda those: (len(those), bool(those[0].devices), any(one.host == first for one in those)),
+    )
     return [
         as_line(one, f"uses {', '.join(one.devices) or one.network or 'no RDMA device'}")
         for those in kinds.values()

@@ -49,7 +49,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
             [*(as_line(one, f"Using {one.interface}:{one.address}") for one in own[:2]), *failed, *fallback],
             confidence="certain" if failed or own else "likely",
             at=(failed or alarms(log))[0].place,
-            hosts=distinct_hosts(own) or culprits(log, [one.place for one in failed or fallback]),
+            hosts=distinct_hosts(own) or culprits(log, [one.place for one in fallback or failed]),
             explains=(
                 "firewall-blocked-ports",
                 "wrong-interface",

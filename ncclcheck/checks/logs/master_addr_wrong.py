@@ -43,7 +43,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "Rank 0 should listen at the master address, but that address is not of its machine.",
             elsewhere,
-            hosts=culprits(log, [one.place for one in elsewhere]),
+            hosts=culprits(log, [one.place for one in elsewhere]) or ("rank 0",),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )

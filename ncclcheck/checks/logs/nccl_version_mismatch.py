@@ -64,11 +64,13 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             fixes=_FIXES,
         )
     elif truncated:
+        # Several hosts told the same version, or they are on different networks: then that is not it.
+        told_apart = len(versions) > 1 or len({one.network for one in log.processes if one.network}) > 1
         yield suspect(
             "A bootstrap message had another size than expected: the ranks run different NCCL versions, or "
             "different programs.",
             truncated,
-            confidence="possible" if len(versions) > 1 else "likely",  # where several told theirs, they are equal
+            confidence="possible" if told_apart else "likely",
             explains=_EXPLAINS,
             fixes=_FIXES,
         )

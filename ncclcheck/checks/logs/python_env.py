@@ -39,11 +39,7 @@ def python_env(log: Log) -> Iterator[Suspect]:
     """
     raised = [one for one in exceptions(log) if {"import", "no-nccl-built"}.intersection(one.topics)]
     raised = [one for one in raised if "nccl-symbol" not in one.topics and "missing-file" not in one.topics]
-    loader = [
-        one
-        for one in remarks(log, "import")
-        if any(words in one.text for words in _LOADER)
-    ]
+    loader = [one for one in remarks(log, "import") if any(words in one.text for words in _LOADER)]
     found = [*raised, *(() if raised else loader)]
     if found:
         yield suspect(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_view import alarms, culprits, is_local, remarks, settings
+from ncclcheck.checks.causes import Confidence, Suspect, cause, suspect
+from ncclcheck.checks.log_view import alarms, culprits, failures, is_local, remarks, settings
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
@@ -96,10 +96,18 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             yield suspect(
                 f"NCCL_COMM_ID={value} is set: torch makes its own ids, and this one may belong to another job.",
                 [_line(one, "NCCL_COMM_ID", value) for one in those[:4]],
-                confidence="likely" if is_local(value.rpartition(":")[0]) else "possible",
+                confidence=_sureness(log, value),
                 hosts=culprits(log, [one.place for one in those]),
                 fixes=_FIXES,
             )
+
+
+def _sureness(log: Log, value: str) -> Confidence:
+    """How sure it is that an id's address is to blame: it cannot be reached, it is loopback, or neither."""
+    address = value.rpartition(":")[0]
+    if any(one.layer == "nccl" and one.final and one.address == address for one in failures(log)):
+        return "certain"
+    return "likely" if is_local(address) else "possible"
 
 
 def _line(process: Process, name: str, value: str) -> Remark:
