@@ -29,7 +29,8 @@ LAYER = {
     "cli": 5,
 }
 PURE = ("model", "nccl", "measure", "launch", "logs", "checks", "advice", "report")
-WORLD_FILES = frozenset({"logs/files.py"})  # the one file of a pure package that reads the world: nobody pure imports it
+# The one file of a pure package that reads the world: nobody pure imports it.
+WORLD_FILES = frozenset({"logs/files.py"})
 WORLD_MODULES = frozenset(
     {
         "os", "socket", "subprocess", "pathlib", "ctypes", "psutil", "torch", "netifaces", "pynvml",
@@ -217,7 +218,7 @@ def test_every_package_is_a_layer() -> None:
     assert found == set(LAYER)
 
 
-@pytest.mark.parametrize("check", (*all_checks(), *all_checks("log")), ids=lambda check: str(check.slug))
+@pytest.mark.parametrize("check", [*all_checks(), *all_checks("log")], ids=lambda check: str(check.slug))
 def test_a_check_is_one_documented_file_named_after_it(check: Check) -> None:
     module = check.body.__module__.rpartition(".")[2]
     assert module == check.slug.replace("-", "_")

@@ -14,24 +14,36 @@ USAGE = 2
 
 @click.command()
 @click.argument("logs", nargs=-1, metavar="LOG...")
+@click.option(
+    "--ras",
+    metavar="HOST[:PORT]",
+    help="Ask NCCL's RAS thread of a job that runs or hangs now (NCCL 2.24 and later; port 28028).",
+)
 @options.output_format
 @options.outputs
 @options.verbosity
 @click.pass_context
-def explain(context: click.Context, /, *, logs: tuple[str, ...], **given: Any) -> None:
+def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None, **given: Any) -> None:
     """Name the cause of a failed job from its logs.
 
-    LOG is a file (gzip too), a folder, or - for standard input. Give the logs of all ranks at once.
+    LOG is a file (gzip too), a folder, or - for standard input. Give the logs of all ranks at once. A file may also be
+    a flight recorder dump of torch (/tmp/nccl_trace_rank_N; pickle or JSON): with those of all ranks it names the rank
+    that is behind, and the collective. Pickles are never executed.
+
+    --ras asks a job that still runs, on one of its nodes: twice, some seconds apart, since only counts that do not
+    grow mean a hang.
 
     Exit codes: 0 nothing failed; 1 the cause is named; 3 the logs cannot tell, and what to collect.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
-    from ncclcheck.run.explaining import explain_files
+    from ncclcheck.run.explaining import explain_files, explain_ras
 
-    if not logs:
+    if ras is not None and logs:
+        raise UsageError("explain: --ras asks a running job: give it without files")
+    if not logs and ras is None:
         raise UsageError("explain: which logs? give files or folders, or - for standard input")
     refuse_bad_outputs(given)
-    report = explain_files(logs)
+    report = explain_files(logs) if ras is None else explain_ras(ras)
     all_written = write_files(report, None, given)
     show(report, given)
     context.exit(report.verdict.exit_code if all_written else USAGE)

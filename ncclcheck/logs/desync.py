@@ -80,11 +80,13 @@ def desync(dumps: Sequence[Dump]) -> list[AnyEvent]:
     differing = [one for seats in groups.values() for one in _differing(seats)]
     lags = [lag for key, seats in groups.items() if (lag := _lag(key, seats)) is not None]
     found: list[AnyEvent] = [*differing]
+    waited = Counter(rank for lag in lags if lag.behind for rank in lag.waiters)
     roots = [
         one
         for lag in lags
         for one in lag.behind
-        if not any(one.place.rank in other.waiters for other in lags if other is not lag and other.behind)
+        if one.place.rank is not None
+        and waited[one.place.rank] == (one.how == "not-started")  # which it waits for itself, in this group
     ]
     if roots or not any(lag.behind for lag in lags):
         found += roots

@@ -21,6 +21,7 @@ from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.desync import joined
 from ncclcheck.logs.flight_recorder import LONGEST_DUMP_BYTES, Dump, looks_like_a_dump, read_dump
 from ncclcheck.logs.split import batches
+from ncclcheck.logs.timeline import natural
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.events import Log
 
@@ -83,10 +84,10 @@ def _search(folder: Path, found: dict[tuple[int, int] | str, Source], refused: l
     """The regular files below `folder`, in the order of their names; links to folders are not followed."""
     top = len(folder.parts)
     for parent, folders, files in os.walk(folder, onerror=lambda error: refused.append(_reason(error))):
-        folders.sort(key=_natural)
+        folders.sort(key=natural)
         if len(Path(parent).parts) - top >= MOST_DEPTH:
             folders.clear()
-        for file in sorted(files, key=_natural):
+        for file in sorted(files, key=natural):
             path = Path(parent) / file
             try:
                 status = path.stat()
@@ -94,21 +95,6 @@ def _search(folder: Path, found: dict[tuple[int, int] | str, Source], refused: l
                 continue
             if stat.S_ISREG(status.st_mode) and len(found) < MOST_FILES:
                 found.setdefault((status.st_dev, status.st_ino), Source(str(path), str(path)))
-
-
-def _natural(name: str) -> tuple[tuple[int, str], ...]:
-    """rank2 before rank10."""
-    parts: list[tuple[int, str]] = []
-    digits = ""
-    for letter in name + "\0":
-        if letter.isascii() and letter.isdigit():
-            digits += letter
-            continue
-        if digits:
-            parts.append((int(digits[:18]), ""))
-            digits = ""
-        parts.append((-1, letter))
-    return tuple(parts)
 
 
 def _read(collector: Collector, dumps: list[Dump], source: Source) -> str | None:

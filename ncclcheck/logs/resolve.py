@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ncclcheck.logs.nccl_info import Notes
 from ncclcheck.logs.prefix import parse
 from ncclcheck.logs.raw import Raw, RawWords
+from ncclcheck.logs.timeline import in_order, natural
 from ncclcheck.model.events import AnyEvent, Log, LogFile, Place, Process, Words
 
 _LABELLED_SHARE = (
@@ -55,13 +56,18 @@ def resolve(
     )
     world = _world(files, raws, notes, spoken)
     placed = [replace(event, place=_place(raw, world)) for raw, event in events]
-    processes = tuple(_process(raw, one, world) for raw, one in notes)
-    heard = tuple(_words(one, world) for one in spoken)
+    processes = tuple(
+        sorted((_process(raw, one, world) for raw, one in notes), key=lambda one: _named_place(one.place))
+    )
+    heard = tuple(sorted((_words(one, world) for one in spoken), key=lambda one: _named_place(one.first)))
     hosts = _hosts_of_ranks(placed, processes, heard)
-    order = {file.name: number for number, file in enumerate(files)}
-    placed = [_with_host(one, hosts) for one in placed]
-    placed.sort(key=lambda one: (order.get(one.place.file, 0), one.place.line))
-    return Log(files, tuple(placed), processes, heard, hosts, dropped)
+    ordered = in_order(files, [_with_host(one, hosts) for one in placed])
+    return Log(files, tuple(ordered), processes, heard, hosts, dropped)
+
+
+def _named_place(place: Place) -> tuple[tuple[tuple[int, str], ...], int]:
+    """The order of the names of the files, which does not depend on the order in which they were read."""
+    return natural(place.file), place.line
 
 
 def _spoken(one: RawWords) -> tuple[Raw, Raw, RawWords]:

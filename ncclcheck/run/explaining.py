@@ -5,20 +5,50 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ncclcheck.checks.log_outcome import explained
+from ncclcheck.checks.log_outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.ras import ANSWER_S, NoAnswer, address_of, ask
 from ncclcheck.logs.files import read_logs
-from ncclcheck.model.events import Log
+from ncclcheck.logs.ras import log_of, read_status
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.events import Log, LogFile
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.explain import explain_report
 from ncclcheck.run.conclude import Clock, start_clock
+
+BETWEEN_ANSWERS_S = 3.0  # counts that differ are normal while they grow: a second answer tells
 
 
 def explain_files(names: Sequence[str]) -> Report:
     """The report on the files. Raises UsageError where not one of them could be read."""
     clock = start_clock()
     return explain_log(read_logs(names), clock)
+
+
+def explain_ras(address: str) -> Report:
+    """The report on a running job, by two answers of NCCL RAS at `HOST[:PORT]`; unknown where nobody answers.
+
+    Raises UsageError where the address is none.
+    """
+    clock = start_clock()
+    host, port = address_of(address)
+    name = f"NCCL RAS at {host}:{port}"
+    try:
+        before = read_status(ask(host, port, Deadline(ANSWER_S)))
+        time.sleep(BETWEEN_ANSWERS_S)
+        answer = ask(host, port, Deadline(ANSWER_S))
+        log = log_of(before, read_status(answer), name, len(answer))
+    except (NoAnswer, DecodeError) as error:
+        return explain_report(
+            Log((LogFile(name, 0, 0),)),
+            (),
+            Explained("nothing", (), f"{error}"),
+            created=clock.created,
+            elapsed_s=time.monotonic() - clock.started,
+        )
+    return explain_log(log, clock)
 
 
 def explain_log(log: Log, clock: Clock) -> Report:

@@ -8,10 +8,12 @@ from ncclcheck.cli.main import command
 
 SHARED = {
     "nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "gpus_per_node", "code", "expect",
-    "data", "shared_dir", "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
+    "data", "shared_dir",
+    "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
     "verbose", "quiet",
 }  # fmt: skip
-BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is", "advised"}
+BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is",
+         "advised"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

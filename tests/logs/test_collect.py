@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,10 +57,9 @@ def test_every_rank_is_heard_though_all_say_the_same() -> None:
     assert ranks == set(range(1024))
 
 
-def test_the_end_of_an_endless_stream_of_errors_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_an_endless_stream_of_errors_is_seen() -> None:
     noise = b"".join(b"error %s\n" % "".join(word).encode() for word in product("abcdefgh", repeat=4))
-    monkeypatch.setattr(collect, "FREELY_LOOKED_AT", 1000)
-    collector = Collector()
+    collector = Collector(freely_looked_at=1000)
     collector.read("x", batches([*[noise] * 4, b"[rank5]: torch.OutOfMemoryError: CUDA out of memory.\n"]))
     assert any(isinstance(one, Remark) and one.topic == "cuda-oom" for one in collector.log().events)
 

@@ -38,10 +38,10 @@ def test_one_rank_did_not_enter() -> None:
     assert "/home/me/train.py:40 in train" in late.text
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_rank_is_found_in_random_jobs(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
-    size, step, lag = chance.randint(2, 40), chance.randint(2, 600), chance.randint(1, 50)
+    size, step, lag = chance.randint(2, 20), chance.randint(2, 300), chance.randint(1, 50)
     late = chance.randrange(size)
     first = {rank: chance.randint(1, max(1, step - 60)) for rank in range(size)}
     entries = {

@@ -1,0 +1,289 @@
+"""What NCCL's RAS threads answer about a running job: who is missing, and whose count of collectives stands behind.
+
+Source: NCCL src/ras/client_support.cc, v2.24.3 (one count for all collectives) to v2.30.7 (a count of each; JSON since
+2.28.7), and docs/userguide/source/troubleshooting/ras.rst: counts that differ are normal while they grow, and a sign of
+a hang where a second answer has the same ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.events import AnyEvent, Log, LogFile, Place, RankBehind, RankDiffers, RankWaits, Remark
+
+MOST_RANKS_SHOWN = 32
+OUTNUMBERED = 3  # so many ranks to one: then those that went on are the odd ones
+LONGEST_TEXT = 200
+_IN_PROGRESS, _SUCCESS = 7, 0  # ncclResult_t
+
+_COMMUNICATOR = re.compile(r"^#\d{1,9}-\d{1,9} \((?P<hash>[0-9a-fA-F]{1,16})\) (?P<kind>[A-Z]{1,20})")
+_COUNTS = re.compile(r"^\s+Communicator ranks have different (?:(?P<operation>\w{1,40}) |collective )operation counts")
+_GROUP_OF_RANKS = re.compile(
+    r"^\s+(?P<number>\d{1,9}) ranks have (?:launched up to operation (?P<count>\d{1,19})|not launched any operations)"
+)
+_RANK = re.compile(
+    r"^\s+Rank (?P<rank>\d{1,9})(?: has (?:launched up to operation (?P<count>\d{1,19})|(?P<none>not launched any operations)"
+    r"|status (?P<status>\w{1,20})))? -- (?:GPU [^m]{1,40}managed by process (?P<pid>\d{1,10}) on node (?P<host>\S{1,64}))?"
+)
+_MISSING = re.compile(r"^\s+The missing ranks?: (?P<ranks>[\d, ]{1,1000})")
+_VERSION = re.compile(r"^NCCL version (?P<version>\S{1,40})")
+_LOST = re.compile(r"^\s+Process (?P<pid>\d{1,10}) on node (?P<host>\S{1,64}) managing GPU")
+_ERRORS = re.compile(r"^\s+(?:Initialization|Asynchronous) errors? on \d{1,9} ranks?")
+
+
+class RasRank(Struct, frozen=True):
+    """A rank as RAS names it; host and process id where it does."""
+
+    rank: int
+    host: str = ""
+    pid: int = 0
+    dead: bool = False
+
+
+class Tally(Struct, frozen=True):
+    """So many ranks have launched `count` of an operation; those of `ranks` are named."""
+
+    count: int
+    number: int
+    ranks: tuple[RasRank, ...] = ()
+
+
+class Communicator(Struct, frozen=True):
+    """One communicator. `tallies`: operation -> counts, the least first; of text only where they differ."""
+
+    name: str
+    size: int
+    tallies: dict[str, tuple[Tally, ...]]
+    missing: tuple[RasRank, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+class RasStatus(Struct, frozen=True):
+    """One answer. `tells_all`: it has the counts of every communicator (JSON)."""
+
+    version: str
+    communicators: tuple[Communicator, ...]
+    lost: tuple[str, ...] = ()
+    tells_all: bool = False
+
+
+class _State(Struct):
+    init_state: int = 0
+    async_error: int = 0
+    unresponsive: bool = False
+    considered_dead: bool = False
+
+
+class _Rank(Struct):
+    rank: int
+    host: str = ""
+    pid: int = 0
+    status: _State = _State()
+    collective_counts: dict[str, int] = {}
+
+
+class _Communicator(Struct):
+    hash: str = ""
+    size: int = 0
+    ranks: list[_Rank] = []
+    missing_ranks: list[_Rank] = []
+
+
+class _Document(Struct):
+    communicators: list[_Communicator]
+    nccl_version: str = ""
+
+
+def read_status(answer: bytes) -> RasStatus:
+    """The answer, in whichever of the two formats. Raises DecodeError where it is neither."""
+    if answer.lstrip()[:1] == b"{":
+        try:
+            document = msgspec.json.decode(answer, type=_Document)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise DecodeError(f"a damaged answer of NCCL RAS: {error}") from error
+        return RasStatus(
+            document.nccl_version[:LONGEST_TEXT],
+            tuple(_communicator(one) for one in document.communicators),
+            tells_all=True,
+        )
+    text = answer.decode("utf-8", "replace")
+    if "Communicators..." not in text and "Job summary" not in text:
+        raise DecodeError("the answer is none of NCCL RAS")
+    return _of_text(text.split("\n"))
+
+
+def _communicator(one: _Communicator) -> Communicator:
+    counts: dict[str, dict[int, list[RasRank]]] = {}
+    errors: list[str] = []
+    for rank in one.ranks:
+        named = RasRank(rank.rank, rank.host[:LONGEST_TEXT], rank.pid)
+        for operation, count in rank.collective_counts.items():
+            counts.setdefault(operation[:LONGEST_TEXT], {}).setdefault(count, []).append(named)
+        for what, value in (("initialisation", rank.status.init_state), ("async", rank.status.async_error)):
+            if value not in (_SUCCESS, _IN_PROGRESS):
+                errors.append(f"{_who(named)} reports {what} error {value} (ncclResult_t)")
+    return Communicator(
+        name=one.hash[:LONGEST_TEXT],
+        size=one.size,
+        tallies={
+            operation: tuple(Tally(count, len(those[count]), tuple(those[count])) for count in sorted(those))
+            for operation, those in counts.items()
+        },
+        missing=tuple(
+            RasRank(rank.rank, rank.host[:LONGEST_TEXT], rank.pid, rank.status.considered_dead)
+            for rank in one.missing_ranks
+            if rank.status.unresponsive or rank.status.considered_dead
+        ),
+        errors=tuple(errors),
+    )
+
+
+class _Section:
+    """What the text says of one communicator, as it is read line by line."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.counts: dict[str, dict[int, tuple[int, list[RasRank]]]] = {}
+        self.missing: list[RasRank] = []
+        self.errors: list[str] = []
+        self.kind = self.operation = ""
+        self.count: int | None = None
+
+    def read(self, line: str) -> None:
+        """One line below the communicator's heading is taken."""
+        if match := _COUNTS.match(line):
+            self.operation, self.count = match["operation"] or "collective", None
+        elif match := _GROUP_OF_RANKS.match(line):
+            self.count = int(match["count"] or 0)
+            self.counts.setdefault(self.operation, {})[self.count] = (int(match["number"]), [])
+        elif match := _MISSING.match(line):
+            self.missing += [RasRank(int(one)) for one in re.findall(r"\d{1,9}", match["ranks"])]
+        elif _ERRORS.match(line):
+            self.errors.append(line.strip()[:LONGEST_TEXT])
+        elif match := _RANK.match(line):
+            self._rank(match)
+
+    def _rank(self, match: re.Match[str]) -> None:
+        rank = RasRank(int(match["rank"]), match["host"] or "", int(match["pid"] or 0))
+        if self.kind == "INCOMPLETE":
+            self.missing.append(rank)
+        elif match["count"] or match["none"]:
+            self.counts.setdefault(self.operation, {})[int(match["count"] or 0)] = (1, [rank])
+        elif self.operation and self.count is not None and not match["status"]:
+            self.counts[self.operation][self.count][1].append(rank)
+
+    def communicator(self) -> Communicator:
+        """All of it."""
+        tallies = {
+            operation: tuple(Tally(count, those[count][0], tuple(those[count][1])) for count in sorted(those))
+            for operation, those in self.counts.items()
+        }
+        size = max((sum(one.number for one in those) for those in tallies.values()), default=0)
+        return Communicator(self.name, size, tallies, tuple(self.missing), tuple(self.errors))
+
+
+def _of_text(lines: Sequence[str]) -> RasStatus:
+    version, lost = "", []
+    sections: dict[str, _Section] = {}
+    current: _Section | None = None
+    for line in lines:
+        if match := _COMMUNICATOR.match(line):
+            current = sections.setdefault(match["hash"], _Section(match["hash"]))
+            current.kind, current.operation, current.count = match["kind"], "", None
+        elif match := _VERSION.match(line):
+            version = match["version"]
+        elif match := _LOST.match(line):
+            lost.append(line.strip()[:LONGEST_TEXT])
+        elif line[:1].isalpha():
+            current = None
+        elif current is not None:
+            current.read(line)
+    return RasStatus(version, tuple(one.communicator() for one in sections.values()), tuple(lost))
+
+
+def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log:
+    """The two answers of one server, some seconds apart, as a log: only what did not move in between is a hang."""
+    return Log(files=(LogFile(name, size_bytes, 0),), events=tuple(_events(before, now, name)))
+
+
+def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
+    earlier = {one.name: one for one in before.communicators}
+    found = False
+    moving = False
+    for number, one in enumerate(now.communicators, 1):
+        place = Place(name, number)
+        for event in (*_missing(one, place), *(Remark(place, text, "ras-error") for text in one.errors)):
+            found = True
+            yield event
+        known = earlier.get(one.name)
+        if known is None or known.tallies != one.tallies:
+            moving = True
+            continue
+        for event in _uneven(one, place):
+            found = True
+            yield event
+    for text in now.lost if not found else ():
+        found = True
+        yield RankBehind(Place(name, 0), f"{text} does not answer", "", 0, "", "no-answer")
+    if found:
+        return
+    if moving:
+        yield Remark(Place(name, 0), "counts of collectives grew between two answers of NCCL RAS", "harmless", {"why": "the job makes progress"})  # fmt: skip
+    else:
+        text = (
+            "NCCL RAS: no rank is missing or behind, and no count of collectives grew between two answers: the ranks "
+            "compute, or all hang in the same collective"
+        )
+        yield RankWaits(Place(name, 0), text if now.tells_all else f"{text} (this NCCL tells only counts that differ)", "", 0, "")  # fmt: skip
+
+
+def _missing(one: Communicator, place: Place) -> Iterator[RankBehind]:
+    for rank in one.missing[:MOST_RANKS_SHOWN]:
+        state = "is considered dead" if rank.dead else "does not answer NCCL RAS"
+        yield RankBehind(
+            place=_placed(place, rank),
+            text=f"{_who(rank)} of communicator {one.name} {state}: its process is gone, stopped or unreachable",
+            group=one.name,
+            sequence=0,
+            operation="",
+            how="dead" if rank.dead else "no-answer",
+        )
+
+
+def _uneven(one: Communicator, place: Place) -> Iterator[AnyEvent]:
+    """The ranks that launched fewer of an operation than others; or, where those are nearly all, the few with more."""
+    for operation, tallies in one.tallies.items():
+        if len(tallies) < 2:  # noqa: PLR2004
+            continue
+        low, high = tallies[0], tallies[-1]
+        more = sum(tally.number for tally in tallies[1:])
+        words = f"{operation} in communicator {one.name}"
+        if low.number >= OUTNUMBERED * more:
+            for rank in high.ranks[:MOST_RANKS_SHOWN]:
+                text = f"{_who(rank)} launched {high.count} {words}, {low.number} ranks only {low.count}"
+                yield RankDiffers(_placed(place, rank), text, one.name, high.count, alone=True)
+            continue
+        text = f"launched {low.count} {words}, {more} others up to {high.count}, and none went on between two answers"
+        for named in low.ranks[:MOST_RANKS_SHOWN] or (None,):
+            yield RankBehind(
+                place=place if named is None else _placed(place, named),
+                text=f"{f'{low.number} ranks' if named is None else _who(named)} {text}",
+                group=one.name,
+                sequence=high.count,
+                operation=operation,
+                how="not-entered",
+                waiting=tuple(rank.rank for rank in high.ranks[:8]),
+            )
+
+
+def _placed(place: Place, rank: RasRank) -> Place:
+    return Place(place.file, place.line, rank.rank, rank.host or None)
+
+
+def _who(rank: RasRank) -> str:
+    return f"rank {rank.rank}" + (f" (process {rank.pid} on {rank.host})" if rank.host else "")
