@@ -35,7 +35,7 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
     for one in lines:
         for match in _NAME.finditer(one.text):
             name = match["name"] or match["host"] or match["other"]
-            if name and not name.replace(".", "").isdigit():
+            if name and name != "hostname" and not name.replace(".", "").isdigit():
                 names.add(name)
     return names
 

@@ -140,16 +140,21 @@ def finished_well(log: Log) -> bool:
     found = alarms(log)
     if not ends or not found:
         return bool(ends)
-    if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(one) for one in found):
+    if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(one, ends) for one in found):
         return False
     order = {id(one): number for number, one in enumerate(log.events)}
     return order[id(ends[-1])] > max(order[id(one)] for one in found)
 
 
-def _is_survivable(event: Event) -> bool:
-    """True if a program may go on after it: an exception only where it printed it itself, without a traceback."""
+def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
+    """True if a program may go on after it: an exception only if without a traceback, or its own rank finished."""
     if isinstance(event, PythonException):
-        return event.kind == "ordinary" and not event.where
+        there = event.place
+        finished = any(
+            (one.place.file, one.place.rank, one.place.host) == (there.file, there.rank, there.host)
+            for one in ends
+        )
+        return event.kind == "ordinary" and (finished or not event.where)
     return isinstance(event, Remark) and event.topic in _SURVIVABLE
 
 

@@ -139,7 +139,9 @@ def _under(given: Mapping[str, Any]) -> Under:
     if given.get("as_is") and given.get("advised"):
         raise UsageError("--as-is and --advised exclude each other: give one of them")
     if given.get("advised") and given.get("no_preflight"):
-        raise UsageError("--advised needs the preflight, which finds what to advise: leave out --no-preflight")
+        raise UsageError(
+            "--advised needs the preflight, which finds what to advise: leave out --no-preflight"
+        )
     return "as-is" if given.get("as_is") else "advised" if given.get("advised") else "proven"
 
 

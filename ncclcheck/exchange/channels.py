@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from ncclcheck.exchange.deadline import Deadline
 
@@ -62,8 +63,7 @@ class Channels:
 
 def reset(connection: socket.socket) -> None:
     """The connection is closed, and what was queued on it is dropped, so that nothing of it disturbs what follows."""
-    try:
+    with suppress(OSError):  # gone already
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+    with suppress(OSError):
         connection.close()
-    except OSError:
-        pass  # gone already

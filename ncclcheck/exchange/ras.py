@@ -1,8 +1,8 @@
 """A client of NCCL's RAS threads: asks the one that listens for the state of its job, by a deadline.
 
-Source: NCCL src/ras/client.cc and client_support.cc, v2.24.3 to v2.30.7: lines that end in a line feed; `CLIENT PROTOCOL
-n` is answered by `SERVER PROTOCOL n`, `TIMEOUT n` by OK, `SET FORMAT json` by OK since 2.28.7 and by `ERROR: Unknown
-command` before; after `VERBOSE STATUS` comes the answer and the end of the connection.
+Source: NCCL src/ras/client.cc and client_support.cc, v2.24.3 to v2.30.7: lines that end in a line feed; `CLIENT
+PROTOCOL n` is answered by `SERVER PROTOCOL n`, `TIMEOUT n` by OK, `SET FORMAT json` by OK since 2.28.7 and by
+`ERROR: Unknown command` before; after `VERBOSE STATUS` comes the answer and the end of the connection.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HIGHEST_PORT = 65535
 _CHUNK = 1 << 16
 
 
-class NoAnswer(NcclcheckError):
+class NoAnswerError(NcclcheckError):
     """Nobody answered as NCCL RAS does; the text says why, in one sentence."""
 
 
@@ -38,29 +38,33 @@ def address_of(text: str) -> tuple[str, int]:
         host, _, port = text.partition(":")
     number = int(port) if port.isdecimal() and len(port) <= 5 else 0  # noqa: PLR2004
     if not host or (port and not 0 < number <= _HIGHEST_PORT) or text.endswith(":"):
-        raise UsageError(f"--ras {text!r}: expected HOST or HOST:PORT (NCCL_RAS_ADDR of the job, localhost:{PORT})")
+        raise UsageError(
+            f"--ras {text!r}: expected HOST or HOST:PORT (NCCL_RAS_ADDR of the job, localhost:{PORT})"
+        )
     return host, number or PORT
 
 
-def ask(host: str, port: int, deadline: Deadline) -> bytes:
-    """The status of the job in JSON, or as text by an NCCL before 2.28.7. Raises NoAnswer."""
+def ask(host: str, port: int, deadline: Deadline, *, most_bytes: int = LONGEST_ANSWER_BYTES) -> bytes:
+    """The status of the job in JSON, or as text by an NCCL before 2.28.7. Raises NoAnswerError."""
     where = f"{host}:{port}"
     try:
-        with socket.create_connection((host, port), timeout=max(0.01, deadline.left(CONNECT_S))) as connection:
-            return _status(connection, where, deadline)
+        with socket.create_connection(
+            (host, port), timeout=max(0.01, deadline.left(CONNECT_S))
+        ) as connection:
+            return _status(connection, where, deadline, most_bytes)
     except TimeoutError as error:
-        raise NoAnswer(f"NCCL RAS at {where} did not answer in time") from error
+        raise NoAnswerError(f"NCCL RAS at {where} did not answer in time") from error
     except (OSError, UnicodeError) as error:
         why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        raise NoAnswer(
+        raise NoAnswerError(
             f"no NCCL RAS at {where}: {why} (NCCL 2.24 and later listen on the job's nodes, at {PORT} or NCCL_RAS_ADDR)"
         ) from error
 
 
-def _status(connection: socket.socket, where: str, deadline: Deadline) -> bytes:
+def _status(connection: socket.socket, where: str, deadline: Deadline, most_bytes: int) -> bytes:
     greeting, rest = _request(connection, f"CLIENT PROTOCOL {PROTOCOL}", b"", deadline)
     if not greeting.upper().startswith(b"SERVER PROTOCOL "):
-        raise NoAnswer(f"what listens at {where} is not NCCL RAS: it says {greeting[:80]!r}")
+        raise NoAnswerError(f"what listens at {where} is not NCCL RAS: it says {greeting[:80]!r}")
     _, rest = _request(connection, f"TIMEOUT {GATHER_S}", rest, deadline)
     _, rest = _request(connection, "SET FORMAT json", rest, deadline)
     connection.settimeout(_left(deadline))
@@ -69,10 +73,10 @@ def _status(connection: socket.socket, where: str, deadline: Deadline) -> bytes:
     while chunk := _receive(connection, deadline):
         parts.append(chunk)
         size += len(chunk)
-        if size > LONGEST_ANSWER_BYTES:
-            raise NoAnswer(f"NCCL RAS at {where} answers without end")
+        if size > most_bytes:
+            raise NoAnswerError(f"NCCL RAS at {where} answers without end")
     if not size:
-        raise NoAnswer(f"NCCL RAS at {where} closed the connection without an answer")
+        raise NoAnswerError(f"NCCL RAS at {where} closed the connection without an answer")
     return b"".join(parts)
 
 

@@ -137,6 +137,9 @@ class Listeners:
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
+        await asyncio.sleep(
+            0
+        )  # a connection just accepted gets its transport, which closes it when cancelled
         talks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in talks:
             task.cancel()

@@ -18,6 +18,7 @@ from ncclcheck.logs.nccl_header import Header, torn_apart
 from ncclcheck.logs.nccl_header import parse as parse_header
 from ncclcheck.logs.nccl_info import Notes
 from ncclcheck.logs.prefix import parse as parse_prefix
+from ncclcheck.logs.prefix import without_colours
 from ncclcheck.logs.raw import Raw, RawWords
 from ncclcheck.logs.resolve import resolve
 from ncclcheck.logs.shapes import Allowance, Repetitions, label_of, shape_of
@@ -172,6 +173,8 @@ class Collector:
 
     def _one(self, line: bytes) -> None:
         line = line[:LONGEST_TEXT]
+        if b"\x1b" in line:
+            line = without_colours(line)
         position = line.find(_LEVEL)
         name = _name_before(line, position) if position > 0 else b""
         if name:
@@ -185,7 +188,10 @@ class Collector:
         label = label_of(line)
         if self._said.is_one_more(shape_of(line[:1024], self._file, label)) or not self._may_look():
             return
+        before = self._meanings.count
         self._meanings.plain(self._raw(line))
+        if self._meanings.count == before and not self._meanings.open_tracebacks and _are_words(line):
+            self._speak(line)
 
     def _raw(self, line: bytes) -> Raw:
         prefix = parse_prefix(line[:LONGEST_TEXT].decode("utf-8", "replace"))
@@ -288,6 +294,8 @@ class Collector:
 
     def _speak(self, line: bytes) -> None:
         """An ordinary line: only the first and the last of each speaker are kept."""
+        if line.endswith(b" ") and not self._raw(line).prefix.message.strip():
+            return  # a label without words
         key = (len(self._files), label_of(line))
         words = self._words.get(key)
         if words is not None:

@@ -13,7 +13,8 @@ from ncclcheck.logs.numbers import address_and_port, reason_of, whole
 from ncclcheck.model.events import ConnectFailure, Event, Place, Registered
 
 _NCCL = re.compile(
-    r"(?:Net : |socket\w+: |Call to )?connect (?:from \S{1,300} )?(?:to )?(?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>)(?: "
+    r"(?:Net : |socket\w+: |Call to )?connect (?:from \S{1,300} )?(?:to )?"
+    r"(?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>)(?: "
     r"\([^)]*\))? (?:failed|returned)"
     r"(?: ?:| with)? ?(?P<why>.{1,120})",
     re.IGNORECASE,

@@ -48,7 +48,7 @@ class Seat(Struct, frozen=True):
 
 
 class _Lag(Struct, frozen=True):
-    """A group in which `waiting` wait for `behind`; or for most, who did not go on as they did: then they are `alone`."""
+    """A group in which `waiting` wait for `behind`; or, `alone`, for most, who did not go on as they did."""
 
     behind: tuple[RankBehind, ...]
     waiting: tuple[tuple[Seat, Recorded], ...]
@@ -64,7 +64,9 @@ def joined(log: Log, dumps: Sequence[Dump]) -> Log:
     """The log with what the dumps tell, each rank on the host that the log names for it."""
     if not dumps:
         return log
-    hosts = {dump.rank: dump.host for dump in dumps if dump.rank is not None and dump.host} | log.hosts_of_ranks
+    hosts = {
+        dump.rank: dump.host for dump in dumps if dump.rank is not None and dump.host
+    } | log.hosts_of_ranks
     found = tuple(
         replace(one, place=replace(one.place, host=hosts.get(one.place.rank, one.place.host)))
         if one.place.rank is not None

@@ -55,8 +55,8 @@ def read(text: str) -> Iterator[Ended]:
         ended = -9 if killed else int(code["code"]) if code else -15 if "Terminated" in match["how"] else 1
         yield Ended(code=_signed(ended), tasks=tuple(_range(match["tasks"])), host=match["host"])
     elif match := _MPIRUN.search(text):
-        code = -int(match["signal"]) if match["signal"] else 1
-        yield Ended(code=code, tasks=(int(match["rank"]),), host=match["host"])
+        ended = -int(match["signal"]) if match["signal"] else 1
+        yield Ended(code=ended, tasks=(int(match["rank"]),), host=match["host"])
     elif match := _TORCHRUN.search(text) or _DEEPSPEED.search(text) or _EXIT_FIELD.search(text):
         yield Ended(code=int(match["code"]))
     elif match := _HOST_FIELD.search(text):

@@ -32,7 +32,9 @@ _MOST_RANKS = 65_536
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[\[{]")
 _NAMES_OF_ENTRIES = (b"profiling_name", b"record_id")
 _RANK_IN_NAME = re.compile(r"rank[-_.]?(\d{1,6})(?!\d)", re.IGNORECASE)
-_LAST_NUMBER = re.compile(r"(?<!\d)(\d{1,6})(?:\.(?:json|pkl|pickle|pt|bin|dump|trace|gz|txt))*$", re.IGNORECASE)
+_LAST_NUMBER = re.compile(
+    r"(?<!\d)(\d{1,6})(?:\.(?:json|pkl|pickle|pt|bin|dump|trace|gz|txt))*$", re.IGNORECASE
+)
 _NUMBER = re.compile(r"\d{1,6}")
 _P2P = re.compile(r"^(?:send|recv)\b")
 
@@ -162,7 +164,9 @@ def _converted(plain: object) -> _Whole:
         if len(entries) > MOST_ENTRIES:
             raise DecodeError(f"a flight recorder dump of more than {MOST_ENTRIES} entries")
         wanted["entries"] = [
-            {name: one[name] for name in _Entry.__struct_fields__ if name in one} if isinstance(one, dict) else one
+            {name: one[name] for name in _Entry.__struct_fields__ if name in one}
+            if isinstance(one, dict)
+            else one
             for one in entries
         ]
     _count(wanted, MOST_NODES, MOST_DEPTH)
@@ -208,7 +212,9 @@ def _reduced(whole: _Whole, frames: Mapping[int, str], file: str) -> Dump:
         name = str(config.get("name") or key)
         members = _ranks(config.get("ranks"))
         if name and name not in known and members:  # a group that this rank never used
-            groups.append(Group(name[:LONGEST_TEXT], str(config.get("desc", ""))[:LONGEST_TEXT], "", members, 0, ()))
+            groups.append(
+                Group(name[:LONGEST_TEXT], str(config.get("desc", ""))[:LONGEST_TEXT], "", members, 0, ())
+            )
     return Dump(
         file=file,
         rank=whole.rank if whole.rank is not None and 0 <= whole.rank < _MOST_RANKS else rank_in_name(file),
@@ -244,7 +250,12 @@ def _group(
     last = max((one.sequence for one in recorded), default=0)
     if len(collectives) == len(entries):  # with sends and receives, the status counts those too
         ids = {str(one.pg_id) for _, one in entries}
-        last = max([last, *(_whole_number(whole.pg_status.get(one, {}).get("last_enqueued_collective")) for one in ids)])
+        last = max(
+            [
+                last,
+                *(_whole_number(whole.pg_status.get(one, {}).get("last_enqueued_collective")) for one in ids),
+            ]
+        )
     return Group(
         name=name[0],
         description=name[1],

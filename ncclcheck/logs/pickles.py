@@ -42,13 +42,13 @@ _BINGET, _BINPUT, _BININT1 = ord("h"), ord("q"), ord("K")
 _STOP, _MARK, _PROTO, _FRAME, _MEMOIZE = ord("."), ord("("), 0x80, 0x95, 0x94
 
 
-def read_pickle(data: bytes) -> object:
+def read_pickle(data: bytes, *, most_operations: int = MOST_OPERATIONS) -> object:
     """What the pickle holds: None, bool, int, float, str, bytes, list, tuple, dict. Raises DecodeError for all else.
 
     Containers may be shared, and hold themselves: a caller that walks them bounds its steps.
     """
     try:
-        return _Reader(data).read()
+        return _Reader(data).read(most_operations)
     except (IndexError, struct.error, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
         raise DecodeError(f"a damaged pickle: {error}") from error
 
@@ -69,10 +69,10 @@ class _Reader:
         self._stack: list[object] = []
         self._memo: dict[int, object] = {}
 
-    def read(self) -> object:
+    def read(self, most_operations: int) -> object:
         """What the pickle holds."""
         data, stack, quick = self._data, self._stack, self._quick
-        for _ in range(MOST_OPERATIONS):
+        for _ in range(most_operations):
             opcode = data[self._at]
             self._at += 1
             make = _MAKE.get(opcode)
@@ -89,7 +89,7 @@ class _Reader:
                 raise DecodeError(
                     f"a pickle with an object in it (opcode 0x{opcode:02x} at byte {self._at - 1}): it is not read"
                 )
-        raise DecodeError(f"a pickle of more than {MOST_OPERATIONS} steps")
+        raise DecodeError(f"a pickle of more than {most_operations} steps")
 
     def _quick(self, opcode: int) -> bool:
         """True if the opcode was one of the four that make up most of a dump."""

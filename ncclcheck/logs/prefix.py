@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 _MOST_LAYERS = 8  # `[pod/a/b] 2025-...Z [default0]:[rank0]: ` has four
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ANSI_BYTES = re.compile(_ANSI.pattern.encode())
 
 _TIME = (
     r"(?:\d{4}[-/])?(?P<month>\d\d)[-/](?P<day>\d\d)[T_ ]"
@@ -58,6 +59,8 @@ _NO_HOSTS = frozenset(
         "https", "process", "pid", "time", "exitcode", "error_file", "docker", "run.sh", "elapsed",
         "total", "progress", "map", "downloading", "loading", "saving", "state", "rate", "port", "stdout",
         "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
+        "nvidia-imex", "nvidia-fabricmanager", "nvidia-smi", "systemd", "kubelet", "containerd", "dockerd",
+        "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip
 _CLASS = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout)$")
@@ -88,6 +91,11 @@ def parse(text: str) -> Prefix:
             break
         found = after
     return found
+
+
+def without_colours(line: bytes) -> bytes:
+    """The line without a terminal's escape sequences."""
+    return _ANSI_BYTES.sub(b"", line)
 
 
 def _one(found: Prefix) -> Prefix | None:

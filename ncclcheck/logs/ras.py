@@ -22,13 +22,14 @@ LONGEST_TEXT = 200
 _IN_PROGRESS, _SUCCESS = 7, 0  # ncclResult_t
 
 _COMMUNICATOR = re.compile(r"^#\d{1,9}-\d{1,9} \((?P<hash>[0-9a-fA-F]{1,16})\) (?P<kind>[A-Z]{1,20})")
-_COUNTS = re.compile(r"^\s+Communicator ranks have different (?:(?P<operation>\w{1,40}) |collective )operation counts")
+_COUNTS = re.compile(r"^\s+Communicator ranks have different (?P<operation>\w{1,40}) operation counts")
 _GROUP_OF_RANKS = re.compile(
     r"^\s+(?P<number>\d{1,9}) ranks have (?:launched up to operation (?P<count>\d{1,19})|not launched any operations)"
 )
 _RANK = re.compile(
-    r"^\s+Rank (?P<rank>\d{1,9})(?: has (?:launched up to operation (?P<count>\d{1,19})|(?P<none>not launched any operations)"
-    r"|status (?P<status>\w{1,20})))? -- (?:GPU [^m]{1,40}managed by process (?P<pid>\d{1,10}) on node (?P<host>\S{1,64}))?"
+    r"^\s+Rank (?P<rank>\d{1,9})(?: has (?:launched up to operation (?P<count>\d{1,19})"
+    r"|(?P<none>not launched any operations)|status (?P<status>\w{1,20})))? -- "
+    r"(?:GPU [^m]{1,40}managed by process (?P<pid>\d{1,10}) on node (?P<host>\S{1,64}))?"
 )
 _MISSING = re.compile(r"^\s+The missing ranks?: (?P<ranks>[\d, ]{1,1000})")
 _VERSION = re.compile(r"^NCCL version (?P<version>\S{1,40})")
@@ -72,7 +73,7 @@ class RasStatus(Struct, frozen=True):
     tells_all: bool = False
 
 
-class _State(Struct):
+class _State(Struct, frozen=True):
     init_state: int = 0
     async_error: int = 0
     unresponsive: bool = False
@@ -157,7 +158,8 @@ class _Section:
     def read(self, line: str) -> None:
         """One line below the communicator's heading is taken."""
         if match := _COUNTS.match(line):
-            self.operation, self.count = match["operation"] or "collective", None
+            kind = match["operation"]  # `collective` before 2.26, which had one count for all
+            self.operation, self.count = "collectives" if kind == "collective" else kind, None
         elif match := _GROUP_OF_RANKS.match(line):
             self.count = int(match["count"] or 0)
             self.counts.setdefault(self.operation, {})[self.count] = (int(match["number"]), [])
@@ -217,9 +219,10 @@ def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
     moving = False
     for number, one in enumerate(now.communicators, 1):
         place = Place(name, number)
-        for event in (*_missing(one, place), *(Remark(place, text, "ras-error") for text in one.errors)):
-            found = True
-            yield event
+        lost: list[AnyEvent] = [*_missing(one, place)]
+        lost += [Remark(place, text, "ras-error") for text in one.errors]
+        found = found or bool(lost)
+        yield from lost
         known = earlier.get(one.name)
         if known is None or known.tallies != one.tallies:
             moving = True
@@ -233,13 +236,20 @@ def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
     if found:
         return
     if moving:
-        yield Remark(Place(name, 0), "counts of collectives grew between two answers of NCCL RAS", "harmless", {"why": "the job makes progress"})  # fmt: skip
+        yield Remark(
+            place=Place(name, 0),
+            text="counts of collectives grew between two answers of NCCL RAS",
+            topic="harmless",
+            values={"why": "the job makes progress"},
+        )
     else:
         text = (
             "NCCL RAS: no rank is missing or behind, and no count of collectives grew between two answers: the ranks "
             "compute, or all hang in the same collective"
         )
-        yield RankWaits(Place(name, 0), text if now.tells_all else f"{text} (this NCCL tells only counts that differ)", "", 0, "")  # fmt: skip
+        if not now.tells_all:
+            text += " (this NCCL tells only counts that differ)"
+        yield RankWaits(Place(name, 0), text, "", 0, "")
 
 
 def _missing(one: Communicator, place: Place) -> Iterator[RankBehind]:

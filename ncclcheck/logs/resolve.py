@@ -17,12 +17,13 @@ from ncclcheck.logs.nccl_info import Notes
 from ncclcheck.logs.prefix import parse
 from ncclcheck.logs.raw import Raw, RawWords
 from ncclcheck.logs.timeline import in_order, natural
-from ncclcheck.model.events import AnyEvent, Log, LogFile, Place, Process, Words
+from ncclcheck.model.events import AnyEvent, Log, LogFile, Place, Process, PythonException, Words
 
 _LABELLED_SHARE = (
     0.6  # of a file's lines with a word before the message: then these words are names, not accidents
 )
 _LONGEST_WORDS = 400
+_MOST_USUAL_RANKS = 8  # of one node; a node that has more shows more local numbers too
 _FILE_RANK = re.compile(r"(?:^|[^a-z])rank[-_.]?(?P<rank>\d{1,6})(?:\D|$)", re.IGNORECASE)
 _NO_HOST_STEM = re.compile(
     r"^(?:rank|std(?:out|err)|log|out|err|slurm|train|job|output|console|nccl|-)?[-_.]?\d*$", re.IGNORECASE
@@ -54,7 +55,7 @@ def resolve(
     raws = (
         [raw for raw, _ in events] + [raw for raw, _ in notes] + [raw for pair in spoken for raw in pair[:2]]
     )
-    world = _world(files, raws, notes, spoken)
+    world = _world(files, raws, events, notes, spoken)
     placed = [replace(event, place=_place(raw, world)) for raw, event in events]
     processes = tuple(
         sorted((_process(raw, one, world) for raw, one in notes), key=lambda one: _named_place(one.place))
@@ -83,6 +84,7 @@ def _last_drawn(line: bytes) -> bytes:
 def _world(
     files: Sequence[LogFile],
     raws: Sequence[Raw],
+    events: Sequence[tuple[Raw, AnyEvent]],
     notes: Sequence[tuple[Raw, Notes]],
     spoken: Sequence[tuple[Raw, Raw, RawWords]],
 ) -> _World:
@@ -96,6 +98,7 @@ def _world(
         if raw.pid is not None and raw.host is not None and raw.prefix.rank is not None:
             ranks.setdefault((raw.host, raw.pid), raw.prefix.rank)
     named = {one.host for _, one in notes} | {raw.host for raw in raws if raw.host}
+    named |= _labels_of_tracebacks(events)
     word_hosts = _word_hosts(raws, spoken, named)
     tasks_are_ranks = not any(
         raw.prefix.task is not None
@@ -124,8 +127,15 @@ def _world(
         hosts_of_tasks=hosts_of_tasks,
         hosts_of_files=_file_hosts(files, of_files, several) if several or _is_one_node(notes, raws) else {},
         ranks_of_files=_file_ranks(files, ranks_of_files, several),
-        locals_are_ranks=len(hosts) <= 1,
+        locals_are_ranks=len(hosts) <= 1 and not _are_beyond_one_node(raws),
     )
+
+
+def _are_beyond_one_node(raws: Sequence[Raw]) -> bool:
+    """True if a rank is told that is higher than any number on one node: such numbers are then no ranks of the job."""
+    highest = max((raw.prefix.rank for raw in raws if raw.prefix.rank is not None), default=0)
+    local = max((raw.prefix.local_rank for raw in raws if raw.prefix.local_rank is not None), default=0)
+    return highest > max(local, _MOST_USUAL_RANKS - 1)
 
 
 def _is_one_node(notes: Sequence[tuple[Raw, Notes]], raws: Sequence[Raw]) -> bool:
@@ -134,6 +144,15 @@ def _is_one_node(notes: Sequence[tuple[Raw, Notes]], raws: Sequence[Raw]) -> boo
     if nodes:
         return nodes == 1
     return not any(raw.prefix.rank is not None or raw.prefix.task is not None for raw in raws)
+
+
+def _labels_of_tracebacks(events: Iterable[tuple[Raw, AnyEvent]]) -> set[str]:
+    """Words before whole tracebacks: Python writes none there, so a launcher did, and it writes hosts."""
+    return {
+        raw.prefix.word
+        for raw, event in events
+        if raw.prefix.word and isinstance(event, PythonException) and event.where
+    }
 
 
 def _word_hosts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_NUMBERS = b"0123456789abcdef"
+_NUMBERS = b"0123456789abcdefABCDEF"
 # A time stamp before the speaker's label, perhaps after a launcher's number: no two lines would have the same label.
 _STAMP = re.compile(
     rb"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T_ ]|\[?(?=\d\d:)|[A-Z][a-z]{2} [ \d]\d )"

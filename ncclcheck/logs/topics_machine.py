@@ -31,7 +31,8 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "device-ordinal",
-        r"requested gpus?: .{0,80}(?:But|only)|(?:But )?your machine only has|device >= 0 && device < num_gpus",
+        r"requested gpus?: .{0,80}(?:But|only)|(?:But )?your machine only has|device_count\(\) is \d|"
+        r"device >= 0 && device < num_gpus",
     ),
     ("no-kernel-image", r"no kernel image is available|not compatible with the current PyTorch installation"),
     (
@@ -62,7 +63,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     (
         "fabric",
         r"(?:IMEX|imex)\b.{0,120}(?:not|fail|error|missing|unavailable|permit)|MNNVL.{0,80}(?:fail|error|not "
-        r"configured)",
+        r"configured)|fabric state is not|domain state (?:DEGRADED|DOWN)",
     ),
     (
         "fabric",
@@ -124,7 +125,11 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     # host memory
     (
         "host-oom",
-        r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed|: Out Of Memory\b",
+        r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed",
+    ),
+    (
+        "host-oom",
+        r"tasks? [\d,-]{1,200}: Out Of Memory\b",
     ),
     (
         "host-oom",
@@ -136,7 +141,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "killed",
-        r"\bKilled\b(?! by user)|killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
+        r"\bKilled\b(?! by (?!signal))|killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
     ),
     ("host-memory", r"rss (?P<mib>\d+) ?MiB|MemoryError\b|Cannot allocate memory"),
     # Python environment and libraries
@@ -248,6 +253,14 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     (
         "failed",
         r"exit(?:ed)?(?: with)?(?: exit)? ?(?:code|status):? ?(?:-?[1-9]\d*)|non-zero (?:status|exit)|Test failure",
+    ),
+    (
+        "failed",
+        r"(?:ORTE|PRTE|mpirun|prterun) (?:was unable|has lost)|unable to reliably start|Host key verification failed",
+    ),
+    (
+        "failed",
+        r"killed by (?:the )?(?:operator|user|admin|scheduler)|\bjob (?:was )?(?:killed|cancell?ed|preempted)\b",
     ),
     ("failed", r"exits with return code = -?[1-9]|terminated with code -?[1-9]"),
     (

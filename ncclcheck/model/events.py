@@ -213,7 +213,7 @@ class LogFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Log(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that the logs say, in the order of time as well as they tell it, of the lines within a file. `dropped` events found no room."""
+    """All that the logs say; events in the order of time as well as the logs tell it. `dropped` ones found no room."""
 
     files: tuple[LogFile, ...]
     events: tuple[AnyEvent, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ncclcheck.checks.log_outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.ras import ANSWER_S, NoAnswer, address_of, ask
+from ncclcheck.exchange.ras import ANSWER_S, NoAnswerError, address_of, ask
 from ncclcheck.logs.files import read_logs
 from ncclcheck.logs.ras import log_of, read_status
 from ncclcheck.model.errors import DecodeError
@@ -40,7 +40,7 @@ def explain_ras(address: str) -> Report:
         time.sleep(BETWEEN_ANSWERS_S)
         answer = ask(host, port, Deadline(ANSWER_S))
         log = log_of(before, read_status(answer), name, len(answer))
-    except (NoAnswer, DecodeError) as error:
+    except (NoAnswerError, DecodeError) as error:
         return explain_report(
             Log((LogFile(name, 0, 0),)),
             (),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,13 @@ def test_torch_is_not_imported(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
     assert done.returncode == 1, done.stderr
+
+
+def test_ras_without_anybody_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    done = ncclcheck("explain", "--ras", f"127.0.0.1:{port}")
+    assert done.code == 3
+    assert f"no NCCL RAS at 127.0.0.1:{port}: Connection refused" in done.out
+    assert "--ras" in refused(ncclcheck("explain", "--ras", "x:", "--format", "json"))
+    assert "without files" in refused(ncclcheck("explain", "--ras", "x", "a.log"))

@@ -191,6 +191,7 @@ def test_killed_workers_of_both_sets_prove_nothing_and_the_benchmark_still_runs(
     report = document(told(two, running, 60)["node1"])
     assert report["comparison"]["verdict"] == "not measured"
     assert "SIGKILL" in report["comparison"]["advised"]["failure"]
-    assert {one["proof"] for one in report["advice"]["env"]} == {"asked"}
+    has_library = bool(os.environ.get("NCCLCHECK_TEST_NCCL_LIBRARIES"))
+    assert {one["proof"] for one in report["advice"]["env"]} == {"asked" if has_library else "rule"}
     assert len(report["bench"]["points"]) == 1
     assert two.leftovers() == ()

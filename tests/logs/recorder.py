@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import pickle
+import pickle  # noqa: TID251 (only to write what the reader must take, or refuse)
 from collections.abc import Iterable, Sequence
 
 NS = 1_000_000_000
@@ -59,7 +59,9 @@ def history(
     ]
 
 
-def dump(entries: Iterable[dict[str, object]], ranks: Sequence[int] = range(4), **more: object) -> dict[str, object]:
+def dump(
+    entries: Iterable[dict[str, object]], ranks: Sequence[int] = range(4), **more: object
+) -> dict[str, object]:
     """The whole dump of torch 2.6 and later."""
     return {
         "version": "2.10",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,17 @@ def test_every_rank_is_heard_though_all_say_the_same() -> None:
     )
     ranks = {one.place.rank for one in read(text).events if isinstance(one, CollectiveTimeout)}
     assert ranks == set(range(1024))
+
+
+@pytest.mark.parametrize(
+    "stamp", ["2025-03-14T09:41:07.%03dZ ", "[2025-03-14 09:41:07,%03d] ", "Mar 14 09:41:%02d n1 train[7]: "]
+)
+def test_every_rank_is_heard_whatever_time_stamp_stands_before_its_label(stamp: str) -> None:
+    text = "".join(
+        f"{stamp % (rank % 60)}[rank{rank}]: RuntimeError: CUDA out of memory\n" for rank in range(64)
+    )
+    ranks = {one.place.rank for one in read(text).events if isinstance(one, Remark)}
+    assert ranks == set(range(64))
 
 
 def test_the_end_of_an_endless_stream_of_errors_is_seen() -> None:

@@ -49,7 +49,10 @@ def test_the_rank_is_found_in_random_jobs(seed: int) -> None:
         if rank == late
         else history(step, state=chance.choice(["started", "scheduled"]), first=first[rank])
         if lag == 1
-        else [entry(number, state="completed" if number <= step - lag else "scheduled") for number in range(first[rank], step + 1)]
+        else [
+            entry(number, state="completed" if number <= step - lag else "scheduled")
+            for number in range(first[rank], step + 1)
+        ]
         for rank in range(size)
     }
     order = list(entries)
@@ -120,7 +123,10 @@ def test_sizes_that_may_differ(name: str) -> None:
 
 def test_a_barrier_is_an_allreduce_and_a_base_variant_its_own() -> None:
     dumps = dumps_of(
-        {rank: [entry(1, "nccl:all_reduce_barrier" if rank else "nccl:all_reduce", 1, state="started")] for rank in range(4)}
+        {
+            rank: [entry(1, "nccl:all_reduce_barrier" if rank else "nccl:all_reduce", 1, state="started")]
+            for rank in range(4)
+        }
     )
     assert differing(dumps) == []
 
@@ -165,14 +171,19 @@ def test_gloo_tells_no_end() -> None:
 
 def test_sends_and_receives_are_not_counted() -> None:
     p2p = [entry(7, "nccl:send 0->1", state="started", p2p=True)]
-    dumps = dumps_of({0: [*history(7), *p2p], **{rank: history(7) for rank in (1, 2)}, 3: history(6, waits=False)})
+    dumps = dumps_of(
+        {0: [*history(7), *p2p], **{rank: history(7) for rank in (1, 2)}, 3: history(6, waits=False)}
+    )
     assert behind(dumps) == [(3, 7, "not-entered")]
 
 
 def test_groups_of_one_name_and_other_members_are_kept_apart() -> None:
     def one(rank: int, members: str, last: int) -> Dump:
         config = {"g": {"name": "g", "desc": "dp", "ranks": members}}
-        those = [entry(n, state="started" if n == last else "completed", group=("g", "dp")) for n in range(1, last + 1)]
+        those = [
+            entry(n, state="started" if n == last else "completed", group=("g", "dp"))
+            for n in range(1, last + 1)
+        ]
         return read_dump(as_pickle(dump(those, pg_config=config)), f"x_{rank}")
 
     dumps = [one(0, "[0, 1]", 5), one(1, "[0, 1]", 5), one(2, "[2, 3]", 9), one(3, "[2, 3]", 9)]

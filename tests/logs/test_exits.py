@@ -23,6 +23,11 @@ from ncclcheck.logs.exits import Ended, read
         ),
         ("srun: error: n1: task 6: Out Of Memory", Ended(code=-9, tasks=(6,), host="n1")),
         ("exit code 137", Ended(code=-9)),
+        ("['python', '--local_rank=3'] exits with return code = -9", Ended(code=-9)),
+        (
+            "mpirun noticed that process rank 6 with PID 22112 on node c6 exited on signal 11 (Segmentation fault).",
+            Ended(code=-11, tasks=(6,), host="c6"),
+        ),
         (
             "#  Rank  8 Group  0 Pid 283693 on cnode2-008 device  0 [0000:1b:00] NVIDIA H100",
             Ended(rank=8, host="cnode2-008", pid=283693),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
+import pickle  # noqa: TID251 (only to write what the reader must take, or refuse)
 import random
 import struct
 from pathlib import Path
@@ -15,17 +15,17 @@ from ncclcheck.logs.flight_recorder import looks_like_a_dump, operation_of, rank
 from ncclcheck.model.errors import DecodeError
 from tests.logs.recorder import as_json, as_pickle, dump, entry, history
 
-# As torch 2.13 wrote it for a Gloo group of three ranks (TORCH_FR_BUFFER_SIZE=200, _dump_fr_trace_json), cut to one entry.
+# As torch 2.13 wrote it for a Gloo group of three ranks (_dump_fr_trace_json), cut to one entry.
 GLOO = (
-    '{"comm_lib_version":"","entries":[{"collective_seq_id":4,"input_dtypes":["Float"],"input_sizes":[[8]],'
-    '"is_p2p":false,"op_id":4,"output_dtypes":["Float"],"output_sizes":[[8]],"p2p_seq_id":0,"pg_id":0,'
-    '"process_group":["0","default_pg"],"profiling_name":"gloo:all_reduce","record_id":3,"retired":true,'
-    '"state":"scheduled","thread_id":"139950032690048","thread_name":"python",'
-    '"time_created_ns":1795278328569778904,"time_discovered_completed_ns":0,"time_discovered_started_ns":0,'
-    '"timeout_ms":4000}],"nccl_comm_state":{},"pg_config":{"":{"desc":"","name":"","ranks":"[0, 1, 2]"}},'
-    '"pg_status":{"0":{"last_completed_collective":"4","last_enqueued_collective":"4",'
-    '"last_started_collective":"-1"}},"version":"2.10"}'
-).encode()
+    b'{"comm_lib_version":"","entries":[{"collective_seq_id":4,"input_dtypes":["Float"],"input_sizes":[[8]],'
+    b'"is_p2p":false,"op_id":4,"output_dtypes":["Float"],"output_sizes":[[8]],"p2p_seq_id":0,"pg_id":0,'
+    b'"process_group":["0","default_pg"],"profiling_name":"gloo:all_reduce","record_id":3,"retired":true,'
+    b'"state":"scheduled","thread_id":"139950032690048","thread_name":"python",'
+    b'"time_created_ns":1795278328569778904,"time_discovered_completed_ns":0,"time_discovered_started_ns":0,'
+    b'"timeout_ms":4000}],"nccl_comm_state":{},"pg_config":{"":{"desc":"","name":"","ranks":"[0, 1, 2]"}},'
+    b'"pg_status":{"0":{"last_completed_collective":"4","last_enqueued_collective":"4",'
+    b'"last_started_collective":"-1"}},"version":"2.10"}'
+)
 
 
 def test_what_torch_wrote() -> None:
@@ -44,7 +44,7 @@ def test_what_torch_wrote() -> None:
 def test_json_and_pickle_say_the_same(protocol: int) -> None:
     whole = dump(history(5))
     read, again = read_dump(as_pickle(whole, protocol), "rank3"), read_dump(as_json(whole), "rank3")
-    assert looks_like_a_dump(as_pickle(whole, protocol)) 
+    assert looks_like_a_dump(as_pickle(whole, protocol))
     assert looks_like_a_dump(as_json(whole))
     assert [one.last for one in read.groups] == [one.last for one in again.groups] == [5]
     assert read.groups[0].collectives[-1].where == "/home/me/train.py:40 in train"

@@ -15,6 +15,9 @@ from ncclcheck.logs.prefix import is_name, parse
     ("line", "message", "told"),
     [
         ("3: hello", "hello", {"task": 3}),
+        ("(VllmWorker rank=3 pid=882) hello", "hello", {"rank": 3}),
+        ("(RayWorkerWrapper pid=581, ip=10.30.1.7) hello", "hello", {"host": "10.30.1.7"}),
+        ("n3 kernel: hello", "hello", {"host": "n3"}),
         (" 12: hello", "hello", {"task": 12}),
         ("[1,7]<stderr>:hello", "hello", {"task": 7}),
         ("[prterun-head-123@1,7]<stdout>: hello", "hello", {"task": 7}),

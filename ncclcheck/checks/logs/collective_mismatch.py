@@ -72,6 +72,11 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
+    yield from _differing_at_one_step(log)
+
+
+def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
+    """The first step at which the ranks that timed out were in different collectives."""
     for those in _at_one_step(timeouts(log)).values():
         kinds: dict[tuple[str, int | None], list[CollectiveTimeout]] = {}
         for one in those:

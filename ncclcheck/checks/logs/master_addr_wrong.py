@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.causes import Suspect, cause, suspect
 from ncclcheck.checks.log_network import UNANSWERED, unmade
 from ncclcheck.checks.log_view import culprits, failures, heads, is_local, registered, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
 _EXPLAINS = ("firewall-blocked-ports", "world-size-mismatch", "loopback-interface", "hostname-resolution")
@@ -62,6 +62,11 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             fixes=_FIXES,
         )
         return
+    yield from _unreached(log, store)
+
+
+def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]:
+    """The master address is another machine's, or nobody's."""
     endpoints = {
         one.values.get("address") or one.values.get("master", "") for one in remarks(log, "rdzv-endpoint")
     }

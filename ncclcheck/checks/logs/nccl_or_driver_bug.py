@@ -46,7 +46,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "NCCL or PyTorch failed in itself.",
             crashed,
-            confidence="possible",
+            confidence="likely" if remarks(log, "nccl-crash") else "possible",
             hosts=culprits(log, [one.place for one in crashed]),
             fixes=_FIXES,
         )

@@ -38,7 +38,12 @@ def python_env(log: Log) -> Iterator[Suspect]:
     CPython's ImportError and ModuleNotFoundError; the loader's symbol and version errors; torch without NCCL.
     """
     raised = [one for one in exceptions(log) if {"import", "no-nccl-built"}.intersection(one.topics)]
-    raised = [one for one in raised if "nccl-symbol" not in one.topics and "missing-file" not in one.topics]
+    raised = [
+        one
+        for one in raised
+        if "nccl-symbol" not in one.topics
+        and ("missing-file" not in one.topics or one.class_name.endswith("ImportError"))
+    ]
     loader = [one for one in remarks(log, "import") if any(words in one.text for words in _LOADER)]
     found = [*raised, *(() if raised else loader)]
     if found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.causes import Suspect, cause, suspect
@@ -19,6 +20,10 @@ CLAIMED = frozenset(
         "ib-no-memory", "global-timeout", "inputs-exhausted", "bind-elsewhere",
     }
 )  # fmt: skip
+
+_ABORTED = re.compile(
+    r"SIGABRT|Signal 6\b|signal 6\b|\bAborted\b"
+)  # the watchdog's way to end: an after-effect
 
 _FIXES = (
     Fix(
@@ -47,9 +52,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     asserts = remarks(log, "device-assert")
     faults = remarks(log, "cuda-fault")
     own = [one for one in exceptions(log) if not CLAIMED.intersection(one.topics)]
-    crashes = [
-        one for one in remarks(log, "crash") if "SIGABRT" not in one.text and "Signal 6" not in one.text
-    ]
+    crashes = [one for one in remarks(log, "crash") if not _ABORTED.search(one.text)]
     if own or asserts:
         found = (
             sorted([*own, *asserts], key=lambda one: (one.place.file, one.place.line))

@@ -70,6 +70,20 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
             fixes=_FIXES,
         )
+    yield from _on_some_only(log)
+    for value, those in settings(log, "NCCL_COMM_ID").items():
+        if alarms(log) and not subnet:
+            yield suspect(
+                f"NCCL_COMM_ID={value} is set: torch makes its own ids, and this one may belong to another job.",
+                [_line(one, "NCCL_COMM_ID", value) for one in those[:4]],
+                confidence=_sureness(log, value),
+                hosts=culprits(log, [one.place for one in those]),
+                fixes=_FIXES,
+            )
+
+
+def _on_some_only(log: Log) -> Iterator[Suspect]:
+    """Settings that some hosts have and others lack, so that they do not meet."""
     for name, value, why in _HARMFUL:
         set_on = settings(log, name).get(value, [])
         others = [one for one in log.processes if one.network and one not in set_on]
@@ -91,15 +105,6 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             ),
             fixes=_FIXES,
         )
-    for value, those in settings(log, "NCCL_COMM_ID").items():
-        if alarms(log) and not subnet:
-            yield suspect(
-                f"NCCL_COMM_ID={value} is set: torch makes its own ids, and this one may belong to another job.",
-                [_line(one, "NCCL_COMM_ID", value) for one in those[:4]],
-                confidence=_sureness(log, value),
-                hosts=culprits(log, [one.place for one in those]),
-                fixes=_FIXES,
-            )
 
 
 def _sureness(log: Log, value: str) -> Confidence:

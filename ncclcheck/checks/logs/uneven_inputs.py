@@ -57,10 +57,11 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         return
     if len({length for length, _ in lengths.values()}) > 1 and alarms(log):
         fewest = min(length for length, _ in lengths.values())
+        most = max(length for length, _ in lengths.values())
         odd = _odd(length for length, _ in lengths.values())
         others = [line for length, line in lengths.values() if length == odd]
         yield suspect(
-            f"The ranks have different numbers of batches (the fewest is {fewest}).",
+            f"The ranks have different numbers of batches ({fewest} to {most}).",
             [*others, *(line for _, line in lengths.values())],
             confidence="certain",
             at=alarms(log)[0].place,
