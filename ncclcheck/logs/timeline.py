@@ -79,9 +79,9 @@ def _align(clocks: Mapping[str, _Timed], timed: set[str], lengths: Mapping[str, 
     """The clocks are set to one: that of the files with time stamps, or of most lines where there are none."""
     landmarks = {name: _landmarks(those) for name, those in clocks.items()}
     seen: dict[_Landmark, list[float]] = {}
-    for name, those in landmarks.items():
+    for name, marks in landmarks.items():
         if name in timed or not timed:
-            for landmark, moment in those.items():
+            for landmark, moment in marks.items():
                 seen.setdefault(landmark, []).append(moment)
     agreed = {landmark: median(moments) for landmark, moments in seen.items()}
     moments = [moment for name in timed for moment, _ in clocks[name]]
