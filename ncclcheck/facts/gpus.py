@@ -57,17 +57,11 @@ class _Told(Struct):
     done: bool = False
 
 
-def read_gpus(environ: Mapping[str, str] | None = None, deadline_s: float = 5.0) -> Fact[tuple[Gpu, ...]]:
-    """Every GPU of the machine in NVML's order (by PCI address); Missing "absent" where no driver library is.
-
-    CUDA_VISIBLE_DEVICES does not hide GPUs from NVML, so this is what the node has, not what a job was given.
-    """
-    return read_nvml(environ, deadline_s).gpus
-
-
 def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = 5.0) -> Nvml:
     """What NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
 
+    GPUs stand in NVML's order (by PCI address). CUDA_VISIBLE_DEVICES does not hide them from it: this is what the node
+    has, not what a job was given. Without a driver library they are Missing "absent".
     After a crash the rest is asked again without the call that crashed. After a hang there is no time left, and what
     had not been asked by then is Missing too.
     """

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ncclcheck.facts.gpu_values import Reader, bus_address, identity, peer_status, state
+from ncclcheck.facts.gpu_values import Reader, identity, peer_status, state
 
 _DESCRIPTOR = 1
 
@@ -167,11 +167,6 @@ def _peers(asked: Asked, index: int, handles: dict[int, Any]) -> object:
 
 def _peer_reader(pynvml: Any, handle: Any, peer: Any) -> Reader:
     return "nvmlDeviceGetP2PStatus", lambda: peer_status(pynvml, handle, peer)
-
-
-def sysfs_address(bus_id: str) -> str:
-    """NVML's `00000000:1B:00.0` as the kernel writes it: `0000:1b:00.0`."""
-    return bus_address(bus_id)
 
 
 def text(value: bytes | str) -> str:

@@ -56,20 +56,15 @@ def _of_a_group(alternative: str) -> tuple[str, ...]:
 
 def alternatives(pattern: str) -> list[str]:
     """The pattern at its outermost `|`, which are not in a group or class."""
-    parts, depth, start, position, in_class = [], 0, 0, 0, False
+    parts, start, position = [], 0, 0
     while position < len(pattern):
         letter = pattern[position]
+        if letter in "([":
+            position = _end(pattern, position)
+            continue
         if letter == "\\":
             position += 1
-        elif in_class:
-            in_class = letter != "]"
-        elif letter == "[":
-            in_class = True
-        elif letter == "(":
-            depth += 1
-        elif letter == ")":
-            depth -= 1
-        elif letter == "|" and depth == 0:
+        elif letter == "|":
             parts.append(pattern[start:position])
             start = position + 1
         position += 1

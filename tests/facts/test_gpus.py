@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict
 
-from ncclcheck.facts.gpus import Nvml, read_gpus, read_nvml
-from ncclcheck.facts.gpus_child import sysfs_address
+from ncclcheck.facts.gpu_values import bus_address
+from ncclcheck.facts.gpus import Nvml, read_nvml
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.gpu import Fabric, GpuDriver, GpuProcess, GpuState, NvLink, PeerAccess
@@ -41,7 +41,7 @@ def unread_fields(gpu: Gpu) -> dict[str, Missing]:
 
 
 def test_each_gpu_is_listed_whatever_the_job_may_see() -> None:
-    gpus = some(read_gpus({**stand_in(), "CUDA_VISIBLE_DEVICES": "1"}, PATIENT_S))
+    gpus = some(read_nvml({**stand_in(), "CUDA_VISIBLE_DEVICES": "1"}, PATIENT_S).gpus)
     first, second = ((gpu.name, gpu.uuid, gpu.pci, gpu.memory_bytes) for gpu in gpus)
     assert first == ("NVIDIA H200", "GPU-1", "0000:1b:00.0", 150_754_820_096)
     assert second == ("NVIDIA H200", "GPU-2", "0000:1c:00.0", 150_754_820_096)
@@ -198,12 +198,12 @@ def test_a_driver_without_gpus_lists_none() -> None:
 def test_no_driver_library_is_absent() -> None:
     if shutil.which("nvidia-smi") or Path("/proc/driver/nvidia").exists():
         pytest.skip("this machine has an NVIDIA driver")
-    gpus = read_gpus(deadline_s=PATIENT_S)
+    gpus = read_nvml(deadline_s=PATIENT_S).gpus
     assert isinstance(gpus, Missing)
     assert gpus.missing == "absent"
     assert "libnvidia-ml.so.1" in gpus.detail
 
 
 def test_pci_addresses_are_written_as_the_kernel_does() -> None:
-    assert sysfs_address("00000000:1B:00.0") == "0000:1b:00.0"
-    assert sysfs_address("00010000:01:00.0") == "10000:01:00.0"
+    assert bus_address("00000000:1B:00.0") == "0000:1b:00.0"
+    assert bus_address("00010000:01:00.0") == "10000:01:00.0"

@@ -81,8 +81,7 @@ def _by_severity(
     found: dict[Severity, list[tuple[GpuOn, GpuProcess]]] = {}
     for one, process in strangers:
         total, used = one.gpu.memory_bytes, process.used_bytes
-        known = not isinstance(total, Missing) and not isinstance(used, Missing)
-        takes_much = known and used > _SHARE_TAKEN * total  # type: ignore[operator]
+        takes_much = isinstance(total, int) and isinstance(used, int) and used > _SHARE_TAKEN * total
         found.setdefault("error" if takes_much else "warning", []).append((one, process))
     return found
 
