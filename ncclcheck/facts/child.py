@@ -36,6 +36,12 @@ _BOOT = (
     "import_module(module).main()"
 )
 
+_SURVIVING_BOOT = (
+    "import sys; from importlib import import_module;"
+    "module, path = sys.argv[1:3]; sys.argv[1:] = sys.argv[3:]; sys.path[:] = path.split('\\n');"
+    "import_module(module).main()"
+)
+
 
 class ChildResult(Struct, frozen=True):
     """A program that ended by itself: its return code (negative: the signal) and all it wrote."""
@@ -84,6 +90,13 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     own_root = str(Path(ncclcheck.__file__).parents[1])
     search_path = "\n".join([*(entry for entry in sys.path if entry), own_root])
     return [sys.executable, "-S", "-c", _BOOT, module, str(os.getpid()), search_path, *arguments]
+
+
+def surviving_command(module: str, arguments: Sequence[str]) -> list[str]:
+    """The same without the order to die with its parent: for one that has something to put away, and ends by itself."""
+    own_root = str(Path(ncclcheck.__file__).parents[1])
+    search_path = "\n".join([*(entry for entry in sys.path if entry), own_root])
+    return [sys.executable, "-S", "-c", _SURVIVING_BOOT, module, search_path, *arguments]
 
 
 def start_child(

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 from ncclcheck.facts.tree_hash import TooMuchError, tree_hash
 
+_PATH_CHARS = 300
+
 
 def main() -> None:
-    """Print one JSON object: sha256 and files, or missing and detail."""
+    """Print an empty line once the path has answered, and one JSON object: sha256 and files, or missing and detail."""
     path, deadline_s = sys.argv[1], float(sys.argv[2])
+    Path(path).exists()
+    sys.stdout.write("\n")
+    sys.stdout.flush()
     sys.stdout.write(json.dumps(_answer(path, deadline_s)))
 
 
@@ -28,11 +34,13 @@ def _answer(path: str, deadline_s: float) -> dict[str, object]:
         return {"missing": "unsupported", "detail": f"{path}: {error}; name a smaller --code path"}
     except OSError as error:
         return {"missing": "error", "detail": _told(error)}
+    except RuntimeError as error:  # pathlib's word for a ring of symbolic links before Python 3.13
+        return {"missing": "error", "detail": str(error)}
     return {"sha256": sha256, "files": files}
 
 
 def _told(error: OSError) -> str:
-    return f"{os.fsdecode(error.filename or b'')}: {error.strerror}"
+    return f"{os.fsdecode(error.filename or b'')[:_PATH_CHARS]}: {error.strerror}"
 
 
 if __name__ == "__main__":

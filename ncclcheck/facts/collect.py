@@ -23,8 +23,10 @@ from ncclcheck.facts.nccl_library import inquire
 from ncclcheck.facts.paths import CALLED_S, WantedPath, read_paths
 from ncclcheck.facts.pci import read_pci
 from ncclcheck.facts.rdma import read_rdma, unusable_files
+from ncclcheck.facts.rdma_counters import read_rdma_counters
 from ncclcheck.facts.software import read_software
 from ncclcheck.facts.verbs_library import find_verbs_library
+from ncclcheck.facts.verbs_ports import with_active_mtu
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts
 from ncclcheck.model.hardware import Rdma
@@ -34,7 +36,8 @@ from ncclcheck.model.launch import Launch
 _SLACK_S = 1.5
 _GPUS_S = 5.0
 _NAMES_S = 5.0
-_VERBS_S = 5.0
+_VERBS_S = 4.0
+_LEAST_ASK_S = 1.0
 _ROOT = Path("/")
 
 
@@ -63,6 +66,7 @@ def collect(request: FactsRequest) -> NodeFacts:
     code = start(read_code, request.code_paths, inner_s)
     names = start(read_names, min(_NAMES_S, inner_s))
     rdma = start(read_own_rdma, request.environment, min(_VERBS_S, inner_s))
+    counters = start(read_rdma_counters, _ROOT)
     pci, kernel = start(read_pci, _ROOT), start(read_kernel, _ROOT)
     interfaces = start(read_interfaces)
     software = start(read_software, Missing("absent", "the library was not asked"))
@@ -100,6 +104,7 @@ def collect(request: FactsRequest) -> NodeFacts:
         torch_gpus=gpu_facts.torch,
         clock=clock.result(left_s()),
         paths=paths.result(left_s()),
+        rdma_counters=counters.result(left_s()),
     )
 
 
@@ -113,14 +118,19 @@ def wanted_paths(request: FactsRequest) -> tuple[WantedPath, ...]:
 
 
 def read_own_rdma(environ: Mapping[str, str], deadline_s: float) -> Fact[Rdma]:
-    """RDMA of this machine, with what only a running one tells: may we open the devices, is there a libibverbs?"""
+    """RDMA of this machine, with what only a running one tells.
+
+    May we open the devices, is there a libibverbs, and which MTU do the ports use?
+    """
     library = start(find_verbs_library, environ, deadline_s)
     rdma = read_rdma(_ROOT)
     if isinstance(rdma, Missing):
         return rdma
-    return replace(
+    end = time.monotonic() + deadline_s
+    rdma = replace(
         rdma, unusable_files=unusable_files(rdma), verbs_library=library.result(deadline_s + _SLACK_S)
     )
+    return with_active_mtu(rdma, environ, max(end - time.monotonic(), _LEAST_ASK_S))
 
 
 def nccl_version(choice: Fact[NcclChoice]) -> Fact[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import stat
 import struct
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from ncclcheck.model.fact import Fact, Missing
 
 _LOAD, _DYNAMIC = 1, 2  # p_type of elf.h
 _END, _NEEDED, _STRTAB, _STRSZ, _SONAME, _RPATH, _RUNPATH = 0, 1, 5, 10, 14, 15, 29  # d_tag of elf.h
-_LITTLE_64 = b"\x7fELF\x02\x01"
+_ELF = b"\x7fELF"
+_LITTLE_64 = _ELF + b"\x02\x01"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _ENTRY = struct.Struct("<qQ")
@@ -36,12 +38,18 @@ class Dynamic(Struct, frozen=True):
 
 
 def read_dynamic(path: Path) -> Fact[Dynamic]:
-    """The dynamic section of a 64-bit little-endian ELF file; Missing "unsupported" for any other file."""
+    """The dynamic section of a 64-bit little-endian ELF file.
+
+    Missing "unsupported": another kind of file, which the loader passes over (32 bit, no regular file, no dynamic
+    section). "error": a damaged one, at which it gives up: not ELF at all, or cut short.
+    """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would hold us
+            return Missing("unsupported", f"{path} is no regular file")
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _read(data, str(path))
     except (struct.error, ValueError, IndexError) as error:  # an empty file cannot be mapped
-        return Missing("unsupported", f"{path} is no ELF file: {error}")
+        return Missing("error", f"{path} is cut short or damaged: its headers cannot be read ({error})")
     except OSError as error:
         return missing_for(error, str(path))
 
@@ -57,11 +65,18 @@ def mentions(path: Path, dynamic: Dynamic, symbol: str) -> bool:
 
 
 def _read(data: mmap.mmap, name: str) -> Fact[Dynamic]:
+    if data[: len(_ELF)] != _ELF:
+        return Missing("error", f"{name} is no ELF file: it begins with {data[:8]!r}")
     if data[: len(_LITTLE_64)] != _LITTLE_64:
         return Missing("unsupported", f"{name} is no 64-bit little-endian ELF file")
     header = _HEADER.unpack_from(data)
     machine, first, size, count = header[2], header[5], header[9], header[10]
     segments = [_SEGMENT.unpack_from(data, first + number * size) for number in range(count)]
+    end = max((segment[2] + segment[5] for segment in segments if segment[0] == _LOAD), default=0)
+    if end > len(data):
+        return Missing(
+            "error", f"{name} is cut short: it has {len(data)} bytes, and its headers speak of {end}"
+        )
     where = next((segment[2] for segment in segments if segment[0] == _DYNAMIC), None)
     if where is None:
         return Missing("unsupported", f"{name} has no dynamic section")

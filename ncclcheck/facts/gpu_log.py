@@ -28,6 +28,9 @@ _KERNEL_FACILITY = 0
 _ERROR = re.compile(
     r"(?:NVRM: (?P<xid>Xid)|nvidia-nvswitch\d*: (?P<sxid>SXid)) \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)\): (?P<number>\d+)\b"
 )
+# nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 24007, Severity 1 Engine instance 12 ...    and ..., Data {0x0000...}
+_REGISTERS = re.compile(r",? *(?:Severity \d|Data \{)", re.ASCII)
+_FATAL = re.compile(r",? *Fatal\b", re.ASCII)
 _ADDRESS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?")
 _JOURNAL_LINE = re.compile(r"\[\s*(?P<at>\d+\.\d+)\] \S+ kernel: (?P<text>.*)")
 
@@ -119,15 +122,18 @@ def _journal_lines(command: tuple[str, ...], deadline_s: float) -> Fact[list[Lin
 
 
 def logged_errors(lines: Iterable[Line], now_s: float) -> tuple[LoggedError, ...]:
-    """The errors among the lines, one for each kind, number and address, with the newest text; the newest first."""
-    found: dict[tuple[str, int, str], LoggedError] = {}
+    """The errors among the lines, one for each kind, number, address and severity, with the newest text.
+
+    The newest first. An NVSwitch error has further lines of the same number with registers, which are no errors.
+    """
+    found: dict[tuple[str, int, str, bool], LoggedError] = {}
     for at_s, text in lines:
         match = _ERROR.search(text)
-        if match is None:
+        if match is None or (match["sxid"] and _REGISTERS.match(text, match.end())):
             continue
         kind = "Xid" if match["xid"] else "SXid"
         number, pci = int(match["number"][:9]), _address(match["pci"])
-        key = (kind, number, pci)
+        key = (kind, number, pci, bool(match["sxid"]) and _FATAL.match(text, match.end()) is not None)
         times = found[key].times + 1 if key in found else 1
         ago = round(max(0.0, now_s - at_s), 1)
         found[key] = LoggedError(

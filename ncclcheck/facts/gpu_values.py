@@ -25,6 +25,7 @@ _SLOWDOWNS = {
     0x80: "hardware power brake",
     0x100: "display clock setting",
 }
+_IDLE = 0x1  # nvml.h: nvmlClocksEventReasonGpuIdle
 _FABRIC_STATES = ("not-supported", "not-started", "in-progress", "completed")
 _FABRIC_HEALTH = ("not-supported", "healthy", "unhealthy", "limited-capacity")
 # nvml.h: nvmlGpuP2PStatus_t.
@@ -179,7 +180,10 @@ def _recovery(nvml: Any, handle: Any) -> object:
 
 
 def _slowdowns(mask: int) -> list[str]:
-    return [word for bit, word in _SLOWDOWNS.items() if mask & bit]
+    """NVML's words for the reasons; a reason that nvml.h had no name for when this was written keeps its number."""
+    unknown = mask & ~(_IDLE | sum(_SLOWDOWNS))
+    named = [word for bit, word in _SLOWDOWNS.items() if mask & bit]
+    return [*named, f"unknown reason {unknown:#x}"] if unknown else named
 
 
 def _fabric(nvml: Any, handle: Any, structure: str) -> dict[str, object]:
@@ -198,9 +202,29 @@ def _fabric(nvml: Any, handle: Any, structure: str) -> dict[str, object]:
     return {
         "state": _FABRIC_STATES[number],
         "status": int(info.status),
-        "health": _UNTOLD if summary is None else _word(_FABRIC_HEALTH, int(summary), "not-supported"),
+        "health": _health(mask, summary),
         "bandwidth_degraded": _UNTOLD if degraded is None else degraded,
     }
+
+
+def _health(mask: int | None, summary: int | None) -> object:
+    """The driver's own summary; of a driver that gives none (structure v2), what its single answers say.
+
+    nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*: routes recovering at bit 2, unhealthy at 4, recovering from access timeouts
+    at 6, two bits each (1 is true, 2 false, 0 not supported); four bits at 8: 1 is a right configuration, 2 and more
+    name what is wrong with it.
+    """
+    if summary is not None:
+        number = int(summary)
+        if number < len(_FABRIC_HEALTH):
+            return _FABRIC_HEALTH[number]
+        return {"missing": "error", "detail": f"NVML: fabric health {number} is not known"}
+    if mask is None:
+        return _UNTOLD
+    answers, configuration = [mask >> place & 3 for place in (2, 4, 6)], mask >> 8 & 15
+    if 1 in answers or configuration > 1:
+        return "unhealthy"
+    return "healthy" if any(answers) or configuration else _UNTOLD
 
 
 def _word(words: tuple[str, ...], number: int, otherwise: str) -> str:

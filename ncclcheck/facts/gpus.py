@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from ncclcheck.facts.child import Ending, end_child, python_command, read_child, start_child
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.child import DYING_S, Ending, end_child, python_command, read_child, start_child
+from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.gpu_processes import described
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
@@ -21,7 +21,11 @@ from ncclcheck.model.facts import Gpu
 from ncclcheck.model.gpu import GpuDriver, GpuState
 
 _MODULE = "ncclcheck.facts.gpus_child"
-_CRASHES = 3  # so many crashing calls are left out one after the other
+_MOST_CHILDREN = 6  # so often it is asked again without the calls that crashed or hung
+# A call that has not come back for so long is left out by another child, while the first one goes on waiting for it.
+_PATIENCE_S = 1.0
+_POLL_S = 0.05
+_UNAVOIDABLE = ("nvmlInit", "nvmlDeviceGetCount")  # without which nothing can be asked
 _STATE_FIELDS = frozenset(one.name for one in fields(GpuState))
 _OWN_FIELDS = ("name", "uuid", "pci", "memory_bytes")
 
@@ -47,7 +51,7 @@ class _Line(Struct, forbid_unknown_fields=True):
 
 
 class _Told(Struct):
-    """What the child's lines say so far. `end` is why the rest was not told."""
+    """What the child's lines say so far."""
 
     driver: dict[str, Any]
     gpus: dict[int, dict[str, Any]]
@@ -57,54 +61,136 @@ class _Told(Struct):
     done: bool = False
 
 
+class _Asked:
+    """One child at work without the calls in `skip` (call -> why not). State: what it has written, and since when."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None,
+        deadline: float,
+        deadline_s: float,
+        skip: Mapping[str, Missing],
+    ) -> None:
+        self._said = (b"", time.monotonic())
+        self._running = start(self._ask, environ, deadline, deadline_s, dict(skip))
+
+    def ended(self, wait_s: float) -> tuple[_Told, Missing | None] | None:
+        """What it told, and why it did not tell all (None: it did); None while it is at work."""
+        result = self._running.result(wait_s)
+        if isinstance(result, Missing):
+            return None if result.missing == "timeout" else (_Told({}, {}), result)
+        return result
+
+    def so_far(self) -> tuple[_Told, float]:
+        """What it has told, and for how long it has been silent."""
+        said, at = self._said
+        return _read(said), time.monotonic() - at
+
+    def _hear(self, said: bytes) -> bool:
+        self._said = (said, time.monotonic())
+        return False
+
+    def _ask(
+        self, environ: Mapping[str, str] | None, deadline: float, deadline_s: float, skip: dict[str, Missing]
+    ) -> tuple[_Told, Missing | None]:
+        words = json.dumps({call: _plain(why) for call, why in skip.items()})
+        try:
+            process = start_child(python_command(_MODULE, [words]), environ)
+        except (OSError, ValueError) as error:
+            return _Told({}, {}), missing_for(error, _MODULE)
+        output: dict[int, bytearray] = {}
+        ending: Ending = "late"
+        try:
+            ending = read_child(process, output, deadline, self._hear)
+        finally:
+            gone = end_child(process)
+        texts = [bytes(part) for part in output.values()]
+        told = _read(texts[0])
+        if told.done or told.missing is not None:
+            return told, None
+        if ending == "late":
+            left = "" if gone else f" (process {process.pid} survives SIGKILL)"
+            why = Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s{left}")
+            return told, why
+        said = texts[1].decode("utf-8", "replace").strip()[-500:]
+        ended = f"the child ended with {process.returncode}"
+        return told, Missing("error", f"NVML: {ended} in {_named(told)}" + (f": {said}" if said else ""))
+
+
 def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = 5.0) -> Nvml:
     """What NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
 
     GPUs stand in NVML's order (by PCI address). CUDA_VISIBLE_DEVICES does not hide them from it: this is what the node
     has, not what a job was given. Without a driver library they are Missing "absent".
-    After a crash the rest is asked again without the call that crashed. After a hang there is no time left, and what
-    had not been asked by then is Missing too.
+    The rest is asked again without the call that crashed, and meanwhile without one that does not come back: a call
+    that is only slow is waited for until the deadline.
     """
     deadline = time.monotonic() + deadline_s
-    skip: list[str] = []
-    stuck = ""
-    while True:
-        told, why = _ask(environ, deadline, deadline_s, skip)
-        if told.done or told.missing or why is None or why.missing == "timeout" or len(skip) >= _CRASHES:
-            break
-        crashed = f"{told.last_call} {told.last_gpu}"
-        if not told.last_call or crashed in skip:
-            break
-        skip.append(crashed)
-        stuck = stuck or _named(told)
-    return _nvml(told, why, stuck)
+    skip: dict[str, Missing] = {}
+    stuck: list[str] = []  # the same calls, as they are named
+    asked = [_Asked(environ, deadline, deadline_s, skip)]
+    while time.monotonic() < deadline and not _is_over(asked):
+        found = _to_leave_out(asked[-1], deadline_s) if len(asked) < _MOST_CHILDREN else None
+        if found is None:
+            continue
+        told, why = found
+        skip[_call(told)] = why
+        stuck.append(_named(told))
+        asked.append(_Asked(environ, deadline, deadline_s, skip))
+    for number, end in enumerate(
+        one.ended(0) for one in asked
+    ):  # each leaves out one call more than the one before
+        if end is not None and (end[0].done or end[0].missing):
+            return _nvml(*end, stuck[:number], skip)
+    return _combined([one.ended(DYING_S + _POLL_S) for one in asked], stuck, skip)
 
 
-def _ask(
-    environ: Mapping[str, str] | None, deadline: float, deadline_s: float, skip: list[str]
-) -> tuple[_Told, Missing | None]:
-    """What one child told, and why it did not tell all (None: it did)."""
-    told = _Told({}, {})
-    try:
-        process = start_child(python_command(_MODULE, skip), environ)
-    except (OSError, ValueError) as error:
-        return told, missing_for(error, _MODULE)
-    output: dict[int, bytearray] = {}
-    ending: Ending = "late"
-    try:
-        ending = read_child(process, output, deadline)
-    finally:
-        gone = end_child(process)
-    texts = [bytes(part) for part in output.values()]
-    _read_lines(texts[0], told)
-    if told.done or told.missing is not None:
-        return told, None
-    if ending == "late":
-        left = "" if gone else f" (process {process.pid} survives SIGKILL)"
-        return told, Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s{left}")
-    said = texts[1].decode("utf-8", "replace").strip()[-500:]
-    ended = f"the child ended with {process.returncode}"
-    return told, Missing("error", f"NVML: {ended} in {_named(told)}" + (f": {said}" if said else ""))
+def _is_over(asked: list[_Asked]) -> bool:
+    """True when one child has told all, and none before it may still do so; or when there is nothing to wait for."""
+    ends = [one.ended(0) for one in asked[:-1]] + [asked[-1].ended(_POLL_S)]
+    for end in ends:
+        if end is None:
+            return False
+        told, why = end
+        if told.done or told.missing is not None:
+            return True
+    return (
+        not told.last_call or len(asked) >= _MOST_CHILDREN or (why is not None and why.missing == "timeout")
+    )
+
+
+def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_Told, Missing] | None:
+    """What it told so far, and why its last call should be left out; None where there is no reason to."""
+    end = newest.ended(0)
+    if end is not None:
+        told, _ = end
+        is_cut = not told.done and told.missing is None and bool(told.last_call)
+        return (told, Missing("error", f"NVML: {told.last_call} crashed")) if is_cut else None
+    told, silent_s = newest.so_far()
+    if silent_s < _PATIENCE_S or not told.last_call or told.last_call in _UNAVOIDABLE:
+        return None
+    return told, Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s")
+
+
+def _call(told: _Told) -> str:
+    return f"{told.last_call} {told.last_gpu}"
+
+
+def _combined(
+    ends: list[tuple[_Told, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
+) -> Nvml:
+    """All that any child told, the later one where several told it; one that had no time to ask says nothing."""
+    whole = _Told({}, {})
+    why: Missing | None = Missing("timeout", "NVML: the process that asks it did not end")
+    for number, end in enumerate(ends):
+        if end is None or (number and not end[0].last_call):
+            continue
+        told, why = end
+        whole.driver |= told.driver
+        for index, values in told.gpus.items():
+            whole.gpus.setdefault(index, {}).update(values)
+        whole.last_call, whole.last_gpu, whole.missing = told.last_call, told.last_gpu, told.missing
+    return _nvml(whole, why, stuck, skip)
 
 
 def _named(told: _Told) -> str:
@@ -113,8 +199,9 @@ def _named(told: _Told) -> str:
     return told.last_call if told.last_gpu is None else f"{told.last_call} of GPU {told.last_gpu}"
 
 
-def _read_lines(output: bytes, told: _Told) -> None:
-    """Take in whole lines; the last one may have been cut."""
+def _read(output: bytes) -> _Told:
+    """What whole lines say; the last one may have been cut."""
+    told = _Told({}, {})
     for text in output.split(b"\n"):
         try:
             line = msgspec.json.decode(text, type=_Line)
@@ -130,9 +217,10 @@ def _read_lines(output: bytes, told: _Told) -> None:
             told.driver[line.field] = line.value
         elif line.field is not None and line.gpu is not None:
             told.gpus.setdefault(line.gpu, {})[line.field] = line.value
+    return told
 
 
-def _nvml(told: _Told, why: Missing | None, stuck: str) -> Nvml:
+def _nvml(told: _Told, why: Missing | None, stuck: list[str], skip: Mapping[str, Missing]) -> Nvml:
     if told.missing is not None and not told.driver:
         return Nvml(told.missing, told.missing)
     rest = why or told.missing or Missing("error", "NVML: the call crashed")
@@ -140,8 +228,8 @@ def _nvml(told: _Told, why: Missing | None, stuck: str) -> Nvml:
         version=_value(told.driver.get("version"), str, rest),
         cuda=_value(told.driver.get("cuda"), str, rest),
         answered_after_s=_value(told.driver.get("answered_after_s"), float, rest),
-        stuck_call=_named(told) if why is not None else stuck,
-        stuck_why=rest.detail if why is not None else "it crashed" if stuck else "",
+        stuck_call=stuck[0] if stuck else _named(told) if why is not None else "",
+        stuck_why=next(iter(skip.values())).detail if stuck else rest.detail if why is not None else "",
     )
     if why is not None and not told.last_call:
         return Nvml(why, why)  # not even the package answered: that is no driver's fault

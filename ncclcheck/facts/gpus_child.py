@@ -6,6 +6,7 @@ Lines of JSON on stdout: {"call", "gpu", "at_s"} before a call, {"gpu", "field",
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
@@ -17,14 +18,15 @@ from typing import Any
 from ncclcheck.facts.gpu_values import Reader, identity, peer_status, state
 
 _DESCRIPTOR = 1
+LIBRARY = "libnvidia-ml.so.1"
 
 
 class Asked:
-    """NVML's answers, each printed as it comes. `skip` names calls, as printed, that are not made."""
+    """NVML's answers, each printed as it comes. `skip`: calls, as printed, that are not made, each with its Missing."""
 
-    def __init__(self, pynvml: Any, skip: list[str]) -> None:
+    def __init__(self, pynvml: Any, skip: dict[str, dict[str, str]]) -> None:
         self.pynvml = pynvml
-        self._skip = frozenset(skip)
+        self._skip = skip
         self._began = time.monotonic()
 
     def say(self, **line: object) -> None:
@@ -36,7 +38,7 @@ class Asked:
     def call(self, name: str, gpu: int | None, function: Callable[[], Any]) -> Any:
         """The function's value; raises what it raises, or _SkippedError."""
         if f"{name} {gpu}" in self._skip:
-            raise _SkippedError(name)
+            raise _SkippedError(self._skip[f"{name} {gpu}"])
         self.say(call=name, gpu=gpu, at_s=round(time.monotonic() - self._began, 3))
         return function()
 
@@ -46,16 +48,19 @@ class Asked:
         for name, read in readers:
             try:
                 return self.call(name, gpu, read)
-            except _SkippedError:
-                return {"missing": "error", "detail": f"NVML: {name} crashed"}
+            except _SkippedError as skipped:
+                return skipped.why
             except AttributeError:
                 answer = {"missing": "unsupported", "detail": f"this nvidia-ml-py has no {name}"}
             except self.pynvml.NVMLError as error:
                 answer = missing_for(self.pynvml, error)
                 if answer["missing"] != "unsupported":
                     return answer
-            except Exception as error:  # NVMLLibraryMismatchError and what a broken package raises
-                answer = {"missing": "unsupported", "detail": f"NVML: {error}"}
+            except (
+                Exception
+            ) as error:  # NVMLLibraryMismatchError: this library does not have it under that name
+                is_old = type(error).__name__ == "NVMLLibraryMismatchError"
+                answer = {"missing": "unsupported" if is_old else "error", "detail": f"NVML: {error}"}
         return answer
 
     def driver(self) -> int | None:
@@ -101,7 +106,11 @@ class Asked:
 
 
 class _SkippedError(Exception):
-    """This call killed an earlier child."""
+    """This call killed or held up an earlier child."""
+
+    def __init__(self, why: dict[str, str]) -> None:
+        super().__init__(why["detail"])
+        self.why = why
 
 
 def main() -> None:
@@ -112,7 +121,7 @@ def main() -> None:
         detail = f"the package nvidia-ml-py cannot be imported: {error}"
         sys.stdout.write(json.dumps({"missing": "unsupported", "detail": detail}) + "\n")
         return
-    asked = Asked(pynvml, sys.argv[1:])
+    asked = Asked(pynvml, json.loads(sys.argv[1]))
     count = asked.driver()
     if count is None:
         return
@@ -146,8 +155,8 @@ def _links(asked: Asked, index: int, handle: Any) -> object:
                 return answer
             if error.value != nvml.NVML_ERROR_NOT_SUPPORTED:
                 links.append({"link": link, "active": answer})
-        except _SkippedError:
-            links.append({"link": link, "active": {"missing": "error", "detail": "NVML crashed"}})
+        except _SkippedError as skipped:
+            links.append({"link": link, "active": skipped.why})
         else:
             links.append({"link": link, "active": bool(active)})
     return links
@@ -182,11 +191,10 @@ def cuda_text(number: int) -> str:
 def missing_for(pynvml: Any, error: Exception) -> dict[str, str]:
     """The Missing, as a dict, that says what an NVML error means for a value."""
     if isinstance(error, _SkippedError):
-        return {"missing": "error", "detail": f"NVML: {error} crashed"}
+        return error.why
     value = getattr(error, "value", None)
     if value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
-        detail = "libnvidia-ml.so.1 is not there: no NVIDIA driver is installed"
-        return {"missing": "absent", "detail": detail}
+        return _unloadable(LIBRARY)
     why = {
         pynvml.NVML_ERROR_NO_PERMISSION: "denied",
         pynvml.NVML_ERROR_TIMEOUT: "timeout",
@@ -195,6 +203,16 @@ def missing_for(pynvml: Any, error: Exception) -> dict[str, str]:
         getattr(pynvml, "NVML_ERROR_ARGUMENT_VERSION_MISMATCH", 25): "unsupported",
     }.get(value, "error")
     return {"missing": why, "detail": f"NVML: {error}"}
+
+
+def _unloadable(library: str) -> dict[str, str]:
+    """Why the loader does not load it. Only where it finds no such file there is no driver."""
+    try:
+        ctypes.CDLL(library)
+    except OSError as error:
+        if not str(error).startswith(f"{library}: cannot open shared object file: No such file"):
+            return {"missing": "error", "detail": f"NVML: the driver's library cannot be loaded: {error}"}
+    return {"missing": "absent", "detail": f"{library} is not there: no NVIDIA driver is installed"}
 
 
 if __name__ == "__main__":

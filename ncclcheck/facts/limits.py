@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.facts.cgroup import read_cgroup
+from ncclcheck.facts.cgroup import cpus_in, read_cgroup
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import link_target, read_line, read_text
 from ncclcheck.facts.tree import machine
@@ -78,6 +78,28 @@ def _namespaces() -> Fact[dict[str, str]]:
         if isinstance(target, str)
     }
     return found or next(one for one in targets.values() if isinstance(one, Missing))
+
+
+def cpus_allowed(status: str) -> Fact[int]:
+    """How many CPUs the Cpus_allowed_list of a /proc/self/status text names."""
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == "Cpus_allowed_list":
+            return cpus_in(value.strip())
+    return Missing("absent", "/proc/self/status has no Cpus_allowed_list")
+
+
+def process_limit(limits: str, name: str, which: int = 0, unit: int = 1) -> Fact[int | None]:
+    """The soft (0) or hard (1) limit of that name in a /proc/self/limits text (proc_pid_limits(5)); None: unlimited."""
+    for line in limits.splitlines():
+        words = line.removeprefix(name).split() if line.startswith(f"{name}  ") else []
+        if len(words) > which:
+            if words[which] == "unlimited":
+                return None
+            return (
+                int(words[which]) // unit if _NUMBER.fullmatch(words[which]) else Missing("error", line[:80])
+            )
+    return Missing("absent", f"/proc/self/limits has no {name!r}")
 
 
 def mem_total_kib(meminfo: str) -> Fact[int]:

@@ -93,12 +93,17 @@ def _version(path: str) -> object:
     try:
         result = ctypes.CDLL(path).ncclGetVersion(ctypes.byref(number))
     except OSError as error:
-        return _missing("error", f"cannot be loaded: {error}")
+        return _missing("error", f"cannot be loaded: {_of(path, error)}")
     except AttributeError as error:
-        return _missing("unsupported", f"is no NCCL library: {error}")
+        return _missing("unsupported", f"is no NCCL library: {_of(path, error)}")
     return (
         {"number": number.value} if result == 0 else _missing("error", f"ncclGetVersion failed with {result}")
     )
+
+
+def _of(path: str, error: Exception) -> str:
+    """What the loader says, without the name of the file, which is said before it."""
+    return str(error).removeprefix(f"{path}: ")
 
 
 def _plugins(files: list[str], first_folders: list[str]) -> object:

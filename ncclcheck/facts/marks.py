@@ -9,24 +9,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import ncclcheck
-from ncclcheck.facts.child import end_child, read_child
+from ncclcheck.facts.child import end_child, read_child, surviving_command
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import readable
 from ncclcheck.model.fact import Fact, Missing, Why
 
-# As child._BOOT, without the order to die with the parent: it has a file to remove, and ends by itself.
-_BOOT = (
-    "import sys; from importlib import import_module;"
-    "module, path = sys.argv[1:3]; sys.argv[1:] = sys.argv[3:]; sys.path[:] = path.split('\\n');"
-    "import_module(module).main()"
-)
 _SLACK_S = 1.0
 _REMOVE_S = 2.0
 
@@ -36,14 +27,11 @@ class Mark:
 
     def __init__(self, folder: str, name: str, content: str, lifetime_s: float) -> None:
         self._folder, self._output = folder, bytearray()
-        root = str(Path(ncclcheck.__file__).parents[1])
-        path = "\n".join([*(entry for entry in sys.path if entry), root])
-        command = [sys.executable, "-S", "-c", _BOOT, "ncclcheck.facts.marks_child", path]
         self._process: subprocess.Popen[bytes] | Missing
         ours, self._stdin = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [*command, folder, name, content, str(lifetime_s)],
+                surviving_command("ncclcheck.facts.marks_child", [folder, name, content, str(lifetime_s)]),
                 stdin=ours,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

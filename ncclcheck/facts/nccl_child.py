@@ -34,13 +34,13 @@ def _ask(path: str) -> dict[str, object]:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        return {"missing": "error", "detail": f"cannot be loaded: {error}"}
+        return {"missing": "error", "detail": f"cannot be loaded: {_of(path, error)}"}
     version, unique_id = ctypes.c_int(0), ctypes.create_string_buffer(128)
     try:
         library.ncclGetVersion(ctypes.byref(version))
         result = library.ncclGetUniqueId(unique_id)
     except AttributeError as error:
-        return {"missing": "unsupported", "detail": f"is no NCCL library: {error}"}
+        return {"missing": "unsupported", "detail": f"is no NCCL library: {_of(path, error)}"}
     return {
         "version": version.value,
         "result": result,
@@ -48,6 +48,11 @@ def _ask(path: str) -> dict[str, object]:
         "error": "" if result == 0 else _last_error(library, result),
         "net_plugin": _environment_variable("NCCL_NET_PLUGIN"),
     }
+
+
+def _of(path: str, error: Exception) -> str:
+    """What the loader says, without the name of the file, which is said before it."""
+    return str(error).removeprefix(f"{path}: ")
 
 
 def _environment_variable(name: str) -> str | None:

@@ -64,7 +64,7 @@ def rpath_folders(search_path: Sequence[str] | None = None) -> tuple[str, ...]:
     dynamic = read_dynamic(library)
     if isinstance(dynamic, Missing) or dynamic.runpath:
         return ()
-    return tuple(_expanded(dynamic.rpath, library))
+    return tuple(expanded(dynamic.rpath, library))
 
 
 def cached_libraries(listing: str, machine: str, name: str = SONAME) -> list[Path]:
@@ -77,7 +77,7 @@ def cached_libraries(listing: str, machine: str, name: str = SONAME) -> list[Pat
 def _candidates(
     environ: Mapping[str, str], torch: Path | None, entries: list[str], system: Sequence[Found]
 ) -> Iterator[Found]:
-    folders = _library_path(environ)
+    folders = library_path(environ)
     yield from _preloaded(environ, folders)
     if torch is not None:
         yield from _wheels(torch.parent, "torch's package")
@@ -94,7 +94,7 @@ def _wheels(site: Path, origin: str) -> Iterator[Found]:
     yield from (Found(str(path), origin) for path in sorted(site.glob(f"nvidia/*/lib/{SONAME}")))
 
 
-def _library_path(environ: Mapping[str, str]) -> list[str]:
+def library_path(environ: Mapping[str, str]) -> list[str]:
     """The folders of LD_LIBRARY_PATH; an empty entry among others is the working directory (ld.so(8))."""
     value = environ.get("LD_LIBRARY_PATH", "")
     return [entry or "." for entry in re.split("[:;]", value)] if value else []
@@ -187,10 +187,10 @@ def _places(
         for path, one in [(library, dynamic), *loaders]:
             if not one.runpath:
                 origin = f"torch (DT_RPATH of {path.name})"
-                yield from ((Path(folder), origin) for folder in _expanded(one.rpath, path))
-    yield from ((Path(folder), "LD_LIBRARY_PATH") for folder in _library_path(environ))
+                yield from ((Path(folder), origin) for folder in expanded(one.rpath, path))
+    yield from ((Path(folder), "LD_LIBRARY_PATH") for folder in library_path(environ))
     origin = f"torch (DT_RUNPATH of {library.name})"
-    yield from ((Path(folder), origin) for folder in _expanded(dynamic.runpath, library))
+    yield from ((Path(folder), origin) for folder in expanded(dynamic.runpath, library))
 
 
 def _preloaded_by_torch(existing: Iterable[Found]) -> Found | None:
@@ -199,7 +199,7 @@ def _preloaded_by_torch(existing: Iterable[Found]) -> Found | None:
     return replace(packages[0], loaded_by_torch=True) if packages else None
 
 
-def _expanded(folders: Iterable[str], library: Path) -> Iterator[str]:
+def expanded(folders: Iterable[str], library: Path) -> Iterator[str]:
     """Folders of a search path with $ORIGIN replaced; other dynamic string tokens are not known here."""
     for folder in folders:
         path = re.sub(r"\$(ORIGIN\b|\{ORIGIN\})", lambda _: str(library.parent), folder)

@@ -19,7 +19,7 @@ from ncclcheck.model.facts import PathFact
 
 CALLED_S = 4.5  # what did not answer by then is called dead
 _LIST_S = 3.0
-_READ_S = 3.8
+_READ_S = 3.5
 _DYING_S = 1.5
 _MODULE = "ncclcheck.facts.paths_child"
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import threading
 import time
 from pathlib import Path
 from statistics import median
 
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import readable
-from ncclcheck.facts.manifest import Times, read_manifest
+from ncclcheck.facts.manifest import Listing, Times, read_manifest
 from ncclcheck.facts.mounts import mount_at
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 
 _STATS = 8
+_HUNG_S = 0.3  # after the time for listing and reading, which is looked at before each call
 _KINDS = {stat.S_IFDIR: "folder", stat.S_IFREG: "file"}
 
 
@@ -90,12 +92,23 @@ def _listed(path: bytes, kind: int) -> bool:
 
 
 def _tell_manifest(path: bytes, list_until: float, read_until: float) -> None:
+    listing = Listing()
+    watch = threading.Timer(read_until + _HUNG_S - time.monotonic(), _tell_hung, (path, listing))
+    watch.daemon = True
+    watch.start()
     try:
-        manifest, times = read_manifest(path, list_until, read_until)
+        manifest, times = read_manifest(path, list_until, read_until, listing)
     except OSError as error:
         _tell(manifest=missing_for(error, readable(os.fsdecode(path))))
         return
+    watch.cancel()
     _tell(manifest=manifest, **_medians(times))
+
+
+def _tell_hung(path: bytes, listing: Listing) -> None:
+    """Listing and reading end by themselves long before: one call has not come back."""
+    at = readable(os.fsdecode(os.path.join(path, listing.at).rstrip(b"/")))  # noqa: PTH118
+    _tell(manifest=Missing("timeout", f"{at} does not answer"))
 
 
 def _medians(times: Times) -> dict[str, float]:

@@ -28,10 +28,13 @@ def read_pci(root: Path) -> Fact[Pci]:
     names = here.names(_DEVICES)
     if isinstance(names, Missing):
         return names
-    folders = {
-        name: folder
-        for name in names
-        if is_pci_address(name) and not isinstance(folder := here.folder(f"{_DEVICES}/{name}"), Missing)
+    read = {name: here.folder(f"{_DEVICES}/{name}") for name in names if is_pci_address(name)}
+    folders = {name: folder for name, folder in read.items() if not isinstance(folder, Missing)}
+    unread = {name: folder.detail for name, folder in read.items() if isinstance(folder, Missing)}
+    unread |= {
+        name: code.detail
+        for name, folder in folders.items()
+        if isinstance(code := folder.line("class"), Missing) and not _is_wanted(folder)
     }
     ends = {name: folder for name, folder in folders.items() if _is_wanted(folder)}
     above = {name: place for folder in ends.values() for name, place in _bridges_above(folder)}
@@ -40,7 +43,7 @@ def read_pci(root: Path) -> Fact[Pci]:
     ]
     found = {one.address: one for one in bridges if not isinstance(one.acs_redirect, Missing)}
     found |= {name: read_device(name, folder) for name, folder in [*above.items(), *ends.items()]}
-    return Pci(tuple(sorted(found.values(), key=lambda device: _order(device.address))))
+    return Pci(tuple(sorted(found.values(), key=lambda device: _order(device.address))), unread)
 
 
 def nvidia_gpus(pci: Pci) -> tuple[PciDevice, ...]:

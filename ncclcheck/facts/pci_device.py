@@ -14,6 +14,7 @@ _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?) GT/s(?: PCIe)?", re.ASCII)
 # No link; a device that does not answer; PCIE_LNK_WIDTH_UNKNOWN of linux/pci.h.
 _NO_WIDTHS = (0, 63, 255)
 
+_IOMMU_TYPES = ("blocked", "identity", "unmanaged", "DMA", "DMA-FQ", "DMA-SQ")  # Linux, drivers/iommu/iommu.c
 BRIDGE_CLASSES = ("0x0604", "0x0609")  # PCI-to-PCI bridges: ports of roots and switches
 _CONFIG_BYTES = 4096  # PCI Express Base Specification: 256 bytes, and extended capabilities from there
 _UNPRIVILEGED_BYTES = 64
@@ -21,6 +22,7 @@ _EXTENDED_START = 0x100
 _HEADER_BYTES = 4
 _NO_ANSWER = b"\xff\xff\xff\xff"  # what is read from a device that is gone
 _CAPABILITY_ACS = 0x000D
+_CAPABILITY_SERIAL_NUMBER = 0x0003
 _ACS_REDIRECT = 0x04 | 0x08  # P2P Request Redirect and P2P Completion Redirect of the ACS control register
 
 
@@ -43,7 +45,22 @@ def read_device(address: str, folder: Place) -> PciDevice:
             part for part in pci_addresses(folder.path.relative_to(folder.root).parts) if part != address
         ),
         is_vf=folder.has("physfn"),
+        iommu=_iommu(folder),
     )
+
+
+def _iommu(folder: Place) -> Fact[str]:
+    """The type of the default domain of its IOMMU group (Linux, ABI/testing/sysfs-kernel-iommu_groups, from 5.11 on).
+
+    A device without a group is under no IOMMU, where the kernel has a list of groups at all.
+    """
+    if folder.has("iommu_group"):
+        kind = folder.line("iommu_group/type")
+        if isinstance(kind, Missing) or kind in _IOMMU_TYPES:
+            return kind
+        return Missing("error", f"{folder.shown('iommu_group/type')}: {kind[:80]!r}")
+    groups = Place(folder.root, folder.root).folder("sys/kernel/iommu_groups")
+    return groups if isinstance(groups, Missing) else "off"
 
 
 def numa_node(folder: Place, name: str) -> Fact[int]:
@@ -115,3 +132,20 @@ def _width(folder: Place, name: str) -> Fact[int]:
     if isinstance(width, int) and (width in _NO_WIDTHS or width < 0):
         return Missing("absent", f"{folder.shown(name)}: {width}, there is no link")
     return width
+
+
+def without_serial_number(config: bytes) -> bytes:
+    """The configuration space with zeros for the serial number of the device, where it tells one.
+
+    PCI Express Base Specification: Device Serial Number capability, eight bytes after its header.
+    """
+    cleared, offset = bytearray(config), _EXTENDED_START
+    seen: set[int] = set()
+    while offset >= _EXTENDED_START and offset not in seen and offset + _HEADER_BYTES <= len(config):
+        seen.add(offset)
+        value = int.from_bytes(config[offset : offset + _HEADER_BYTES], "little")
+        if value & 0xFFFF == _CAPABILITY_SERIAL_NUMBER:
+            end = min(offset + 12, len(config))
+            cleared[offset + 4 : end] = bytes(max(end - offset - 4, 0))
+        offset = (value >> 20) & 0xFFC
+    return bytes(cleared)

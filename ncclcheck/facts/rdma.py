@@ -49,14 +49,10 @@ def read_rdma(root: Path) -> Fact[Rdma]:
         return names
     listed = () if isinstance(names, Missing) else names
     in_order = sorted(listed, key=lambda name: (name not in uverbs, natural(uverbs.get(name, ""))))
-    ports = [
-        port
-        for name in in_order
-        if not isinstance(folder := here.folder(f"sys/class/infiniband/{name}"), Missing)
-        for port in _read_ports(folder, name, uverbs.get(name))
-    ]
+    found = {name: _ports_of(here, name, uverbs.get(name)) for name in in_order}
     return Rdma(
-        ports=tuple(ports),
+        ports=tuple(port for ports in found.values() if not isinstance(ports, Missing) for port in ports),
+        unread={readable(name): why.detail for name, why in found.items() if isinstance(why, Missing)},
         device_files=_device_files(here),
         peer_memory=_peer_memory(here),
         unusable_files=Missing("absent", "not asked of the kernel"),
@@ -88,6 +84,16 @@ def _uverbs_by_device(here: Place) -> dict[str, str]:
         if isinstance(device, str) and name.startswith("uverbs"):
             found.setdefault(device, name)
     return found
+
+
+def _ports_of(here: Place, name: str, uverbs: str | None) -> list[RdmaPort] | Missing:
+    """The ports of a device of the class, of which each has one at least; Missing where they cannot be seen."""
+    folder = here.folder(f"sys/class/infiniband/{name}")
+    ports = [] if isinstance(folder, Missing) else _read_ports(folder, name, uverbs)
+    if ports:
+        return ports
+    numbers = folder if isinstance(folder, Missing) else folder.names("ports")
+    return numbers if isinstance(numbers, Missing) else Missing("absent", "no port in its folder")
 
 
 def _read_ports(folder: Place, name: str, uverbs: str | None) -> list[RdmaPort]:

@@ -9,14 +9,25 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from ncclcheck.facts.cgroup import read_cgroup
 from ncclcheck.facts.deadline import Started, start
+from ncclcheck.facts.environment import read_environment
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.interface_files import SYSFS_NET, Told, complete
 from ncclcheck.facts.kernel import read_kernel
-from ncclcheck.facts.limits import mem_total_kib, mount_of, port_range, size_option_kib
+from ncclcheck.facts.limits import (
+    cpus_allowed,
+    effective_capabilities,
+    mem_total_kib,
+    mount_of,
+    port_range,
+    process_limit,
+    size_option_kib,
+)
 from ncclcheck.facts.nccl_config import settings_in
 from ncclcheck.facts.pci import nvidia_gpus, read_pci
 from ncclcheck.facts.rdma import read_rdma
+from ncclcheck.facts.rdma_counters import read_rdma_counters
 from ncclcheck.facts.tree import Place, machine, natural
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import (
@@ -70,8 +81,10 @@ def read_recorded(root: Path, deadline_s: float = DEADLINE_S) -> Recorded:
     end = time.monotonic() + deadline_s
     bus_read: Started[Fact[Pci]] = start(read_pci, root)
     rdma, kernel = start(read_rdma, root), start(read_kernel, root)
+    counters = start(read_rdma_counters, root)
     interfaces, limits = start(read_interface_files, here), start(_limits, here)
     names, nccl = start(_names, here), start(_nccl, here)
+    environment = start(_environment, here)
 
     def left_s() -> float:
         return end - time.monotonic()
@@ -85,7 +98,7 @@ def read_recorded(root: Path, deadline_s: float = DEADLINE_S) -> Recorded:
             interfaces=interfaces.result(left_s()),
             routes=UNTOLD,
             names=named,
-            environment=UNTOLD,
+            environment=environment.result(left_s()),
             software=UNTOLD,
             code=UNTOLD,
             gpus=_gpus(bus),
@@ -95,6 +108,7 @@ def read_recorded(root: Path, deadline_s: float = DEADLINE_S) -> Recorded:
             rdma=rdma.result(left_s()),
             pci=bus,
             kernel=kernel.result(left_s()),
+            rdma_counters=counters.result(left_s()),
         ),
     )
 
@@ -136,24 +150,38 @@ def _is_operational(folder: Place) -> bool:
 
 def _gpus(pci: Fact[Pci]) -> Fact[tuple[Gpu, ...]]:
     """NVIDIA's display and 3D controllers in the order of their addresses, which is NVML's."""
-    if isinstance(pci, Missing):
-        return pci
+    if isinstance(pci, Missing):  # that there is no GPU does not follow from a bus that is not told of
+        return Missing("error", f"the PCI bus, by which GPUs are listed: {pci.detail}")
     return tuple(
         Gpu(index, UNTOLD, UNTOLD, device.address, UNTOLD) for index, device in enumerate(nvidia_gpus(pci))
     )
 
 
 def _limits(here: Place) -> Limits:
-    """What belongs to the machine; the limits of a process are nobody's here."""
+    """What belongs to the machine, and the limits of the process that was `self` there, where they were kept."""
+    limits, status = _kept(here, "proc/self/limits"), _kept(here, "proc/self/status")
+
+    def limit(name: str, which: int = 0, unit: int = 1) -> Fact[int | None]:
+        return limits if isinstance(limits, Missing) else process_limit(limits, name, which, unit)
+
     return Limits(
         mem_total_kib=_then(here.text("proc/meminfo"), mem_total_kib),
         dev_shm=_dev_shm(here),
-        nofile=UNTOLD,
-        memlock_kib=UNTOLD,
-        nproc=UNTOLD,
-        cpus=UNTOLD,
+        nofile=limit("Max open files"),
+        memlock_kib=limit("Max locked memory", unit=1024),
+        nproc=limit("Max processes"),
+        cpus=_then(status, cpus_allowed),
         port_range=_then(here.line("proc/sys/net/ipv4/ip_local_port_range"), port_range),
+        nofile_hard=limit("Max open files", which=1),
+        cgroup=read_cgroup(here) if here.exists("proc/self/cgroup") else UNTOLD,
+        capabilities=_then(status, effective_capabilities),
+        namespaces=UNTOLD,
     )
+
+
+def _kept(here: Place, path: str) -> Fact[str]:
+    """The text of a file that a recording need not have."""
+    return here.text(path) if here.exists(path) else UNTOLD
 
 
 def _dev_shm(here: Place) -> Fact[DevShm]:
@@ -170,6 +198,14 @@ def _nccl(here: Place) -> Fact[NcclChoice]:
         return UNTOLD
     settings = _then(here.text(_NCCL_CONF), settings_in)
     return NcclChoice(UNTOLD, (NcclConfigFile(f"/{_NCCL_CONF}", settings),), home_set=False)
+
+
+def _environment(here: Place) -> Fact[dict[str, str]]:
+    """The variables that a recording kept, as /proc/self/environ has them: ended by a zero byte each."""
+    text = here.text("proc/self/environ")
+    if isinstance(text, Missing):
+        return UNTOLD
+    return read_environment(dict(item.partition("=")[::2] for item in text.split("\0") if "=" in item))
 
 
 def _names(here: Place) -> Fact[Names]:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from ncclcheck.model.events import Process
+from ncclcheck.model.fact import Fact
 
 Backend: TypeAlias = Literal["gloo", "nccl"]
-Op: TypeAlias = Literal["all_reduce", "all_gather"]
+Op: TypeAlias = Literal[
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+    "send_recv",
+]
 ComparisonVerdict: TypeAlias = Literal[
     "faster", "slower", "no effect", "as-is failed", "advised failed", "both failed", "not measured"
 ]
@@ -15,7 +28,10 @@ FailureState: TypeAlias = Literal["died", "stopped", "late", "lost", "error", "s
 
 
 class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be measured. `sizes_bytes` are nccl-tests' sizes. `iters` is per point; None: each decides."""
+    """What is to be measured. `sizes_bytes` are nccl-tests' sizes. `iters` is per point; None: each decides.
+
+    `cuda_graph`: the calls are captured in CUDA graphs, and their replay is measured (nccl only).
+    """
 
     backend: Backend
     ops: tuple[Op, ...]
@@ -25,6 +41,7 @@ class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
     iters: int | None
     budget_s: float
     verify: bool
+    cuda_graph: bool = False
 
 
 class TimeUs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +58,8 @@ class TimeUs(Struct, frozen=True, forbid_unknown_fields=True):
 class RankTime(Struct, frozen=True, forbid_unknown_fields=True):
     """One rank in one point: how long it kept the others waiting, and its own mean time in the call.
 
-    `stalled_us`: how long per iteration its process did not run though it should have (`measure/lateness.py`).
+    Per iteration, too (`measure/lateness.py`): `stalled_us`, how long its process did not run at all though it should
+    have; `waited_us`, how long its threads waited for a core that somebody else used.
     """
 
     rank: int
@@ -49,6 +67,7 @@ class RankTime(Struct, frozen=True, forbid_unknown_fields=True):
     late_us: float
     mean_us: float
     stalled_us: float = 0.0
+    waited_us: float = 0.0
 
 
 class WrongElement(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,7 +83,8 @@ class WrongElement(Struct, frozen=True, forbid_unknown_fields=True):
 class Point(Struct, frozen=True, forbid_unknown_fields=True):
     """One op at one size. `wrong_ranks`: those whose buffers held the wrong elements.
 
-    algbw and busbw are nccl-tests' (`src/all_reduce.cu`, `src/all_gather.cu`) of the mean iteration, in 1e9 B/s.
+    algbw and busbw are nccl-tests' (GetBw in `src/all_reduce.cu` and its like) of the mean iteration, in 1e9 B/s. A
+    repeat of the run should find a busbw between `busbw_low_gb_s` and `busbw_high_gb_s`; null: too few iterations.
     """
 
     op: Op
@@ -81,6 +101,47 @@ class Point(Struct, frozen=True, forbid_unknown_fields=True):
     ranks: tuple[RankTime, ...]
     first_wrong: WrongElement | None = None
     wrong_ranks: tuple[int, ...] = ()
+    busbw_low_gb_s: float | None = None
+    busbw_high_gb_s: float | None = None
+    samples_us: tuple[float, ...] | UnsetType = UNSET  # only in what --save writes: see measure/samples.py
+
+
+class LinkSpeed(
+    Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
+):
+    """The best of a few transfers from one rank to another, with nothing else between their nodes, in 1e9 B/s.
+
+    `cpu_share`: for which part of the time the two ends together computed, or waited for a core: near 1 the CPU was the
+    limit, not the link.
+    """
+
+    from_rank: int
+    from_host: str
+    to_rank: int
+    to_host: str
+    gb_s: float
+    cpu_share: float = 0.0
+
+
+class CoreSpeed(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long one rank took for the same piece of work, all other ranks asleep: by the clock, and of its core.
+
+    Each is the least of a few tries. `claim`: ranks with the same number may use the same cores of one machine alike,
+    so which of them waits for a core is chance; 0: not known.
+    """
+
+    rank: int
+    host: str
+    work_us: float
+    core_us: float
+    claim: int = 0
+
+
+class Isolation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What each rank, and each link between nodes, does by itself: what a collective of all cannot tell apart."""
+
+    cores: tuple[CoreSpeed, ...] = ()
+    links: tuple[LinkSpeed, ...] = ()
 
 
 class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,6 +153,13 @@ class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
     where: str  # "all_reduce 64M, iteration 3", "joining the group", ...
     detail: str
     waited_s: float
+
+
+class NodeLog(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the workers of one node said of their transport in their own NCCL log; Missing where there is none."""
+
+    host: str
+    processes: Fact[tuple[Process, ...]]
 
 
 class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,9 +178,12 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     failures: tuple[RankFailure, ...] = ()
     started: bool = True
     unfinished: str = ""
+    isolation: Isolation = Isolation()
     environment: dict[
         str, dict[str, str | None]
     ] = {}  # host -> what the workers ran with beyond the job's environment (None: unset)
+    places: dict[str, tuple[str, str]] = {}  # host -> (interface, address) bound; empty: its own choice
+    logs: tuple[NodeLog, ...] = ()  # of nccl only
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):

@@ -36,6 +36,13 @@ def decode(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = 
         raise DecodeError(str(error) or "nested too deeply") from error
 
 
+def decode_fact(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = None) -> Fact[T]:
+    """The value in `data`, or the Missing that stands in its place; else as `decode`."""
+    fact: Any = Fact
+    value: Fact[T] = decode(data, fact[value_type], limit_bytes=limit_bytes)
+    return value
+
+
 def _decode_fact(value_type: Any, value: Any) -> Any:
     if isinstance(value_type, type) and issubclass(value_type, Fact):
         # All keys, since a value may be a mapping with a key "missing" (there is a Python package of that name).

@@ -9,7 +9,8 @@ from msgspec.structs import force_setattr
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
-from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma
+from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma, RdmaCounters
+from ncclcheck.model.image import Image
 from ncclcheck.model.launch import Launch
 
 NOT_READ = Missing("absent", "not read in this run")
@@ -200,6 +201,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     complete: bool
     sample: tuple[PathEntry, ...]
     largest_hash: int  # of the sample; without a limit (2**32) where the sample holds all names
+    sketch: tuple[str, ...] = ()  # of all names: tells the few that another node lacks or has besides
+    unlisted: int = 0  # folders below the path that could not be listed; what is in them is not counted
 
 
 class PathFact(Struct, frozen=True, forbid_unknown_fields=True):
@@ -311,3 +314,5 @@ class NodeFacts(Struct, frozen=True):
     torch_gpus: Fact[TorchGpus] = NOT_READ
     clock: Fact[Clock] = NOT_READ
     paths: Fact[tuple[PathFact, ...]] = NOT_READ
+    image: Fact[Image] = NOT_READ  # of preflight --image only
+    rdma_counters: Fact[RdmaCounters] = NOT_READ

@@ -27,8 +27,8 @@ class RdmaPort(Struct, frozen=True, forbid_unknown_fields=True):
 
     `gids`: the entries that are set. Where `gid_table_length` is Missing, the table itself was not there to be read,
     and no entry listed says nothing about the port. `rate_gbps`, `width` and `speed` are those the port has now.
-    `lid` is 0 on Ethernet; `numa_node` is Missing where the firmware names none; `active_mtu` is Missing, since only
-    verbs tell it.
+    `lid` is 0 on Ethernet; `numa_node` is Missing where the firmware names none; `active_mtu` is in bytes, as
+    libibverbs tells it, which a recorded machine does not.
     """
 
     device: str
@@ -59,6 +59,7 @@ class Rdma(Struct, frozen=True, forbid_unknown_fields=True):
     `device_files`: names in /dev/infiniband that begin with uverbs; `unusable_files`: those of them that this process
     may not open for reading and writing. `peer_memory`: the paths by which NCCL detects a peer-memory module, as far
     as they exist. `verbs_library`: the libibverbs that the loader finds; Missing("absent") where it finds none.
+    `unread`: devices that the kernel lists and whose ports could not be seen, each with why.
     """
 
     ports: tuple[RdmaPort, ...]
@@ -66,6 +67,26 @@ class Rdma(Struct, frozen=True, forbid_unknown_fields=True):
     peer_memory: Fact[tuple[str, ...]]
     unusable_files: Fact[tuple[str, ...]] = NOT_TOLD
     verbs_library: Fact[str] = NOT_TOLD
+    unread: dict[str, str] = {}
+
+
+class PortCounters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The error counters of one RDMA port, as the files of its `counters` and `hw_counters` folders are named.
+
+    They count events since the card was started. `before` is read with the other facts, `after` at the end of a run.
+    A counter is Missing where its file is there and could not be read.
+    """
+
+    device: str
+    port: int
+    before: Fact[dict[str, Fact[int]]]
+    after: Fact[dict[str, Fact[int]]] = NOT_TOLD
+
+
+class RdmaCounters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The error counters of all RDMA ports; of a machine without RDMA, of none."""
+
+    ports: tuple[PortCounters, ...]
 
 
 class PciDevice(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_code": "class"}):
@@ -75,6 +96,8 @@ class PciDevice(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_
     peer-to-peer requests or completions to the root complex; Missing where the extended config space was not readable.
     `link_speed_gt_s` and `link_width` are those negotiated now, the others what the device could do; the speed of
     an idle GPU falls. `is_vf`: a virtual function (SR-IOV). `numa_node` is Missing where the firmware names none.
+    `iommu`: how its memory accesses are translated, in the kernel's words: `DMA` or `DMA-FQ` (translated), `identity`
+    (passed through); `off` where no IOMMU acts on it.
     """
 
     address: str
@@ -90,12 +113,17 @@ class PciDevice(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_
     acs_redirect: Fact[bool]
     upstream: tuple[str, ...] = ()
     is_vf: bool = False
+    iommu: Fact[str] = NOT_TOLD
 
 
 class Pci(Struct, frozen=True, forbid_unknown_fields=True):
-    """GPUs, network and RDMA devices, NVSwitches and accelerators, the bridges above them, bridges with known ACS."""
+    """GPUs, network and RDMA devices, NVSwitches and accelerators, the bridges above them, bridges with known ACS.
+
+    `unread`: addresses that the bus lists and whose device or class could not be read, each with why: they may be GPUs.
+    """
 
     devices: tuple[PciDevice, ...]
+    unread: dict[str, str] = {}
 
 
 class Kernel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -162,6 +190,8 @@ __all__ = [
     "NetPlugin",
     "Pci",
     "PciDevice",
+    "PortCounters",
     "Rdma",
+    "RdmaCounters",
     "RdmaPort",
 ]

@@ -6,7 +6,20 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-LaunchSource: TypeAlias = Literal["flags", "torchrun", "slurm", "openmpi", "pmi", "environment", "none"]
+LaunchSource: TypeAlias = Literal[
+    "flags",
+    "launch-line",
+    "torchrun",
+    "slurm",
+    "openmpi",
+    "pmi",
+    "jsm",
+    "environment",
+    "sagemaker",
+    "node-index",
+    "none",
+]
+NOT_RANKED = -1  # the node rank of a node that gets one when it joins (torch's c10d rendezvous)
 
 
 class Contradiction(Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,6 +34,7 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
 
     `rank`/`world_size` count the processes the launcher started; `node_rank`/`nnodes` count nodes. The process with
     `local_rank` 0 is the node's agent. `nproc_per_node` is how many ranks the *job* has here (None: not said).
+    With torch's c10d rendezvous (`rendezvous`) no node has a rank before it joins: node 0 is the host of the endpoint.
     """
 
     source: LaunchSource
@@ -37,6 +51,12 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     hosts: tuple[
         str, ...
     ] = ()  # the launcher's own list of node names, in node-rank order, where it gives one
+    rendezvous: Literal["static", "c10d"] = "static"
+    serves_store: bool | None = None  # c10d: torch on this node takes itself for the host of the endpoint
+    local_addr: str | None = (
+        None  # c10d: torchrun's --local-addr, by which other nodes are told to call this one
+    )
+    min_nodes: int | None = None  # c10d: torch starts with so few, when no more come
     shared_store: bool = False  # the launcher already serves a TCPStore at the master address (torchrun)
     contradictions: tuple[Contradiction, ...] = ()
 

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from ncclcheck.model.bench import BenchPlan, Comparison, Point, RankFailure
+from ncclcheck.model.ceiling import Ceiling, Comparable
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
@@ -27,11 +28,16 @@ class Tool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Verdict(Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer: status, exit code and every reason that applies, the deciding one first."""
+    """The answer: status, exit code and every reason that applies, the deciding one first.
+
+    `fail_on`: from which severity on a finding counts. `required`: codes of the checks that had to run.
+    """
 
     status: Status
     exit_code: int
     reasons: tuple[str, ...]
+    fail_on: Literal["error", "warning", "never"] = "error"
+    required: tuple[str, ...] = ()
 
 
 class NodeEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,8 +103,21 @@ class Advice(Struct, frozen=True, forbid_unknown_fields=True):
     notes: tuple[str, ...] = ()
 
 
+class Used(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that a job really used, by its logs. `hosts` is empty where all have the same value."""
+
+    what: str
+    value: str
+    hosts: tuple[str, ...] = ()
+    differs: bool = False
+
+
 class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The benchmark as reported."""
+    """The benchmark as reported.
+
+    `used` is what NCCL's own log of the run tells of the transport. `remarks` are sentences about the figures: what is
+    not known of the ceiling, whether the backend binds rather than the link, and what the figures were judged by.
+    """
 
     backend: str
     world_size: int
@@ -108,15 +127,10 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     points: tuple[Point, ...]
     links: tuple[str, ...] = ()
     failures: tuple[RankFailure, ...] = ()
-
-
-class Used(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that a job really used, by its logs. `hosts` is empty where all have the same value."""
-
-    what: str
-    value: str
-    hosts: tuple[str, ...] = ()
-    differs: bool = False
+    used: tuple[Used, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    references: tuple[Comparable, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class LogReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,6 +162,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     comparison: Comparison | None = None
     coverage: Fact[Coverage] = Missing("absent", "no probes were made")
     log: LogReport | None = None
+    of: Literal["nodes", "image"] = "nodes"  # what was judged
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

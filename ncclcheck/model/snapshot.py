@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.model.bench import BenchResult, Comparison
+from ncclcheck.model.demands import BenchDemands
 from ncclcheck.model.events import Log
+from ncclcheck.model.expected import Expected
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
 from ncclcheck.model.launch import Launch
@@ -68,6 +70,54 @@ class Knock(Struct, frozen=True, forbid_unknown_fields=True):
     master: MasterPath
 
 
+UnreachedCause: TypeAlias = Literal[
+    "name-unknown",
+    "refused",
+    "timed-out",
+    "no-route",
+    "host-key",
+    "denied",
+    "closed",  # ssh ended the connection before anything was started
+    "no-ssh",  # no ssh client here
+    "not-started",  # this machine could not start one more process
+    "no-python",
+    "no-ncclcheck",
+    "other-version",
+    "garbage",  # what came is not what ncclcheck says
+    "ended",  # it was started and ended before it was there
+    "silent",  # it was started, and nothing came in time
+    "lost",  # it was there, and then no more
+]
+
+
+class Unreached(Struct, frozen=True, forbid_unknown_fields=True):
+    """A host of `--hosts` that could not take part: why, and the words of ssh or of the other end."""
+
+    host: str
+    node_rank: int
+    cause: UnreachedCause
+    detail: str
+    seconds: float = 0.0
+
+
+class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a node fared in the folder of `--meet-in`.
+
+    "unusable": it cannot be read or written, or hangs. "alone": no mark of another node was ever seen there.
+    "headless": other nodes were there, node 0 was not. `first_node_there`: node 0 was reached by TCP meanwhile.
+    """
+
+    host: str
+    node_rank: int
+    path: str
+    outcome: Literal["met", "unusable", "alone", "headless"]
+    detail: str = ""
+    filesystem: str = ""
+    others: tuple[str, ...] = ()
+    waited_s: float = 0.0
+    first_node_there: bool = False
+
+
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):
     """A message that was not accepted: garbage, too large, or of an unknown schema version."""
 
@@ -81,7 +131,8 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
 
     `samples` are round trips, or parallel streams; `least` is the quickest round trip in us. `cpu_share` is the part of
     the time in which the busiest threads of the two ends together ran or waited for a core: near 1 the CPU was the
-    limit, not the network. `core_share` is how busy the busiest core of the two was, whoever kept it so.
+    limit, not the network. `core_share` is how busy the busiest core of the two was, whoever kept it so. `transfers`:
+    the value is the best of so many, since what looks slow is measured again.
     """
 
     samples: int
@@ -90,6 +141,7 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     least: float | None = None  # latency and clock only; a clock is known within half of it
     cpu_share: Fact[float] = Missing("absent", "not of interest for a latency")
     core_share: Fact[float] = Missing("absent", "not of interest for a latency")
+    transfers: int = 1
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
@@ -132,6 +184,21 @@ class SharedView(Struct, frozen=True, forbid_unknown_fields=True):
     left: str = ""
 
 
+class NameView(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a name led to on one node."""
+
+    host: str
+    addresses: Fact[tuple[str, ...]]
+
+
+class WorkersAddress(Struct, frozen=True, forbid_unknown_fields=True):
+    """The MASTER_ADDR that torch's c10d rendezvous will give to every worker: the name by which it calls `host`."""
+
+    name: str
+    host: str
+    views: tuple[NameView, ...]
+
+
 class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
     """Which ordered pairs of nodes the reach plan covered."""
 
@@ -156,9 +223,15 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench: Fact[BenchResult] = Missing("absent", "no benchmark was run")
     comparison: Fact[Comparison] = Missing("absent", "as-is and advised were not compared")
     shared: Fact[tuple[SharedView, ...]] = Missing("absent", "no shared folder was tried")
+    workers_address: Fact[WorkersAddress] = Missing("absent", "torch gives its workers no name of a node")
     log: Fact[Log] = Missing("absent", "no logs were read")
+    unreached: Fact[tuple[Unreached, ...]] = Missing("absent", "no hosts were to be reached over ssh")
+    meetings: tuple[MeetingView, ...] = ()  # of --meet-in: the nodes that did not meet there, and node 0
     expected_nodes: int | None = None  # what the user demands of the job; None: nothing
     expected_gpus_per_node: int | None = None
+    expected: Expected = Expected()  # what a policy (--expect) demands
+    of: Literal["nodes", "image"] = "nodes"  # "image": a container image on the machine that builds it
+    bench_demands: BenchDemands = BenchDemands()
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """The nodes whose `section` of the facts was read, each with the value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -47,11 +48,31 @@ class Prediction(Struct, frozen=True):
     changes: tuple[str, ...] = ()
 
 
+class _These:
+    """Facts as they are one object: equal only to themselves, which is told at once."""
+
+    def __init__(self, facts: NodeFacts) -> None:
+        self.facts = facts
+
+    def __hash__(self) -> int:
+        return id(self.facts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _These) and self.facts is other.facts
+
+
 def node_choice(facts: NodeFacts) -> Fact[Prediction]:
     """What NCCL uses on this node under the job's environment: asked if it was asked, else predicted.
 
     Missing where the library was not asked and a fact that the model needs is missing: never a guess.
     """
+    return _node_choice(_These(facts))
+
+
+@lru_cache(maxsize=4096)
+def _node_choice(these: _These) -> Fact[Prediction]:
+    """Worked out once: most checks of a run ask for it, of every node."""
+    facts = these.facts
     predicted = predict(facts)
     asked = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.asked
     if isinstance(asked, Missing):
