@@ -16,15 +16,17 @@ class BatchReport(Struct, frozen=True):
 
     now_s: float  # this rank's clock since it joined; the ranks decide by rank 0's
     stalled_us: float
+    waited_us: float  # for a core
     wrong: float
     iteration: float
     offset: float
     got: float
     expected: float
+    lead_in_us: float  # of the call before the first timed one; 0: there was none
     durations_us: list[float]
 
 
-_NUMBERS = 7
+_NUMBERS = 9
 
 
 def barrier(device: Device, progress: ProgressPage) -> None:
@@ -44,7 +46,8 @@ def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[B
     import torch.distributed as dist
 
     world_size = dist.get_world_size()
-    numbers = [own.now_s, own.stalled_us, own.wrong, own.iteration, own.offset, own.got, own.expected]
+    numbers = [own.now_s, own.stalled_us, own.waited_us, own.wrong]
+    numbers += [own.iteration, own.offset, own.got, own.expected, own.lead_in_us]
     sent = torch.tensor(numbers + own.durations_us, dtype=torch.float64, device=device.torch_device)
     received = torch.empty(world_size * sent.numel(), dtype=torch.float64, device=device.torch_device)
     progress.enter()
@@ -54,6 +57,33 @@ def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[B
     return [_report(row) for row in rows]
 
 
+def all_refused(device: Device, progress: ProgressPage) -> bool:
+    """Whether every rank asks this, each having been refused a call; a rank that was not is in that call, or beyond.
+
+    Then the ranks are out of step, which ends as every other call does to which not all ranks come.
+    """
+    import torch
+    import torch.distributed as dist
+
+    asked = torch.ones(1, dtype=torch.float64, device=device.torch_device)
+    progress.enter()
+    dist.all_reduce(asked)
+    answered = int(asked.item())
+    progress.leave(measured=False)
+    return answered == int(dist.get_world_size())
+
+
 def _report(row: Sequence[float]) -> BatchReport:
-    now_s, stalled_us, wrong, iteration, offset, got, expected = row[:_NUMBERS]
-    return BatchReport(now_s, stalled_us, wrong, iteration, offset, got, expected, list(row[_NUMBERS:]))
+    now_s, stalled_us, waited_us, wrong, iteration, offset, got, expected, lead_in_us = row[:_NUMBERS]
+    return BatchReport(
+        now_s,
+        stalled_us,
+        waited_us,
+        wrong,
+        iteration,
+        offset,
+        got,
+        expected,
+        lead_in_us,
+        list(row[_NUMBERS:]),
+    )

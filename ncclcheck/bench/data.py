@@ -1,27 +1,62 @@
 """The data that collectives carry, and the comparison that finds the first wrong element of a result.
 
-The element at a position depends on rank, position and iteration. It repeats with a prime period, so no chunk of a
-power of two can be mistaken for another one, and a period fits the cache: filling and comparing cost one pass over
-the buffer. Sums are exact in any order of reduction, for every dtype and world size: all values are whole numbers,
-and where a dtype could not hold the sum of all ranks, only some ranks contribute at each position.
+Every buffer holds one table of numbers, which repeats with a prime period, from a place that depends on the rank, the
+part of the buffer and the iteration. So no element fits another rank, another chunk or another iteration, and a
+table fits the cache: filling and comparing cost one pass over the buffer. Sums are exact in any order of
+reduction, for every dtype and up to 16,384 ranks: all values are whole numbers, no partial sum exceeds what the dtype
+holds exactly, and where the sum of all ranks would, only some ranks contribute at each position.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-PERIOD = 16381  # the largest prime below 2**14
+PERIOD = 16411  # the first prime above 2**14: every rank of 16,384 starts elsewhere
+LARGEST_WORLD = 1 << 14
+SOURCE_STEP = 67  # where the data of a rank begin after those of the rank before it
+PART_STEP = 131  # where one part of a buffer begins after the part before it
 _SHIFTS = 1021
 _SHIFT_ELEMENTS = 16
-# The largest whole number up to which all are exact: 2**(bits of the significand), or the integer's own range.
-_EXACT_BITS = {"float64": 24, "float32": 24, "int32": 24, "float16": 11, "bfloat16": 8}
+Kind: TypeAlias = Literal["moved", "summand", "total"]
+# The largest whole number up to which all are exact: 2**(bits of the significand), or an integer's own range.
+_LARGEST_EXACT = {
+    "float64": 1 << 24,
+    "float32": 1 << 24,
+    "int32": 1 << 24,
+    "float16": 1 << 11,
+    "bfloat16": 1 << 8,
+    "int8": 127,
+    "uint8": 255,
+    "float8_e4m3fn": 1 << 4,
+    "float8_e5m2": 1 << 3,
+}
+_MOVED_VALUES = 1 << 16
+_FINITE_PATTERNS = 0x77  # bytes 0x01 to 0x77 are finite in both 8-bit formats (OCP 8-bit floating point, 2.1)
+_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
+
+
+class Content(Struct, frozen=True):
+    """What a buffer holds: `parts` equal parts, each the table from `start`, `step` further on with each part."""
+
+    kind: Kind
+    start: int = 0
+    parts: int = 1
+    step: int = 0
+
+
+class Tables(Struct, frozen=True):
+    """What the tables of one benchmark depend on, besides the kind."""
+
+    world_size: int
+    dtype: str
 
 
 class Difference(Struct, frozen=True):
@@ -33,52 +68,65 @@ class Difference(Struct, frozen=True):
     expected: float
 
 
-def _noise(rank: int) -> Tensor:
-    """Whole numbers of 32 bits that depend on rank and position (two rounds of a multiply-xorshift hash)."""
+def noise() -> Tensor:
+    """Whole numbers of 32 bits, one period of them (two rounds of a multiply-xorshift hash of the position)."""
     import torch
 
     mask = 0xFFFFFFFF
-    mixed = (torch.arange(PERIOD, dtype=torch.int64) * 0x9E3779B1 + (rank + 1) * 0x85EBCA77) & mask
+    mixed = (torch.arange(PERIOD, dtype=torch.int64) * 0x9E3779B1 + 0x85EBCA77) & mask
     mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & mask
     mixed = ((mixed ^ (mixed >> 12)) * 0x297A2D39) & mask
     return mixed ^ (mixed >> 15)
 
 
-def _twice(period: Tensor, dtype: str) -> Tensor:
+def summands(world_size: int, dtype: str) -> Tensor:
+    """One period of what ranks add up; rank r begins at position r. No sum of ranks exceeds what the dtype holds.
+
+    At most `contributors` of the ranks add something at a position, each at most a `contributors`-th of the largest
+    exact number. Where that is not all of them, every position that is no multiple of `every` is 0: so many ranks one
+    after the other hold at most one multiple more than their part, and one more where the period ends among them.
+    """
     import torch
 
-    return period.to(getattr(torch, dtype)).repeat(2)
+    largest = _LARGEST_EXACT[dtype]
+    contributors = 1 << largest.bit_length() // 2
+    values = noise() % (largest // contributors) + 1
+    if world_size <= contributors:
+        return values
+    every = -(-world_size // (contributors - 1))
+    return values * (torch.arange(PERIOD) % every == 0)
 
 
-def _summand(rank: int, world_size: int, dtype: str) -> Tensor:
+def totals(world_size: int, dtype: str) -> Tensor:
+    """One period of the sum over all ranks of what each adds: sums of `world_size` neighbours."""
     import torch
 
-    bits = _EXACT_BITS[dtype]
-    contributors = 1 << bits // 2
-    values = _noise(rank) % ((1 << bits) // contributors) + 1
-    every = -(-world_size // contributors)
-    return values * ((torch.arange(PERIOD) + rank) % every == 0)
+    one = summands(world_size, dtype)
+    around = one.repeat(-(-world_size // PERIOD) + 1)
+    running = torch.cat((torch.zeros(1, dtype=torch.int64), around.cumsum(0)))
+    return running[world_size : world_size + PERIOD] - running[:PERIOD]
 
 
-@lru_cache(maxsize=8)
-def summand(rank: int, world_size: int, dtype: str) -> Tensor:
-    """What `rank` contributes to a sum: two periods, so that any shift below one period is a slice."""
-    return _twice(_summand(rank, world_size, dtype), dtype)
+def moved(dtype: str) -> Tensor:
+    """One period of what is handed on unchanged; never the bits of 0."""
+    import torch
+
+    if dtype.startswith("float8"):
+        return (noise() % _FINITE_PATTERNS + 1).to(torch.uint8).view(getattr(torch, dtype))
+    return (noise() % min(_LARGEST_EXACT[dtype], _MOVED_VALUES) + 1).to(getattr(torch, dtype))
 
 
-@lru_cache(maxsize=8)
-def total(_chunk: int, world_size: int, dtype: str) -> Tensor:
-    """The sum of all ranks' summands: two periods."""
-    result = _summand(0, world_size, dtype)
-    for rank in range(1, world_size):
-        result += _summand(rank, world_size, dtype)
-    return _twice(result, dtype)
+@lru_cache(maxsize=32)
+def _table(kind: Kind, tables: Tables, periods: int, device: str) -> Tensor:
+    """The bits of so many periods of the table."""
+    import torch
 
-
-@lru_cache(maxsize=256)
-def moved(rank: int, _world_size: int, dtype: str) -> Tensor:
-    """What `rank` hands to others unchanged: two periods."""
-    return _twice(_noise(rank) % (1 << min(16, _EXACT_BITS[dtype])) + 1, dtype)
+    if kind == "moved":
+        values = moved(tables.dtype)
+    else:
+        whole = summands if kind == "summand" else totals
+        values = whole(tables.world_size, tables.dtype).to(getattr(torch, tables.dtype))
+    return _bits(values).repeat(periods).to(device)
 
 
 def shift_of(iteration: int) -> int:
@@ -86,55 +134,88 @@ def shift_of(iteration: int) -> int:
     return iteration * 37 % _SHIFTS * _SHIFT_ELEMENTS
 
 
-def fill(buffer: Tensor, pattern: Tensor, iteration: int) -> None:
-    """`buffer` (one dimension) then holds the pattern as it is at `iteration`."""
-    everything = max(1, buffer.numel() // PERIOD)
-    for _, rows, wanted in _pieces(buffer, _period(buffer, pattern, iteration), everything):
-        rows.copy_(wanted)
+def fill(buffer: Tensor, content: Content, tables: Tables, iteration: int) -> None:
+    """`buffer` (one dimension) then holds the content as it is at `iteration`."""
+    for _, there, wanted in _blocks(buffer, content, tables, iteration, buffer.numel()):
+        there.copy_(wanted)
 
 
 def difference(
-    buffer: Tensor, pattern: Tensor, iteration: int, periods_at_once: int = 1
+    buffer: Tensor, content: Content, tables: Tables, iteration: int, elements_at_once: int = PERIOD
 ) -> Difference | None:
-    """How `buffer` differs from the pattern at `iteration`, bit for bit; None: nowhere.
+    """How `buffer` differs from the content at `iteration`, bit for bit; None: nowhere.
 
-    `periods_at_once` are compared in one operation: one stays in a CPU's cache, many spare a GPU the launches.
+    About `elements_at_once` are compared in one operation: a period stays in a CPU's cache, many spare a GPU the
+    launches.
     """
+    wrong = 0
+    first: tuple[int, Tensor, Tensor] | None = None
+    for offset_of, got, expected in _blocks(buffer, content, tables, iteration, elements_at_once):
+        if _is_same(got, expected):
+            continue
+        places = (got != expected).nonzero()
+        wrong += len(places)
+        at = tuple(int(one) for one in places[0])
+        offset = sum(index * stride for index, stride in zip(at, got.stride(), strict=True)) + offset_of
+        if first is None or offset < first[0]:
+            first = (offset, got[at], expected[at])
+    if first is None:
+        return None
+    offset, got_bits, expected_bits = first
+    return Difference(wrong, offset, _value(got_bits, tables.dtype), _value(expected_bits, tables.dtype))
+
+
+def _value(bits: Tensor, dtype: str) -> float:
     import torch
 
-    wrong, first = 0, None
-    for start, got, expected in _pieces(buffer, _period(buffer, pattern, iteration), periods_at_once):
-        got_bits, expected_bits = _bits(got), _bits(expected)
-        if torch.equal(got_bits, expected_bits):
-            continue
-        differs = (got_bits != expected_bits).flatten()
-        wrong += int(differs.sum())
-        if first is None:
-            at = int(differs.nonzero()[0])
-            first = (start + at, float(got.flatten()[at]), float(expected[0, at % PERIOD]))
-    return None if first is None else Difference(wrong, *first)
+    return float(bits.reshape(1).view(getattr(torch, dtype)))
 
 
-def _period(buffer: Tensor, pattern: Tensor, iteration: int) -> Tensor:
-    shift = shift_of(iteration)
-    return pattern[shift : shift + PERIOD].to(buffer.device)
+def _blocks(
+    buffer: Tensor, content: Content, tables: Tables, iteration: int, elements_at_once: int
+) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """The bits of the buffer in blocks: where one starts, the block, and what is expected there.
 
-
-def _pieces(buffer: Tensor, period: Tensor, periods_at_once: int) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """Start, rows of the buffer, and the rows expected there: whole periods first, then what is left of one."""
-    whole = buffer.numel() // PERIOD
-    rows = buffer[: whole * PERIOD].view(whole, PERIOD)
-    for first in range(0, whole, periods_at_once):
-        block = rows[first : first + periods_at_once]
-        yield first * PERIOD, block, period.expand_as(block)
-    rest = buffer[whole * PERIOD :].view(1, -1)
-    yield whole * PERIOD, rest, period[: rest.numel()].view(1, -1)
+    A block is several parts x several periods x one period; then what is left of a period at the end of each part.
+    """
+    bits = _bits(buffer)
+    origin, part = bits.storage_offset(), bits.numel() // content.parts
+    begin = (content.start + shift_of(iteration)) % PERIOD
+    reach = begin + (content.parts - 1) * content.step + PERIOD
+    table = _table(content.kind, tables, -(-reach // PERIOD), str(buffer.device))
+    whole, rest = divmod(part, PERIOD)
+    together = max(1, min(content.parts, elements_at_once // max(1, part)))
+    periods = max(1, min(whole, elements_at_once // PERIOD // together))
+    for first in range(0, content.parts, together):
+        parts = min(together, content.parts - first)
+        start = begin + first * content.step
+        for row in range(0, whole, periods):
+            rows = min(periods, whole - row)
+            offset = first * part + row * PERIOD
+            got = bits.as_strided((parts, rows, PERIOD), (part, PERIOD, 1), origin + offset)
+            yield offset, got, table.as_strided((parts, rows, PERIOD), (content.step, 0, 1), start)
+        if rest:
+            offset = first * part + whole * PERIOD
+            got = bits.as_strided((parts, 1, rest), (part, rest, 1), origin + offset)
+            yield offset, got, table.as_strided((parts, 1, rest), (content.step, 0, 1), start)
 
 
 def _bits(values: Tensor) -> Tensor:
     """The same memory as whole numbers: 0.0 and -0.0 differ, and a NaN equals itself."""
     import torch
 
-    return values.view(
-        {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[values.element_size()]
-    )
+    return values.view(getattr(torch, _BITS[values.element_size()]))
+
+
+def _is_same(got: Tensor, expected: Tensor) -> bool:
+    """The two hold the same bits. A period in a CPU's memory is compared by memcmp, four times as fast as by torch."""
+    import torch
+
+    if got.shape[:2] == (1, 1) and got.device.type == "cpu":
+        return bool(_memcmp(got.data_ptr(), expected.data_ptr(), got.numel() * got.element_size()) == 0)
+    return bool(torch.equal(got, expected))
+
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_memcmp.restype = ctypes.c_int

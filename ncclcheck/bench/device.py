@@ -4,41 +4,57 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.bench.collectives import CPU_POOL_BYTES, GPU_POOL_BYTES
+from ncclcheck.bench.data import PERIOD
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.model.bench import Backend
 
 if TYPE_CHECKING:
     import torch
 
-Calls: TypeAlias = Sequence[tuple[int, Callable[[], None]]]  # (iteration, the call)
+Call: TypeAlias = Callable[[], object]
+Calls: TypeAlias = Sequence[tuple[int, Call]]  # (iteration, the call)
 _HOLD_CYCLES = 20_000_000  # about 10 ms at 2 GHz: longer than it takes to enqueue 32 calls
 _POLL_S = 0.00005
+_GPU_COMPARED = 1 << 24  # elements
 
 
 class Device(Struct, frozen=True):
-    """One place to measure. `time_calls` makes the calls back to back and returns the microseconds of each."""
+    """One place to measure.
+
+    `time_calls` makes the calls back to back and returns the microseconds of each. `record` turns a call that was made
+    once into the one to be timed. After `evict` no buffer is in the cache. `compared_at_once` elements are verified in
+    one operation.
+    """
 
     torch_device: torch.device
     pool_bytes: int
-    periods_at_once: int
+    compared_at_once: int
     time_calls: Callable[[Calls, ProgressPage], list[float]]
     synchronize: Callable[[], None]
+    record: Callable[[Call], Call] = lambda call: call
+    evict: Callable[[], object] = lambda: None
 
 
-def open_device(backend: Backend, local_rank: int) -> Device:
+def open_device(backend: Backend, local_rank: int, *, cuda_graph: bool = False) -> Device:
     """The device of this rank: CPU memory for gloo, GPU number `local_rank` for nccl, which is then current."""
     import torch
 
     if backend == "gloo":
-        return Device(torch.device("cpu"), CPU_POOL_BYTES, 1, _time_on_cpu, lambda: None)
+        return Device(torch.device("cpu"), CPU_POOL_BYTES, PERIOD, _time_on_cpu, lambda: None)
     device = torch.device("cuda", local_rank)
     torch.cuda.set_device(device)
-    return Device(device, GPU_POOL_BYTES, 1024, _time_on_gpu, torch.cuda.synchronize)
+    cache = torch.zeros(GPU_POOL_BYTES, dtype=torch.uint8, device=device)
+    plain = Device(
+        device, GPU_POOL_BYTES, _GPU_COMPARED, _time_on_gpu, torch.cuda.synchronize, evict=cache.zero_
+    )
+    return replace(plain, record=_captured) if cuda_graph else plain
 
 
 def _time_on_cpu(calls: Calls, progress: ProgressPage) -> list[float]:
@@ -75,3 +91,17 @@ def _time_on_gpu(calls: Calls, progress: ProgressPage) -> list[float]:
             time.sleep(_POLL_S)
         progress.leave()
     return [began.elapsed_time(ended) * 1e3 for began, ended in events]
+
+
+def _captured(call: Call) -> Call:
+    """The call as a CUDA graph of its own, whose replay does the same on the same buffers.
+
+    Capture is thread-local: torch's watchdog of the group may query events of other work meanwhile, which the default
+    mode forbids (PyTorch, `torch.cuda.graph`, capture_error_mode).
+    """
+    import torch
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        call()
+    return partial(torch.cuda.CUDAGraph.replay, graph)

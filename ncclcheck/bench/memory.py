@@ -8,6 +8,10 @@ from pathlib import Path
 
 import psutil
 
+# The files that hold limit and use of a group, and the line of its memory.stat that counts what can be dropped at once.
+_VERSION_2 = ("memory.max", "memory.current", "inactive_file")
+_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
 
 def free_bytes(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
     """What is available on the machine (proc(5), MemAvailable), or less where a control group allows less."""
@@ -15,22 +19,38 @@ def free_bytes(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"
 
 
 def _allowed(proc: Path, cgroups: Path) -> Iterator[int]:
-    """What each control group of this process leaves (Linux `admin-guide/cgroup-v2.rst`, memory.max)."""
+    """What each control group of this process leaves.
+
+    Linux `admin-guide/cgroup-v2.rst`, memory.max, and `admin-guide/cgroup-v1/memory.rst`, 5 and 2.
+    """
     with suppress(OSError, ValueError):
-        own = next(
-            line.partition("::")[2]
-            for line in (proc / "self/cgroup").read_text().splitlines()
-            if line.startswith("0::")
-        )
-        group = cgroups / own.strip().lstrip("/")
-        for folder in (group, *group.parents):
-            yield from _left(folder)
-            if folder == cgroups:
-                return
+        for line in (proc / "self/cgroup").read_text().splitlines():
+            number, controllers, own = line.split(":", 2)
+            if number == "0" and not controllers:
+                yield from _upwards(cgroups, own, _VERSION_2)
+            elif "memory" in controllers.split(","):
+                yield from _upwards(cgroups / "memory", own, _VERSION_1)
 
 
-def _left(group: Path) -> Iterator[int]:
+def _upwards(top: Path, own: str, names: tuple[str, str, str]) -> Iterator[int]:
+    group = top / own.strip().lstrip("/")
+    for folder in (group, *group.parents):
+        yield from _left(folder, *names)
+        if folder == top:
+            return
+
+
+def _left(group: Path, most: str, used: str, droppable: str) -> Iterator[int]:
     with suppress(OSError, ValueError):  # no limit there, or the word "max"
-        limit = int((group / "memory.max").read_text())
-        used = int((group / "memory.current").read_text())
-        yield max(0, limit - used)
+        limit = int((group / most).read_text())
+        yield max(0, limit - int((group / used).read_text()) + _cached(group, droppable))
+
+
+def _cached(group: Path, name: str) -> int:
+    """Bytes of files that the kernel drops before it kills anybody; 0 where it does not say."""
+    with suppress(OSError, ValueError):
+        for line in (group / "memory.stat").read_text().splitlines():
+            key, _, value = line.partition(" ")
+            if key == name:
+                return int(value)
+    return 0

@@ -8,30 +8,34 @@ calls lies between the clock readings.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ncclcheck.bench.agreement import BatchReport, barrier, exchange
-from ncclcheck.bench.collectives import COLLECTIVES, ELEMENT_BYTES, Collective, plan_sizings
-from ncclcheck.bench.data import Difference, difference, fill
+from ncclcheck.bench.agreement import BatchReport, all_refused, barrier, exchange
+from ncclcheck.bench.collectives import COLLECTIVES, ELEMENT_BYTES, Collective, Seat, plan_sizings
+from ncclcheck.bench.data import Difference, Tables, difference, fill
 from ncclcheck.bench.device import Device
-from ncclcheck.bench.heartbeat import Heartbeat
+from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.progress import Phase, ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.busbw import Sizing, algbw_gb_s
-from ncclcheck.measure.lateness import RankSamples, rank_times, slowest_us
+from ncclcheck.measure.iterations import iteration_times_us
+from ncclcheck.measure.lateness import Part, RankSamples, rank_times
 from ncclcheck.measure.plan import pool_buffers, storage
-from ncclcheck.measure.statistics import Decision, decide, time_us
+from ncclcheck.measure.samples import kept_samples
+from ncclcheck.measure.statistics import Decision, decide, mean_interval, time_us
 from ncclcheck.model.bench import Op, Point, WrongElement
+from ncclcheck.model.fact import Fact, Missing
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _UNLIMITED = 1 << 30
+_REFUSALS = ("support", "invalid scalar type", "unconvertible", "not implemented")
 
 
 class Rank(Struct, frozen=True):
@@ -47,18 +51,22 @@ class Rank(Struct, frozen=True):
 
 
 class _Slot(Struct, frozen=True):
-    """One buffer of the pool."""
+    """One buffer of the pool, and the call on it."""
 
     send: Tensor
     recv: Tensor
+    call: Callable[[], object]
 
 
 class _Place(Struct, frozen=True):
-    """One point as this rank sees it."""
+    """One point as this rank sees it. `lead_in` is for the call that goes before the timed ones of a batch."""
 
     collective: Collective
+    seat: Seat
+    tables: Tables
     sizing: Sizing
     slots: list[_Slot]
+    lead_in: _Slot | None
     number: int
 
 
@@ -77,16 +85,22 @@ def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> Rank:
     return Rank(task, device, send, recv, progress, Heartbeat(), time.monotonic())
 
 
-def measure_all(rank: Rank) -> Iterator[Point]:
-    """Every point of the plan, as it is finished; the same on every rank."""
+def measure_all(rank: Rank) -> Iterator[Fact[Point]]:
+    """Every point of the plan as it is finished, the same on every rank; Missing where the backend refuses the op."""
     plan = rank.task.plan
-    points = [(op, size) for op in plan.ops for size in plan.sizes_bytes]
     rank.progress.move("agreeing")
-    now_s = _now(exchange(_own_report(rank, []), rank.device, rank.progress))
+    now_s = _now(exchange(_own_report(rank, [0.0]), rank.device, rank.progress))
+    refused: dict[Op, Missing] = {}
+    points = [(op, size) for op in plan.ops for size in plan.sizes_bytes]
     for number, (op, size_bytes) in enumerate(points):
+        if op in refused:
+            yield refused[op]
+            continue
         place = _place(rank, COLLECTIVES[op], size_bytes, number)
         share_s = max(0.0, plan.budget_s - now_s) / (len(points) - number)
         point, now_s = _measure(rank, place, now_s, share_s)
+        if isinstance(point, Missing):
+            refused[op] = point
         yield point
 
 
@@ -102,15 +116,19 @@ def measure_round(rank: Rank, op: Op, size_bytes: int, iterations: int) -> float
         done = len(slowest)
         batch = range(done + 1, 1 + min(iterations, done + len(place.slots)))
         reports = _batch(rank, place, "measuring", batch)
-        slowest += slowest_us([one.durations_us for one in reports])
+        slowest += _times_us(reports)
     return fmean(slowest)
 
 
-def _measure(rank: Rank, place: _Place, began_s: float, share_s: float) -> tuple[Point, float]:
+def _measure(rank: Rank, place: _Place, began_s: float, share_s: float) -> tuple[Fact[Point], float]:
     """The point, and rank 0's clock at its end."""
     plan = rank.task.plan
-    first_us = max(slowest_us([one.durations_us for one in _batch(rank, place, "first-call", [0])]))
-    affordable = _UNLIMITED if plan.iters is not None else int(share_s / 2 / (first_us / 1e6))
+    first = _first_call(rank, place)
+    if isinstance(first, Missing):
+        return first, began_s
+    (first_us,) = _times_us(first)
+    place = replace(place, slots=[replace(slot, call=rank.device.record(slot.call)) for slot in place.slots])
+    affordable = _UNLIMITED if plan.iters is not None else int(share_s / 4 / (first_us / 1e6))
     _warm_up(rank, place, min(plan.warmup, affordable))
     typical_us, iteration = first_us, 0
     reports: list[list[BatchReport]] = []
@@ -120,7 +138,7 @@ def _measure(rank: Rank, place: _Place, began_s: float, share_s: float) -> tuple
         size = min(len(place.slots), room, _UNLIMITED if plan.iters is None else plan.iters - iteration)
         reports.append(_batch(rank, place, "measuring", range(iteration + 1, iteration + 1 + size)))
         iteration += size
-        slowest += slowest_us([one.durations_us for one in reports[-1]])
+        slowest += _times_us(reports[-1])
         typical_us = sum(slowest[-size:]) / size
         now_s = _now(reports[-1])
         decision = decide(slowest, iters=plan.iters, spent_s=now_s - began_s, share_s=share_s)
@@ -139,60 +157,90 @@ def _warm_up(rank: Rank, place: _Place, calls: int) -> None:
 def _batch(rank: Rank, place: _Place, phase: Phase, iterations: Sequence[int]) -> list[BatchReport]:
     """What all ranks measured in one batch."""
     rank.progress.move(phase, place.number, iterations[0])
-    durations_us, stalled_us = _run(rank, place, iterations)
+    durations_us, idle = _run(rank, place, iterations)
     wrong = _verify(rank, place, iterations) if rank.task.plan.verify and phase == "measuring" else []
     rank.progress.move("agreeing", place.number, iterations[-1])
-    return exchange(_own_report(rank, durations_us, stalled_us, wrong), rank.device, rank.progress)
+    return exchange(_own_report(rank, durations_us, idle, wrong), rank.device, rank.progress)
 
 
-def _run(rank: Rank, place: _Place, iterations: Sequence[int]) -> tuple[list[float], float]:
-    """Microseconds of each call, and for how many of them altogether this process stood still."""
-    task, run = rank.task, place.collective.run
-    sent = place.collective.sent(task.rank, task.world_size, task.plan.dtype)
+def _first_call(rank: Rank, place: _Place) -> Fact[list[BatchReport]]:
+    """The ranks' reports of the first call; Missing, in the backend's words, where it refused it to every rank."""
+    try:
+        return _batch(rank, place, "first-call", [0])
+    except (RuntimeError, TypeError, ValueError) as error:
+        if not _is_refusal(error):
+            raise
+        rank.progress.leave(measured=False)
+        if not all_refused(rank.device, rank.progress):
+            raise
+        return Missing("unsupported", str(error).strip().splitlines()[-1])
+
+
+def _is_refusal(error: Exception) -> bool:
+    """The backend does not do such a thing at all, as torch's ProcessGroupGloo, ProcessGroupNCCL and NCCL word it.
+
+    "Backend gloo does not support reduce_scatter", "Invalid scalar type", "Unconvertible NCCL type", "Input tensor data
+    type is not supported for NCCL process group", "FP8 reduction support begins with sm90 capable devices".
+    """
+    text = str(error).lower()
+    return any(words in text for words in _REFUSALS)
+
+
+def _run(rank: Rank, place: _Place, iterations: Sequence[int]) -> tuple[list[float], Idle]:
+    """Microseconds of the lead-in (0: none) and of each call, and for how long this process could not run."""
+    content = place.collective.sent(place.seat)
     pairs = list(zip(place.slots, iterations, strict=False))
     for slot, iteration in pairs:
-        fill(slot.send, sent, iteration)
+        fill(slot.send, content, place.tables, iteration)
+    rank.device.evict()
     barrier(rank.device, rank.progress)
-    rank.heartbeat.take_s()
-    calls = [(iteration, partial(run, slot.send, slot.recv)) for slot, iteration in pairs]
-    durations_us = rank.device.time_calls(calls, rank.progress)
-    return durations_us, rank.heartbeat.take_s() * 1e6
+    rank.heartbeat.take()
+    calls = [(iteration, slot.call) for slot, iteration in pairs]
+    if place.lead_in is None or iterations[0] <= 1:
+        durations_us = [0.0, *rank.device.time_calls(calls, rank.progress)]
+    else:  # as if the loop had gone on since the last batch: the barrier has ended the overlap of its calls
+        before = (iterations[0] - 1, place.lead_in.call)
+        durations_us = rank.device.time_calls([before, *calls], rank.progress)
+    return durations_us, rank.heartbeat.take()
 
 
 def _verify(rank: Rank, place: _Place, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
     """Where the receive buffers of the batch differ from what they must hold: iteration and difference."""
-    task, collective = rank.task, place.collective
-    chunks = collective.chunks(task.world_size)
-    part = place.sizing.recv_count // chunks
+    if not place.collective.receives(place.seat):
+        return []
+    expected = place.collective.expected(place.seat)
     found = []
     for slot, iteration in zip(place.slots, iterations, strict=False):
-        for chunk in range(chunks):
-            expected = collective.expected(chunk, task.world_size, task.plan.dtype)
-            buffer = slot.recv[chunk * part : (chunk + 1) * part]
-            differs = difference(buffer, expected, iteration, rank.device.periods_at_once)
-            if differs is not None:
-                offset = chunk * part + differs.offset
-                found.append((iteration, Difference(differs.wrong, offset, differs.got, differs.expected)))
+        differs = difference(slot.recv, expected, place.tables, iteration, rank.device.compared_at_once)
+        if differs is not None:
+            found.append((iteration, differs))
     return found
 
 
 def _own_report(
     rank: Rank,
     durations_us: list[float],
-    stalled_us: float = 0.0,
+    idle: Idle = NOT_IDLE,
     wrong: Sequence[tuple[int, Difference]] = (),
 ) -> BatchReport:
     iteration, first = wrong[0] if wrong else (0, Difference(0, 0, 0.0, 0.0))
     return BatchReport(
         now_s=time.monotonic() - rank.began_s,
-        stalled_us=stalled_us,
+        stalled_us=idle.stood_s * 1e6,
+        waited_us=idle.waited_s * 1e6,
         wrong=sum(differs.wrong for _, differs in wrong),
         iteration=iteration,
         offset=first.offset,
         got=first.got,
         expected=first.expected,
-        durations_us=durations_us,
+        lead_in_us=durations_us[0],
+        durations_us=durations_us[1:],
     )
+
+
+def _times_us(reports: Sequence[BatchReport]) -> list[float]:
+    """The time of each iteration of a batch; the clocks began with the lead-in, which all entered together."""
+    return iteration_times_us([[one.lead_in_us, *one.durations_us] for one in reports])[1:]
 
 
 def _now(reports: Sequence[BatchReport]) -> float:
@@ -206,7 +254,10 @@ def _place(rank: Rank, collective: Collective, size_bytes: int, number: int) -> 
     buffers = pool_buffers(sizing, element_bytes, rank.device.pool_bytes)
     recv = _parts(rank.recv, sizing.recv_count, buffers)
     send = recv if collective.in_place else _parts(rank.send, sizing.send_count, buffers)
-    return _Place(collective, sizing, [_Slot(*pair) for pair in zip(send, recv, strict=True)], number)
+    seat = Seat(task.rank, task.world_size)
+    slots = [_Slot(*pair, collective.bind(seat, *pair)) for pair in zip(send, recv, strict=True)]
+    lead_in = slots.pop() if collective.pipelines and len(slots) > 1 else None
+    return _Place(collective, seat, Tables(task.world_size, task.plan.dtype), sizing, slots, lead_in, number)
 
 
 def _parts(whole: Tensor, count: int, parts: int) -> Sequence[Tensor]:
@@ -220,12 +271,13 @@ def _point(
     samples = [
         RankSamples(
             [us for report in reports for us in report.durations_us],
-            sum(report.stalled_us for report in reports),
+            [Part(len(report.durations_us), report.stalled_us, report.waited_us) for report in reports],
         )
         for reports in zip(*batches, strict=True)
     ]
-    slowest = slowest_us([one.durations_us for one in samples])
-    spread = time_us(slowest)
+    slowest = [us for reports in batches for us in _times_us(reports)]
+    spread, around = time_us(slowest), mean_interval(slowest)
+    factor = collective.bus_factor(task.world_size)
     algbw = algbw_gb_s(sizing.size_bytes, spread.mean)
     return Point(
         op=collective.name,
@@ -236,12 +288,15 @@ def _point(
         time_us=spread,
         first_us=first_us,
         algbw_gb_s=algbw,
-        busbw_gb_s=algbw * collective.bus_factor(task.world_size),
+        busbw_gb_s=algbw * factor,
+        busbw_low_gb_s=None if around is None else algbw_gb_s(sizing.size_bytes, around.high) * factor,
+        busbw_high_gb_s=None if around is None else algbw_gb_s(sizing.size_bytes, around.low) * factor,
         wrong=int(sum(report.wrong for batch in batches for report in batch)) if task.plan.verify else None,
         unstable=decision.unstable,
-        ranks=rank_times(samples, task.hosts),
+        ranks=rank_times(samples, task.hosts, together=collective.ends_together),
         first_wrong=_first_wrong(batches),
         wrong_ranks=tuple(sorted({rank for batch in batches for rank, one in enumerate(batch) if one.wrong})),
+        samples_us=kept_samples(slowest),
     )
 
 

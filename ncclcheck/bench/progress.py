@@ -18,6 +18,7 @@ Phase: TypeAlias = Literal[
     "warm-up",
     "measuring",
     "agreeing",
+    "isolating",
     "leaving",
     "done",
     "failed",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO
 
@@ -15,12 +17,15 @@ from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck.bench.connections import unanswered_peers
+from ncclcheck.bench.nccl_log import NcclLog, read_logs, with_log
 from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState
-from ncclcheck.model.bench import Point
-from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.bench import Isolation, Point
+from ncclcheck.model.codec import decode, decode_fact, encode
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.events import Process
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.spawn.process import kill_all, read_available, start_process, state_letter
 
 _STDERR_KEPT_BYTES = 8192
@@ -39,34 +44,44 @@ class _Worker:
         self.task = task
         self.page = new_page(f"ncclcheck-rank-{task.rank}")
         told = replace(task, agent_pid=os.getpid(), progress_fd=self.page)
+        self.nccl_log = NcclLog(task.rank) if task.plan.backend == "nccl" else None
+        inherited = [self.page] if task.store_fd is None else [self.page, task.store_fd]
+        if self.nccl_log is not None:
+            environment = with_log(environment, self.nccl_log)
+            inherited.append(self.nccl_log.descriptor)
         argv = [sys.executable, "-m", "ncclcheck.bench.worker"]
         self.started = time.monotonic()
         try:
-            self.process: subprocess.Popen[bytes] = start_process(
-                argv, environment, encode(told), [self.page]
-            )
+            self.process: subprocess.Popen[bytes] = start_process(argv, environment, encode(told), inherited)
         except ValueError as error:  # a zero byte in the environment
-            os.close(self.page)
+            self._close_memory()
             raise OSError(f"worker of rank {task.rank}: {error}") from error
         except OSError:
-            os.close(self.page)
+            self._close_memory()
             raise
         self.failed_at: float | None = None
         self._unanswered: tuple[str, ...] = ()
         self._looked_at = self._found_at = 0.0
         self.errors = b""
+        self.isolation: Isolation | None = None
         self._line = b""
 
-    def new_points(self) -> list[Point]:
-        """The points it has written since the last call, and its standard error read up to now."""
+    def new_points(self) -> list[Fact[Point]]:
+        """The points it has written since the last call, and its standard error read up to now.
+
+        Missing in the place of one that the backend refused.
+        """
         self.errors = (self.errors + _drain(self.process.stderr))[-_STDERR_KEPT_BYTES:]
         *lines, self._line = (self._line + _drain(self.process.stdout)).split(b"\n")
-        points = []
+        points: list[Fact[Point]] = []
         for line in lines:
-            try:
-                points.append(decode(line, Point))
-            except DecodeError as error:
-                self.errors += f"\nunreadable result line: {error}\n".encode()
+            found = _result(line)
+            if isinstance(found, Isolation):
+                self.isolation = found
+            elif isinstance(found, DecodeError):
+                self.errors += f"\nunreadable result line: {found}\n".encode()
+            else:
+                points.append(found)
         return points
 
     def state(self) -> RankState:
@@ -98,9 +113,14 @@ class _Worker:
             longest_call_s=round(progress.longest_call_ns / 1e9, 6),
             error_kind=progress.error_kind,
             error=progress.error[:_ERROR_TEXT],
-            last_words=self.errors.decode(errors="replace").strip()[-_LAST_WORDS:] if exit_code else "",
+            last_words=self._last_words() if exit_code else "",
             unanswered=self._unanswered_now(now) if progress.inside and idle_s > _WAITS_LONG_S else (),
         )
+
+    def _last_words(self) -> str:
+        """The end of what it wrote to standard error; NCCL's warnings, which go to its log, before that."""
+        warnings = self.nccl_log.warnings() if self.nccl_log is not None else ""
+        return (warnings + self.errors.decode(errors="replace").strip())[-_LAST_WORDS:]
 
     def _unanswered_now(self, now: float) -> tuple[str, ...]:
         if now - self._looked_at >= 1.0:
@@ -109,9 +129,14 @@ class _Worker:
                 self._unanswered, self._found_at = found, now
         return self._unanswered
 
-    def close(self) -> None:
-        """Its page and pipes are then closed, and nothing more is known of it."""
+    def _close_memory(self) -> None:
         os.close(self.page)
+        if self.nccl_log is not None:
+            self.nccl_log.close()
+
+    def close(self) -> None:
+        """Its page, log and pipes are then closed, and nothing more is known of it."""
+        self._close_memory()
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -126,14 +151,16 @@ class Running:
 
     def __init__(self, tasks: Sequence[WorkerTask], environment: Mapping[str, str]) -> None:
         """Start a worker for each task. Raises OSError when a process cannot be started; none is left then."""
+        self.transport: Fact[tuple[Process, ...]] = Missing("absent", "no NCCL log was kept")  # after `stop`
         self._workers: list[_Worker] = []
         self._ended = threading.Event()
         ready, failure = threading.Event(), list[OSError]()
 
         def keep() -> None:
             try:
-                for task in tasks:
-                    self._workers.append(_Worker(task, environment))
+                with closing(_store_listener(tasks)) as listener:
+                    for task in tasks:
+                        self._workers.append(_Worker(_meeting_at(listener, task), environment))
             except OSError as error:
                 failure.append(error)
             ready.set()
@@ -148,7 +175,7 @@ class Running:
             self.stop(1.0)
             raise failure[0]
 
-    def poll(self) -> tuple[list[Point], tuple[RankState, ...]]:
+    def poll(self) -> tuple[list[Fact[Point]], tuple[RankState, ...]]:
         """The points finished since the last call, and where every rank of this node is. Never blocks.
 
         Nothing after `stop`.
@@ -159,10 +186,18 @@ class Running:
             worker.state() for worker in self._workers
         )  # first: what an ended one said is in its pipes
         points = [point for worker in self._workers for point in worker.new_points()]
+        for worker in self._workers:
+            if worker.nccl_log is not None:
+                worker.nccl_log.bound()
         return points, states
 
+    @property
+    def isolation(self) -> Isolation | None:
+        """How fast ranks and links are by themselves, once rank 0 has said it, where it runs on this node."""
+        return next((worker.isolation for worker in self._workers if worker.isolation is not None), None)
+
     def log(self, rank: int) -> str:
-        """The last 8 KiB of what the rank wrote to standard error; NCCL_DEBUG output goes there, too."""
+        """The last 8 KiB of what the rank wrote to standard error."""
         return next((w.errors.decode(errors="replace") for w in self._workers if w.task.rank == rank), "")
 
     def stop(self, grace_s: float) -> tuple[str, ...]:
@@ -175,6 +210,9 @@ class Running:
             for worker in self._workers
             if worker.process in undead
         )
+        logs = [worker.nccl_log for worker in self._workers if worker.nccl_log is not None]
+        if logs:
+            self.transport = read_logs(logs, self._workers[0].task.hosts[self._workers[0].task.rank])
         for worker in self._workers:
             worker.close()
         self._ended.set()
@@ -189,6 +227,24 @@ def start(tasks: Sequence[WorkerTask], environment: Mapping[str, str | None]) ->
     merged = {**_DEFAULTS, **os.environ, **environment}
     merged["PYTHONPATH"] = _python_path(os.environ.get("PYTHONPATH", ""))
     return Running(tasks, {name: value for name, value in merged.items() if value is not None})
+
+
+def _store_listener(tasks: Sequence[WorkerTask]) -> socket.socket:
+    """Listens, where rank 0 serves the store, for the ranks of this node; who comes before the store is there waits."""
+    listener = socket.socket()
+    if any(not task.store_port for task in tasks):
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(len(tasks) + 1)
+    return listener
+
+
+def _meeting_at(listener: socket.socket, task: WorkerTask) -> WorkerTask:
+    if task.store_port:
+        return task
+    host, port = listener.getsockname()
+    return replace(
+        task, store_host=host, store_port=port, store_fd=listener.fileno() if task.rank == 0 else None
+    )
 
 
 def not_started(tasks: Sequence[WorkerTask], error: OSError) -> tuple[RankState, ...]:
@@ -209,6 +265,15 @@ def _python_path(present: str) -> str:
     if parent.name in ("site-packages", "dist-packages"):
         return present
     return os.pathsep.join(filter(None, (present, str(parent))))
+
+
+def _result(line: bytes) -> Fact[Point] | Isolation | DecodeError:
+    try:
+        return decode_fact(line, Point)
+    except DecodeError as error:
+        with suppress(DecodeError):
+            return decode(line, Isolation)
+        return error
 
 
 def _drain(pipe: IO[bytes] | None) -> bytes:

@@ -6,13 +6,16 @@ from msgspec import Struct
 
 from ncclcheck.model.bench import BenchPlan
 
+NO_TORCH = "torch cannot be imported"  # how the error of a worker begins that came no further
+
 
 class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):
     """One rank of one benchmark.
 
     The ranks meet in the store at `store_host:store_port`, which somebody else serves, under `store_prefix`, which no
-    other run may use. `hosts` names the host of every rank. `timeout_s` is only the last resort of the process
-    group: the agent watches the worker and ends it long before.
+    other run may use. Port 0: all ranks are started together by one agent, and rank 0 serves the store to the others.
+    `hosts` names the host of every rank. `timeout_s` is only the last resort of the process group: the agent watches
+    the worker and ends it long before.
     """
 
     rank: int
@@ -29,3 +32,6 @@ class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):
     turns_prefix: str = ""  # before the keys of turns in the store
     agent_pid: int | None = None  # filled in by bench.supervise; the worker ends when this process has ended
     progress_fd: int | None = None  # filled in by bench.supervise
+    store_fd: int | None = (
+        None  # the listening socket on which this rank serves the store; by bench.supervise
+    )

@@ -52,12 +52,13 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
 class Deadlines(Struct, frozen=True):
     """How long is too long."""
 
-    start_s: float = 30.0
+    start_s: float = 45.0  # importing torch takes that where many processes share few cores
     join_s: float = 30.0  # from when the last of the ranks came
     first_call_s: float = 20.0
     stall_s: float = 10.0
     stopped_s: float = 5.0
     lost_s: float = 6.0
+    first_word_s: float = 20.0  # instead of it, for a node that has not said yet that it starts its workers
     settle_s: float = 1.5  # how long the cause of a broken connection may take to be seen on its own node
     quiet_s: float = (
         3.0  # a node that is silent for so long may be lost, too: nobody is judged before that is clear
@@ -137,6 +138,8 @@ def place(state: RankState) -> str:
         return "joining the group"
     if state.phase == "waiting":
         return "waiting for its turn"
+    if state.phase == "isolating":
+        return "the comparison of single ranks and links"
     if state.phase in ("leaving", "done"):
         return "the end"
     point = f"{state.op} {format_size(state.size_bytes)}"
@@ -231,10 +234,18 @@ def _position(state: RankState) -> tuple[int, int]:
     return order, state.calls
 
 
+_STATES = {  # proc(5)
+    "R": " (it computes, or waits for a core that others use)",
+    "D": " (it waits for a disk or a network filesystem)",
+    "S": " (it sleeps)",
+}
+
+
 def _never_entered(state: RankState, front: RankState, ahead: int) -> RankFailure:
     others = f"{ahead} other rank{'s are' if ahead != 1 else ' is'}"
     detail = (
         f"not inside the call: {others} at {place(front)}; its process {state.pid} is in state {state.stat}"
+        f"{_STATES.get(state.stat, '')}"
     )
     return _failure(state, "late", detail)
 
@@ -245,7 +256,10 @@ def _never_left(state: RankState, front: RankState) -> RankFailure:
 
 
 def _slow_alone(state: RankState) -> RankFailure:
-    detail = f"it does not get on by itself, in no call; its process {state.pid} is in state {state.stat}"
+    detail = (
+        f"it does not get on by itself, in no call; its process {state.pid} is in state {state.stat}"
+        f"{_STATES.get(state.stat, '')}"
+    )
     return _failure(state, "late", detail)
 
 
@@ -268,15 +282,21 @@ def _lost_ranks(
 ) -> list[RankFailure] | None:
     """The ranks of nodes that do not speak any more; None while it is not clear which nodes these are.
 
-    All the others silent at once: it is node 0, which hears nobody, that has lost its network.
+    All the others silent at once: it is node 0, which hears nobody, that has lost its network. (Where it does not hear
+    itself either, its own calls to its own store are lost.)
     """
-    lost = {host for host in hosts if unheard_s.get(host, 0.0) >= deadlines.lost_s}
+    spoken = {state.host for state in states}
+    lost = {
+        host
+        for host in hosts
+        if unheard_s.get(host, 0.0) >= (deadlines.lost_s if host in spoken else deadlines.first_word_s)
+    }
     if not lost:
         return []
     others = set(hosts) - {hosts[0]}
-    if any(deadlines.quiet_s <= unheard_s.get(host, 0.0) < deadlines.lost_s for host in others):
+    if any(unheard_s.get(host, 0.0) >= deadlines.quiet_s for host in others - lost):
         return None
-    if len(others) > 1 and lost == others:
+    if len(others) > 1 and lost >= others:
         detail = (
             f"no word from any of the other {len(others)} nodes: its own network rather than all of theirs"
         )

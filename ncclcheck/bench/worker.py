@@ -15,11 +15,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from ncclcheck.bench.device import Device, open_device
+from ncclcheck.bench.isolation import isolate
 from ncclcheck.bench.point import measure_all, prepare
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
-from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns
 from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.fact import Missing
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _INPUT_LIMIT_BYTES = 64 << 20
@@ -36,7 +38,8 @@ def main() -> int:
     try:
         _run(task, progress, results)
     except Exception as error:  # whatever it was, the agent must hear of it with the place where it happened
-        progress.fail(_kind(error, progress), f"{type(error).__name__}: {error}")
+        text = str(error) if str(error).startswith(NO_TORCH) else f"{type(error).__name__}: {error}"
+        progress.fail(_kind(error, progress), text)
         traceback.print_exc()
         return 1
     return 0
@@ -44,19 +47,27 @@ def main() -> int:
 
 def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
     progress.move("starting")
-    import torch
-    import torch.distributed as dist
+    try:
+        import torch
+        import torch.distributed as dist
+    except Exception as error:
+        raise RuntimeError(f"{NO_TORCH}: {type(error).__name__}: {error}") from error
 
     torch.set_num_threads(1)  # spinning threads of an idle pool would take the CPU from the transport
-    device = open_device(task.plan.backend, task.local_rank)
+    device = open_device(task.plan.backend, task.local_rank, cuda_graph=task.plan.cuda_graph)
     rank = prepare(task, device, progress)
     _join(task, device, progress)
     if task.turns is not None:
         take_turns(rank, task.turns, _Turns(task))
     else:
+        points = []
         for point in measure_all(rank):
+            points.append(point)
             if task.rank == 0:
                 _write_all(results, encode(point) + b"\n")
+        found = isolate(rank, [point for point in points if not isinstance(point, Missing)])
+        if task.rank == 0:
+            _write_all(results, encode(found) + b"\n")
     progress.move("leaving")
     _leave_together(progress)
     progress.move("done")
@@ -87,7 +98,12 @@ def _join(task: WorkerTask, device: Device, progress: ProgressPage) -> None:
     progress.move("joining")
     progress.enter()
     store = dist.TCPStore(
-        task.store_host, task.store_port, is_master=False, timeout=timedelta(seconds=task.join_timeout_s)
+        task.store_host,
+        task.store_port,
+        is_master=task.store_fd is not None,
+        wait_for_workers=False,
+        master_listen_fd=task.store_fd,
+        timeout=timedelta(seconds=task.join_timeout_s),
     )
     dist.init_process_group(
         task.plan.backend,

@@ -15,6 +15,9 @@ from ncclcheck.model.fact import Fact, Missing
 _IDLE, _IOWAIT = 3, 4  # columns of /proc/stat after the name, proc_stat(5)
 _COLUMNS = 8  # up to steal; guest time is in user time already
 _NO_SCHEDSTAT = Missing("unsupported", "no schedstat of our threads in /proc")
+_ENDED = Missing(
+    "error", "the transfer was over before this end began to look: it was not given a core in time"
+)
 
 
 class Moment(Struct, frozen=True):
@@ -34,7 +37,7 @@ def moment_of(thread: threading.Thread) -> Moment:
         ran, waited, _ = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()
         return Moment(time.monotonic(), (int(ran) + int(waited)) / 1e9)
     except (OSError, ValueError):
-        return Moment(time.monotonic(), _NO_SCHEDSTAT)
+        return Moment(time.monotonic(), _NO_SCHEDSTAT if thread.is_alive() else _ENDED)
 
 
 def busiest_thread(before: Sequence[Moment], after: Sequence[Moment]) -> Fact[float]:
@@ -45,7 +48,9 @@ def busiest_thread(before: Sequence[Moment], after: Sequence[Moment]) -> Fact[fl
         if not isinstance(early.busy_s, Missing) and not isinstance(late.busy_s, Missing)
         if late.at > early.at
     ]
-    return round(min(max(shares), 1.0), 2) if shares else _NO_SCHEDSTAT
+    if shares:
+        return round(min(max(shares), 1.0), 2)
+    return next((one.busy_s for one in before if isinstance(one.busy_s, Missing)), _ENDED)
 
 
 def core_ticks() -> Fact[tuple[tuple[int, int], ...]]:

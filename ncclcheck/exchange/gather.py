@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
@@ -13,7 +13,6 @@ from ncclcheck.exchange.store import TcpStore, polls
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
-from ncclcheck.model.snapshot import Knock
 
 QUIET_S = 2.0  # as many came as were expected, but not the right ones: wait this long for another
 RANKS_QUIET_S = 10.0  # every node is there, further ranks are not: they may still be importing torch
@@ -32,13 +31,13 @@ class Arrivals(Struct, frozen=True):
 def gather_hellos(
     store: TcpStore,
     launch: Launch,
-    knocks: Callable[[], Mapping[int, Knock]],
+    given_up: Callable[[], Collection[int]],
     deadline: Deadline,
     say: Callable[[str], None],
 ) -> Arrivals:
     """Wait until every expected process has come, or it is certain that the missing ones will not.
 
-    Certain: each missing node said by datagram that it cannot join; or as many processes came as were expected, with
+    Certain: each missing node (rank) is known to have given up; or as many processes came as were expected, with
     ranks that clash, and no other came for a while.
     """
     started = time.monotonic()
@@ -54,7 +53,7 @@ def gather_hellos(
         arrived = len(hellos) + len(refused)
         if not missing and (arrived >= launch.world_size or quiet_s > RANKS_QUIET_S):
             break
-        if missing and missing <= knocks().keys():
+        if missing and missing <= set(given_up()):
             break
         if missing and arrived >= launch.world_size and quiet:
             break
@@ -66,6 +65,13 @@ def gather_hellos(
             whom = f"node rank {_few(missing)} of {launch.nnodes}" if missing else ranks
             say(f"waiting for {whom} ({deadline.left():.0f} s left)")
     return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
+
+
+def late_hellos(store: TcpStore, launch: Launch, arrivals: Arrivals) -> tuple[Hello, ...]:
+    """Those who came after `arrivals` was complete: nobody asked them anything, so nothing is known of them."""
+    hellos, refused = dict(arrivals.hellos), dict(arrivals.refused)
+    _read_new(store, launch, hellos, refused)
+    return tuple(hello for ticket, hello in hellos.items() if ticket not in arrivals.hellos)
 
 
 def drawn_tickets(store: TcpStore, launch: Launch) -> Collection[int]:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.codec import decode, encode
@@ -21,6 +22,7 @@ from ncclcheck.model.snapshot import Knock
 
 LIMIT_BYTES = 4096
 _MOST_KNOCKS = 65536
+CLOSE_S = 1.0
 
 
 class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,8 +48,8 @@ PROTOCOL = "ncclcheck-knock-1"
 class KnockListener:
     """Node 0's ear: keeps the last knock of each node rank. Its state is guarded by a lock, since a thread fills it."""
 
-    def __init__(self, port: int, job_id: str) -> None:
-        self._job_id = job_id
+    def __init__(self, port: int, job_id: str, nnodes: int = 0) -> None:
+        self._job_id, self._nnodes = job_id, nnodes
         self._lock = threading.Lock()
         self._knocks: dict[int, KnockMessage] = {}
         self.serving = False
@@ -57,18 +59,34 @@ class KnockListener:
         for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104
             with contextlib.suppress(OSError):
                 self._sockets.append(_bound(family, address, port))
-        for one in self._sockets:
-            threading.Thread(target=self._listen, args=(one,), name="knock", daemon=True).start()
+        self._threads = [
+            threading.Thread(target=self._listen, args=(one,), name="knock", daemon=True)
+            for one in self._sockets
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def final(self) -> dict[int, Knock]:
         """The nodes that said they cannot join, by node rank."""
         with self._lock:
             return {rank: message.knock for rank, message in self._knocks.items() if message.final}
 
+    def _rank_of(self, knock: Knock) -> int:
+        """The node's rank; for one that has none before it joins, the last that nobody has who knocked."""
+        if knock.node_rank >= 0:
+            return knock.node_rank
+        known = [rank for rank, message in self._knocks.items() if message.knock.host == knock.host]
+        free = (rank for rank in range(self._nnodes - 1, 0, -1) if rank not in self._knocks)
+        return known[0] if known else next(free, self._nnodes)
+
     def close(self) -> None:
         """The port is free again."""
         for one in self._sockets:
+            with contextlib.suppress(OSError):  # it is not connected, and yet this ends the thread's wait
+                one.shutdown(socket.SHUT_RDWR)
             one.close()
+        for thread in self._threads:  # the kernel keeps the port while one still waits there
+            thread.join(CLOSE_S)
 
     def _listen(self, one: socket.socket) -> None:
         while True:
@@ -84,7 +102,8 @@ class KnockListener:
                 continue
             with self._lock:
                 if len(self._knocks) < _MOST_KNOCKS:
-                    self._knocks[message.knock.node_rank] = message
+                    rank = self._rank_of(message.knock)
+                    self._knocks[rank] = replace(message, knock=replace(message.knock, node_rank=rank))
             with contextlib.suppress(OSError):
                 one.sendto(encode(KnockReply(PROTOCOL, self.serving, self.given_up)), sender)
 

@@ -28,12 +28,13 @@ _RETRY_S = 0.2
 
 
 class Search(Struct, frozen=True):
-    """What a node that is not node 0 looks for: who it is, where, and for how long."""
+    """What a node that is not node 0 looks for: who it is, and where. `serving`: node 0 says that its store is up."""
 
     launch: Launch
     host: str
     own_addresses: frozenset[str]
     job_id: str
+    serving: bool = False
 
 
 def resolve_master(name: str, deadline: Deadline) -> Fact[tuple[str, ...]]:
@@ -91,7 +92,8 @@ def _connect(
     astray = way.is_local and search.launch.node_rank != 0
     patience = deadline.within(LOCAL_S) if astray else deadline
     unreachable = deadline.within(UNREACHABLE_S)
-    confirmed: Deadline | None = None
+    confirmed = deadline.within(CONFIRMED_S) if search.serving else None
+    way = replace(way, serving_confirmed=search.serving)
     next_knock, told = 0.0, False
     while True:
         allowed_s = deadline.left(SYN_S)

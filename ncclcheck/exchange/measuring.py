@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
@@ -16,11 +17,13 @@ from ncclcheck.exchange.clock import measure_clock, tell_time
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.latency import CHANNEL, Callee, echo, measure_latency
 from ncclcheck.exchange.reach import Greeting, Peer
-from ncclcheck.measure.rounds import RoundPlan
+from ncclcheck.measure.again import Round
+from ncclcheck.measure.rounds import PATIENCE_S, RoundPlan
 from ncclcheck.model.snapshot import Probe
 
 Quantity = Literal["latency", "bandwidth"]
 _SENDER_SLACK_S = 0.5
+PINGS_AGAIN_S = 0.1
 
 
 class Ring(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,9 +41,34 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
         shifts = [(network, shift) for network in range(self.plan.networks) for shift in self.plan.shifts]
         yield from ((number, network, shift) for number, (network, shift) in enumerate(shifts))
 
+    def transfers(self) -> Iterator[tuple[int, int, int, int]]:
+        """(number, network, from, to) of each transfer, the nodes by their places."""
+        for number, network, shift in self.rounds():
+            for place in range(len(self.peers)):
+                yield number, network, place, (place + shift) % len(self.peers)
+
+    def networks(self) -> tuple[dict[str, tuple[str, str]], ...]:
+        """The (interface, address) of each host in each network that is measured."""
+        return tuple(
+            {peer.host: (peer.targets[number].interface, peer.targets[number].address) for peer in self.peers}
+            for number in range(self.plan.networks)
+        )
+
     def partner(self, place: int, shift: int) -> Peer:
         """The node that far round the ring; a negative shift is the one that sends to us."""
         return self.peers[(place + shift) % len(self.peers)]
+
+
+class Again(Struct, frozen=True, forbid_unknown_fields=True):
+    """Rounds after those of the ring, whose numbers go on from `first`."""
+
+    first: int
+    rounds: tuple[Round, ...]
+
+    def transfers(self) -> Iterator[tuple[int, int, int, int]]:
+        """(number, network, from, to) of each transfer, the nodes by their places."""
+        for number, one in enumerate(self.rounds, self.first):
+            yield from ((number, one.network, source, target) for source, target in one.pairs)
 
 
 class Me(Struct, frozen=True):
@@ -71,6 +99,25 @@ def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
             )
             found[peer.host, callee.target.address] = probe
     return (*found.values(), *_clocks(ring, me, deadline))
+
+
+def latencies_again(ring: Ring, again: Again, me: Me) -> tuple[Probe, ...]:
+    """This node's round trips that are measured again, one after the other, each with more time than at first."""
+    mine = [(network, target) for _, network, source, target in again.transfers() if source == me.place]
+    deadline = Deadline(latency_again_s(again))
+    found = []
+    for network, target in mine:
+        peer = ring.peers[target]
+        callee = Callee(peer.ticket, peer.host, peer.targets[network])
+        own = me.greeting
+        found.append(measure_latency(me.host, own.nonce, own.ticket, callee, PINGS_AGAIN_S, deadline))
+    return tuple(found)
+
+
+def latency_again_s(again: Again) -> float:
+    """The longest that this takes, with a partner that never answers."""
+    callers = Counter(source for _, _, source, _ in again.transfers())
+    return PATIENCE_S + PINGS_AGAIN_S * max(callers.values(), default=0)
 
 
 def _clocks(ring: Ring, me: Me, deadline: Deadline) -> Iterator[Probe]:
@@ -108,3 +155,20 @@ def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...
     )
     sender.join(began + ring.plan.bandwidth_s + _SENDER_SLACK_S - time.monotonic())
     return tuple(sent), received
+
+
+def transfers_again(ring: Ring, again: Again, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
+    """This node's side of the transfers that are measured again, one at a time and in the order of all nodes."""
+    window = Window(ring.plan.warm_up_s, ring.plan.window_s)
+    began = time.monotonic()
+    sent: list[Sent] = []
+    received: list[Received] = []
+    for number, network, source, target in again.transfers():
+        latest_s = ring.plan.latest_start_s(number - again.first)
+        start = Deadline(began + latest_s - time.monotonic())
+        if me.place == source:
+            peer = ring.peers[target]
+            sent.append(send(number, peer.targets[network], me.greeting, peer.ticket, window, start))
+        elif me.place == target:
+            received.append(receive(number, me.channels, ring.peers[source].ticket, window, start))
+    return tuple(sent), tuple(received)

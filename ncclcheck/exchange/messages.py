@@ -7,13 +7,14 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from ncclcheck.exchange.bandwidth import Received, Sent
-from ncclcheck.exchange.measuring import Quantity, Ring
+from ncclcheck.exchange.measuring import Again, Quantity, Ring
 from ncclcheck.exchange.reach import Peer, Target
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclAnswer, NodeFacts, Route
+from ncclcheck.model.hardware import PortCounters
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Probe
 
@@ -65,11 +66,19 @@ class Reach(Struct, frozen=True, forbid_unknown_fields=True, tag="reach"):
     deadline_s: float
 
 
+class Resolve(Struct, frozen=True, forbid_unknown_fields=True, tag="resolve"):
+    """Say what this name leads to."""
+
+    name: str
+    deadline_s: float
+
+
 class Measure(Struct, frozen=True, forbid_unknown_fields=True, tag="measure"):
-    """Measure the latency or the bandwidth to the partners in the ring."""
+    """Measure the latency or the bandwidth to the partners in the ring; or only some transfers again."""
 
     quantity: Quantity
     ring: Ring
+    again: Again | None = None
 
 
 class Share(Struct, frozen=True, forbid_unknown_fields=True, tag="share"):
@@ -111,6 +120,10 @@ class Compare(Struct, frozen=True, forbid_unknown_fields=True, tag="compare"):
     sets: tuple[Bench, ...]
 
 
+class Recount(Struct, frozen=True, forbid_unknown_fields=True, tag="recount"):
+    """Read the error counters of the RDMA ports again."""
+
+
 class Finish(Struct, frozen=True, forbid_unknown_fields=True, tag="finish"):
     """The verdict, the same on every node."""
 
@@ -123,7 +136,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
     schema_version: str
     tool_version: str
-    order: Reach | Measure | Share | Confirm | Bench | Compare | Finish
+    order: Reach | Resolve | Measure | Share | Confirm | Bench | Compare | Recount | Finish
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,6 +152,14 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True):
     routes: tuple[Route, ...]
     unanswered: tuple[str, ...]
     nccl_listens: bool = False
+
+
+class Resolved(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer to Resolve."""
+
+    schema_version: str
+    tool_version: str
+    addresses: Fact[tuple[str, ...]]
 
 
 class Timed(Struct, frozen=True, forbid_unknown_fields=True):
@@ -175,6 +196,14 @@ class Confirmed(Struct, frozen=True, forbid_unknown_fields=True):
     schema_version: str
     tool_version: str
     answers: tuple[Fact[NcclAnswer], ...]
+
+
+class Recounted(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer to Recount: the readings, each as the first of its port."""
+
+    schema_version: str
+    tool_version: str
+    ports: Fact[tuple[PortCounters, ...]]
 
 
 def read_message(data: bytes, kind: type[T], limit_bytes: int) -> T:

@@ -14,13 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 
 CALL_S = 8.0
+CLOSE_S = 1.0
 IMPORT_S = 60.0
 # Documents travel in parts that fit a packet of the smallest usual path MTU, each acknowledged before the next: where
 # large packets vanish, nodes can still meet and prove that they do. Only a large document gets large parts.
@@ -31,14 +32,27 @@ MOST_PARTS = 1024
 _FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.1
 
 
+_Call: TypeAlias = tuple[Callable[[], Any], "queue.SimpleQueue[Any]"]
+
+
 class TcpStore:
     """A TCPStore behind a thread. After one call has not come back the store counts as lost, for good."""
 
+    small_part_bytes = SMALL_PART_BYTES
+
     def __init__(self, raw: Any, prefix: str) -> None:
         self._raw, self._prefix = raw, prefix
-        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]]] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self.lost: Missing | None = None
-        threading.Thread(target=self._serve, name="store", daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, name="store", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """The store is lost from now on, and one that is served here has left its port, unless a call hangs in it."""
+        self.lost = self.lost or Missing("absent", "the store is closed")
+        self._raw = None
+        self._calls.put(None)
+        self._thread.join(CLOSE_S)
 
     @property
     def port(self) -> int:
@@ -79,7 +93,7 @@ class TcpStore:
 
         (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp, MAX_PAYLOAD_LEN.)
         """
-        size = SMALL_PART_BYTES if len(value) <= SMALL_DOCUMENT_BYTES else LARGE_PART_BYTES
+        size = self.small_part_bytes if len(value) <= SMALL_DOCUMENT_BYTES else LARGE_PART_BYTES
         starts = range(0, max(len(value), 1), size)
         for number, start in enumerate(starts):
             failed = self._set_acknowledged(f"{key}/{number}", value[start : start + size])
@@ -123,7 +137,10 @@ class TcpStore:
 
     def _serve(self) -> None:
         while True:
-            function, answer = self._calls.get()
+            call = self._calls.get()
+            if call is None:
+                return
+            function, answer = call
             try:
                 answer.put(function())
             except Exception as error:  # torch raises several types here; each means that the store is gone
@@ -227,4 +244,5 @@ def _in_thread(function: Callable[[], Any], seconds: float) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    kind = "" if type(error) is OSError else f"{type(error).__name__}: "  # the words of a relay say it all
+    return f"{kind}{error}".splitlines()[0][:300]

@@ -7,47 +7,100 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.launch.jsm import detect_jsm
+from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.launch.mpi import detect_openmpi, detect_pmi
+from ncclcheck.launch.node_index import detect_node_index, line_in_environment
 from ncclcheck.launch.reading import port
+from ncclcheck.launch.sagemaker import detect_sagemaker
 from ncclcheck.launch.slurm import detect_slurm
 from ncclcheck.launch.torchrun import DEFAULT_PORT, detect_environment, detect_torchrun
 from ncclcheck.model.errors import UsageError
-from ncclcheck.model.launch import Contradiction, Launch
+from ncclcheck.model.launch import NOT_RANKED, Contradiction, Launch
 
 _NODE_COUNT_NAME = {
     "torchrun": "torchrun (GROUP_WORLD_SIZE)",
     "slurm": "Slurm (SLURM_STEP_NUM_NODES)",
     "openmpi": "mpirun (OMPI_COMM_WORLD_SIZE / OMPI_COMM_WORLD_LOCAL_SIZE)",
     "pmi": "PMI (PMI_SIZE)",
+    "jsm": "jsrun (JSM_NAMESPACE_SIZE)",
+    "sagemaker": "SageMaker (SM_HOSTS)",
+    "node-index": "environment (NNODES)",
     "environment": "environment (WORLD_SIZE)",
 }
 
 
-def detect(environ: Mapping[str, str], flags: LaunchFlags) -> Launch:
+def detect(environ: Mapping[str, str], flags: LaunchFlags, line: LaunchLine | None = None) -> Launch:
     """This process's place in the job.
 
-    Flags win over launchers; torchrun over the launcher that started it; a real launcher over RANK and WORLD_SIZE that
-    may be left over in the environment. Raises UsageError for a place that cannot be (rank 4 of 4) or is half given.
+    Flags win over the job's own command line (`line`), which is still to be started here; that over launchers;
+    torchrun over the launcher that started it; a real launcher over RANK and WORLD_SIZE that may be left over.
+    Raises UsageError for a place that cannot be (rank 4 of 4) or is half given.
     """
     found = [
         launch
-        for one in (detect_torchrun, detect_slurm, detect_openmpi, detect_pmi, detect_environment)
+        for one in (detect_torchrun, detect_slurm, detect_openmpi, detect_pmi, detect_jsm, detect_sagemaker)
         if (launch := one(environ)) is not None
     ]
-    base = found[0] if found else None
+    if not found and line is None and flags.node_rank is None:
+        line = line_in_environment(environ)
+    for told in (
+        detect_environment(environ),
+        detect_node_index(environ, flags.nnodes) if line is None else None,
+    ):
+        if told is not None and not (told.source == "node-index" and found):
+            found.append(told)
+    by_line = [_of_line(line, found, flags)] if line is not None else []
+    base = next(iter([*by_line, *found]), None)
     launch = _with_flags(base, flags, environ)
     _refuse_impossible(launch)
-    return replace(launch, contradictions=tuple(_contradictions(found, flags)))
+    return replace(launch, contradictions=tuple(_contradictions([*by_line, *found], flags, line)))
+
+
+def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launch:
+    """The place of a launcher that the line starts: one per node, whatever started this process."""
+    if line.remote_hosts and flags.node_rank is None:
+        raise UsageError(
+            f"{line.program} starts the other {line.nnodes - 1} nodes itself, and ncclcheck before it would check this "
+            f"one alone: add --hosts {','.join(line.remote_hosts)} before '--', or start ncclcheck on each node"
+        )
+    nnodes = line.nnodes
+    if line.min_nodes is not None and found and line.min_nodes <= found[0].nnodes <= nnodes:
+        nnodes = found[0].nnodes  # so many are there, whatever the line would take
+    by_arrival = line.rendezvous == "c10d" and nnodes > 1
+    rank = NOT_RANKED if by_arrival else line.node_rank or 0
+    elastic = by_arrival and line.min_nodes is not None and line.min_nodes < nnodes
+    return Launch(
+        source="launch-line",
+        rank=rank,
+        world_size=nnodes,
+        local_rank=0,
+        local_world_size=1,
+        node_rank=rank,
+        nnodes=nnodes,
+        master_addr=line.master_addr if nnodes > 1 else None,
+        master_port=line.master_port or DEFAULT_PORT,
+        nproc_per_node=line.nproc_per_node,
+        job_id=f"launch-line {line.rendezvous_id}",
+        hosts=next((one.hosts for one in found if len(one.hosts) == nnodes and one.node_rank == rank), ()),
+        rendezvous="c10d" if by_arrival else "static",
+        serves_store=line.hosts_store if by_arrival else None,
+        local_addr=line.local_addr,
+        min_nodes=line.min_nodes if elastic else None,
+    )
 
 
 def _with_flags(base: Launch | None, flags: LaunchFlags, environ: Mapping[str, str]) -> Launch:
-    if base is None or (flags.nnodes is not None and flags.node_rank is not None):
+    by_line = base is not None and base.source == "launch-line"
+    if base is None or (flags.nnodes is not None and flags.node_rank is not None and not by_line):
         return _by_flags(base, flags, environ)
     launch = base
     if flags.nnodes is not None:
         launch = replace(launch, nnodes=flags.nnodes)
     if flags.node_rank is not None:
         launch = replace(launch, node_rank=flags.node_rank)
+    if by_line:
+        launch = _one_per_node(launch, environ, ranked=flags.node_rank is not None)
     if flags.master_addr is not None or flags.master_port is not None:
         launch = replace(
             launch,
@@ -58,6 +111,17 @@ def _with_flags(base: Launch | None, flags: LaunchFlags, environ: Mapping[str, s
     if flags.nproc_per_node is not None:
         launch = replace(launch, nproc_per_node=flags.nproc_per_node)
     return launch
+
+
+def _one_per_node(launch: Launch, environ: Mapping[str, str], *, ranked: bool) -> Launch:
+    """The launch of a line with what flags say of its nodes: its processes are one per node, as before."""
+    return replace(
+        launch,
+        rank=launch.node_rank,
+        world_size=launch.nnodes,
+        master_addr=launch.master_addr or (environ.get("MASTER_ADDR") if launch.nnodes > 1 else None),
+        rendezvous="static" if ranked else launch.rendezvous,
+    )
 
 
 def _by_flags(base: Launch | None, flags: LaunchFlags, environ: Mapping[str, str]) -> Launch:
@@ -89,6 +153,8 @@ def _refuse_impossible(launch: Launch) -> None:
         raise UsageError(
             f"--node-rank {launch.node_rank} needs --nnodes: without it the job has this one node"
         )
+    if launch.rendezvous == "c10d" and launch.node_rank == NOT_RANKED:
+        return
     if not 0 <= launch.node_rank < launch.nnodes:
         raise UsageError(
             f"node rank {launch.node_rank} is impossible in a job of {launch.nnodes} nodes: "
@@ -110,9 +176,10 @@ def _refuse_impossible(launch: Launch) -> None:
         )
 
 
-def _contradictions(found: list[Launch], flags: LaunchFlags) -> list[Contradiction]:
+def _contradictions(found: list[Launch], flags: LaunchFlags, line: LaunchLine | None) -> list[Contradiction]:
+    names = {**_NODE_COUNT_NAME, "launch-line": line.program if line else ""}
     said = {
-        _NODE_COUNT_NAME[launch.source]: str(launch.nnodes)
+        names[launch.source]: str(launch.nnodes)
         for launch in found
         # WORLD_SIZE counts GPUs and the launcher tasks: a multiple of the nodes is no contradiction.
         if launch.source != "environment" or launch.world_size % found[0].nnodes
@@ -122,11 +189,14 @@ def _contradictions(found: list[Launch], flags: LaunchFlags) -> list[Contradicti
     contradictions = []
     if len(set(said.values())) > 1:
         contradictions.append(Contradiction("nnodes", said))
-    if found and flags.node_rank is not None and flags.node_rank != found[0].node_rank:
-        ranks = {"--node-rank": str(flags.node_rank), found[0].source: str(found[0].node_rank)}
+    ranked = found and found[0].node_rank != NOT_RANKED
+    if ranked and flags.node_rank is not None and flags.node_rank != found[0].node_rank:
+        source = line.program if line else found[0].source
+        ranks = {"--node-rank": str(flags.node_rank), source: str(found[0].node_rank)}
         contradictions.append(Contradiction("node_rank", ranks))
-    torchrun = next((launch for launch in found if launch.source == "torchrun"), None)
-    if torchrun and flags.nproc_per_node not in (None, torchrun.nproc_per_node):
-        counts = {"--nproc-per-node": str(flags.nproc_per_node), "torchrun": str(torchrun.nproc_per_node)}
+    torchrun = next((launch for launch in found if launch.source in ("launch-line", "torchrun")), None)
+    if torchrun and torchrun.nproc_per_node and flags.nproc_per_node not in (None, torchrun.nproc_per_node):
+        name = line.program if line else "torchrun"
+        counts = {"--nproc-per-node": str(flags.nproc_per_node), name: str(torchrun.nproc_per_node)}
         contradictions.append(Contradiction("nproc_per_node", counts))
     return contradictions

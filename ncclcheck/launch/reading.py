@@ -11,6 +11,8 @@ from ncclcheck.model.errors import UsageError
 
 LAST_PORT = 65535
 MOST_DIGITS = 7  # ten million ranks are more than anybody has
+MOST_NAMES = 1 << 16  # a list of more is a slip, and naming them all would take minutes
+_RANGE = re.compile(r"(\d+)(?:-(\d+)(?:/(\d+))?)?", re.ASCII)
 
 
 def number(environ: Mapping[str, str], *names: str) -> int | None:
@@ -47,7 +49,9 @@ def port(environ: Mapping[str, str], default: int) -> int:
 
 
 def node_names(text: str) -> tuple[str, ...]:
-    """`node[1-3],login` expanded, in the order of the list; empty when it cannot be read."""
+    """`node[1-3],login` expanded, in the order of the list; empty when it cannot be read or has over MOST_NAMES."""
+    if names_in(text) > MOST_NAMES:
+        return ()
     try:
         # Raises for what is no list. Its own order is of no use: a NodeSet is sorted.
         NodeSet(text, resolver=RESOLVER_NOGROUP)
@@ -55,6 +59,26 @@ def node_names(text: str) -> tuple[str, ...]:
     except NodeSetException:
         return ()
     return tuple(dict.fromkeys(names))
+
+
+def names_in(text: str) -> int:
+    """How many names there are at most in such a list, which is not expanded for that."""
+    total = 0
+    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+        of_entry = 1
+        for ranges in re.findall(r"\[([^\]]*)\]", entry):
+            of_entry *= sum(_length(one) for one in ranges.split(","))
+        total += of_entry
+    return total
+
+
+def _length(text: str) -> int:
+    match = _RANGE.fullmatch(text.strip())
+    if match is None or match[2] is None:
+        return 1
+    if max(map(len, match.groups(""))) > MOST_DIGITS:
+        return MOST_NAMES + 1
+    return max(int(match[2]) - int(match[1]), 0) // max(int(match[3] or 1), 1) + 1
 
 
 def _entries(text: str) -> Iterator[str]:

@@ -1,25 +1,44 @@
-"""Which ranks keep the others waiting: far more than the rest, and for a good part of the iteration."""
+"""Who spoils the benchmark: ranks that keep the others waiting, and links that are slower than the others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.model.bench import Point
+from ncclcheck.measure.others import Others
+from ncclcheck.measure.outliers import FEWEST_NODES, SlowEnd, SlowPair, slow_ends
+from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point, RankTime
 
 LATE_SHARE = 0.20  # of the iteration time: below it nobody would gain much
 LATE_US = 100.0  # below it is the staggered exit of the algorithm itself (see measure.lateness)
+STALLED_SHARE = 0.05  # standing still has no other cause than the process itself, and healthy ranks hardly do
+CROWDED_SHARE = 0.20  # more than the others wait for a core; and more still where these wait, too,
+CROWDED_MORE = 0.30  # by this part of what they wait: whom the kernel lets wait is chance
+_CROWDED_FACTOR = 1.6  # times the others' median
+CROWDED_WORK = 1.25  # times the time on its core that a rank took for its work by itself, at best
+WORK_FACTOR = 1.5  # times the others' time for the same work
+WORK_FACTOR_OF_TWO = 2.0
+ONE_WAY_FACTOR = 2.0  # of two nodes: one direction against the other
+CPU_LIMITED = 0.5  # of the time of a transfer
 _OUTLIER = 5.0  # robust standard deviations from the median of the others
+_CROWDED_OUTLIER = 3.0  # robust standard deviations; besides the other limits, which bind
 _LEAST_SPREAD = 0.03  # of the iteration time; so that five of them are a difference that matters
+_LEAST_STALLED_SPREAD = 0.005
 _FACTOR = 3.0  # times the others' median
 _FACTOR_OF_TWO = 5.0  # two ranks have no spread to compare with
-_MAD_TO_SIGMA = 1.4826  # of a normal distribution
+
+How: TypeAlias = Literal["late", "stalled", "crowded"]
 
 
 class SlowRank(Struct, frozen=True):
-    """A late rank: how much in a typical point, as time and as a part of the iteration, and the others' part."""
+    """A late rank: how much in a typical point, as time and as a part of the iteration, and the others' part.
+
+    `how`: it enters the calls late, its process stands still at times, or its threads wait for a core.
+    """
 
     rank: int
     host: str
@@ -27,43 +46,187 @@ class SlowRank(Struct, frozen=True):
     late_share: float
     others_share: float
     points: int
+    how: How = "late"
 
 
-def slow_ranks(points: Sequence[Point]) -> tuple[SlowRank, ...]:
+class SlowCore(Struct, frozen=True):
+    """A rank that takes far longer than the others for the same work, all others asleep.
+
+    `work_us` is by the clock, and `core_us` of it was spent on the core. `shared`: its core does the work as fast as
+    the others', but has to do something else as well.
+    """
+
+    rank: int
+    host: str
+    work_us: float
+    core_us: float
+    others_us: float
+    shared: bool
+
+
+def slow_ranks(points: Sequence[Point], cores: Sequence[CoreSpeed] = ()) -> tuple[SlowRank, ...]:
     """The ranks whose lateness, the median over the points, is large and far outside the others'; worst first.
 
-    Large: more than 20 % of the iteration time and 100 us. Far outside, from three ranks on: more than 5 robust
-    standard deviations (1.4826 MAD) above the others' median, and three times it; of two ranks: five times the other.
-    Each rank is compared with the others only, so that two slow ones do not hide each other.
+    Large: more than 20 % of the iteration time and 100 us; of the time in which the process itself stood still, 5 %.
+    Far outside, from three ranks on: more than 5 robust standard deviations (1.4826 MAD) above the others' median, and
+    three times it; of two ranks: five times the other. Waiting for a core is usual where several ranks share a machine:
+    there it is 20 % of the iteration more than the others wait, and 30 % of what these do, and 1.6 times it; and the
+    rank, tried alone afterwards (`cores`), never had its core for itself, since other load comes and goes. Where others
+    that have the same claim on the same cores do not wait as long, it is chance. Each rank is compared with the others
+    only, so that two slow ones do not hide each other.
     """
-    shares = _shares(points)
+    free = {one.rank for one in cores if _sharing(one) == 1.0}
+    found: dict[int, SlowRank] = {}
+    crowded = _slow(points, "crowded", lambda time: time.waited_us, CROWDED_SHARE, _LEAST_SPREAD)
+    chance = _by_chance({one.rank for one in crowded}, cores)
+    for one in (
+        *_slow(points, "stalled", lambda time: time.stalled_us, STALLED_SHARE, _LEAST_STALLED_SPREAD),
+        *_slow(points, "late", lambda time: time.late_us, LATE_SHARE, _LEAST_SPREAD),
+        *(one for one in crowded if one.rank not in free | chance),
+    ):
+        found.setdefault(one.rank, one)
+    return tuple(sorted(found.values(), key=lambda slow: -slow.late_share))
+
+
+def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
+    """The ranks that take 1.5 times as long as the others for the same work, and are far outside their spread.
+
+    Whose core needs no longer than the others' has to share it, and then the time by the clock against the time of the
+    core says so by itself: 1.5 times what it is of the others, and three times where two ranks both have to share. A
+    slower core is told by the times of the cores; of two ranks it is twice the other's.
+    """
+    work = Others(one.work_us for one in cores)
+    core = Others(one.core_us for one in cores)
+    sharing = Others(map(_sharing, cores))
+    if not len(work):
+        return ()
+    slower = {
+        one.rank
+        for one in cores
+        if one.core_us > (WORK_FACTOR_OF_TWO if len(core) == 1 else WORK_FACTOR) * core.median(one.core_us)
+        and _is_outside(one.core_us, core)
+    }
+    shared = {
+        one.rank
+        for one in cores
+        if _sharing(one) > _sharing_factor(one, sharing) * sharing.median(_sharing(one))
+        and _is_outside(_sharing(one), sharing)
+    }
+    shared -= slower | _by_chance(shared, cores)
+    found = [
+        SlowCore(one.rank, one.host, one.work_us, one.core_us, work.median(one.work_us), one.rank in shared)
+        for one in cores
+        if one.rank in slower | shared
+    ]
+    return tuple(sorted(found, key=lambda slow: -slow.work_us))
+
+
+def are_told_apart(cores: Sequence[CoreSpeed]) -> bool:
+    """Whoever is not slow had its core for itself, or is alone: nothing that a further try could make clearer."""
+    if len(cores) <= 1:
+        return True
+    slow = {one.rank for one in slow_cores(cores)}
+    return all(_sharing(one) == 1.0 for one in cores if one.rank not in slow)
+
+
+def _sharing(core: CoreSpeed) -> float:
+    """Time by the clock for each time of the core; 1 up to 1.25 of it, which is a core that the rank had for itself."""
+    return core.work_us / core.core_us if core.work_us > CROWDED_WORK * core.core_us else 1.0
+
+
+def _sharing_factor(own: CoreSpeed, sharing: Others) -> float:
+    """Of two ranks that both have to share, the machines may just be busy."""
+    both = len(sharing) == 1 and sharing.median(_sharing(own)) > 1.0
+    return _FACTOR if both else WORK_FACTOR
+
+
+def _is_outside(value: float, others: Others) -> bool:
+    middle = others.median(value)
+    return value - middle > _OUTLIER * others.spread(value, _LEAST_SPREAD * middle)
+
+
+def _by_chance(ranks: set[int], cores: Sequence[CoreSpeed]) -> set[int]:
+    """Those of the ranks that wait for a core while most others with the same claim on it do not."""
+    alike = Counter(one.claim for one in cores)
+    waiting = Counter(one.claim for one in cores if one.rank in ranks)
+    return {
+        own.rank
+        for own in cores
+        if own.rank in ranks and own.claim != 0 and 2 * (waiting[own.claim] - 1) < alike[own.claim] - 1
+    }
+
+
+def slow_links(links: Sequence[LinkSpeed]) -> tuple[tuple[SlowEnd, ...], tuple[SlowPair, ...]]:
+    """The nodes that send or receive slowly whoever the partner is, and the slow ways between nodes that do not.
+
+    From three nodes on as `outliers.slow_ends` has it. Of two nobody can say which end it is, but one direction can
+    be compared with the other. What the CPU of its ends limited is never called slow.
+    """
+    values = {(link.from_host, link.to_host): link.gb_s for link in links}
+    limited = frozenset((link.from_host, link.to_host) for link in links if link.cpu_share > CPU_LIMITED)
+    if len({host for pair in values for host in pair}) >= FEWEST_NODES:
+        return slow_ends(values, limited)
+    pairs = tuple(
+        SlowPair(pair, value, values[pair[::-1]])
+        for pair, value in values.items()
+        if pair not in limited and ONE_WAY_FACTOR * value < values.get(pair[::-1], 0.0)
+    )
+    return (), pairs
+
+
+def _slow(
+    points: Sequence[Point],
+    how: How,
+    of: Callable[[RankTime], float],
+    least_share: float,
+    least_spread: float,
+) -> list[SlowRank]:
+    shares_of = _shares(points, of)
+    shares = {rank: median(values) for rank, values in shares_of.items()}
+    others = Others(shares.values())
+    is_far = _is_crowded if how == "crowded" else _is_far_outside
+    large = {
+        rank
+        for rank, share in shares.items()
+        if len(others) and share > least_share and is_far(share, others, least_spread)
+    }
+    times: dict[int, list[RankTime]] = {rank: [] for rank in large}
+    for time in (time for point in points for time in point.ranks if time.rank in large):
+        times[time.rank].append(time)
     found = []
-    for rank, own in shares.items():
-        others = [median(values) for other, values in shares.items() if other != rank]
-        late_us = median(time.late_us for point in points for time in point.ranks if time.rank == rank)
-        share = median(own)
-        if others and share > LATE_SHARE and late_us > LATE_US and _is_far_outside(share, others):
-            found.append(SlowRank(rank, _host(points, rank), late_us, share, median(others), len(own)))
-    return tuple(sorted(found, key=lambda slow: -slow.late_share))
+    for rank, own in times.items():
+        late_us = median(map(of, own))
+        if late_us > LATE_US:
+            share = shares[rank]
+            usual = others.median(share)
+            found.append(SlowRank(rank, own[0].host, late_us, share, usual, len(shares_of[rank]), how))
+    return found
 
 
-def _shares(points: Sequence[Point]) -> dict[int, list[float]]:
-    """Rank -> its lateness in each point as a part of the iteration time."""
+def _shares(points: Sequence[Point], of: Callable[[RankTime], float]) -> Mapping[int, list[float]]:
+    """Rank -> what it has of that in each point, as a part of the mean iteration."""
     shares: dict[int, list[float]] = {}
     for point in points:
         for time in point.ranks:
-            if point.time_us.p50 > 0:
-                shares.setdefault(time.rank, []).append(time.late_us / point.time_us.p50)
+            if point.time_us.mean > 0:
+                shares.setdefault(time.rank, []).append(of(time) / point.time_us.mean)
     return shares
 
 
-def _is_far_outside(share: float, others: Sequence[float]) -> bool:
-    middle = median(others)
+def _is_far_outside(share: float, others: Others, least_spread: float) -> bool:
+    middle = others.median(share)
     if len(others) == 1:
         return share > _FACTOR_OF_TWO * middle
-    spread = max(_MAD_TO_SIGMA * median(abs(other - middle) for other in others), _LEAST_SPREAD)
-    return share - middle > _OUTLIER * spread and share > _FACTOR * middle
+    return share - middle > _OUTLIER * others.spread(share, least_spread) and share > _FACTOR * middle
 
 
-def _host(points: Sequence[Point], rank: int) -> str:
-    return next(time.host for point in points for time in point.ranks if time.rank == rank)
+def _is_crowded(share: float, others: Others, least_spread: float) -> bool:
+    middle = others.median(share)
+    if len(others) == 1 and share <= _FACTOR * middle:
+        return False
+    more = share - middle
+    return (
+        more > CROWDED_SHARE + CROWDED_MORE * middle
+        and more > _CROWDED_OUTLIER * others.spread(share, least_spread)
+        and share > _CROWDED_FACTOR * middle
+    )

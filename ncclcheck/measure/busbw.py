@@ -17,23 +17,42 @@ class Sizing(Struct, frozen=True):
 
 
 def whole_buffer(size_bytes: int, element_bytes: int, _world_size: int) -> Sizing:
-    """Every rank sends and receives the whole size (nccl-tests 2.19 `src/all_reduce.cu`, AllReduceGetCollByteCount).
+    """Every rank sends and receives the whole size.
 
-    A size below one element becomes one element: nothing is never measured.
+    nccl-tests 2.19, GetCollByteCount in `src/all_reduce.cu`, `broadcast.cu`, `reduce.cu` and `sendrecv.cu`. A size
+    below one element becomes one element: nothing is never measured.
     """
     count = max(1, size_bytes // element_bytes)
     return Sizing(count, count, count, count * element_bytes)
 
 
 def gathered_parts(size_bytes: int, element_bytes: int, world_size: int) -> Sizing:
-    """The size is the total received; each rank sends its part of it, cut down to a multiple of 16 bytes.
+    """The size is the total received; each rank sends its part of it (`src/all_gather.cu`, `src/gather.cu`)."""
+    part = _part(size_bytes, element_bytes, world_size)
+    return Sizing(part, part * world_size, part, part * world_size * element_bytes)
 
-    nccl-tests 2.19 `src/all_gather.cu`, AllGatherGetCollByteCount: `base = (count/nranks) & -(16/eltSize)`. Where that
-    gives nothing (8 bytes over two ranks) nccl-tests prints a row of size 0; here the part is 16 bytes.
+
+def spread_parts(size_bytes: int, element_bytes: int, world_size: int) -> Sizing:
+    """The size is the total sent; each rank receives its part of it (`src/reduce_scatter.cu`, `src/scatter.cu`)."""
+    part = _part(size_bytes, element_bytes, world_size)
+    return Sizing(part * world_size, part, part, part * world_size * element_bytes)
+
+
+def exchanged_parts(size_bytes: int, element_bytes: int, world_size: int) -> Sizing:
+    """The size is what a rank sends to all, and receives from all; one part is for each (`src/alltoall.cu`)."""
+    part = _part(size_bytes, element_bytes, world_size)
+    return Sizing(part * world_size, part * world_size, part, part * world_size * element_bytes)
+
+
+def _part(size_bytes: int, element_bytes: int, world_size: int) -> int:
+    """Elements of one rank's part, cut down to a multiple of 16 bytes.
+
+    nccl-tests 2.19 `src/all_gather.cu`, AllGatherGetCollByteCount, and alike in the other four:
+    `(count/nranks) & ~(16/eltSize - 1)`. Where that gives nothing (8 bytes over two ranks) nccl-tests prints a row of
+    size 0; here the part is 16 bytes.
     """
     aligned = max(1, _ALIGNMENT_BYTES // element_bytes)
-    part = max(aligned, size_bytes // element_bytes // world_size // aligned * aligned)
-    return Sizing(part, part * world_size, part, part * world_size * element_bytes)
+    return max(aligned, size_bytes // element_bytes // world_size // aligned * aligned)
 
 
 def reduced_and_spread(world_size: int) -> float:
@@ -41,9 +60,17 @@ def reduced_and_spread(world_size: int) -> float:
     return 2 * (world_size - 1) / world_size
 
 
-def received_from_others(world_size: int) -> float:
-    """(n-1)/n: of the total, a rank receives all but its own part (`AllGatherGetBw`)."""
+def all_but_own_part(world_size: int) -> float:
+    """(n-1)/n: of the total, a rank's own part crosses no link.
+
+    GetBw in nccl-tests' `all_gather.cu`, `reduce_scatter.cu`, `alltoall.cu`, `gather.cu` and `scatter.cu`.
+    """
     return (world_size - 1) / world_size
+
+
+def once(_world_size: int) -> float:
+    """1: every byte passes the busiest link once (GetBw in `broadcast.cu`, `reduce.cu`, `sendrecv.cu`)."""
+    return 1.0
 
 
 def algbw_gb_s(size_bytes: int, time_us: float) -> float:

@@ -55,7 +55,7 @@ def measured_gbit_s(probes: Fact[Sequence[Probe]], places: Places) -> Fact[Throu
     Missing where it was not measured, or no transfer to one of its places, or none from one of its hosts, succeeded.
     """
     found = transfers(probes, places, "bandwidth")
-    return found if isinstance(found, Missing) else _summed_up(found)
+    return found if isinstance(found, Missing) else summed_up(found)
 
 
 def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[str, Throughput]:
@@ -63,10 +63,11 @@ def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[st
     found = transfers(probes, places, "bandwidth")
     if isinstance(found, Missing):
         return {}
-    return {host: _summed_up([one for one in found if one[0].to_host == host]) for host in places}
+    return {host: summed_up([one for one in found if one[0].to_host == host]) for host in places}
 
 
-def _summed_up(found: Sequence[tuple[Probe, float]]) -> Throughput:
+def summed_up(found: Sequence[tuple[Probe, float]]) -> Throughput:
+    """These transfers, each with its value in Gbit/s, as one figure."""
     values = sorted(value for _, value in found)
     limited = sum(is_cpu_limited(probe) for probe, _ in found)
     return Throughput(
@@ -141,3 +142,9 @@ def is_cpu_limited(probe: Probe) -> bool:
     """True when the CPU of one of the two nodes, and not the way between them, set the value."""
     share = probe.measured.cpu_share if probe.measured else None
     return isinstance(share, float) and share >= CPU_LIMITED_SHARE
+
+
+def least_us(probe: Probe) -> float:
+    """The quickest round trip of a latency probe that succeeded; its median where that is not known."""
+    least = probe.measured.least if probe.measured else None
+    return (probe.value or 0.0) if least is None else least

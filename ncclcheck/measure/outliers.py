@@ -53,7 +53,8 @@ def slow_ends(
     Slow: below the usual speed by 30 % (a pair: by half) and by more than 3.5 robust standard deviations (1.4826 MAD
     of the transfers between the two), or to a quarter of it, which no scatter explains. The opposite direction of a
     slow end is not called a slow pair: its acknowledgements wait behind the data that the slow end moves at the same
-    time. What is in `unusable` counts for what is usual, but is never called slow.
+    time. What is in `unusable` counts for what is usual, but is never called slow; where it was fast, it clears its
+    ends. A pair is blamed only where each of its ends was fast with somebody else, or was tried with nobody else.
     """
     hosts = {host for pair in values for host in pair}
     if len(hosts) < FEWEST_NODES:
@@ -61,14 +62,11 @@ def slow_ends(
     usual = min(_usual(values, 0), _usual(values, 1))
     ordinary = [value for value in values.values() if (1 - NODE_LOSS) * usual <= value <= usual]
     limit = max(usual - _OUTLIER * _deviation(ordinary, usual), _NO_SCATTER * usual)
-    low = {
-        pair
-        for pair, value in values.items()
-        if value < min((1 - NODE_LOSS) * usual, limit) and pair not in unusable
-    }
+    below = {pair for pair, value in values.items() if value < min((1 - NODE_LOSS) * usual, limit)}
+    low = below - unusable
     ends: list[SlowEnd] = []
     unexplained = set(low)
-    while (worst := _worst_end(values, low, unexplained)) is not None:
+    while (worst := _worst_end(values, below, low, unexplained)) is not None:
         host, end, pairs = worst
         ends.append(SlowEnd(host, end, median(values[pair] for pair in pairs), usual, pairs))
         unexplained -= set(pairs)
@@ -77,10 +75,25 @@ def slow_ends(
         pair
         for pair in unexplained
         if values[pair] < (1 - PAIR_LOSS) * usual
+        and all(_is_fast_elsewhere(values, below, pair, position) for position in (0, 1))
         and not {(pair[1], "sender"), (pair[0], "receiver")}
         & touched  # its acknowledgements wait in that queue
     )
     return tuple(ends), tuple(SlowPair(pair, values[pair], usual) for pair in pairs_left)
+
+
+def slow_way_of_two(
+    values: Mapping[Pair, float], unusable: frozenset[Pair] = frozenset()
+) -> tuple[SlowPair, ...]:
+    """Of two nodes nobody can say which one is slow, but one direction can be: below half of the other.
+
+    What is in `unusable` is never called slow.
+    """
+    return tuple(
+        SlowPair(pair, value, values[pair[::-1]])
+        for pair, value in sorted(values.items())
+        if pair not in unusable and value < (1 - PAIR_LOSS) * values.get(pair[::-1], 0.0)
+    )
 
 
 def _usual(values: Mapping[Pair, float], position: int) -> float:
@@ -91,17 +104,27 @@ def _usual(values: Mapping[Pair, float], position: int) -> float:
     return median(best.values())
 
 
+def _is_fast_elsewhere(values: Mapping[Pair, float], below: set[Pair], pair: Pair, position: int) -> bool:
+    """Whether the sender (0) or receiver (1) of a pair was fast with another node, or was tried with no other."""
+    others = {other for other in values if other[position] == pair[position]} - {pair}
+    return not others or not others <= below
+
+
 def _worst_end(
-    values: Mapping[Pair, float], low: set[Pair], unexplained: set[Pair]
+    values: Mapping[Pair, float], below: set[Pair], low: set[Pair], unexplained: set[Pair]
 ) -> tuple[str, End, tuple[Pair, ...]] | None:
-    """The end of which all transfers are slow, and which explains most of those that nothing explains yet."""
+    """The end of which all transfers are slow, and which explains most of those that nothing explains yet.
+
+    `low`: those of the slow ones (`below`) that count.
+    """
     explains: list[tuple[int, float, str, End, tuple[Pair, ...]]] = []
     ends: tuple[tuple[End, int], ...] = (("sender", 0), ("receiver", 1))
     for host in {host for pair in unexplained for host in pair}:
         for end, position in ends:
-            mine = tuple(sorted(pair for pair in values if pair[position] == host))
+            all_of_end = [pair for pair in values if pair[position] == host]
+            mine = tuple(sorted(low.intersection(all_of_end)))
             new = len(unexplained.intersection(mine))
-            if len(mine) >= _FEWEST_TRANSFERS and low.issuperset(mine) and new:
+            if len(mine) >= _FEWEST_TRANSFERS and below.issuperset(all_of_end) and new:
                 explains.append((-new, median(values[pair] for pair in mine), host, end, mine))
     if not explains:
         return None

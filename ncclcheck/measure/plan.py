@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from ncclcheck.measure.busbw import Sizing
+from ncclcheck.model.bench import BenchPlan
 
 POOL_BUFFERS = 32
 _PROCESS_BYTES = 400 << 20  # a Python process with torch imported and a process group: 250 to 400 MiB seen
@@ -36,11 +37,26 @@ def storage(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_byt
 
 
 def memory_bytes(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int) -> int:
-    """Memory one rank needs: process, storages, and one more copy of the largest result.
+    """Memory one rank needs: process, storages, and one more copy of the largest buffer.
 
-    The copy: torch's gloo all_gather gathers into a flat tensor of its own first
-    (torch `ProcessGroupGloo.cpp`, `newLikeFlat`).
+    The copy: torch's gloo all_gather and gather collect in a flat tensor of their own first (torch
+    `ProcessGroupGloo.cpp`, `newLikeFlat`), and its reduce_scatter adds up in a copy of what is sent (seen with 2.13).
     """
     need = storage(sizings, element_bytes, pool_bytes)
-    largest = max((sizing.recv_count for sizing, in_place in sizings if not in_place), default=0)
+    copied = (max(sizing.send_count, sizing.recv_count) for sizing, in_place in sizings if not in_place)
+    largest = max(copied, default=0)
     return _PROCESS_BYTES + (need.send_count + need.recv_count + largest) * element_bytes
+
+
+def refusals(plan: BenchPlan, refused: Mapping[int, str]) -> tuple[str, ...]:
+    """What the backend does not do at all, one sentence per reason. `refused`: number of a point -> its words.
+
+    "gloo here cannot do all_reduce, reduce of float8_e5m2: Invalid scalar type"
+    """
+    ops: dict[str, dict[str, None]] = {}
+    for number, why in refused.items():
+        ops.setdefault(why, {})[plan.ops[number // len(plan.sizes_bytes)]] = None
+    return tuple(
+        f"{plan.backend} here cannot do {', '.join(those)} of {plan.dtype}: {why}"
+        for why, those in ops.items()
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, median
+from itertools import pairwise
+from statistics import fmean, median, stdev
 
 from msgspec import Struct
 
@@ -13,14 +14,20 @@ from ncclcheck.model.bench import TimeUs
 PRECISION = 0.02  # a point is done when the 95 % interval of its median lies within this part of the median
 P99_SAMPLES = 100  # with fewer the 99th percentile is just the maximum
 MAX_ITERATIONS = 10_000
+BETWEEN_RUNS = 0.01  # standard deviation between sound runs beyond what their iterations tell
 _Z95 = 1.959964
+_LEAST_S = 0.25  # a machine's own work comes every few hundredths of a second, and weighs in a mean
+_TOO_FEW_FACTOR = (
+    2  # so many times its share a point may take to get the samples without which it tells nothing
+)
+_STUDENT95 = (2.571, 2.447, 2.365, 2.306, 2.262)  # two-sided 95 % for 5 to 9 degrees of freedom
 _INTERVAL_SAMPLES = (
     6  # with fewer no two order statistics enclose the median with 95 %: 1 - 2 * 0.5**5 < 0.95
 )
 
 
 class Interval(Struct, frozen=True):
-    """The 95 % confidence interval of a median."""
+    """A 95 % confidence interval round its middle."""
 
     low: float
     middle: float
@@ -72,17 +79,39 @@ def median_interval(samples: Sequence[float]) -> Interval | None:
     return Interval(ordered[low - 1], median(ordered), ordered[high - 1])
 
 
+def mean_interval(samples: Sequence[float]) -> Interval | None:
+    """Within what a repeat of the run should find its mean, with 95 %; None below 6 samples.
+
+    A prediction interval: both means scatter, so it is the square root of 2 wider than that of the true mean. Two
+    parts, added as errors are: Student's interval from the means of up to ten blocks of neighbouring samples (samples
+    that follow each other are alike, blocks hardly), and BETWEEN_RUNS.
+    """
+    if len(samples) < _INTERVAL_SAMPLES:
+        return None
+    blocks = min(len(_STUDENT95) + _INTERVAL_SAMPLES - 1, len(samples))
+    edges = [number * len(samples) // blocks for number in range(blocks + 1)]
+    means = [fmean(samples[start:end]) for start, end in pairwise(edges)]
+    middle = fmean(samples)
+    chance = _STUDENT95[blocks - _INTERVAL_SAMPLES] * stdev(means) / math.sqrt(blocks)
+    factor = 1 + math.sqrt(2) * math.hypot(chance / middle, _Z95 * BETWEEN_RUNS)
+    return Interval(middle / factor, middle, middle * factor)
+
+
 def decide(samples_us: Sequence[float], *, iters: int | None, spent_s: float, share_s: float) -> Decision:
-    """Whether the point goes on: until `iters` if given, else until it is precise or has spent its share."""
+    """Whether the point goes on: until `iters` if given, else until it is precise or has spent its share.
+
+    Precise in a moment is not enough: for a quarter of a second, or of its share, it meets what else the machine does.
+    """
     if iters is not None and len(samples_us) < iters:
         return Decision(go_on=True)
     interval = median_interval(samples_us)
     precise = interval is not None and interval.half_width <= PRECISION
     if iters is not None:
         return Decision(go_on=False, unstable=None if precise else _imprecise(interval, samples_us))
-    if precise:
+    if precise and spent_s >= min(_LEAST_S, share_s / 4):
         return Decision(go_on=False)
-    if spent_s < share_s and len(samples_us) < MAX_ITERATIONS:
+    allowed_s = share_s if interval is not None else _TOO_FEW_FACTOR * share_s
+    if spent_s < allowed_s and len(samples_us) < MAX_ITERATIONS:
         return Decision(go_on=True)
     spent = f"after {spent_s:.1f} s of the {share_s:.1f} s that this point may take"
     return Decision(go_on=False, unstable=f"{_imprecise(interval, samples_us)}, {spent}")
@@ -91,7 +120,14 @@ def decide(samples_us: Sequence[float], *, iters: int | None, spent_s: float, sh
 def _imprecise(interval: Interval | None, samples: Sequence[float]) -> str:
     if interval is None:
         return f"too few iterations ({len(samples)}) to tell how precise the median is"
-    below, above = 1 - interval.low / interval.middle, interval.high / interval.middle - 1
+    below = (interval.middle - interval.low) / interval.middle
+    above = (interval.high - interval.middle) / interval.middle
     return (
-        f"the median of {len(samples)} iterations is only known to -{below:.0%} +{above:.0%} (95 % interval)"
+        f"the median of {len(samples)} iterations is only known to -{_rounded_up(below)} +{_rounded_up(above)} "
+        f"(95 % interval; {PRECISION * 100:g} % is asked for)"
     )
+
+
+def _rounded_up(share: float) -> str:
+    """In tenths of a percent, up: what is above a limit is never printed as the limit."""
+    return f"{math.ceil(share * 1000) / 10:.1f}%"

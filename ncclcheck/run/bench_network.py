@@ -195,14 +195,22 @@ def bench_backend(options: RunOptions, snapshot: Snapshot) -> Fact[Backend]:
         return "gloo"
     if not without_gpu and not torch_nccl:
         return "nccl"
-    if options.bench.backend == "nccl":
+    asked = _asks_for_nccl(options)
+    if asked:
         lacking = (
             f"no GPU on {', '.join(without_gpu)}"
             if without_gpu
             else f"no NCCL in torch on {', '.join(torch_nccl)}"
         )
-        return Missing("unsupported", f"--backend nccl cannot run: {lacking}")
+        return Missing("unsupported", f"{asked} cannot run: {lacking}")
     return "gloo"
+
+
+def _asks_for_nccl(options: RunOptions) -> str:
+    """The option that cannot be met by another backend; empty where none is given."""
+    if options.bench.backend == "nccl":
+        return "--backend nccl"
+    return "--cuda-graph" if options.bench.cuda_graph else ""
 
 
 def _gpu_count(node: Node) -> int:

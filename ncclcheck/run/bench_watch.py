@@ -21,18 +21,28 @@ from ncclcheck.bench.watch import (
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, REPORT_LIMIT_BYTES, Bench, read_message
 from ncclcheck.exchange.store import TcpStore
-from ncclcheck.model.bench import BenchResult, Point, RankFailure
-from ncclcheck.model.codec import decode
+from ncclcheck.measure.plan import refusals
+from ncclcheck.measure.remaining import Standing, seconds_left
+from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFailure
+from ncclcheck.model.codec import decode, decode_fact
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.events import Process
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.run.bench_network import Network, transport_text
 from ncclcheck.run.context import Context
 from ncclcheck.run.lead import Member
 from ncclcheck.run.local_bench import POLL_S, BenchState, Left
 
+_LONGEST_GAP_S = 0.5  # between two looks; more was spent elsewhere
+_BEFORE = ("starting", "joining")  # phases before a rank measures
+
 
 class Watch:
-    """What is known of a running benchmark. State: each node's last word and when it came."""
+    """What is known of a running benchmark. State: each node's last word and when it came.
+
+    Its clock stands still while this process does not look: where a machine, or node 0 alone, was stopped or had no
+    core for a while, that is no silence of the others.
+    """
 
     def __init__(
         self,
@@ -47,10 +57,13 @@ class Watch:
         self._context, self._store, self._agents, self._order = context, store, agents, order
         self._network, self._keep, self._deadlines = network, keep, deadlines
         self._addresses = {address: host for host, (_, address) in network.binding.items()}
-        self._last: dict[int, tuple[BenchState, float]] = {}
-        self._started = time.monotonic()
+        self._last: dict[int, tuple[BenchState, float]] = {}  # when: by `_watched_s`
+        self._watched_s, self._looked_at = 0.0, time.monotonic()
         self._points: tuple[Point, ...] = ()
+        self._refused: dict[int, str] = {}  # number of a point that the backend refused -> why
         self._complaints: set[str] = set()
+        self._measuring_since: float | None = None
+        self._total = len(order.plan.ops) * len(order.plan.sizes_bytes)  # points of the plan
 
     def until(self, deadline: Deadline) -> BenchResult:
         """The result once every rank is done, somebody spoiled the run, or the time of a node is over."""
@@ -61,11 +74,32 @@ class Watch:
             if failures:
                 return self.result(failures)
             if over := self.over(deadline):
-                return self.result((), over)
+                return self.result((), "" if self._is_measured() else over)
+            self._context.show(self.standing())
             time.sleep(POLL_S / 2)
+
+    def standing(self) -> Standing:
+        """How far it is, and about how long it will still take."""
+        states = self.states()
+        finished = len(self._points) + len(self._refused)
+        measuring = [state for state in states if state.phase not in _BEFORE]
+        if not measuring or len(measuring) < len(states):
+            late = [state for state in states if state.phase in _BEFORE]
+            where = place(late[0]) if late else "the workers start"
+            return Standing(where, finished, self._total, None)
+        if self._measuring_since is None:
+            self._measuring_since = time.monotonic()
+        front = max(measuring, key=lambda state: state.calls)
+        iteration = front.iteration if front.phase in ("measuring", "agreeing") else 0
+        elapsed_s = time.monotonic() - self._measuring_since
+        left_s = seconds_left(self._order.plan, finished, iteration, elapsed_s)
+        return Standing(place(front), finished, self._total, left_s)
 
     def look(self, deadlines: Deadlines | None = None) -> tuple[RankFailure, ...]:
         """The nodes' new words are read: who spoils it by now, if anybody does."""
+        now = time.monotonic()
+        self._watched_s += min(now - self._looked_at, _LONGEST_GAP_S)
+        self._looked_at = now
         self._read()
         hosts, unheard_s = self._order.hosts, self._unheard_s()
         if all_done(self.states(), self._order.world_size):
@@ -105,9 +139,8 @@ class Watch:
         at = min(self.states(), key=lambda state: state.calls, default=None)
         where = f", in {place(at)}" if at is not None else ""
         whose = f" of {', '.join(early)}" if early else ""
-        total = len(self._order.plan.ops) * len(self._order.plan.sizes_bytes)
         return (
-            f"--timeout{whose} was over after {len(self._points)} of {total} points{where}: "
+            f"--timeout{whose} was over after {len(self._points)} of {self._total} points{where}: "
             "give a longer one, fewer sizes or iterations"
         )
 
@@ -123,7 +156,7 @@ class Watch:
                 continue
             known = self._last.get(one.ticket)
             if known is None or message.sequence != known[0].sequence:
-                self._last[one.ticket] = (self._with_last_states(message, known), time.monotonic())
+                self._last[one.ticket] = (self._with_last_states(message, known), self._watched_s)
                 self._read_points(message.points)
 
     @staticmethod
@@ -132,18 +165,38 @@ class Watch:
         return replace(message, states=known[0].states) if message.left and known else message
 
     def _read_points(self, count: int) -> None:
-        while len(self._points) < count:
-            data = self._store.get_document(f"{self._order.name}/point/{len(self._points)}")
+        while (known := len(self._points) + len(self._refused)) < count:
+            data = self._store.get_document(f"{self._order.name}/point/{known}")
             if isinstance(data, Missing):
                 return
             try:
-                point = decode(data, Point, limit_bytes=REPORT_LIMIT_BYTES)
+                point = decode_fact(data, Point, limit_bytes=REPORT_LIMIT_BYTES)
             except DecodeError as error:
                 self._complain(f"a point of the benchmark was refused: {error}")
                 return
+            if isinstance(point, Missing):
+                self._refused[known] = point.detail
+                continue
             self._points = (*self._points, point)
             self._context.say(f"{point.op} {point.size_bytes} B: bus bandwidth {point.busbw_gb_s:.3f} GB/s")
             self._keep(self.result(()))
+
+    def _is_measured(self) -> bool:
+        """Every point of the plan is there; only the comparison of single ranks may be missing."""
+        return len(self._points) + len(self._refused) >= self._total
+
+    def _isolation(self) -> Isolation:
+        """How fast ranks and links are by themselves; nothing where they did not come so far."""
+        if not self._is_measured() or self._store.lost is not None:
+            return Isolation()
+        data = self._store.get_document(f"{self._order.name}/isolation")
+        if isinstance(data, Missing):
+            return Isolation()
+        try:
+            return decode(data, Isolation, limit_bytes=REPORT_LIMIT_BYTES)
+        except DecodeError as error:
+            self._complain(f"what was measured of single ranks was refused: {error}")
+            return Isolation()
 
     def _complain(self, text: str) -> None:
         """Said once: what was refused lies in the store for the next look, too."""
@@ -156,11 +209,28 @@ class Watch:
         return [state for message, _ in self._last.values() for state in message.states]
 
     def _unheard_s(self) -> Mapping[str, float]:
-        now = time.monotonic()
         return {
-            one.host: now - (self._last[one.ticket][1] if one.ticket in self._last else self._started)
+            one.host: self._watched_s - (self._last[one.ticket][1] if one.ticket in self._last else 0.0)
             for one in self._agents
         }
+
+    def with_logs(self, result: BenchResult) -> BenchResult:
+        """The result with what the nodes read in their workers' NCCL logs, once these have ended."""
+        if self._order.plan.backend != "nccl":
+            return result
+        return replace(result, logs=tuple(NodeLog(one.host, self._log_of(one)) for one in self._agents))
+
+    def _log_of(self, one: Member) -> Fact[tuple[Process, ...]]:
+        data = self._store.get_document(f"{self._order.name}/log/{one.ticket}")
+        if isinstance(data, Missing):
+            return Missing("absent", "its NCCL log did not come")
+        try:
+            read = decode(data, NodeLog, limit_bytes=FACTS_LIMIT_BYTES)
+        except DecodeError as error:
+            return Missing("error", f"its NCCL log was refused: {error}")
+        if isinstance(read.processes, Missing):
+            return read.processes
+        return tuple(replace(process, host=one.host) for process in read.processes)
 
     def result(self, failures: tuple[RankFailure, ...], unfinished: str = "") -> BenchResult:
         """What there is up to now."""
@@ -174,6 +244,8 @@ class Watch:
             points=self._points,
             failures=failures,
             started=has_started(self.states(), order.world_size) or bool(self._points),
+            isolation=self._isolation(),
             environment=network.environment_of,
-            unfinished=unfinished,
+            places=network.binding,
+            unfinished="; ".join(filter(None, (unfinished, *refusals(order.plan, self._refused)))),
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
-from ncclcheck.bench.collectives import memory_needed
+from ncclcheck.bench.collectives import memory_needed, shortage
+from ncclcheck.bench.memory import free_bytes
+from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
@@ -41,7 +43,10 @@ def lead_bench(
     if isinstance(network, Missing):
         return network
     order = order_of(agents, network, _plan(context, network, deadline), deadline.left())
-    if (too_large := too_large_for(order, network, snapshot)) is not None:
+    too_large = too_large_for(order, network, snapshot)
+    if too_large is None and context.options.head is None:  # else node 0 is another machine
+        too_large = too_large_here(order, network, snapshot)
+    if too_large is not None:
         return too_large
     deadlines = quick_deadlines(order) if context.options.bench.under == "as-is" else DEADLINES
     watch = Watch(context, store, agents, order, network, keep, deadlines)
@@ -50,12 +55,19 @@ def lead_bench(
     context.say(f"measuring with {order.world_size} ranks over {transport_text(network)}")
     orders.give(order)
     try:
-        return watch.until(deadline)
+        result = watch.until(deadline)
     except KeyboardInterrupt:
         keep(watch.result((), "interrupted"))
         raise
     finally:
         stop_workers(context, store, [watch])
+    return without_torch(result) or watch.with_logs(result)
+
+
+def without_torch(result: BenchResult) -> Missing | None:
+    """Why nothing could be measured, where torch is broken: a fault of the installation, and no rank's."""
+    broken = [one.detail for one in result.failures if one.detail.startswith(NO_TORCH)]
+    return Missing("error", broken[0]) if broken and not result.started else None
 
 
 def quick_deadlines(order: Bench) -> Deadlines:
@@ -75,6 +87,14 @@ def cannot_measure(snapshot: Snapshot, deadline: Deadline) -> Missing | None:
     ranks = [claim.node_rank for claim in snapshot.claims if claim.is_agent]
     if len(set(ranks)) != len(ranks):
         return Missing("unsupported", "node ranks clash, so no group can be formed")
+    # Those who came over ssh or through a folder may be unable to do what the ranks have to.
+    ways = ((node, way) for node, way in snapshot.known("master") if node.node_rank != 0)
+    apart = sorted(node.host for node, way in ways if way.outcome != "answered")
+    if apart:
+        who = ", ".join(apart)
+        return Missing(
+            "unsupported", f"the ranks meet by TCP at the master address, which {who} cannot reach"
+        )
     if deadline.left() < LEAST_S:
         return Missing("timeout", f"{deadline.left():.0f} s were left of --timeout")
     return None
@@ -110,9 +130,20 @@ def too_large_for(order: Bench, network: Network, snapshot: Snapshot) -> Missing
             has = None if isinstance(total, Missing) else total * 1024
             each, whose = need * network.ranks_of[node.host], "the memory"
         if has is not None and each > has:
-            detail = f"the largest of --sizes needs {each / 1e9:.1f} GB, {whose} of {node.host} has {has / 1e9:.1f} GB"
-            return Missing("unsupported", f"{detail}: give smaller --sizes")
+            ranks = 1 if order.plan.backend == "nccl" else network.ranks_of[node.host]
+            text = shortage(order.plan, order.world_size, ranks, has, f"{whose} of {node.host} has")
+            return Missing("unsupported", text)
     return None
+
+
+def too_large_here(order: Bench, network: Network, snapshot: Snapshot) -> Missing | None:
+    """Why the plan does not fit what is free now on this node, node 0; None where it does. Others look themselves."""
+    host = min(snapshot.nodes, key=lambda node: node.node_rank).host
+    ranks, free = network.ranks_of[host], free_bytes()
+    if order.plan.backend == "nccl" or memory_needed(order.plan, order.world_size) * ranks <= free:
+        return None
+    text = shortage(order.plan, order.world_size, ranks, free, f"and what is free on {host} is")
+    return Missing("unsupported", text)
 
 
 def order_of(agents: Sequence[Member], network: Network, plan: BenchPlan, seconds: float) -> Bench:
@@ -147,4 +178,5 @@ def _plan(context: Context, network: Network, deadline: Deadline) -> BenchPlan:
         iters=request.iters,
         budget_s=min(request.budget_s, max(1.0, deadline.left() / 2)),
         verify=request.verify,
+        cuda_graph=request.cuda_graph,
     )

@@ -13,6 +13,8 @@ from msgspec import Struct
 import ncclcheck
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, Finish
+from ncclcheck.exchange.store import TcpStore
+from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
@@ -25,7 +27,7 @@ CONCLUDE_S = 3.0  # kept back from the whole run's time to judge, write and tell
 
 
 class Context(Struct, frozen=True):
-    """One process of a run. `say` writes one line of progress for people."""
+    """One process of a run. `say` writes one line of progress for people, `show` how far a benchmark is."""
 
     options: RunOptions
     environ: Mapping[str, str]
@@ -33,11 +35,12 @@ class Context(Struct, frozen=True):
     host: str
     deadline: Deadline
     say: Callable[[str], None]
+    show: Callable[[Standing], None] = lambda _: None
 
     @property
     def prefix(self) -> str:
         """Where this run's keys live in a store that others may use too."""
-        return f"ncclcheck/{SCHEMA}/{self.launch.job_id}/"
+        return f"ncclcheck/{SCHEMA}/{self.launch.job_id}/{self.options.number or ''}"
 
 
 class Seen:
@@ -49,6 +52,8 @@ class Seen:
         self.verdict: Finish | None = None  # node 0's, on the other nodes
         self.documents: tuple[Report, Saved] | None = None
         self.prints = True
+        self.stores: list[TcpStore] = []
+        self.until_free: Callable[[], None] = lambda: None  # waits until node 0 has left the master port
 
 
 def host_name() -> str:

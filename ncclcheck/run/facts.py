@@ -15,10 +15,22 @@ from ncclcheck.model.saved import FactsDocument
 from ncclcheck.run.context import host_name
 
 
-def this_node(environ: Mapping[str, str], code_paths: tuple[str, ...]) -> FactsDocument:
-    """The facts of this node, read now."""
+def this_node(
+    environ: Mapping[str, str],
+    code_paths: tuple[str, ...],
+    data_paths: tuple[str, ...] = (),
+    shared_paths: tuple[str, ...] = (),
+) -> FactsDocument:
+    """The facts of this node, read now; of the paths of `--data` and `--shared-dir` what one node sees of them."""
     launch = detect(environ, LaunchFlags())
-    facts = collect(FactsRequest(launch=launch, environment=environ, code_paths=code_paths))
+    request = FactsRequest(
+        launch=launch,
+        environment=environ,
+        code_paths=code_paths,
+        data_paths=data_paths,
+        shared_paths=shared_paths,
+    )
+    facts = collect(request)
     return FactsDocument(SCHEMA_VERSION, host_name(), facts)
 
 

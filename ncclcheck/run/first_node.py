@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.first import Trouble, confirm_detour, hold_port, listen, own_way
-from ncclcheck.exchange.gather import drawn_tickets, gather_hellos
+from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos, late_hellos
 from ncclcheck.exchange.knock import KnockListener
 from ncclcheck.exchange.master import SYN_S, names_loopback
+from ncclcheck.exchange.memory import Memory
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.reach import Target
+from ncclcheck.exchange.relayed import RelayedStore
 from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, serve, torch_word
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult, Comparison
@@ -28,6 +30,7 @@ from ncclcheck.model.snapshot import Silent, Snapshot
 from ncclcheck.run.benching import lead_bench
 from ncclcheck.run.comparing import lead_comparison
 from ncclcheck.run.context import CONCLUDE_S, Context, Seen, in_background
+from ncclcheck.run.elastic import settled
 from ncclcheck.run.lead import (
     Member,
     Orders,
@@ -39,6 +42,7 @@ from ncclcheck.run.lead import (
     roster,
     silent_nodes,
     silent_ranks,
+    with_late_claims,
 )
 from ncclcheck.run.measuring import measure
 from ncclcheck.run.node import (
@@ -51,12 +55,16 @@ from ncclcheck.run.node import (
     report_facts,
     with_master,
 )
+from ncclcheck.run.recounting import recount
 from ncclcheck.run.sharing import share
+from ncclcheck.run.workers_address import resolve_workers_address
 
 SPEAKS_S = 10.0
 SERVE_S = 30.0
 DOOMED_JOIN_S = 10.0  # the job cannot start as it is: how long the others may still come, to be diagnosed too
 LINGER_S = 3.0
+_NOWHERE = Missing("absent", "one node only")
+_NO_WAY = MasterPath("127.0.0.1", 0, ("127.0.0.1",), True, _NOWHERE, _NOWHERE, "not-needed")
 
 
 def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> None:
@@ -64,9 +72,17 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
     launch = context.launch
     alone = launch.world_size == 1 and launch.nnodes == 1
     work = Deadline(context.deadline.left() - min(CONCLUDE_S, context.options.timeout_s / 5))
-    knocks = None if alone or launch.shared_store else KnockListener(launch.master_port, launch.job_id)
+    knocks = (
+        None
+        if alone or launch.shared_store
+        else KnockListener(launch.master_port, launch.job_id, launch.nnodes)
+    )
     try:
-        store, way = _open_store(context, work, alone=alone)
+        store: TcpStore | Missing
+        if serves_nobody(context):
+            store, way = RelayedStore(Memory(), 0), _NO_WAY
+        else:
+            store, way = open_store(context, work, alone=alone)
         side = local_side(context, prepared)
         side = replace(side, facts=with_master(side.facts, way))
         seen.snapshot = replace(
@@ -76,6 +92,7 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
             claim_hosts=(context.host,),
         )
         if isinstance(store, TcpStore):
+            seen.stores.append(store)
             if knocks is not None:
                 knocks.serving = True
             _lead(context, store, way, side, knocks, seen, work)
@@ -89,11 +106,20 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
             knocks.close()
 
 
-def _open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpStore | Missing, MasterPath]:
-    launch, nowhere = context.launch, Missing("absent", "one node only")
+def serves_nobody(context: Context) -> bool:
+    """This process is the whole job, and its workers meet by themselves: it needs no TCPStore, so no torch either.
+
+    A comparison gives its workers turns in the store (bench.turns), so `run` needs one.
+    """
+    launch = context.launch
+    return launch.world_size == 1 and launch.nnodes == 1 and context.options.command == "bench"
+
+
+def open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpStore | Missing, MasterPath]:
+    """The store that node 0 serves at the master address, or the launcher's own; and node 0's way to that address."""
+    launch = context.launch
     if alone:
-        way = MasterPath("127.0.0.1", 0, ("127.0.0.1",), True, nowhere, nowhere, "not-needed")
-        return serve(0, context.prefix, work), way
+        return serve(0, context.prefix, work), _NO_WAY
     own = own_addresses(read_interfaces())
     naming = in_background(lambda: own_way(launch, own, work), "name")
     if launch.shared_store:
@@ -172,18 +198,30 @@ def _lead(
         min(context.options.join_timeout_s, DOOMED_JOIN_S) if doomed else context.options.join_timeout_s
     )
     final_knocks = knocks.final if knocks is not None else dict
-    seen.announce = lambda report, saved: _announce(
+    seen.announce = lambda report, saved: announce(
         orders, store, set(drawn_tickets(store, launch)) - {place.ticket}, report, saved
     )
     arrivals = gather_hellos(store, launch, final_knocks, work.within(patience), context.say)
     if store.lost is not None:
         _out_of_touch(context, store.lost, side, way, seen)
         return
-    members = roster(arrivals)
     silent = silent_nodes(launch, arrivals, final_knocks()) + silent_ranks(arrivals)
+    lead_arrivals(context, orders, store, arrivals, silent, seen, work)
 
+
+def lead_arrivals(
+    context: Context,
+    orders: Orders,
+    store: TcpStore,
+    arrivals: Arrivals,
+    silent: tuple[Silent, ...],
+    seen: Seen,
+    work: Deadline,
+) -> None:
+    """Those who came were led through the steps, and what they saw and measured is in `seen`."""
+    launch, members = context.launch, roster(arrivals)
     snapshot, targets = read_members(store, members, arrivals, work)
-    snapshot = replace(snapshot, silent=snapshot.silent + silent)
+    snapshot = settled(replace(snapshot, silent=snapshot.silent + silent), launch)
     seen.snapshot = snapshot
     reported = {node.host for node in snapshot.nodes}
     agents = tuple(one for one in one_per_place(members) if one.launch.is_agent and one.host in reported)
@@ -191,6 +229,7 @@ def _lead(
         context.say(f"{len(agents)} of {launch.nnodes} nodes reported; probing the network between them")
         snapshot = _probe(orders, store, agents, targets, snapshot, work)
         snapshot = share(orders, store, agents, context.options.shared_paths, snapshot, work)
+        snapshot = resolve_workers_address(orders, store, agents, snapshot, work)
         seen.snapshot = snapshot
     if context.options.command == "run":
         _compare(context, orders, store, agents, seen, work)
@@ -202,6 +241,8 @@ def _lead(
 
         bench = lead_bench(context, orders, store, agents, snapshot, work, keep)
         seen.snapshot = replace(snapshot, bench=bench)
+    seen.snapshot = recount(orders, store, agents, seen.snapshot, work)
+    seen.snapshot = with_late_claims(seen.snapshot, late_hellos(store, launch, arrivals))
 
 
 def _compare(
@@ -244,13 +285,14 @@ def _probe(
     return confirm_advice(orders, store, there, snapshot, work)
 
 
-def _announce(
+def announce(
     orders: Orders,
     store: TcpStore,
     others: Collection[int],
     report: Report,
     saved: Saved,
 ) -> None:
+    """The others have the verdict, and the report for their files."""
     store.set_document("saved", encode(saved))
     verdict = Finish(report.verdict.exit_code, report.verdict.reasons)
     finish(orders, store, others, verdict, encode(report))

@@ -20,11 +20,14 @@ from ncclcheck.exchange.messages import (
     Confirm,
     Confirmed,
     Finish,
+    Hello,
     Measure,
     Probed,
     RankReport,
     Reach,
+    Recount,
     Report,
+    Resolve,
     Share,
     Step,
     read_message,
@@ -73,7 +76,7 @@ class Orders:
         self._store, self._next = store, 0
 
     def give(
-        self, order: Reach | Measure | Share | Confirm | Bench | Compare | Finish
+        self, order: Reach | Resolve | Measure | Share | Confirm | Bench | Compare | Recount | Finish
     ) -> Callable[[int], str]:
         """The order is out; the key under which a ticket's answer to it will stand."""
         number, self._next = self._next, self._next + 1
@@ -180,6 +183,20 @@ def read_members(
         refused=tuple(refused),
     )
     return snapshot, targets
+
+
+def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
+    """The snapshot with the claims of those who came late, to a place that somebody else has: the job has one too many.
+
+    Who comes late to his own place was silent when it counted, and is told as that.
+    """
+    taken = {(claim.node_rank, claim.local_rank) for claim in snapshot.claims}
+    clashing = [hello for hello in late if (hello.launch.node_rank, hello.launch.local_rank) in taken]
+    return replace(
+        snapshot,
+        claims=(*snapshot.claims, *(hello.launch for hello in clashing)),
+        claim_hosts=(*snapshot.claim_hosts, *(hello.host for hello in clashing)),
+    )
 
 
 _OF_ITS_RANK = frozenset(

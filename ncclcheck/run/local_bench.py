@@ -8,20 +8,21 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.bench import supervise
-from ncclcheck.bench.collectives import memory_needed
+from ncclcheck.bench.collectives import memory_needed, shortage
 from ncclcheck.bench.memory import free_bytes
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.bench.watch import RankState
+from ncclcheck.bench.watch import RankState, place
 from ncclcheck.exchange.messages import SCHEMA, Bench
 from ncclcheck.exchange.store import TcpStore
-from ncclcheck.model.bench import Point
+from ncclcheck.model.bench import Isolation, NodeLog, Point
 from ncclcheck.model.codec import encode
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.run.context import TOOL_VERSION, Context
 
-POLL_S = 0.2
+POLL_S = 0.1
 KILL_S = 3.0
 Left: TypeAlias = Literal["", "interrupted", "timeout"]
 
@@ -41,8 +42,13 @@ class BenchState(Struct, frozen=True, forbid_unknown_fields=True):
     left: Left = ""
 
 
-def run_local_bench(context: Context, store: TcpStore, ticket: int, orders: Sequence[Bench]) -> None:
-    """This node's workers run until node 0 says stop, or cannot be asked any more; then none is left."""
+def run_local_bench(
+    context: Context, store: TcpStore, ticket: int, orders: Sequence[Bench]
+) -> Missing | None:
+    """This node's workers run until node 0 says stop, or cannot be asked any more; then none is left.
+
+    Missing if it was lost, with where the ranks of this node were then.
+    """
     sets = [_Workers(context, store, ticket, order) for order in orders]
     left: Left = "interrupted"
     try:
@@ -56,6 +62,10 @@ def run_local_bench(context: Context, store: TcpStore, ticket: int, orders: Sequ
     finally:
         for one in sets:
             one.end(left)
+    if store.lost is None:
+        return None
+    where = "; ".join(filter(None, (one.where for one in sets)))
+    return replace(store.lost, detail=f"{store.lost.detail}; {where}" if where else store.lost.detail)
 
 
 class _Workers:
@@ -67,11 +77,17 @@ class _Workers:
         self._tasks = _tasks(context, store, ticket, order)
         self._word = _Word(store, ticket, order.name)
         self._running: supervise.Running | None = None
+        self._states: tuple[RankState, ...] = ()
 
     @property
     def running(self) -> bool:
         """There are workers to be ended."""
         return self._running is not None
+
+    @property
+    def where(self) -> str:
+        """Where its ranks were last seen: "rank 2 was in all_reduce 64M, iteration 3"."""
+        return ", ".join(f"rank {state.rank} was in {place(state)}" for state in self._states)
 
     def start(self) -> None:
         """The workers run, or node 0 knows why not."""
@@ -88,7 +104,8 @@ class _Workers:
         if self._running is None:
             return
         points, states = self._running.poll()
-        self._word.say(states, points)
+        self._states = states
+        self._word.say(states, points, isolation=self._running.isolation)
         if not isinstance(self._store.get(f"{self._order.name}/stop"), Missing):
             self.end("")
         elif self._deadline.passed:
@@ -99,6 +116,9 @@ class _Workers:
         if self._running is None:
             return
         undead = self._running.stop(KILL_S)
+        if self._order.plan.backend == "nccl":
+            log = encode(NodeLog("", self._running.transport))
+            self._store.set_document(f"{self._order.name}/log/{self._ticket}", log)
         self._running = None
         if left:
             self._word.say((), left=left)
@@ -129,8 +149,9 @@ def _refuse_without_memory(order: Bench, ranks: int) -> None:
     need = memory_needed(order.plan, order.world_size) * ranks
     free = free_bytes()
     if order.plan.backend == "gloo" and need > free:
-        text = f"{need / 1e9:.1f} GB of memory needed for {ranks} ranks, {free / 1e9:.1f} GB free: give smaller --sizes"
-        raise OSError(errno.ENOMEM, text)
+        raise OSError(
+            errno.ENOMEM, shortage(order.plan, order.world_size, ranks, free, "and what is free here is")
+        )
 
 
 class _Word:
@@ -139,9 +160,19 @@ class _Word:
     def __init__(self, store: TcpStore, ticket: int, name: str) -> None:
         self._store, self._ticket, self._name = store, ticket, name
         self._sequence, self._points = 0, 0
+        self._isolated = False
 
-    def say(self, states: tuple[RankState, ...], points: Sequence[Point] = (), left: Left = "") -> None:
-        """Node 0 can read the states; each new point, which grows with the number of ranks, was written before."""
+    def say(
+        self,
+        states: tuple[RankState, ...],
+        points: Sequence[Fact[Point]] = (),
+        left: Left = "",
+        isolation: Isolation | None = None,
+    ) -> None:
+        """Node 0 can read the states; what grows with the number of ranks was written before."""
+        if isolation is not None and not self._isolated:
+            self._store.set_document(f"{self._name}/isolation", encode(isolation))
+            self._isolated = True
         for point in points:
             self._store.set_document(f"{self._name}/point/{self._points}", encode(point))
             self._points += 1

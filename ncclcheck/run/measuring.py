@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,10 +15,27 @@ from ncclcheck.advice.reach import read_reach
 from ncclcheck.exchange.bandwidth import Received, Sent
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
-from ncclcheck.exchange.measuring import Me, Quantity, Ring, latencies, transfers
+from ncclcheck.exchange.measuring import (
+    Again,
+    Me,
+    Ring,
+    latencies,
+    latencies_again,
+    latency_again_s,
+    transfers,
+    transfers_again,
+)
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Measure, Timed, read_message
 from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target
 from ncclcheck.exchange.store import TcpStore
+from ncclcheck.measure.again import (
+    MOST_PASSES,
+    MOST_ROUNDS,
+    late_again,
+    rounds_again,
+    suspicious,
+    with_the_best,
+)
 from ncclcheck.measure.rounds import STREAMS, plan_rounds
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -31,6 +50,8 @@ _SPARE_S = 5.0  # left for the steps after this one; else nothing is measured
 _BYTES_TO_GBIT = 8 / 1e9
 
 Places = Mapping[str, tuple[str, str]]
+Found: TypeAlias = tuple[tuple[Probe, ...], tuple[Silent, ...]]  # what was measured, and who did not answer
+Ask: TypeAlias = Callable[[Measure, float], Found]  # the order, and the longest that it takes
 
 
 def measure(
@@ -43,23 +64,62 @@ def measure(
 ) -> Snapshot:
     """The snapshot with the latency and the bandwidth of every network that all nodes reach each other on.
 
-    First all round trips, on networks that are idle, then all transfers. Where a node does not answer any more it is
-    silent, and what was measured with it says nothing.
+    First all round trips, on networks that are idle, then all transfers, then again those that look slow. Where a node
+    does not answer any more it is silent, and what was measured with it says nothing.
     """
     ring = ring_of(snapshot, agents, targets)
     if ring is None or deadline.left() < ring.plan.latency_s + ring.plan.bandwidth_s + _SPARE_S:
         return snapshot
-    times: tuple[tuple[Quantity, float], ...] = (
-        ("latency", ring.plan.latency_s),
-        ("bandwidth", ring.plan.bandwidth_s),
-    )
-    for quantity, seconds in times:
-        if snapshot.silent:
+    ask: Ask = partial(_ask, orders, store, agents, deadline)
+    snapshot = _added(snapshot, ask(Measure("latency", ring), ring.plan.latency_s))
+    snapshot = _late_again(ask, ring, snapshot, deadline)
+    if not snapshot.silent:
+        snapshot = _added(snapshot, ask(Measure("bandwidth", ring), ring.plan.bandwidth_s))
+    return _slow_again(ask, ring, snapshot, deadline)
+
+
+def _late_again(ask: Ask, ring: Ring, snapshot: Snapshot, deadline: Deadline) -> Snapshot:
+    """The snapshot in which the round trips that looked late have the best value of up to three measurements."""
+    for _ in range(MOST_PASSES):
+        late = () if snapshot.silent else late_again(_probes(snapshot), ring.networks())
+        again = Again(0, rounds_again(late, len(late)))
+        seconds = latency_again_s(again)
+        if not late or deadline.left() < seconds + ring.plan.bandwidth_s + _SPARE_S:
             break
-        snapshot = _measure(
-            orders, store, agents, ring, quantity, deadline.within(seconds + _ANSWERS_S), snapshot
-        )
+        snapshot = _improved(snapshot, ask(Measure("latency", ring, again), seconds))
     return snapshot
+
+
+def _slow_again(ask: Ask, ring: Ring, snapshot: Snapshot, deadline: Deadline) -> Snapshot:
+    """The snapshot in which the transfers that looked slow have the best value of up to three.
+
+    All nodes wait for each other in each pass; all passes together take two seconds, and of healthy nodes none.
+    """
+    first, left = ring.plan.rounds, MOST_ROUNDS
+    for _ in range(MOST_PASSES):
+        slow = () if snapshot.silent else suspicious(_probes(snapshot), ring.networks())
+        again = Again(first, rounds_again(slow, left))
+        seconds = ring.plan.latest_start_s(len(again.rounds))
+        if not again.rounds or deadline.left() < seconds + _SPARE_S:
+            break
+        snapshot = _improved(snapshot, ask(Measure("bandwidth", ring, again), seconds))
+        first, left = first + len(again.rounds), left - len(again.rounds)
+    return snapshot
+
+
+def _probes(snapshot: Snapshot) -> tuple[Probe, ...]:
+    return () if isinstance(snapshot.probes, Missing) else snapshot.probes
+
+
+def _added(snapshot: Snapshot, found: Found) -> Snapshot:
+    probes, silent = found
+    return replace(snapshot, probes=(*_probes(snapshot), *probes), silent=(*snapshot.silent, *silent))
+
+
+def _improved(snapshot: Snapshot, found: Found) -> Snapshot:
+    probes, silent = found
+    better = with_the_best(_probes(snapshot), probes)
+    return replace(snapshot, probes=better, silent=(*snapshot.silent, *silent))
 
 
 def ring_of(
@@ -115,17 +175,18 @@ def chosen_places(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
     return {host: choice for host, choice in choices if not isinstance(choice, Missing)}
 
 
-def _measure(
+def _ask(
     orders: Orders,
     store: TcpStore,
     agents: tuple[Member, ...],
-    ring: Ring,
-    quantity: Quantity,
-    deadline: Deadline,
-    snapshot: Snapshot,
-) -> Snapshot:
+    until: Deadline,
+    order: Measure,
+    seconds: float,
+) -> Found:
+    """What the nodes measured, and those of which no answer came."""
     started = time.monotonic()
-    key = orders.give(Measure(quantity, ring))
+    key = orders.give(order)
+    deadline = until.within(seconds + _ANSWERS_S)
     found = gather_answers(store, [one.ticket for one in agents], key, deadline)
     answers: dict[int, Timed] = {}
     for ticket, data in found.items():
@@ -139,10 +200,11 @@ def _measure(
         for one in agents
         if one.ticket not in answers
     )
-    probes = round_trips(ring, answers) if quantity == "latency" else bandwidths(ring, answers)
-    probes = without_the_silent(probes, frozenset(one.host for one in late))
-    before = () if isinstance(snapshot.probes, Missing) else snapshot.probes
-    return replace(snapshot, probes=(*before, *probes), silent=(*snapshot.silent, *late))
+    if order.quantity == "latency":
+        probes = round_trips(order.ring, answers)
+    else:
+        probes = bandwidths(order.ring, answers, order.again or order.ring)
+    return without_the_silent(probes, frozenset(one.host for one in late)), late
 
 
 def round_trips(ring: Ring, answers: Mapping[int, Timed]) -> tuple[Probe, ...]:
@@ -165,16 +227,15 @@ class _Transfer(Struct, frozen=True):
     received: Received | None
 
 
-def bandwidths(ring: Ring, answers: Mapping[int, Timed]) -> tuple[Probe, ...]:
+def bandwidths(ring: Ring, answers: Mapping[int, Timed], which: Ring | Again) -> tuple[Probe, ...]:
     """One probe per transfer, of what both its ends say: the receiver counted, the sender knows the way it took."""
     sent = {(ticket, one.number): one for ticket, answer in answers.items() for one in answer.sent}
     received = {(ticket, one.number): one for ticket, answer in answers.items() for one in answer.received}
     probes = []
-    for number, network, shift in ring.rounds():
-        for place, source in enumerate(ring.peers):
-            peer = ring.partner(place, shift)
-            ends = sent.get((source.ticket, number)), received.get((peer.ticket, number))
-            probes.append(_probe(_Transfer(source, peer, peer.targets[network], *ends)))
+    for number, network, place, partner in which.transfers():
+        source, peer = ring.peers[place], ring.peers[partner]
+        ends = sent.get((source.ticket, number)), received.get((peer.ticket, number))
+        probes.append(_probe(_Transfer(source, peer, peer.targets[network], *ends)))
     return tuple(probes)
 
 
@@ -228,7 +289,9 @@ def measure_here(order: Measure, host: str, own: Greeting, listeners: Listeners)
     if place is None:
         return encode(Timed(SCHEMA, TOOL_VERSION))
     me = Me(host, own, place, listeners.channels)
+    again = order.again
     if order.quantity == "latency":
-        return encode(Timed(SCHEMA, TOOL_VERSION, latencies=latencies(ring, me)))
-    sent, received = transfers(ring, me)
+        times = latencies(ring, me) if again is None else latencies_again(ring, again, me)
+        return encode(Timed(SCHEMA, TOOL_VERSION, latencies=times))
+    sent, received = transfers(ring, me) if again is None else transfers_again(ring, again, me)
     return encode(Timed(SCHEMA, TOOL_VERSION, sent=sent, received=received))

@@ -25,7 +25,10 @@ from ncclcheck.exchange.messages import (
     Probed,
     RankReport,
     Reach,
+    Recount,
     Report,
+    Resolve,
+    Resolved,
     Share,
     Step,
     read_message,
@@ -34,6 +37,7 @@ from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target, probe_pe
 from ncclcheck.exchange.store import TcpStore
 from ncclcheck.facts.collect import FactsRequest, collect
 from ncclcheck.facts.environment import read_environment
+from ncclcheck.facts.names import resolve
 from ncclcheck.facts.nccl_library import ask, find_library, inquire
 from ncclcheck.facts.nccl_listener import NcclListener
 from ncclcheck.facts.routes import source_for
@@ -42,12 +46,15 @@ from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, MasterPath, NcclAnswer, NodeFacts, Route
+from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.snapshot import Node
 from ncclcheck.nccl.prediction import candidate_interfaces
 from ncclcheck.run.context import TOOL_VERSION, Context, in_background
 from ncclcheck.run.local_bench import run_local_bench
 from ncclcheck.run.measuring import measure_here
+from ncclcheck.run.recounting import recount_here
 from ncclcheck.run.sharing import share_here
+from ncclcheck.run.turns_bridge import bridge_turns
 
 FACTS_S = 12.0
 
@@ -152,6 +159,8 @@ class Place(Struct, frozen=True):
     store: TcpStore
     ticket: int
     nonce: str
+    launch: Launch | None = None  # with the rank that was drawn on arrival; None: as it was before
+    served: TcpStore | None = None  # on node 0, where the nodes meet elsewhere: the one that ranks meet in
 
 
 def arrive(context: Context, store: TcpStore, nonce: bytes) -> Place | Missing:
@@ -159,8 +168,22 @@ def arrive(context: Context, store: TcpStore, nonce: bytes) -> Place | Missing:
     ticket = store.add("tickets", 1)
     if isinstance(ticket, Missing):
         return ticket
-    hello = Hello(SCHEMA, TOOL_VERSION, context.host, context.launch)
-    return store.set_document(f"hello/{ticket}", encode(hello)) or Place(store, ticket, nonce.hex())
+    launch = _ranked(context.launch, store)
+    if isinstance(launch, Missing):
+        return launch
+    hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch)
+    return store.set_document(f"hello/{ticket}", encode(hello)) or Place(store, ticket, nonce.hex(), launch)
+
+
+def _ranked(launch: Launch, store: TcpStore) -> Launch | Missing:
+    """The launch with the node rank that is next, where only arrival gives one; more nodes than the job has clash."""
+    if launch.node_rank != NOT_RANKED:
+        return launch
+    drawn = store.add("ranks", 1)
+    if isinstance(drawn, Missing):
+        return drawn
+    rank = min(drawn, launch.nnodes - 1)
+    return replace(launch, node_rank=rank, rank=rank)
 
 
 def report_facts(place: Place, side: LocalSide, way: MasterPath) -> Missing | None:
@@ -169,10 +192,13 @@ def report_facts(place: Place, side: LocalSide, way: MasterPath) -> Missing | No
     Facts too large to be accepted are replaced by the reason.
     """
     side.listeners.admit(place.nonce, place.ticket)
-    message = encode(Report(SCHEMA, TOOL_VERSION, with_master(side.facts, way), side.targets))
+    facts = with_master(side.facts, way)
+    if place.launch is not None:
+        facts = replace(facts, launch=place.launch)
+    message = encode(Report(SCHEMA, TOOL_VERSION, facts, side.targets))
     if len(message) > FACTS_LIMIT_BYTES:
         oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")
-        slim = replace(with_master(side.facts, way), code=oversize, environment=oversize)
+        slim = replace(facts, code=oversize, environment=oversize)
         message = encode(Report(SCHEMA, TOOL_VERSION, slim, side.targets))
     return place.store.set_document(f"facts/{place.ticket}", message)
 
@@ -197,6 +223,8 @@ def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | M
             return order
         if side is not None:
             answer = _perform(context, place, side, order)
+            if isinstance(answer, Missing):
+                return answer
             if answer is not None:
                 place.store.set_document(f"answer/{number}/{place.ticket}", answer)
     raise AssertionError("count() does not end")
@@ -206,9 +234,12 @@ def _perform(
     context: Context,
     place: Place,
     side: LocalSide,
-    order: Reach | Measure | Share | Confirm | Bench | Compare,
-) -> bytes | None:
+    order: Reach | Resolve | Measure | Share | Confirm | Bench | Compare | Recount,
+) -> bytes | Missing | None:
+    """The answer to node 0; Missing if it was lost meanwhile."""
     ticket = place.ticket
+    if isinstance(order, Resolve):
+        return encode(Resolved(SCHEMA, TOOL_VERSION, resolve(order.name, order.deadline_s)))
     if isinstance(order, Reach):
         peers = _peers_of(order, ticket)
         own = own_addresses(side.facts.interfaces)
@@ -221,11 +252,15 @@ def _perform(
         return measure_here(order, context.host, Greeting(place.nonce, ticket), side.listeners)
     if isinstance(order, Share):
         return share_here(order, context.options.shared_paths, place.store, place.nonce, ticket)
+    if isinstance(order, Recount):
+        return recount_here()
     if isinstance(order, Confirm):
         answers = confirm(context, side.library, order.environments.get(str(ticket), ()), order.deadline_s)
         return encode(Confirmed(SCHEMA, TOOL_VERSION, answers))
-    run_local_bench(context, place.store, ticket, order.sets if isinstance(order, Compare) else (order,))
-    return None
+    if isinstance(order, Compare) and place.served is not None:
+        bridge_turns([one.name for one in order.sets], place.store, place.served, context.deadline)
+    sets = order.sets if isinstance(order, Compare) else (order,)
+    return run_local_bench(context, place.store, ticket, sets)
 
 
 def _peers_of(order: Reach, ticket: int) -> list[Peer]:

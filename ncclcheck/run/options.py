@@ -9,7 +9,10 @@ from msgspec import Struct
 
 from ncclcheck.checks.registry import Selection
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.bench import Op
+from ncclcheck.model.demands import BenchDemands
+from ncclcheck.model.expected import Expected
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 
@@ -31,7 +34,24 @@ class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     warmup: int = 5
     budget_s: float = 20.0
     verify: bool = True
+    cuda_graph: bool = False
     under: Under = "proven"
+
+
+class HeadRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The nodes that this process is to check from outside, over ssh, in node-rank order.
+
+    `hosts` are for reports, `targets` what ssh is given (a user before the name), `slots` how many ranks the list gives
+    each. `environment` is set on every node.
+    """
+
+    hosts: tuple[str, ...]
+    targets: tuple[str, ...]
+    slots: tuple[int | None, ...]
+    ssh: tuple[str, ...]
+    python: str
+    environment: dict[str, str]
+    folder: str  # where each node works, if it has it
 
 
 class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +60,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     command: Command
     flags: LaunchFlags = LaunchFlags()
     gpus_per_node: int | None = None
+    expected: Expected | None = None  # what a policy demands; None: no policy was given
     code_paths: tuple[str, ...] = ()
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
@@ -48,8 +69,14 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_s: float = 60.0
     join_timeout_s: float = 30.0
     bench: BenchRequest = BenchRequest()
+    demands: BenchDemands = BenchDemands()  # floors and baseline of the benchmark
     preflight: bool = True  # False: bench --no-preflight
     wants_documents: bool = True  # this process writes --output or --save files
+    line: LaunchLine | None = None  # the job's own command line, which is started when all is well
+    number: int = 0  # of this run among those of its process, which may share a launcher's store
+    applies: bool = False  # every process, also a further rank of a node, needs the advice of node 0
+    head: HeadRequest | None = None  # --hosts: the nodes are elsewhere
+    meet_in: str | None = None  # --meet-in: the folder in which the nodes meet
 
 
 def _nobody_waits() -> None:
@@ -64,10 +91,14 @@ class Ended(Struct, frozen=True):
 
     `release` tells the other nodes the verdict; call it once the report is out. mpirun and srun end the whole job as
     soon as one process has failed, so the others must not leave while the report is still being written.
+
+    `until_free` leaves the master port, and returns once node 0 has: who starts the job before that could join our
+    store. Nothing of the run is left in this process then: no listener, no thread that serves.
     """
 
     report: Report
     saved: Saved
     prints: bool
     release: Callable[[], None] = _nobody_waits
+    until_free: Callable[[], None] = _nobody_waits
     writes: bool = True

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 
 from msgspec.structs import replace
 
+from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.master import Search, find_master, give_up
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
-from ncclcheck.exchange.store import TcpStore, join, loaded_torch, torch_word
+from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, torch_word
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
@@ -32,54 +34,75 @@ from ncclcheck.run.node import (
 )
 
 SPEAKS_S = 12.0
+GONE_S = 15.0  # node 0 waits 2 s for others to leave, and may have large files to write
 
 
 def as_other_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> None:
     """The verdict of node 0 is in `seen`; or, where it could not be had, what this node saw by itself."""
-    search = _search(context)
+    search = search_of(context)
     join_deadline = context.deadline.within(context.options.join_timeout_s)
     way = find_master(search, join_deadline, context.say)
     place, way = _enter(context, way)
     if way.outcome != "answered":
-        _alone(context, prepared, give_up(way, search), seen)
+        alone(context, prepared, give_up(way, search), seen)
         return
     if isinstance(place, Missing):
-        _lost(context, prepared, way, place, seen)
+        lost(context, prepared, way, place, seen)
         return
+    seen.stores.append(place.store)
+    if place.launch is not None:
+        context = replace(context, launch=place.launch)
     side = local_side(context, prepared)
     report_facts(place, side, way)
     context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
     ended = follow(context, place, side)
     if isinstance(ended, Missing):
-        _lost(context, prepared, way, ended, seen)
+        lost(context, prepared, way, ended, seen)
         return
     seen.prints = False
     seen.verdict = ended
-    _alone(context, prepared, way, seen)
-    _fetch_documents(context, place, seen)
+    alone(context, prepared, way, seen)
+    fetch_documents(context, place, seen)
+    seen.until_free = partial(until_gone, context, place.store)
 
 
 def as_further_rank(context: Context, seen: Seen) -> None:
     """A process that is not its node's agent: reports its environment, waits for the verdict, prints nothing."""
     seen.prints = False
     seen.snapshot = replace(seen.snapshot, claims=(context.launch,), claim_hosts=(context.host,))
-    search = _search(context)
+    search = search_of(context)
     way = find_master(search, context.deadline.within(context.options.join_timeout_s), lambda _: None)
     place, way = _enter(context, way)
     if way.outcome != "answered":
         seen.verdict = Finish(3, (f"rank {context.launch.rank} did not reach node 0: {way.outcome}",))
         return
     if not isinstance(place, Missing):
+        seen.stores.append(place.store)
         report_rank(context, place)
         ended = follow(context, place, None)
         if isinstance(ended, Finish):
             seen.verdict = ended
-            _say_goodbye(place)
+            if context.options.applies:
+                _read_documents(context, place.store, seen)
+            say_goodbye(place)
+            seen.until_free = partial(until_gone, context, place.store)
             return
     seen.verdict = Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
 
 
-def _search(context: Context) -> Search:
+def until_gone(context: Context, store: TcpStore) -> None:
+    """Node 0's process has left the master port, or does not for long; a launcher's own store stays."""
+    if context.launch.shared_store:
+        return
+    for _ in polls(Deadline(GONE_S)):
+        store.get("gone")
+        if store.lost is not None:
+            return
+    context.say(f"node 0 still holds port {context.launch.master_port} after {GONE_S:.0f} s")
+
+
+def search_of(context: Context) -> Search:
+    """What this process looks for, and as whom."""
     return Search(context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id)
 
 
@@ -108,7 +131,8 @@ def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPa
     return arrive(context, store, serving), way
 
 
-def _alone(context: Context, prepared: Future[LocalSide], way: MasterPath, seen: Seen) -> None:
+def alone(context: Context, prepared: Future[LocalSide], way: MasterPath, seen: Seen) -> None:
+    """What this node saw by itself is in `seen`."""
     side = local_side(context, prepared)
     side = replace(side, facts=with_master(side.facts, way))
     seen.snapshot = Snapshot(
@@ -119,19 +143,21 @@ def _alone(context: Context, prepared: Future[LocalSide], way: MasterPath, seen:
     )
 
 
-def _lost(context: Context, prepared: Future[LocalSide], way: MasterPath, why: Missing, seen: Seen) -> None:
+def lost(context: Context, prepared: Future[LocalSide], way: MasterPath, why: Missing, seen: Seen) -> None:
+    """The same, of a node that had met node 0 and then lost it."""
     detail = f"node 0 was reached and then no more: {why.detail or why.missing}"
-    _alone(context, prepared, replace(way, outcome="lost", detail=detail), seen)
+    alone(context, prepared, replace(way, outcome="lost", detail=detail), seen)
 
 
-def _fetch_documents(context: Context, place: Place, seen: Seen) -> None:
+def fetch_documents(context: Context, place: Place, seen: Seen) -> None:
     """Node 0's own report and snapshot, where this process has files to write; then node 0 may close its store."""
     if context.options.wants_documents:
         _read_documents(context, place.store, seen)
-    _say_goodbye(place)
+    say_goodbye(place)
 
 
-def _say_goodbye(place: Place) -> None:
+def say_goodbye(place: Place) -> None:
+    """Node 0 need not wait for this process any more."""
     place.store.set_document(f"bye/{place.ticket}", b"1")
 
 

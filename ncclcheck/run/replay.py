@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.model.demands import TOLERANCE, BenchDemands
 from ncclcheck.model.saved import Saved
-from ncclcheck.run.conclude import judge
+from ncclcheck.run.conclude import judge, start_clock, with_policy
 from ncclcheck.run.options import Ended, RunOptions
 
 
@@ -22,5 +23,17 @@ def _as_asked(saved: Saved, options: RunOptions) -> Saved:
         snapshot = replace(snapshot, expected_gpus_per_node=options.gpus_per_node)
     if options.flags.nnodes is not None:  # of the policy: on the command line it would place a run
         snapshot = replace(snapshot, expected_nodes=options.flags.nnodes)
+    snapshot = replace(snapshot, bench_demands=_demands(snapshot.bench_demands, options.demands))
+    dated = saved.created[:1].isdigit()  # facts carry no date: they are judged as of now
+    snapshot = with_policy(snapshot, options, saved.created if dated else start_clock().created)
     command = options.command if saved.command == "preflight" else saved.command
     return replace(saved, command=command, snapshot=snapshot)
+
+
+def _demands(saved: BenchDemands, now: BenchDemands) -> BenchDemands:
+    """What was demanded of the benchmark, where nothing else is demanded now."""
+    return BenchDemands(
+        floors=now.floors or saved.floors,
+        baseline=now.baseline or saved.baseline,
+        tolerance=saved.tolerance if now.tolerance == TOLERANCE else now.tolerance,
+    )

@@ -10,29 +10,49 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Finish
+from ncclcheck.exchange.relayed import RelayedStore
+from ncclcheck.exchange.rendezvous import placed
 from ncclcheck.exchange.store import load_torch
+from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.launch.detect import detect
+from ncclcheck.measure.remaining import Standing
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.report import Verdict
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.conclude import Clock, judge, save, start_clock
 from ncclcheck.run.context import Context, Seen, host_name, in_background
-from ncclcheck.run.first_node import as_first_node
-from ncclcheck.run.node import LocalSide, local_side, own_node, prepare, release
+from ncclcheck.run.first_node import as_first_node, serves_nobody
+from ncclcheck.run.head import run_from_head
+from ncclcheck.run.meeting import as_meeting_node
+from ncclcheck.run.met_node import as_met_node
+from ncclcheck.run.node import LocalSide, local_side, own_addresses, own_node, prepare, release
 from ncclcheck.run.options import Ended, RunOptions
 from ncclcheck.run.other_node import as_further_rank, as_other_node
 
 
-def run_session(options: RunOptions, environ: Mapping[str, str], say: Callable[[str], None]) -> Ended:
-    """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch."""
+def run_session(
+    options: RunOptions,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    relayed: RelayedStore | None = None,
+    show: Callable[[Standing], None] = lambda _: None,
+) -> Ended:
+    """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch.
+
+    `relayed` is the store of a run that somebody else leads, who started this process on its node.
+    """
+    if options.head is not None:
+        return run_from_head(options, options.head, environ, say, show)
     clock = start_clock()
-    launch = detect(environ, options.flags)
+    launch = _place(detect(environ, options.flags, options.line), options)
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
-    context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say)
+    context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say, show)
     seen = Seen()
     interrupted = False
     prepared = prepare(context) if launch.is_agent else None
     try:
-        _take_part(context, prepared, seen)
+        _take_part(context, prepared, seen, relayed)
     except KeyboardInterrupt:
         # mpirun and torchrun end a job as soon as one process has failed: who has the verdict by then, has ended.
         interrupted = seen.verdict is None
@@ -41,12 +61,39 @@ def run_session(options: RunOptions, environ: Mapping[str, str], say: Callable[[
     finally:
         if prepared is not None:
             release(prepared)
-    return _conclude(context, seen, clock, interrupted=interrupted)
+    ended = _conclude(context, seen, clock, interrupted=interrupted)
+    return replace(ended, until_free=partial(_leave, seen, prepared))
 
 
-def _take_part(context: Context, prepared: Future[LocalSide] | None, seen: Seen) -> None:
-    launch = context.launch
-    if prepared is None:
+def _leave(seen: Seen, prepared: Future[LocalSide] | None) -> None:
+    """Node 0 has left the master port, and nothing of the run is left in this process."""
+    seen.until_free()
+    for store in seen.stores:
+        store.close()
+    if prepared is not None and prepared.done() and prepared.exception() is None:
+        prepared.result().listeners.close()
+
+
+def _place(launch: Launch, options: RunOptions) -> Launch:
+    """The launch, with this node's part in a c10d rendezvous, which only the machine's names and addresses can tell."""
+    if launch.node_rank != NOT_RANKED:
+        return launch
+    if options.meet_in is not None:
+        raise UsageError("--meet-in needs to know which node this is: add --node-rank")
+    return placed(launch, own_addresses(read_interfaces()))
+
+
+def _take_part(
+    context: Context, prepared: Future[LocalSide] | None, seen: Seen, relayed: RelayedStore | None
+) -> None:
+    launch, folder = context.launch, context.options.meet_in
+    if relayed is not None and prepared is not None:
+        in_background(load_torch, "torch")
+        as_met_node(context, prepared, relayed, seen)
+    elif folder is not None and launch.nnodes > 1:
+        in_background(load_torch, "torch")
+        as_meeting_node(context, prepared, folder, seen)
+    elif prepared is None:
         as_further_rank(context, seen)
     elif launch.world_size == 1 and launch.nnodes == 1 and context.options.command == "preflight":
         side = local_side(context, prepared)
@@ -54,7 +101,8 @@ def _take_part(context: Context, prepared: Future[LocalSide] | None, seen: Seen)
             nodes=(own_node(context, side),), claims=(launch,), claim_hosts=(context.host,)
         )
     elif launch.node_rank == 0:
-        in_background(load_torch, "torch")
+        if not serves_nobody(context):
+            in_background(load_torch, "torch")
         as_first_node(context, prepared, seen)
     else:
         in_background(load_torch, "torch")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -41,6 +42,16 @@ def start_process(
         if pipe is not None:
             os.set_blocking(pipe.fileno(), False)
     return process
+
+
+def raise_file_limit(wanted: int) -> int:
+    """This process may have `wanted` files open, or as many as its hard limit allows; returns the soft limit before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):  # a container may forbid it: some hosts are then not started
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return soft
 
 
 def read_available(descriptor: int, limit_bytes: int = 1 << 20) -> bytes:

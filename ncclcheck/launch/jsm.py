@@ -1,0 +1,36 @@
+"""A task of LSF's Job Step Manager, as `jsrun` describes it in the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncclcheck.launch.reading import count, number, port
+from ncclcheck.model.launch import Launch
+
+DEFAULT_PORT = 29500
+
+
+def detect_jsm(environ: Mapping[str, str]) -> Launch | None:
+    """This task's place (IBM JSM, `jsrun`; read as in lightning/fabric/plugins/environments/lsf.py).
+
+    LSB_MCPU_HOSTS lists `HOST SLOTS` pairs, the launch node first; the first compute node is node 0.
+    """
+    if "JSM_NAMESPACE_RANK" not in environ or "JSM_NAMESPACE_SIZE" not in environ:
+        return None
+    rank, world_size = number(environ, "JSM_NAMESPACE_RANK") or 0, count(environ, "JSM_NAMESPACE_SIZE")
+    local_world_size = count(environ, "JSM_NAMESPACE_LOCAL_SIZE")
+    nnodes = -(-world_size // local_world_size)
+    hosts = tuple(environ.get("LSB_MCPU_HOSTS", "").split()[2::2])[:nnodes]
+    return Launch(
+        source="jsm",
+        rank=rank,
+        world_size=world_size,
+        local_rank=number(environ, "JSM_NAMESPACE_LOCAL_RANK") or 0,
+        local_world_size=local_world_size,
+        node_rank=rank // local_world_size,
+        nnodes=nnodes,
+        master_addr=environ.get("MASTER_ADDR") or (hosts[0] if hosts else None),
+        master_port=port(environ, DEFAULT_PORT),
+        job_id=f"jsm {environ.get('LSB_JOBID', '')}.{environ.get('JSM_NAMESPACE_ID', '')}",
+        hosts=hosts if len(hosts) == nnodes else (),
+    )

@@ -1,0 +1,69 @@
+"""Environments that number the nodes and leave the rest to the job: Kubernetes Indexed Jobs, Lightning, PET_*."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncclcheck.launch.line.launch_line import LaunchLine
+from ncclcheck.launch.line.torchrun import line_of, options_in_environment
+from ncclcheck.launch.reading import number, port
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.launch import Launch
+
+DEFAULT_PORT = 29500
+
+# Kubernetes: "Indexed Job" (docs/concepts/workloads/controllers/job), also of every replicated job of a JobSet.
+# Lightning: lightning/fabric/plugins/environments/lightning.py (NODE_RANK, else GROUP_RANK). Azure ML sets NODE_RANK.
+_INDEX = ("NODE_RANK", "GROUP_RANK", "JOB_COMPLETION_INDEX")
+_COUNT = ("NNODES", "NUM_NODES", "LT_NUM_NODES")  # LT_NUM_NODES: lightning/fabric/cli.py
+
+
+def detect_node_index(environ: Mapping[str, str], nnodes: int | None) -> Launch | None:
+    """This node's place where only its number is told, and MASTER_ADDR.
+
+    `nnodes`: what the user says the job has. Without MASTER_ADDR, or with nobody who says how many nodes there are, the
+    number may be of anything (the pods of an Indexed Job need not know each other): None for the index of a Job, and
+    for a NODE_RANK above 0, which would wait for node 0, UsageError.
+    """
+    index = number(environ, *_INDEX)
+    master_addr = environ.get("MASTER_ADDR")
+    if index is None or not master_addr:
+        return None
+    count = nnodes or number(environ, *_COUNT)
+    if not count:
+        if index == 0 or not environ.get("NODE_RANK"):
+            return None
+        raise UsageError(
+            f"NODE_RANK={index} says that this is one of several nodes, and nothing says of how many: give --nnodes"
+        )
+    if index >= count:
+        name = next(name for name in _INDEX if environ.get(name))
+        raise UsageError(f"{name}={index} is impossible in a job of {count} nodes: expected 0 to {count - 1}")
+    return Launch(
+        source="node-index",
+        rank=index,
+        world_size=count,
+        local_rank=0,
+        local_world_size=1,
+        node_rank=index,
+        nnodes=count,
+        master_addr=master_addr,
+        master_port=port(environ, DEFAULT_PORT),
+        nproc_per_node=number(environ, "NPROC_PER_NODE"),
+    )
+
+
+def line_in_environment(environ: Mapping[str, str]) -> LaunchLine | None:
+    """The job that PET_* describe for a torchrun that is yet to start; None where they do not say its nodes.
+
+    Kubeflow sets them: PyTorchJob (training-operator pkg/controller.v1/pytorch/envvar.go and elastic.go) and Trainer
+    (trainer pkg/runtime/framework/plugins/torch/torch.go).
+    """
+    if not environ.get("PET_NNODES"):
+        return None
+    values = options_in_environment(environ)
+    if values.get("--rdzv-backend", "static") == "static" and "--rdzv-endpoint" not in values:
+        # PyTorchJob gives the address to torchrun's workers and to torchrun alike.
+        plain = {"--master-addr": environ.get("MASTER_ADDR"), "--master-port": environ.get("MASTER_PORT")}
+        values = {**{name: value for name, value in plain.items() if value}, **values}
+    return line_of("PET_NNODES", values)

@@ -1,0 +1,154 @@
+"""The most that links allow, as bus bandwidth: what a ring reaches on them, and what no algorithm can exceed.
+
+n ranks, g of them on each node, R the rate of a node to the others in one direction. A ring enters and leaves each node
+once, so its bus bandwidth is R. Limits follow from what must cross a node's border whatever the algorithm is.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ncclcheck.model.bench import Op
+from ncclcheck.model.ceiling import Ceiling, CeilingSource
+
+# NCCL src/graph/topo.h (2.27): what it counts on per NVLink, in GB/s, by compute capability; and the line rate of one.
+_NVLINKS = (
+    (100, 40.1, 50.0),
+    (90, 20.6, 25.0),
+    (87, 20.0, 25.0),
+    (86, 12.0, 14.0625),  # A40 and A10 bridges: 56.25 GB/s over four links
+    (80, 20.0, 25.0),
+    (70, 20.0, 25.0),
+    (60, 18.0, 20.0),
+)
+_NVLS_SINCE = 90
+_PCIE_ENCODING = ((64.0, 242 / 256), (8.0, 128 / 130), (0.0, 8 / 10))  # by GT/s: FLIT, 128b/130b, 8b/10b
+_TO_EVERYBODY: tuple[Op, ...] = ("all_reduce", "all_gather", "reduce_scatter")
+_AT_A_ROOT: tuple[Op, ...] = ("gather", "scatter")
+
+
+class Shape(Struct, frozen=True):
+    """How the ranks lie: so many in all, on so many nodes. Uneven nodes count as their mean."""
+
+    world_size: int
+    nodes: int
+
+    @property
+    def per_node(self) -> float:
+        """Ranks of a node."""
+        return self.world_size / self.nodes
+
+
+class Term(Struct, frozen=True):
+    """One thing that may bind: what a node (or GPU) can send through it in GB/s, in words, and how that is known.
+
+    `spec_gb_s` is the line rate where that is more than a program ever gets; None: there is no such limit to be told.
+    `parts` is how many equal things it is made of: cards, links.
+    """
+
+    gb_s: float
+    text: str
+    source: CeilingSource
+    spec_gb_s: float | None
+    parts: int = 1
+
+
+def nvlink_term(links: int, compute_capability: int) -> Term | None:
+    """The NVLinks of one GPU; None for a GPU of which NCCL knows no NVLink. `compute_capability` 9.0 is 90."""
+    for since, usable_gb_s, line_gb_s in _NVLINKS:
+        if compute_capability >= since:
+            text = f"{links} NVLinks of {usable_gb_s:g} GB/s per GPU"
+            return Term(links * usable_gb_s, text, "link-speed", links * line_gb_s, links)
+    return None
+
+
+def pcie_gb_s(speed_gt_s: float, width: int) -> float:
+    """The data rate of a PCIe link in one direction: transfers per second less the encoding."""
+    encoding = next(share for least, share in _PCIE_ENCODING if speed_gt_s >= least)
+    return speed_gt_s * width * encoding / 8
+
+
+def network_ring_gb_s(op: Op, shape: Shape, network: Term) -> float:
+    """The bus bandwidth that NCCL's and Gloo's usual algorithms reach where the network between nodes binds."""
+    ranks, per_node = shape.world_size, shape.per_node
+    if op == "all_to_all":
+        return network.gb_s * (ranks - 1) / (per_node * (ranks - per_node))
+    if op in _AT_A_ROOT:
+        return network.gb_s * (ranks - 1) / (ranks - per_node)
+    if op == "send_recv":  # one rank of each node sends out, through one card
+        return network.gb_s / network.parts
+    return network.gb_s
+
+
+def network_limit_gb_s(op: Op, shape: Shape, network: Term, *, switches_reduce: bool) -> float | None:
+    """What no algorithm exceeds: a node must receive all that it does not hold, and an all_reduce must also send it.
+
+    `switches_reduce`: the switches of the network may add (SHARP), so that a node sends and receives a sum once.
+    """
+    if network.spec_gb_s is None:
+        return None
+    ranks, per_node, rate = shape.world_size, shape.per_node, network.spec_gb_s
+    if op in _TO_EVERYBODY:
+        least_traffic = rate * (ranks - 1) / (ranks - per_node)
+        return max(least_traffic, rate * 2 * (ranks - 1) / ranks) if switches_reduce else least_traffic
+    if op == "send_recv":
+        return rate
+    return network_ring_gb_s(op, shape, Term(rate, "", "link-speed", rate, 1))
+
+
+def inside_limit_gb_s(op: Op, ranks: int, inside: Term, compute_capability: int) -> float | None:
+    """What no algorithm exceeds inside a node: the line rate, or with NVLS, where the switch adds, nearly twice that.
+
+    NVLS: each GPU sends its data once and receives the sum, (n+1)/n of the size (NVIDIA/nccl-tests#239).
+    """
+    if inside.spec_gb_s is None:
+        return None
+    if op == "all_reduce" and compute_capability >= _NVLS_SINCE:
+        return inside.spec_gb_s * 2 * (ranks - 1) / (ranks + 1)
+    return inside.spec_gb_s
+
+
+def ceiling(
+    op: Op,
+    shape: Shape,
+    best_gb_s: float,
+    network: Term | None,
+    inside: Term | None,
+    *,
+    switches_reduce: bool = False,
+    compute_capability: int = 0,
+    label: str = "",
+) -> Ceiling | None:
+    """The ceiling of an op of which `best_gb_s` was measured; None where no term is known.
+
+    `network` is None on one node, `inside` where nothing is known of the links inside it. Across nodes the limit is the
+    network's alone: whatever goes on inside a node cannot raise it.
+    """
+    candidates = []
+    if network is not None and shape.nodes > 1:
+        candidates.append((network_ring_gb_s(op, shape, network), network))
+    if inside is not None and shape.per_node > 1:
+        candidates.append((inside.gb_s, inside))
+    if not candidates or shape.world_size < 2:  # noqa: PLR2004 (one rank sends nothing)
+        return None
+    ring_gb_s, binds = min(candidates, key=lambda one: one[0])
+    limited_by = network if shape.nodes > 1 else binds
+    if shape.nodes > 1:
+        limit = (
+            network_limit_gb_s(op, shape, network, switches_reduce=switches_reduce)
+            if network is not None
+            else None
+        )
+    else:
+        limit = inside_limit_gb_s(op, shape.world_size, binds, compute_capability)
+    reached = best_gb_s / ring_gb_s if ring_gb_s > 0 else 0.0
+    return Ceiling(
+        op=op,
+        busbw_gb_s=ring_gb_s,
+        limit_gb_s=limit,
+        binds=binds.text,
+        source=binds.source,
+        reached=reached,
+        limited_by=limited_by.text if limited_by is not None and limit is not None else "",
+        label=label,
+    )

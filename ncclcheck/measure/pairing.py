@@ -1,0 +1,36 @@
+"""Who sends to whom when nodes are tried one against another: every node with a few others, one direction at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+Pair: TypeAlias = tuple[int, int]  # from, to
+PARTNERS = 3  # of each node, where there are so many
+
+
+def rounds_of_pairs(members: int, partners: int = PARTNERS) -> tuple[tuple[Pair, ...], ...]:
+    """Rounds of pairs (from, to) in which every member is at most once; each pair comes in both directions.
+
+    The rounds of a round-robin tournament (the circle method: one stays, the others go round), evenly spaced ones, so
+    each member meets `partners` others (one fewer where their number is odd and it sits out a round). A transfer never
+    shares an interface with another, nor with data of the other direction.
+    """
+    places = [*range(members), *([-1] if members % 2 else [])]
+    turns = len(places) - 1
+    chosen = sorted({number * turns // partners for number in range(min(partners, turns))})
+    rounds = []
+    for turn in chosen:
+        circle = [places[0], *_turned(places[1:], turn)]
+        half = len(circle) // 2
+        pairs = [
+            (one, other)
+            for one, other in zip(circle[:half], reversed(circle[half:]), strict=True)
+            if -1 not in (one, other)
+        ]
+        rounds += [tuple(pairs), tuple((other, one) for one, other in pairs)]
+    return tuple(rounds)
+
+
+def _turned(places: Sequence[int], turn: int) -> list[int]:
+    return [*places[turn:], *places[:turn]]

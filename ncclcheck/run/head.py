@@ -1,0 +1,207 @@
+"""A run led from outside: the head node starts ncclcheck on every host over ssh, and everything is said over that.
+
+So all facts come together though no node may reach another by TCP. The head node itself is not checked, unless it is
+one of the hosts.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.checks.registry import Selection
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos
+from ncclcheck.exchange.memory import Memory
+from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.relay import answer
+from ncclcheck.exchange.relayed import RelayedStore
+from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.launch.reading import port
+from ncclcheck.launch.torchrun import DEFAULT_PORT
+from ncclcheck.measure.remaining import Standing
+from ncclcheck.model.codec import encode
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.report import Report
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Silent, Snapshot, Unreached
+from ncclcheck.run.conclude import judge, save, start_clock
+from ncclcheck.run.context import CONCLUDE_S, TOOL_VERSION, Context, Seen, host_name
+from ncclcheck.run.first_node import announce, lead_arrivals
+from ncclcheck.run.lead import Orders, read_members, roster, silent_nodes, silent_ranks
+from ncclcheck.run.met_node import word_of_first_node
+from ncclcheck.run.node import own_addresses
+from ncclcheck.run.options import Ended, HeadRequest, RunOptions
+from ncclcheck.spawn.fleet import Fleet, Host
+from ncclcheck.spawn.process import raise_file_limit
+from ncclcheck.spawn.ssh import local_command, ssh_command
+
+CONNECT_S = 10.0
+_BYE_S = 3.0
+_COLLECT_S = 1.0
+_FILES, _FILES_PER_HOST = 256, 3
+
+
+class RemoteTask(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a host is told: its part of the run, and in which folder, where there is such a one."""
+
+    options: RunOptions
+    folder: str
+    port: int
+
+
+def run_from_head(
+    options: RunOptions,
+    request: HeadRequest,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    show: Callable[[Standing], None] = lambda _: None,
+) -> Ended:
+    """Run to the end, which comes by the deadline whatever the hosts do; afterwards nothing of ours runs on them."""
+    clock = start_clock()
+    launch = head_launch(options.flags, request)
+    context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say, show)
+    store = RelayedStore(Memory(), launch.master_port)
+    store.set("serving", secrets.token_bytes(16))
+    orders, seen, interrupted = Orders(store), Seen(), False
+    fleet = _fleet(context, request, store)
+    try:
+        fleet.start()
+        say(f"starting ncclcheck on {launch.nnodes} host{'s' if launch.nnodes > 1 else ''} over ssh")
+        try:
+            _lead(context, orders, store, fleet, seen)
+        except KeyboardInterrupt:
+            interrupted = True
+            if not seen.snapshot.nodes:
+                seen.snapshot = _so_far(store, launch)
+        snapshot = with_unreached(seen.snapshot, fleet.unreached())
+        saved = save(snapshot, options, clock, interrupted=interrupted)
+        report = judge(saved, options)
+    except BaseException:
+        fleet.close()
+        raise
+    tell = partial(_tell, orders, store, launch, fleet, report, saved)
+    return Ended(report, saved, prints=True, release=fleet.close if interrupted else tell)
+
+
+def head_launch(flags: LaunchFlags, request: HeadRequest) -> Launch:
+    """The job as the head node sees it: one process per host.
+
+    Node 0 is the first host, under the name in the list, unless a flag or MASTER_ADDR names it otherwise.
+    """
+    nnodes, environment = len(request.hosts), request.environment
+    return Launch(
+        source="flags",
+        rank=0,
+        world_size=nnodes,
+        local_rank=0,
+        local_world_size=1,
+        node_rank=0,
+        nnodes=nnodes,
+        master_addr=flags.master_addr or environment.get("MASTER_ADDR") or request.hosts[0],
+        master_port=flags.master_port or port(environment, DEFAULT_PORT),
+        nproc_per_node=flags.nproc_per_node,
+        hosts=request.hosts,
+    )
+
+
+def with_unreached(snapshot: Snapshot, unreached: tuple[Unreached, ...]) -> Snapshot:
+    """The snapshot with the hosts that could not take part; each of them is silent, also if it was lost at the end."""
+    silent = {one.node_rank for one in snapshot.silent}
+    named = {node.node_rank: node.host for node in snapshot.nodes}
+    lost = tuple(
+        Silent(named.get(one.node_rank, one.host), one.node_rank, "probes", one.seconds)
+        for one in unreached
+        if one.node_rank not in silent
+    )
+    # It goes by one name: that which it gave itself, if it was there.
+    known = tuple(replace(one, host=named.get(one.node_rank, one.host)) for one in unreached)
+    return replace(snapshot, viewpoint="all", unreached=known, silent=(*snapshot.silent, *lost))
+
+
+def _lead(context: Context, orders: Orders, store: RelayedStore, fleet: Fleet, seen: Seen) -> None:
+    launch = context.launch
+    work = Deadline(context.deadline.left() - min(CONCLUDE_S, context.options.timeout_s / 5))
+
+    def given_up() -> list[int]:
+        return [one.node_rank for one in fleet.unreached()]
+
+    arrivals = gather_hellos(
+        store, launch, given_up, work.within(context.options.join_timeout_s), context.say
+    )
+    silent = silent_nodes(launch, arrivals, {}) + silent_ranks(arrivals)
+    lead_arrivals(context, orders, store, arrivals, silent, seen, work)
+
+
+def _so_far(store: RelayedStore, launch: Launch) -> Snapshot:
+    """What the hosts have said up to now."""
+    arrivals: Arrivals = gather_hellos(store, launch, tuple, Deadline(0.0), lambda _: None)
+    snapshot, _ = read_members(store, roster(arrivals), arrivals, Deadline(_COLLECT_S))
+    return replace(snapshot, silent=snapshot.silent + silent_nodes(launch, arrivals, {}))
+
+
+def _tell(
+    orders: Orders, store: RelayedStore, launch: Launch, fleet: Fleet, report: Report, saved: Saved
+) -> None:
+    try:
+        announce(orders, store, drawn_tickets(store, launch), report, saved)
+    finally:
+        fleet.close(_BYE_S)
+
+
+def _fleet(context: Context, request: HeadRequest, store: RelayedStore) -> Fleet:
+    options, launch = context.options, context.launch
+    connect_s = min(CONNECT_S, options.join_timeout_s)
+    own_files = raise_file_limit(_FILES + _FILES_PER_HOST * launch.nnodes)
+    own = {context.host, context.host.partition(".")[0], "localhost", *own_addresses(read_interfaces())}
+
+    def host(rank: int) -> Host:
+        name, target = request.hosts[rank], request.targets[rank]
+        command = ssh_command(request.ssh, target, request.python, request.environment, connect_s)
+        fallback = local_command(request.python, request.environment, own_files) if name in own else []
+        return Host(name, rank, tuple(command), task_of(context, request, rank), tuple(fallback))
+
+    def failed(one: Unreached) -> None:
+        context.say(f"{one.host}: {one.cause}: {one.detail}")
+        if one.node_rank == 0:
+            word_of_first_node(store, serving=False, detail=f"{one.host} was not reached: {one.detail}")
+
+    return Fleet(
+        [host(rank) for rank in range(launch.nnodes)],
+        partial(answer, backend=store.backend),
+        version=TOOL_VERSION,
+        schema_version=SCHEMA,
+        python=request.python,
+        greeting_s=options.join_timeout_s,
+        environ=context.environ,
+        failed=failed,
+    )
+
+
+def task_of(context: Context, request: HeadRequest, rank: int) -> bytes:
+    """The task of one host, as a line. What is judged is judged here, so the host is not told how."""
+    launch, options = context.launch, context.options
+    flags = LaunchFlags(
+        nnodes=launch.nnodes,
+        node_rank=rank,
+        master_addr=launch.master_addr if launch.nnodes > 1 else None,
+        master_port=launch.master_port,
+        nproc_per_node=launch.nproc_per_node or request.slots[rank],
+    )
+    own = replace(
+        options,
+        flags=flags,
+        selection=Selection(),
+        expected=None,
+        wants_documents=False,
+        head=None,
+        line=None,
+        applies=False,
+        timeout_s=max(context.deadline.left(), 1.0),
+    )
+    return encode(RemoteTask(own, request.folder, launch.master_port))

@@ -1,0 +1,85 @@
+"""`preflight --image`: a container image judged from within, on the machine that builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.facts.collect import nccl_version
+from ncclcheck.facts.deadline import start
+from ncclcheck.facts.environment import read_environment
+from ncclcheck.facts.image import ImageRequest, read_image
+from ncclcheck.facts.nccl_choice import read_nccl
+from ncclcheck.facts.software import read_software
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NcclChoice, NodeFacts, Software
+from ncclcheck.model.image import Image
+from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.run.conclude import judge, save, start_clock
+from ncclcheck.run.context import CONCLUDE_S, host_name
+from ncclcheck.run.options import Ended, RunOptions
+
+_NCCL_S = 15.0
+_NOT_IN_IMAGE = Missing("absent", "an image has none of its own: it is what the node has that runs it")
+
+
+def run_image(options: RunOptions, environ: Mapping[str, str], say: Callable[[str], None]) -> Ended:
+    """The report of this image, by the deadline. The build machine's own hardware and network are not looked at."""
+    clock = start_clock()
+    deadline = Deadline(options.timeout_s)
+    say("reading the image: torch, NCCL, libraries, packages")
+    interrupted = False
+    snapshot = Snapshot(nodes=(), of="image")
+    try:
+        facts = image_facts(environ, max(deadline.left() - min(CONCLUDE_S, options.timeout_s / 5), 0.5))
+        snapshot = Snapshot(nodes=(Node(host_name(), 0, facts),), of="image")
+    except KeyboardInterrupt:
+        interrupted = True
+    saved = save(snapshot, options, clock, interrupted=interrupted)
+    return Ended(judge(saved, options), saved, prints=True)
+
+
+def image_facts(environ: Mapping[str, str], deadline_s: float) -> NodeFacts:
+    """What can be known of an image; every section that only a node has is Missing and says so."""
+    image_read = start(read_image, ImageRequest(environ, deadline_s=deadline_s))
+    nccl_read = start(read_nccl, environ, min(_NCCL_S, deadline_s))
+    image = image_read.result(deadline_s + 1.0)
+    nccl = nccl_read.result(1.0)
+    software = read_software(nccl_version(nccl))
+    nothing = NodeFacts(**dict.fromkeys(NodeFacts.__struct_fields__, _NOT_IN_IMAGE))
+    return replace(
+        nothing,
+        environment=read_environment(environ),
+        software=_with_build(software, image),
+        nccl=_without_network(nccl),
+        image=image,
+    )
+
+
+def _with_build(software: Software, image: Fact[Image]) -> Software:
+    """The NCCL that torch was compiled with, where no package says it: a torch of NVIDIA's images, or of one's own."""
+    if isinstance(image, Missing) or isinstance(image.torch, Missing):
+        return software
+    compiled = image.torch.nccl
+    if isinstance(software.torch_nccl, Missing) and not isinstance(compiled, Missing):
+        return replace(software, torch_nccl=compiled)
+    return software
+
+
+def _without_network(nccl: Fact[NcclChoice]) -> Fact[NcclChoice]:
+    """What the library chose on the build machine says nothing about a node; which libraries there are, does."""
+    return nccl if isinstance(nccl, Missing) else replace(nccl, asked=_NOT_IN_IMAGE)
+
+
+def refuse_nodes(options: RunOptions) -> None:
+    """Nothing, if the options make sense for an image; else UsageError."""
+    flags = options.flags
+    placed = (flags.nnodes, flags.node_rank, flags.master_addr, flags.master_port, flags.nproc_per_node)
+    elsewhere = options.head is not None or options.meet_in is not None
+    if options.command != "preflight" or elsewhere or any(value is not None for value in placed[1:]):
+        raise UsageError(
+            "--image judges an image on the machine that builds it: leave out what places a run on nodes"
+        )

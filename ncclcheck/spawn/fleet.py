@@ -1,0 +1,338 @@
+"""The processes on all hosts: so many started at a time, their calls answered, their ends named; one thread for all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.lines import Lines
+from ncclcheck.model.snapshot import Unreached, UnreachedCause
+from ncclcheck.spawn.process import kill_all
+from ncclcheck.spawn.ssh import reason, why_ended
+
+GREETING = "ncclcheck-remote-1 "
+AT_ONCE = (
+    64  # connections being made at a time: sshd's MaxStartups and the memory of this machine have an end
+)
+NOISE_LIMIT_BYTES = 256 * 1024
+UNREAD_LIMIT_BYTES = 32 * 1024 * 1024  # ours asks one thing at a time, and the longest answer is 8 MiB
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC, errno.EISDIR)
+_KEPT_BYTES = 8 * 1024
+_POLL_S = 0.1
+_READ_BYTES = 1 << 16
+_KILL_S = 2.0
+Phase: TypeAlias = Literal["waiting", "starting", "there", "over"]
+
+
+class Greeting(Struct, frozen=True):
+    """The first line of our own from a host; fields of later versions are passed over."""
+
+    version: str
+    schema_version: str
+
+
+class Host(Struct, frozen=True):
+    """One host: its name and rank in reports, how it is started, and what it is told once it is there.
+
+    `fallback` starts it without ssh, where it is this very machine; empty elsewhere.
+    """
+
+    name: str
+    node_rank: int
+    command: tuple[str, ...]
+    task: bytes
+    fallback: tuple[str, ...] = ()
+
+
+class _Connection:
+    """What is known of one host. State by design; only the fleet's thread touches it."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.phase: Phase = "waiting"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.lines = Lines()
+        self.errors = bytearray()
+        self.noise = bytearray()
+        self.noise_bytes = 0
+        self.unsent: deque[bytes] = deque()
+        self.began = 0.0
+
+    def pipe(self, name: str) -> IO[bytes] | None:
+        """Its standard input, output or error ("in", "out", "err"), while there is one."""
+        if self.process is None:
+            return None
+        return {"in": self.process.stdin, "out": self.process.stdout, "err": self.process.stderr}[name]
+
+
+class Fleet:
+    """All hosts. State: their connections, and which of them could not take part and why.
+
+    `answer` gets each line that a host says, and raises DecodeError for one that is none of ours.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        answer: Callable[[bytes], bytes],
+        *,
+        version: str,
+        schema_version: str,
+        python: str,
+        greeting_s: float,
+        environ: Mapping[str, str],
+        failed: Callable[[Unreached], None] = lambda _: None,
+    ) -> None:
+        self._answer, self._failed, self._python = answer, failed, python
+        self._version, self._schema_version = version, schema_version
+        self._greeting_s, self._environ = greeting_s, dict(environ)
+        self._connections = [_Connection(host) for host in hosts]
+        self._unreached: dict[int, Unreached] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._selector = selectors.DefaultSelector()
+        self._thread = threading.Thread(target=self._serve, name="fleet", daemon=True)
+
+    def start(self) -> None:
+        """The hosts are being started from now on, in a thread."""
+        self._thread.start()
+
+    def unreached(self) -> tuple[Unreached, ...]:
+        """The hosts that could not take part, or not to the end, by node rank."""
+        with self._lock:
+            return tuple(one for _, one in sorted(self._unreached.items()))
+
+    def close(self, patience_s: float = 0.0) -> None:
+        """No process of ours is left here, and those on the hosts end too; they may do so by themselves meanwhile."""
+        end = time.monotonic() + patience_s
+        while time.monotonic() < end and any(one.phase in ("starting", "there") for one in self._connections):
+            time.sleep(_POLL_S / 2)
+        self._closing.set()
+        self._thread.join(_KILL_S)
+        running = [one.process for one in self._connections if one.process is not None]
+        for process in running:
+            with suppress(OSError):
+                os.killpg(
+                    process.pid, signal.SIGTERM
+                )  # ssh then closes the connection, and the far end its input
+        kill_all(running, _KILL_S)
+        for one in self._connections:
+            self._forget(one)
+
+    # the thread
+
+    def _serve(self) -> None:
+        try:
+            while not self._closing.is_set():
+                self._start_some()
+                for key, events in self._selector.select(_POLL_S):
+                    one, name = key.data
+                    if events & selectors.EVENT_READ:
+                        self._read(one, name)
+                    if events & selectors.EVENT_WRITE:
+                        self._send(one)
+                self._look()
+        finally:
+            self._selector.close()
+
+    def _start_some(self) -> None:
+        room = AT_ONCE - sum(one.phase == "starting" for one in self._connections)
+        for one in [each for each in self._connections if each.phase == "waiting"][: max(room, 0)]:
+            self._launch(one, one.host.command)
+
+    def _launch(self, one: _Connection, command: Sequence[str]) -> None:
+        one.began = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                list(command),
+                env=self._environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is ours: we end them in order
+                bufsize=0,
+            )
+        except OSError as error:
+            cause: UnreachedCause = "no-ssh" if error.errno in _NOT_THERE else "not-started"
+            self._give_up(one, cause, f"{command[0]}: {error.strerror}")
+            return
+        one.process, one.phase = process, "starting"
+        for name, pipe in (("out", process.stdout), ("err", process.stderr)):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                self._selector.register(pipe, selectors.EVENT_READ, (one, name))
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+
+    def _read(self, one: _Connection, name: str) -> None:
+        pipe = one.pipe(name)
+        if pipe is None or pipe.closed:
+            return
+        try:
+            data = os.read(pipe.fileno(), _READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._selector.unregister(pipe)
+            pipe.close()
+        elif name == "err":
+            one.errors = (one.errors + data)[-_KEPT_BYTES:]
+        else:
+            self._take(one, data)
+
+    def _take(self, one: _Connection, data: bytes) -> None:
+        try:
+            for line in one.lines.feed(data):
+                if one.phase == "starting":
+                    self._greet(one, line)
+                elif line.startswith(b"{"):
+                    one.unsent.append(self._answer(line))
+                elif one.phase == "there":
+                    self._hear_noise(one, line)
+                if sum(map(len, one.unsent)) > UNREAD_LIMIT_BYTES:
+                    raise DecodeError("it asks and asks, and does not read the answers")
+        except DecodeError as error:
+            before = reason(one.noise.decode(errors="replace"))
+            self._give_up(one, "garbage", f"{error}; before that: {before}" if before else str(error))
+        self._send(one)
+
+    def _greet(self, one: _Connection, line: bytes) -> None:
+        """A line before our own is what a shell prints for people; ours says which ncclcheck is there."""
+        _, mark, rest = line.partition(GREETING.encode())
+        if not mark:
+            self._hear_noise(one, line)
+            return
+        greeting = decode(rest, Greeting, limit_bytes=_KEPT_BYTES)
+        if (greeting.version, greeting.schema_version) != (self._version, self._schema_version):
+            text = f"ncclcheck {greeting.version[:40]} is there, {self._version} is here"
+            self._give_up(one, "other-version", text)
+            return
+        one.phase = "there"
+        one.unsent.append(one.host.task + b"\n")
+
+    def _hear_noise(self, one: _Connection, line: bytes) -> None:
+        one.noise = (one.noise + line + b"\n")[-_KEPT_BYTES:]
+        one.noise_bytes += len(line)
+        if one.noise_bytes > NOISE_LIMIT_BYTES:
+            raise DecodeError(f"more than {NOISE_LIMIT_BYTES} bytes that ncclcheck did not say")
+
+    def _send(self, one: _Connection) -> None:
+        """As much as the pipe takes now; the rest when it takes more."""
+        pipe = one.pipe("in")
+        if pipe is None or pipe.closed:
+            one.unsent.clear()
+            return
+        try:
+            while one.unsent:
+                data = one.unsent.popleft()
+                sent = os.write(pipe.fileno(), data)
+                if sent < len(data):
+                    one.unsent.appendleft(data[sent:])
+                    break
+        except BlockingIOError:
+            one.unsent.appendleft(data)
+        except OSError:
+            one.unsent.clear()  # it has ended, which is found out elsewhere
+        registered = pipe.fileno() in self._selector.get_map()
+        if one.unsent and not registered:
+            self._selector.register(pipe, selectors.EVENT_WRITE, (one, "in"))
+        elif registered and not one.unsent:
+            self._selector.unregister(pipe)
+
+    def _look(self) -> None:
+        """Processes that have ended, and those that nothing came from in time."""
+        for one in self._connections:
+            if one.process is None or one.phase == "over":
+                continue
+            code = one.process.poll()
+            if code is not None:
+                self._drain(one)
+                self._ended(one, code)
+            elif one.phase == "starting" and time.monotonic() - one.began > self._greeting_s:
+                text = f"nothing came from ncclcheck there in {self._greeting_s:.0f} s"
+                said = reason(one.errors.decode(errors="replace") or one.noise.decode(errors="replace"))
+                self._give_up(one, "silent", f"{text}; it said: {said}" if said else text)
+
+    def _drain(self, one: _Connection) -> None:
+        """What it wrote last is read: it lies in the pipes, whose end need not come (ssh may leave a master behind)."""
+        for name in ("out", "err"):
+            for _ in range(64):
+                pipe = one.pipe(name)
+                if pipe is None or pipe.closed:
+                    break
+                before = len(one.errors), one.noise_bytes
+                self._read(one, name)
+                if not pipe.closed and (len(one.errors), one.noise_bytes) == before:
+                    break
+
+    def _ended(self, one: _Connection, code: int) -> None:
+        errors = one.errors.decode(errors="replace")
+        noise = one.noise.decode(errors="replace")
+        if one.phase == "there":
+            if code == 0:
+                self._leave(one)
+                return
+            cause, text = why_ended(code, errors, noise, self._python)
+            cause = "lost" if cause not in ("other-version", "garbage") else cause
+            self._give_up(one, cause, text)
+            return
+        cause, text = why_ended(code, errors, noise, self._python)
+        if one.host.fallback and cause in _OF_SSH:
+            command, one.host = one.host.fallback, replaced(one.host)
+            self._forget(one)
+            self._launch(one, command)
+            return
+        self._give_up(one, cause, text)
+
+    def _give_up(self, one: _Connection, cause: UnreachedCause, text: str) -> None:
+        if one.phase == "over":
+            return
+        seconds = round(time.monotonic() - one.began, 1)
+        found = Unreached(one.host.name, one.host.node_rank, cause, text, seconds)
+        with self._lock:
+            self._unreached[one.host.node_rank] = found
+        self._leave(one)
+        self._failed(found)
+
+    def _leave(self, one: _Connection) -> None:
+        one.phase = "over"
+        self._forget(one)
+        if one.process is not None and one.process.poll() is None:
+            with suppress(OSError):
+                os.killpg(one.process.pid, signal.SIGTERM)
+
+    def _forget(self, one: _Connection) -> None:
+        """Its pipes are closed."""
+        if one.process is None:
+            return
+        for pipe in (one.process.stdin, one.process.stdout, one.process.stderr):
+            if pipe is not None and not pipe.closed:
+                with suppress(KeyError, ValueError, RuntimeError):  # not there, or the selector is closed
+                    self._selector.unregister(pipe)
+                pipe.close()
+        one.lines, one.errors, one.noise = Lines(), bytearray(), bytearray()
+        one.unsent.clear()
+
+
+# Where ssh to this very machine fails in one of these ways, it is simply not set up for that.
+_OF_SSH = frozenset({"refused", "denied", "host-key", "closed", "timed-out", "no-route", "name-unknown"})
+
+
+def replaced(host: Host) -> Host:
+    """The host without a second chance."""
+    return Host(host.name, host.node_rank, host.command, host.task)
