@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ncclcheck.advice.network import common_network
 from ncclcheck.advice.reach import some_of
@@ -39,7 +39,7 @@ def advise_gids(
         return None, ()
     host, port, index = wrong[0]
     why = f"on {some_of(host for host, _, _ in wrong)}, NCCL would use {_words(port, index)}"
-    for change in _changes(snapshot, now, forced=forced):
+    for change in _changes(snapshot, now, {host for host, _, _ in wrong}, forced=forced):
         after = predictions(snapshot, merged(base, change))
         if not isinstance(after, Missing) and common_network(after) == IB and not _wrong(snapshot, after):
             index = next(
@@ -91,8 +91,10 @@ def _is_ipv4(gid: Gid) -> bool:
         return False
 
 
-def _changes(snapshot: Snapshot, now: Mapping[str, Prediction], *, forced: bool) -> list[Changes]:
-    """Taking the variable away, one index for all nodes, one for each node: the smallest first."""
+def _changes(
+    snapshot: Snapshot, now: Mapping[str, Prediction], wrong: Collection[str], *, forced: bool
+) -> list[Changes]:
+    """Taking the variable away, one index for all nodes, one for each node that is wrong: the smallest first."""
     tried: list[Changes] = []
     if forced and all(_finds_it_itself(one) for one in now.values()):
         return [everywhere(snapshot, {GID_INDEX: removal_of(snapshot, GID_INDEX)})]
@@ -103,7 +105,9 @@ def _changes(snapshot: Snapshot, now: Mapping[str, Prediction], *, forced: bool)
     if shared:
         tried.append(everywhere(snapshot, {GID_INDEX: str(min(shared))}))
     elif all(own.values()):
-        tried.append({host: {GID_INDEX: str(min(indexes))} for host, indexes in own.items()})
+        tried.append(
+            {host: {GID_INDEX: str(min(indexes))} if host in wrong else {} for host, indexes in own.items()}
+        )
     return tried
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ncclcheck.advice.networks import Network, network_of
 from ncclcheck.advice.reach import Reach, some_of
-from ncclcheck.advice.speed import figure, is_clearly_faster
+from ncclcheck.advice.speed import figure, is_clearly_faster, why_slow
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.snapshot import Snapshot
@@ -108,7 +108,7 @@ def _faster(
     if any(not _is_without_gpu(node.facts) for node in snapshot.nodes):
         slow = f"{figure(better[0])}; {figure(current)}"
         return _nothing(f"{reachable}, and beside NCCL it carries little: nothing to set ({slow})")
-    why = f"Gloo's choice is reachable but slow: {figure(current)}; {figure(better[0])}"
+    why = why_slow("Gloo's", current, better[0])
     return _on_the_first(snapshot, better, why) or _nothing(
         f"{reachable}; no exact name leads to {better[0].name} on every node: nothing to set"
     )

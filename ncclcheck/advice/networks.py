@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
-from ncclcheck.measure.networks import Throughput, measured_gbit_s, measured_gbit_s_to
+from ncclcheck.measure.networks import Throughput, measured_gbit_s, measured_gbit_s_to, transfers
+from ncclcheck.measure.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.snapshot import Snapshot
@@ -28,7 +29,8 @@ class Rank(Struct, frozen=True, order=True):
 class Network(Struct, frozen=True):
     """One (interface, address) per host. `failure` says which connection did not succeed; None: all did.
 
-    `throughput` is what was measured between the hosts there, `throughput_to` the same for each host's place alone.
+    `throughput` is what was measured between the hosts there, `throughput_to` the same for each host's place alone,
+    `slowest` the part of it that is called slow, if one is.
     """
 
     places: dict[str, tuple[str, str]]
@@ -36,6 +38,7 @@ class Network(Struct, frozen=True):
     failure: str | None
     throughput: Fact[Throughput] = Missing("absent", "its bandwidth was not measured")
     throughput_to: dict[str, Throughput] = {}
+    slowest: SlowestPart | None = None
 
     @property
     def name(self) -> str:
@@ -49,19 +52,51 @@ class Network(Struct, frozen=True):
 
 
 def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
-    """Every network that has an interface on each node: the reachable ones first, then by the links' speed."""
+    """Every network that has an interface on each node: the reachable ones first, then by the links' speed.
+
+    A mixture of networks, such as one node's eth0 with the eth1 of the others, is none, where one that works is none.
+    """
     found: dict[tuple[tuple[str, tuple[str, str]], ...], Network] = {}
-    for places in (*_by_name(snapshot), *_by_subnet(snapshot), *_by_reach(snapshot, reach)):
+    for places in (*_by_name(snapshot), *_by_subnet(snapshot)):
         found.setdefault(tuple(sorted(places.items())), network_of(snapshot, reach, places))
+    unmixed = [one for one in found.values() if one.failure is None and not _joins_parallel(snapshot, one)]
+    for places in _by_reach(snapshot, reach):
+        if not any(_is_partly(places, one.places) for one in unmixed):
+            found.setdefault(tuple(sorted(places.items())), network_of(snapshot, reach, places))
+    kept = [
+        one
+        for one in found.values()
+        if not unmixed or one.failure is not None or not _joins_parallel(snapshot, one)
+    ]
     # sorted() is stable: a name that all nodes share, in the kernel's order on the first node, wins a tie
-    return tuple(sorted(found.values(), key=lambda one: (one.failure is not None, one.rank)))
+    return tuple(sorted(kept, key=lambda one: (one.failure is not None, one.rank)))
+
+
+def _joins_parallel(snapshot: Snapshot, network: Network) -> bool:
+    """True where it takes one node's address of one subnet, another node's of another, and a node has both."""
+    used = {_subnet(node.facts, network.places[node.host][1]) for node in snapshot.nodes} - {None}
+    return len(used) > 1 and any(
+        len(used & {_subnet(node.facts, address) for _, address in _candidates(node.facts)}) > 1
+        for node in snapshot.nodes
+    )
+
+
+def _is_partly(places: Mapping[str, tuple[str, str]], whole: Mapping[str, tuple[str, str]]) -> bool:
+    """True where they have the places of some nodes in common, and not of all."""
+    return 0 < len(places.items() & whole.items()) < len(whole)
 
 
 def network_of(snapshot: Snapshot, reach: Reach, places: dict[str, tuple[str, str]]) -> Network:
     """What is known of these places as one network."""
-    throughput = measured_gbit_s(snapshot.probes, places)
-    throughput_to = measured_gbit_s_to(snapshot.probes, places)
-    return Network(places, rank_of(snapshot, places), _failure(reach, places), throughput, throughput_to)
+    found = transfers(snapshot.probes, places, "bandwidth")
+    return Network(
+        places,
+        rank_of(snapshot, places),
+        _failure(reach, places),
+        measured_gbit_s(snapshot.probes, places),
+        measured_gbit_s_to(snapshot.probes, places),
+        None if isinstance(found, Missing) else slowest_part([probe for probe, _ in found]),
+    )
 
 
 def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.networks import Network, network_of
 from ncclcheck.advice.reach import Reach, some_of
 from ncclcheck.advice.setting import ChosenPlaces, smallest_change
-from ncclcheck.advice.speed import figure, is_clearly_faster
+from ncclcheck.advice.speed import figure, is_clearly_faster, why_slow
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.prediction import Prediction, predict
@@ -52,7 +52,7 @@ def speed_up(
     faster = [network for network in usable if is_clearly_faster(network, current)]
     if not faster:
         return f"NCCL: its own choice, {_why_kept(current, usable)}"
-    why = f"NCCL's choice is reachable but slow: {figure(current)}; {figure(faster[0])}"
+    why = why_slow("NCCL's", current, faster[0])
     found = _proposal(snapshot, reach, faster, why)
     if isinstance(found, Proposal) and not is_clearly_faster(
         network_of(snapshot, reach, found.places), current

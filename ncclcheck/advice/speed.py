@@ -12,20 +12,31 @@ from ncclcheck.model.fact import Missing
 def is_clearly_faster(one: Network, other: Network) -> bool:
     """True where `one` was measured at least 1.3 times as fast, and no usual transfer of `other` was as fast.
 
-    Where the CPU limited the figure of `other`, the network itself may be as fast: then the link speeds have to say it
-    too. What was not measured on both is never clearly faster. Where the two have a place in common, the slowest places
-    are compared: a collective waits for these, and what the common ones carry says nothing of the difference.
+    A collective waits for the slowest part, so where a network has one that is called slow (a node, or the way between
+    two), that part is compared; and where the two have a place in common, their slowest places, since what the common
+    ones carry says nothing of the difference. Where the CPU limited the figure of `other`, the network itself may be as
+    fast: then the link speeds have to say it too. What was not measured on both is never clearly faster, nor
+    are two with a slow way each compared by these: a large network always has some.
     """
-    fast, slow = one.throughput, other.throughput
-    if isinstance(fast, Missing) or isinstance(slow, Missing):
+    whole, other_whole = one.throughput, other.throughput
+    if isinstance(whole, Missing) or isinstance(other_whole, Missing):
         return False
     shares_a_place = any(one.places.get(host) == place for host, place in other.places.items())
-    if shares_a_place and one.throughput_to and other.throughput_to:
-        fast = min(one.throughput_to.values(), key=lambda to: to.median)
-        slow = min(other.throughput_to.values(), key=lambda to: to.median)
+    fast = _counting(one, whole, shares_a_place)
+    slow = _counting(other, other_whole, shares_a_place)
+    if one.slowest is not None and other.slowest is not None and max(fast.transfers, slow.transfers) == 1:
+        return False
     if fast.median < FASTER * slow.median or slow.high >= fast.low:
         return False
     return not slow.cpu_limited or 0 < FASTER * other.link_mbps <= one.link_mbps
+
+
+def _counting(network: Network, whole: Throughput, shares_a_place: bool) -> Throughput:
+    if network.slowest is not None:
+        return network.slowest.throughput
+    if shares_a_place and network.throughput_to:
+        return min(network.throughput_to.values(), key=lambda to: to.median)
+    return whole
 
 
 def is_as_good(one: Network, other: Network) -> bool:
@@ -40,22 +51,39 @@ def best_first(networks: Sequence[Network]) -> tuple[Network, ...]:
     left, ordered = list(networks), []
     while left:
         top = [one for one in left if not any(is_clearly_faster(other, one) for other in left)]
-        best = min(top, key=lambda one: one.rank)
+        best = min(top or left, key=lambda one: one.rank)  # none on top: each beats one by another part of it
         ordered.append(best)
         left.remove(best)
     return tuple(ordered)
 
 
 def figure(network: Network) -> str:
-    """The network with its measured bandwidth and spread, or what its link says where it was not measured."""
+    """The network with its measured bandwidth and spread, or what its link says where it was not measured.
+
+    Where a part of it is slow, that part's, and what is usual.
+    """
     if isinstance(network.throughput, Missing):
         link = (
             f"link speed {network.link_mbps / 1000:g} Gbit/s" if network.link_mbps else "link speed not known"
         )
         return f"{network.name}: not measured, {link}"
-    return f"{network.name}: {_measured(network.throughput)}"
+    if network.slowest is None:
+        return f"{network.name}: {_measured(network.throughput)}"
+    part = network.slowest
+    return f"{network.name}: {_measured(part.throughput)} {part.where}, while {part.usual:.3g} Gbit/s is usual there"
+
+
+def why_slow(whose: str, current: Network, better: Network) -> str:
+    """Why a choice that works is to be changed: both figures, and, where one part is slow, why that concerns all."""
+    figures = f"{whose} choice is reachable but slow: {figure(current)}; {figure(better)}"
+    if current.slowest is None:
+        return figures
+    return (
+        f"{figures}. Every collective waits for the slowest part, and all nodes have to use the same network"
+    )
 
 
 def _measured(one: Throughput) -> str:
     limit = ", limited by the CPU" if one.cpu_limited else ""
-    return f"{one.median:.3g} Gbit/s ({one.low:.3g} to {one.high:.3g} over {one.transfers} transfers{limit})"
+    count = f"{one.transfers} transfer" + ("s" if one.transfers != 1 else "")
+    return f"{one.median:.3g} Gbit/s ({one.low:.3g} to {one.high:.3g} over {count}{limit})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -39,20 +39,36 @@ def listed_gpus(snapshot: Snapshot) -> list[GpuOn]:
     return [GpuOn(node.host, gpu) for node, gpus in snapshot.known("gpus") for gpu in gpus]
 
 
-def values(gpus: Iterable[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], list[NotKnown]]:
-    """The value of `field` of each GPU's state, and what could not be read. A GPU without it is in neither."""
-    known: list[tuple[GpuOn, Any]] = []
+def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], list[NotKnown]]:
+    """The value of `field` of each GPU's state, and what could not be read.
+
+    A GPU whose model does not have it is in neither: the driver calls it unsupported, for every GPU of that model.
+    """
+    return told((one, getattr(one.gpu.state, field)) for one in gpus), untold(
+        ((one, getattr(one.gpu.state, field)) for one in gpus), field.replace("_", " ")
+    )
+
+
+def told(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
+    """The values that are known."""
+    return [(one, value) for one, value in read if not isinstance(value, Missing)]
+
+
+def untold(read: Iterable[tuple[GpuOn, Any]], what: str) -> list[NotKnown]:
+    """What is not known of `what`; unsupported counts only where another GPU of the same model does tell it."""
+    each = list(read)
+    telling = {_model(one.gpu) for one, _ in told(each)}
     missing: dict[tuple[str, str], list[str]] = {}
-    for one in gpus:
-        value = getattr(one.gpu.state, field)
-        if not isinstance(value, Missing):
-            known.append((one, value))
-        elif value.missing != "unsupported":
+    for one, value in each:
+        if isinstance(value, Missing) and (value.missing != "unsupported" or _model(one.gpu) in telling):
             missing.setdefault((one.host, str(value)), []).append(f"GPU {one.gpu.index}")
-    what = field.replace("_", " ")
-    return known, [
+    return [
         NotKnown(f"{what} of {together(labels)}: {why}", (host,)) for (host, why), labels in missing.items()
     ]
+
+
+def _model(gpu: Gpu) -> str:
+    return "" if isinstance(gpu.name, Missing) else gpu.name
 
 
 def together(labels: Iterable[str]) -> str:
@@ -78,7 +94,7 @@ def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]
     """How a check about GPUs ends: nodes that told nothing, and that no GPU has what was asked for."""
     without = no_driver(snapshot)
     for one in unread(snapshot, "gpus"):
-        if not set(one.hosts) <= set(without):
+        if judged or not set(one.hosts) <= set(without):
             yield one
     yield from not_reported(snapshot)
     if not judged:

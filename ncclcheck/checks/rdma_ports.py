@@ -81,11 +81,18 @@ def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
 
 
 def not_surveyed(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """The nodes of which it is not known which ports NCCL may use. A section that is missing is told elsewhere."""
-    for node, _ in snapshot.known("rdma"):
-        environment = environment_of(node.facts)
-        if isinstance(environment, Missing):
-            yield NotKnown(f"which RDMA ports NCCL may use: {environment}", (node.host,))
+    """The nodes of which it is not known which ports NCCL may use. A section that is missing is told elsewhere.
+
+    A recorded machine is judged as if nothing were set, which is an assumption: what it passes is not known.
+    """
+    for node, rdma in snapshot.known("rdma"):
+        for device, why in rdma.unread.items():
+            yield NotKnown(f"the ports of the RDMA device {device}: {why}", (node.host,))
+        read = environment_of(node.facts)
+        for one in (read, node.facts.environment, node.facts.nccl):
+            if isinstance(one, Missing) and (rdma.ports or one is read):
+                yield NotKnown(f"which RDMA ports NCCL may use: {one}", (node.host,))
+                break
 
 
 def environment_of(facts: NodeFacts) -> Fact[dict[str, str]]:
@@ -99,7 +106,7 @@ def environment_of(facts: NodeFacts) -> Fact[dict[str, str]]:
 
 def without_devices(found: Sequence[Surveyed], what: str = "RDMA device") -> Iterator[NotApplicable]:
     """Where nodes were read and none of them has a port."""
-    if found and not any(one.rdma.ports for one in found):
+    if found and not any(one.rdma.ports or one.rdma.unread for one in found):
         yield NotApplicable(f"{named([one.host for one in found])}: no {what} in /sys/class/infiniband")
 
 

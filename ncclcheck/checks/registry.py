@@ -21,6 +21,9 @@ from ncclcheck.model.snapshot import Snapshot
 Answer: TypeAlias = Finding | NotKnown | NotApplicable
 Body: TypeAlias = Callable[[Snapshot], Iterable[Answer]]
 Subject: TypeAlias = Literal["nodes", "log"]
+OfImages: TypeAlias = Literal[False, True, "only"]
+NEEDS_NODES = "it needs the hardware, the kernel or the peers of a run, and an image has none"
+OF_IMAGES = "it judges an image before there is a node: preflight --image"
 _CHECK_ATTRIBUTE = "__ncclcheck_check__"
 
 
@@ -29,6 +32,8 @@ class Check(Struct, frozen=True):
 
     `nodes` is the smallest job the question makes sense for; `met` says that it needs nodes that met each other.
     `subject` is what it judges: nodes and their network, or the logs of a job. A slug is used once for each.
+    `image`: it can judge a container image too, before there is a node; "only": it judges nothing else.
+    `not_in_image` says why it cannot. `demands` are the keys or sections of a policy that it judges.
     """
 
     code: str
@@ -40,15 +45,22 @@ class Check(Struct, frozen=True):
     manual: str
     body: Body
     subject: Subject = "nodes"
+    image: OfImages = False
+    not_in_image: str = NEEDS_NODES
+    demands: tuple[str, ...] = ()
 
 
 class Selection(Struct, frozen=True):
-    """Which checks run and how they count, as the user said: codes, code prefixes or slugs."""
+    """Which checks run and how they count, as the user said: codes, code prefixes or slugs.
+
+    `why` are the reasons for what is ignored or demoted, where another than the command line says so.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     demote: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
+    why: dict[str, str] = {}
 
 
 def check(
@@ -60,12 +72,28 @@ def check(
     nodes: int = 1,
     met: bool = False,
     subject: Subject = "nodes",
+    image: OfImages = False,
+    not_in_image: str = NEEDS_NODES,
+    demands: Sequence[str] = (),
 ) -> Callable[[Body], Body]:
     """Declare the decorated function the body of a check; its docstring is the manual page."""
 
     def declare(body: Body) -> Body:
         manual = (body.__doc__ or "").strip()
-        one = Check(code, slug, title, tuple(needs), nodes, met, manual, body, subject)
+        one = Check(
+            code,
+            slug,
+            title,
+            tuple(needs),
+            nodes,
+            met,
+            manual,
+            body,
+            subject,
+            image,
+            not_in_image,
+            tuple(demands),
+        )
         setattr(body, _CHECK_ATTRIBUTE, one)
         return body
 
@@ -119,14 +147,15 @@ def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nod
     """
     chosen = matching(selection.select, subject) if selection.select else None
     ignored, demoted = matching(selection.ignore, subject), matching(selection.demote, subject)
+    why = {code: text for name, text in selection.why.items() for code in matching([name], subject)}
     runs = []
     for one in all_checks(subject):
         if one.code in ignored or (chosen is not None and one.code not in chosen):
-            reason = "--ignore" if one.code in ignored else "not in --select"
+            reason = why.get(one.code, "--ignore") if one.code in ignored else "not in --select"
             runs.append(CheckRun(one.code, one.slug, one.title, "ignored", reason))
         else:
             run = run_check(one, snapshot)
-            runs.append(_demoted(run) if one.code in demoted else run)
+            runs.append(_demoted(run, why.get(one.code, "")) if one.code in demoted else run)
     return tuple(runs)
 
 
@@ -147,6 +176,10 @@ def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
 
 
 def _answer(one: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:
+    if one.subject == "nodes" and snapshot.of == "image" and not one.image:
+        return "not_applicable", one.not_in_image, ()
+    if one.image == "only" and snapshot.of != "image":
+        return "not_applicable", OF_IMAGES, ()
     if 0 < snapshot.job_size < one.nodes:
         return "not_applicable", f"needs {one.nodes} nodes, this job has {snapshot.job_size}", ()
     if one.met and snapshot.viewpoint == "one-node":
@@ -189,7 +222,10 @@ def _missing_sections(one: Check, snapshot: Snapshot) -> list[str]:
     ]
 
 
-def _demoted(run: CheckRun) -> CheckRun:
+def _demoted(run: CheckRun, why: str) -> CheckRun:
+    """Its errors are warnings; where findings were demoted for a reason, the reason is told."""
+    if why and any(finding.severity == "error" for finding in run.findings):
+        run = replace(run, reason="; ".join(text for text in (why, run.reason) if text))
     findings = tuple(
         replace(finding, severity="warning") if finding.severity == "error" else finding
         for finding in run.findings

@@ -49,7 +49,26 @@ def xid_demand(number: int, text: str) -> Demand | None:
     return DEMANDS.get(number)
 
 
-def sxid_demand(text: str) -> Demand:
-    """What an NVSwitch error asks for: Fabric Manager User Guide, appendix on SXids: fatal ones need a reset."""
+# NVIDIA Fabric Manager User Guide, appendix "NVIDIA NVSwitch SXid errors", read 2026-11. The driver itself writes
+# "Fatal" or "Non-fatal"; a fatal one needs a reset of all GPUs and NVSwitches. Of the non-fatal ones nearly all are
+# errors that were corrected; these ask for something all the same. "Other notable" ones come without either word.
+_SXID_DEMANDS: dict[int, Demand] = {
+    11004: "reboot",  # ingress invalid ACL: traffic of the GPU stalls; restart the machine
+    12028: "reboot",  # egress non-posted PRIV error: the same
+    19084: "reset",  # AN1 heartbeat timeout
+    20012: "look",  # broken or inconsistent connection: check the links mechanically
+    10001: "look",  # host PRIV error: may be followed by fatal ones
+    10002: "look",  # host PRIV timeout: the same
+    10003: "reset",  # host unhandled interrupt: never expected
+    10004: "look",  # thermal event: see whether the system is cooled well enough
+}
+
+
+def sxid_demand(number: int, text: str) -> Demand | None:
+    """What an NVSwitch error asks for, by its number and by how the driver itself calls it; None: neither tells."""
     words = text.lower()
-    return "reset" if "fatal" in words.replace("non-fatal", "") else "nothing"
+    if "fatal" in words.replace("non-fatal", ""):
+        return "reset"
+    if number in _SXID_DEMANDS:
+        return _SXID_DEMANDS[number]
+    return "nothing" if "non-fatal" in words else None

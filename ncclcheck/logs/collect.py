@@ -38,6 +38,7 @@ MOST_SPEAKERS = 8192
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _LEVEL = b"NCCL "
+_BANNER = b"NCCL version "
 _INFO = b"INFO "
 _REPEATABLE = (NOTED, CLOSELY)
 Talker: TypeAlias = tuple[Raw, Notes | None, Header | None]
@@ -229,6 +230,8 @@ class Collector:
             self._odd(line)
             return
         if header is None or _LEVEL in message:
+            if notes is not None and message.startswith(_BANNER):  # no torn line: rank 0 says its version so
+                notes.info(message[:LONGEST_TEXT].decode("utf-8", "replace"))
             self._torn(line, shape)
             return
         kind = self._kinds.of(shape, message[:LONGEST_TEXT])

@@ -40,9 +40,12 @@ _PLUGIN = re.compile(
 _GPUDIRECT = re.compile(
     r"GPU Direct RDMA (?P<state>Enabled|Disabled) for (?P<what>HCA|GPU) ?(?P<which>.{0,60})"
 )
+# Since 2.20, at rank 0; without the op up to 2.22, and up to 2.23 with the numbers of nccl_common.h and device.h
 _ALGORITHM = re.compile(
-    r"^(?P<op>[A-Z]\w+): \d+ Bytes -> Algo(?:rithm)? (?P<algorithm>\w+) proto(?:col)? (?P<protocol>\w+)"
+    r"^(?:(?P<op>[A-Z]\w+): )?\d+ Bytes -> Algo(?:rithm)? (?P<algorithm>\w+) proto(?:col)? (?P<protocol>\w+)"
 )
+_ALGORITHMS = ("TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT")
+_PROTOCOLS = ("LL", "LL128", "SIMPLE")
 _DRIVER = re.compile(r"cudaDriverVersion (?P<version>\d+)")
 _STAGES: dict[str, InitStage] = {
     "Init START": "start",
@@ -139,7 +142,12 @@ class Notes:
         elif match := _COLL_CHANNELS.search(message):
             self.numbers["channels"] = whole(match["channels"]) or 0
         elif (match := _ALGORITHM.search(message)) and len(self.algorithms) < MOST_LINKS:
-            self.algorithms[f"{match['op']} {match['algorithm']} {match['protocol']}"] = None
+            words = (
+                match["op"] or "",
+                _named(_ALGORITHMS, match["algorithm"]),
+                _named(_PROTOCOLS, match["protocol"]),
+            )
+            self.algorithms[" ".join(word for word in words if word)] = None
 
     def process(self, place: Place, rank: int | None) -> Process:
         """All of it as a record; `place` and `rank` as they were resolved at the end."""
@@ -169,6 +177,12 @@ class Notes:
             inits_started=self.numbers.get("start", 0),
             inits_completed=self.numbers.get("complete", 0),
         )
+
+
+def _named(names: tuple[str, ...], word: str) -> str:
+    """The name of a number, as newer versions write it; any other word as it is."""
+    number = whole(word)
+    return names[number] if number is not None and number < len(names) else word
 
 
 def version_in(text: str) -> tuple[str, str] | None:

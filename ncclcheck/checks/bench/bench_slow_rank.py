@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.blame import SlowRank, slow_ranks
+from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks
+from ncclcheck.measure.outliers import Pair, SlowEnd, SlowPair
 from ncclcheck.model.bench import BenchResult, Point, RankTime
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 _LISTED = 8  # points spelled out as evidence
+_ALONE = "the same work, each rank by itself after the collectives"
+_LINKS = "transfers between two ranks at a time, one direction, after the collectives"
 
 
 @check("NC803", "bench-slow-rank", "No rank keeps the others waiting")
 def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
-    """In a typical iteration no rank is late for a good part of it and far more than the others.
+    """In a typical iteration no rank is late, stands still or lacks a core, and no node's link is slower than the rest.
 
     ## Why it matters
     A collective is as slow as its last rank. The others wait inside the call, so their times look bad and the
-    late rank's own time looks good: what counts is who came late.
+    late rank's own time looks good: what counts is who came late, and what each rank and link does by itself.
 
     ## How to fix
-    Look at that node: other processes, too few cores for the job (cpuset, `srun -c`), a power or thermal limit,
-    swapping.
+    A rank: look at that node for other processes, too few cores for the job (cpuset, `srun -c`), a quota, a power or
+    thermal limit, swapping, and for who stops the process. A link: compare its speed, errors and queues with those of
+    another node (`ethtool`, `ip -s link`, `tc -s qdisc`).
 
     ## Source
-    Robust statistics over the ranks of this run (ncclcheck/measure/blame.py): more than 20 % of the iteration, and far
-    outside the spread (MAD) of the others. A slow link shows in neither of its ends.
+    Robust statistics over the ranks of this run (ncclcheck/measure/blame.py), always far outside the spread (MAD) of
+    the others. Late: more than 20 % of the iteration. Standing still: 5 %. A slow core: 1.5 times the others' time for
+    the same work, each rank by itself. Lacking a core: 1.5 times what the others take by the clock for each time of the
+    core. A link: 30 % below the usual speed for all partners of a node, or half of it for a pair; the transfers are
+    made after the collectives, one direction at a time, and again where one seems slow.
     """
     bench = bench_of(snapshot)
     if bench is not None and bench.points:
@@ -36,18 +43,48 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
             yield NotApplicable("one rank")
         elif not any(len(point.ranks) > 1 for point in bench.points):
             yield NotKnown("no times of single ranks were taken")
-        for slow in slow_ranks(bench.points):
-            yield _finding(bench, slow)
+        yield from _ranks(bench)
     yield from not_measured(snapshot, points=True)
 
 
-def _finding(bench: BenchResult, slow: SlowRank) -> Finding:
+def _ranks(bench: BenchResult) -> Iterator[Finding]:
+    cores = slow_cores(bench.isolation.cores)
+    late = slow_ranks(bench.points, bench.isolation.cores)
+    for rank in dict.fromkeys((*(one.rank for one in late), *(one.rank for one in cores))):
+        yield _rank(
+            bench,
+            [one for one in late if one.rank == rank],
+            [one for one in cores if one.rank == rank],
+        )
+    # What is slow where a rank lacks time is not its link.
+    explained = {*(one.host for one in late), *(one.host for one in cores)}
+    ends, pairs = slow_links(bench.isolation.links)
+    for host in dict.fromkeys(one.host for one in ends if one.host not in explained):
+        yield _end(bench, [one for one in ends if one.host == host])
+    for pair in pairs:
+        if not explained.intersection(pair.pair):
+            yield _pair(bench, pair)
+
+
+def _rank(bench: BenchResult, late: Sequence[SlowRank], cores: Sequence[SlowCore]) -> Finding:
+    first = late[0] if late else cores[0]
+    does = [_lateness(one) for one in late] + [_core(one) for one in cores]
+    evidence = [_evidence(point, time) for point, time in _times(bench, first.rank)[:_LISTED]] if late else []
+    evidence += [
+        Evidence(
+            (one.host,),
+            f"time of rank {one.rank} for a fixed piece of work",
+            f"{one.work_us / 1000:.1f} ms" + ("" if one.shared else ", of its core alone"),
+            f"{one.others_us / 1000:.1f} ms (median of the others)",
+            _ALONE,
+        )
+        for one in cores
+    ]
     return Finding(
         "warning",
-        f"rank {slow.rank} on {slow.host} keeps the others waiting: typically {slow.late_us / 1000:.2f} ms, "
-        f"{slow.late_share:.0%} of an iteration, the others {slow.others_share:.0%}",
-        (slow.host,),
-        tuple(_evidence(point, time) for point, time in _times(bench, slow.rank)[:_LISTED]),
+        f"rank {first.rank} on {first.host} keeps the others waiting: {'; '.join(does)}",
+        (first.host,),
+        tuple(evidence),
         (
             Fix(
                 "look at the load, the cores given to the process, and power or thermal limits of that node",
@@ -57,15 +94,101 @@ def _finding(bench: BenchResult, slow: SlowRank) -> Finding:
     )
 
 
+_HOW = {
+    "late": "",
+    "stalled": "its process stands still (stopped or throttled), ",
+    "crowded": "its threads wait for a core that others use, ",
+}
+
+
+def _lateness(slow: SlowRank) -> str:
+    times = f"typically {slow.late_us / 1000:.2f} ms, {slow.late_share:.0%} of an iteration"
+    return f"{_HOW[slow.how]}{times}, the others {slow.others_share:.0%}"
+
+
+def _core(slow: SlowCore) -> str:
+    times = f"{slow.work_us / slow.others_us:.1f} times as long as the others for the same work by itself"
+    had = f"it had its core for {slow.core_us / slow.work_us:.0%} of the time"
+    why = f"{had}, others use it or a quota holds it" if slow.shared else "its core is slower"
+    return f"it takes {times}: {why}"
+
+
+def _end(bench: BenchResult, ends: Sequence[SlowEnd]) -> Finding:
+    host, usual = ends[0].host, ends[0].usual
+    does = " and ".join(
+        f"{'sends' if one.end == 'sender' else 'receives'} with {_speed(one.median)}"
+        for one in sorted(ends, key=lambda one: one.end, reverse=True)
+    )
+    direction = "in both directions" if len(ends) > 1 else "in this direction only"
+    pairs = dict.fromkeys(pair for one in ends for pair in one.pairs)
+    return Finding(
+        "warning",
+        f"{_named_ranks(bench, host)} keeps the others waiting: its link is slow, {direction}. {host} {does}, while "
+        f"{_speed(usual)} is usual between the nodes; all its transfers are slow, and its partners are fast with "
+        "others",
+        (host,),
+        tuple(_link_evidence(bench, pair, usual) for pair in list(pairs)[:_LISTED]),
+        (
+            Fix(
+                f"compare the link, its errors and its queues on {host} with those of another node",
+                ("ethtool IFACE", "ip -s link show IFACE", "tc -s qdisc show dev IFACE"),
+            ),
+        ),
+    )
+
+
+def _pair(bench: BenchResult, slow: SlowPair) -> Finding:
+    source, target = slow.pair
+    three = len({one.from_host for one in bench.isolation.links}) > len(slow.pair)
+    known = (
+        "both are fast with others, so it is the way between them, in this direction"
+        if three
+        else "the other direction: the sending side, the receiving side, or the way between them"
+    )
+    return Finding(
+        "warning",
+        f"the link from {source} to {target} keeps the ranks waiting: {_speed(slow.value)}, while "
+        f"{_speed(slow.usual)} is {'usual, and ' if three else 'what comes in '}{known}",
+        slow.pair,
+        (_link_evidence(bench, slow.pair, slow.usual),),
+        (
+            Fix(
+                "look at the cables, switches and queues between the two, and at limits set on either",
+                ("ethtool IFACE", "tc -s qdisc show dev IFACE"),
+            ),
+        ),
+    )
+
+
+def _link_evidence(bench: BenchResult, pair: Pair, usual: float) -> Evidence:
+    gb_s = max(
+        (one.gb_s for one in bench.isolation.links if (one.from_host, one.to_host) == pair), default=0.0
+    )
+    return Evidence(pair, f"transfers from {pair[0]} to {pair[1]}", _speed(gb_s), _speed(usual), _LINKS)
+
+
+def _named_ranks(bench: BenchResult, host: str) -> str:
+    ranks = sorted({time.rank for point in bench.points for time in point.ranks if time.host == host})
+    if len(ranks) == 1:
+        return f"rank {ranks[0]} on {host}"
+    return f"{host} (ranks {ranks[0]} to {ranks[-1]})" if ranks else host
+
+
+def _speed(gb_s: float) -> str:
+    gbit_s = gb_s * 8
+    return f"{gbit_s:.3g} Gbit/s" if gbit_s >= 1 else f"{gbit_s * 1000:.3g} Mbit/s"
+
+
 def _times(bench: BenchResult, rank: int) -> list[tuple[Point, RankTime]]:
     return [(point, time) for point in bench.points for time in point.ranks if time.rank == rank]
 
 
 def _evidence(point: Point, time: RankTime) -> Evidence:
+    waited = f", {time.waited_us:.0f} us waiting for a core" if time.waited_us else ""
     return Evidence(
         (time.host,),
         f"lateness of rank {time.rank} in {point.op}, {point.size_bytes} bytes",
-        f"{time.late_us:.0f} us of {point.time_us.p50:.0f} us",
+        f"{time.late_us:.0f} us of {point.time_us.mean:.0f} us ({time.stalled_us:.0f} us standing still{waited})",
         "as little as the others",
         "its own clock, against the longest time in the call",
     )

@@ -18,7 +18,13 @@ from ncclcheck.nccl.variables_types import Variable, is_read, where_from
 from ncclcheck.nccl.variables_values import misread
 
 
-@check("NC603", "env-bad-value", "Every setting is read as it is written", needs=("environment", "nccl"))
+@check(
+    "NC603",
+    "env-bad-value",
+    "Every setting is read as it is written",
+    needs=("environment", "nccl"),
+    image=True,
+)
 def env_bad_value(snapshot: Snapshot) -> Iterator[Answer]:
     """No variable has a value that NCCL or torch takes for something else than it says.
 

@@ -30,7 +30,13 @@ _OF_RDMA_ONLY = (
 )
 
 
-@check("NC605", "env-contradiction", "No settings contradict each other", needs=("environment", "nccl"))
+@check(
+    "NC605",
+    "env-contradiction",
+    "No settings contradict each other",
+    needs=("environment", "nccl"),
+    image=True,
+)
 def env_contradiction(snapshot: Snapshot) -> Iterator[Answer]:
     """No setting excludes another, or makes it do nothing.
 

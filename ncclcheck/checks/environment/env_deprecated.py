@@ -14,7 +14,11 @@ from ncclcheck.nccl.variables_types import Variable, is_gone, is_too_new, where_
 
 
 @check(
-    "NC606", "env-deprecated", "Every setting is one that this version reads", needs=("environment", "nccl")
+    "NC606",
+    "env-deprecated",
+    "Every setting is one that this version reads",
+    needs=("environment", "nccl"),
+    image=True,
 )
 def env_deprecated(snapshot: Snapshot) -> Iterator[Answer]:
     """Every variable is read by the NCCL or torch of its node, under the name that is to stay.

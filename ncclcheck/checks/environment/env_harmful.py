@@ -21,7 +21,13 @@ _HOST_ID = "NCCL_HOSTID"
 Certainty: TypeAlias = Literal["yes", "no", "not known"]
 
 
-@check("NC604", "env-harmful", "No workaround was left over that costs speed", needs=("environment", "nccl"))
+@check(
+    "NC604",
+    "env-harmful",
+    "No workaround was left over that costs speed",
+    needs=("environment", "nccl"),
+    image=True,
+)
 def env_harmful(snapshot: Snapshot) -> Iterator[Answer]:
     """No setting is in force that turns a fast path off, or that is only meant for the search of a fault.
 

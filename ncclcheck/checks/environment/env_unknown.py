@@ -20,7 +20,13 @@ _FORKS = ("NCCL_CTRAN_", "NCCLX_", "NCCL_CVARS", "RCCL_", "MSCCL_", "NCCL_MSCCL"
 _SOURCE = "no such name in NCCL 2.4 to 2.32, torch 2.1 to 2.15, Gloo and the known plug-ins"
 
 
-@check("NC602", "env-unknown", "Every setting has a name that somebody reads", needs=("environment", "nccl"))
+@check(
+    "NC602",
+    "env-unknown",
+    "Every setting has a name that somebody reads",
+    needs=("environment", "nccl"),
+    image=True,
+)
 def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
     """No variable begins with NCCL_, TORCH_NCCL_, GLOO_ or TORCHELASTIC_ (or nearly so) and is read by nobody.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.gpu.gpu_unusable import FABRIC_WORDS
-from ncclcheck.checks.gpus import by_text, closing, listed_gpus, values
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, untold, values
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -41,6 +41,10 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
     """
     fabrics, unknown = values(listed_gpus(snapshot), "fabric")
     yield from unknown
+    for part in ("health", "bandwidth_degraded"):
+        yield from untold(
+            ((one, getattr(fabric, part)) for one, fabric in _joined(fabrics)), f"fabric {part}"
+        )
     working = {
         (node.host, work.uuid)
         for node, works in snapshot.known("gpu_work")
@@ -79,6 +83,11 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 _SLOW = "its bandwidth is degraded"
+
+
+def _joined(fabrics: list[tuple[GpuOn, Fabric]]) -> list[tuple[GpuOn, Fabric]]:
+    """The GPUs that belong to a fabric: of others the driver tells no more."""
+    return [(one, fabric) for one, fabric in fabrics if fabric.state != "not-supported"]
 
 
 def _problem(fabric: Fabric) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, values
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, untold, values
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -48,6 +48,7 @@ def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
             yield _finding(severity, f"{named(hosts)}: other programs run on GPUs: {text}", hosts, text)
     used, unknown = values(gpus, "memory_used_bytes")
     yield from unknown
+    yield from untold(((one, one.gpu.memory_bytes) for one, _ in used), "the size of the memory")
     owned = {(one.host, one.gpu.index) for one, found in processes if found}
     quiet = [(one, value) for one, value in used if (one.host, one.gpu.index) not in owned]
     full = [

@@ -91,6 +91,10 @@ def _other_than(snapshot: Snapshot, expected: int) -> Iterator[Answer]:
     for one in unread(snapshot, "gpus"):
         if not set(one.hosts) <= set(without):
             yield one
+    if expected == 0:  # no driver may be there because there is no GPU: the bus has to say so too
+        for node in snapshot.nodes:
+            if node.host in without and isinstance(node.facts.pci, Missing):
+                yield NotKnown(f"which GPUs the PCI bus has: {node.facts.pci}", (node.host,))
 
 
 def _gpus(count: int) -> str:
@@ -135,14 +139,43 @@ def _fell_off(snapshot: Snapshot) -> Iterator[Answer]:
 def _not_in_torch(snapshot: Snapshot) -> Iterator[Answer]:
     """GPUs that the driver lists and torch does not see, though nothing in the environment hides them."""
     found: dict[tuple[int, int], list[str]] = {}
+    sliced: dict[tuple[int, int], list[str]] = {}
     for node, gpus in snapshot.known("gpus"):
         torch, environment = node.facts.torch_gpus, node.facts.environment
         count = torch if isinstance(torch, Missing) else torch.count
         if isinstance(count, Missing) or isinstance(environment, Missing):
-            continue  # what torch is for is asked by other checks
+            # A torch without CUDA is of no use for GPUs, and known to see none.
+            unasked = count if isinstance(count, Missing) else environment
+            if gpus and isinstance(unasked, Missing) and unasked.missing != "unsupported":
+                yield NotKnown(f"how many GPUs torch sees: {unasked}", (node.host,))
+            continue
         is_sliced = any(gpu.state.mig is True for gpu in gpus)
-        if count < len(gpus) and not is_sliced and "CUDA_VISIBLE_DEVICES" not in environment:
+        is_hidden = "CUDA_VISIBLE_DEVICES" in environment
+        if count < len(gpus) and not is_sliced and not is_hidden:
             found.setdefault((count, len(gpus)), []).append(node.host)
+        launch = node.facts.launch
+        ranks = None if isinstance(launch, Missing) else launch.nproc_per_node
+        if is_sliced and not is_hidden and ranks is not None and count < ranks:
+            sliced.setdefault((count, ranks), []).append(node.host)
+    for (count, ranks), names in sliced.items():
+        hosts = tuple(names)
+        yield Finding(
+            "error",
+            f"torch on {named(hosts)} sees {_gpus(count)} for {ranks} ranks: GPUs there are in MIG mode, of which CUDA "
+            "gives a process one instance, and NCCL has no peer access between instances",
+            hosts,
+            (
+                Evidence(
+                    hosts, "GPUs of torch", str(count), f"at least {ranks}", "torch.cuda.device_count(); NVML"
+                ),
+            ),
+            (
+                Fix(
+                    "switch MIG off for this job, or start one rank",
+                    ("nvidia-smi -q -d MIG | grep -A2 Mode",),
+                ),
+            ),
+        )
     for (count, total), names in found.items():
         hosts = tuple(names)
         yield Finding(

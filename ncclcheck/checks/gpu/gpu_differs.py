@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from ncclcheck.checks.gpus import closing, listed_gpus
+from ncclcheck.checks.gpus import closing, listed_gpus, told, untold
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
@@ -32,13 +32,17 @@ def _mode(field: str) -> Callable[[Gpu], Fact[str]]:
     return read
 
 
+def _model(gpu: Gpu) -> Fact[str]:
+    return gpu.name
+
+
 def _memory(gpu: Gpu) -> Fact[str]:
     size = gpu.memory_bytes
     return size if isinstance(size, Missing) else f"{round(size / (1 << 30))} GiB"
 
 
 _QUALITIES = (
-    _Quality("model of the GPUs", lambda gpu: gpu.name, "warning", "all ranks wait for the slowest model"),
+    _Quality("model of the GPUs", _model, "warning", "all ranks wait for the slowest model"),
     _Quality("memory of the GPUs", _memory, "warning", "what fits on one does not fit on the other"),
     _Quality("MIG mode", _mode("mig"), "warning", "a GPU in MIG mode is no whole GPU, and NCCL uses no NVLink there"),
     _Quality("ECC mode", _mode("ecc"), "warning", "memory and speed differ, and errors go unnoticed where it is off"),
@@ -64,16 +68,16 @@ def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     judged = False
     for quality in _QUALITIES:
         of_host: dict[str, dict[str, int]] = {}
-        unsupported = []
-        for one in listed_gpus(snapshot):
-            value = quality.read(one.gpu)
-            if not isinstance(value, Missing):
-                counts = of_host.setdefault(one.host, {})
-                counts[value] = counts.get(value, 0) + 1
-            elif value.missing != "unsupported":
-                unsupported.append((one.host, f"{quality.name}: {value}"))
-        for host, why in dict.fromkeys(unsupported):
-            yield NotKnown(why, (host,))
+        read = [(one, quality.read(one.gpu)) for one in listed_gpus(snapshot)]
+        for one, value in told(read):
+            counts = of_host.setdefault(one.host, {})
+            counts[value] = counts.get(value, 0) + 1
+        if quality.read is _model:
+            for one, value in read:
+                if isinstance(value, Missing):
+                    yield NotKnown(f"{quality.name}: GPU {one.gpu.index}: {value}", (one.host,))
+        else:
+            yield from untold(read, quality.name)
         judged = judged or bool(of_host)
         yield from _compared(quality, of_host)
     yield from closing(snapshot, judged, "is listed")

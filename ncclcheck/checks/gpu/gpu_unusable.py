@@ -8,23 +8,27 @@ from ncclcheck.checks.gpus import by_text, closing, listed_gpus, no_driver, valu
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.gpu import GpuDriver
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.topology import gpu_addresses
 
 FABRIC_WORDS = ("system not yet initialized", "system not initialized")  # cudaErrorSystemNotReady, 802
+OPENING = "open the GPU"  # the stage of the work in which a GPU that nobody used is started
+_LOADING = "nvmlInit"
 _LOOK = Fix(
     "see what the driver says; take the node out of the job, and reset the GPU or reboot the node",
     ("nvidia-smi", "dmesg | grep -i -e nvrm -e xid"),
 )
-# pynvml's words for errors by which the driver itself refuses every answer.
-_REFUSALS = ("Driver Not Loaded", "RM has detected an NVML/RM version mismatch", "GPU is lost")
+# How facts/gpus begins what NVML or its library answered, and what it names where the Python package failed instead.
+_OF_DRIVER, _OF_PACKAGE = "NVML: ", "nvidia-ml-py"
 
 
 @check("NC402", "gpu-unusable", "Every GPU answers and computes what it should")
 def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     """The driver answers within 5 s, no GPU is lost or waits for a reset, and each multiplied two matrices rightly.
+
+    A driver whose library is damaged, crashes, or refuses to list the GPUs is found too: no CUDA program starts there.
 
     The work is small: matrices of whole numbers of 512 rows, whose exact product is known. It is done in a process of
     its own for each GPU that torch sees, and only where torch has CUDA.
@@ -73,10 +77,12 @@ def _driver(node: Node) -> Iterator[Answer]:
         summary = (
             f"the NVIDIA driver of {node.host} got stuck in {driver.stuck_call}: a job would hang there too"
         )
+        if driver.stuck_call == _LOADING:
+            summary += ", unless it was only being loaded, which takes long where persistence mode is off"
         yield _finding(summary, hosts, text, "an answer within 5 s", "NVML")
-    elif isinstance(driver, Missing) and driver.missing == "error" and driver.detail.endswith(_REFUSALS):
-        summary = f"the NVIDIA driver of {node.host} does not work: {driver.detail}"
-        yield _finding(summary, hosts, driver.detail, "a list of GPUs", "NVML")
+    elif isinstance(gpus, Missing) and _is_refused(gpus):
+        summary = f"the NVIDIA driver of {node.host} does not work: {gpus.detail}"
+        yield _finding(summary, hosts, gpus.detail, "a list of GPUs", "NVML")
     elif isinstance(gpus, Missing) and gpus.missing == "absent" and not isinstance(pci, Missing):
         addresses = gpu_addresses(pci)
         if addresses:
@@ -89,26 +95,52 @@ def _driver(node: Node) -> Iterator[Answer]:
         yield NotKnown(f"gpu_driver: {driver}", hosts)
 
 
+def _is_refused(gpus: Missing) -> bool:
+    """Did the driver's own library fail, so that every CUDA program fails there too?"""
+    return gpus.missing == "error" and gpus.detail.startswith(_OF_DRIVER) and _OF_PACKAGE not in gpus.detail
+
+
 def _work(snapshot: Snapshot) -> Iterator[Answer]:
     wrong: list[tuple[str, str]] = []
+    slow: list[tuple[str, str]] = []
     for node in snapshot.nodes:
         work = node.facts.gpu_work
         if isinstance(work, Missing):
             if node.host not in no_driver(snapshot):
                 yield NotKnown(f"no GPU was made to work: {work}", (node.host,))
             continue
-        wrong += [
-            (
-                node.host,
-                f"CUDA device {one.ordinal} {one.outcome}" + (f" ({one.detail})" if one.detail else ""),
-            )
-            for one in work
-            if one.outcome != "ok" and not any(words in one.detail for words in FABRIC_WORDS)
-        ]
+        for one in work:
+            if one.outcome == "ok" or any(words in one.detail for words in FABRIC_WORDS):
+                continue
+            detail = f" ({one.detail})" if one.detail else ""
+            if one.outcome == "hung" and one.detail.startswith(OPENING) and _sleeps(node):
+                slow.append((node.host, f"CUDA device {one.ordinal}{detail}"))
+            else:
+                wrong.append((node.host, f"CUDA device {one.ordinal} {one.outcome}{detail}"))
     for text, hosts in by_text(wrong):
         summary = f"{named(hosts)}: a small multiplication did not succeed: {text}"
         yield _finding(summary, hosts, text, "the exact product", "work of this run on each GPU")
 
+    for text, hosts in by_text(slow):
+        summary = (
+            f"{named(hosts)}: GPUs did not wake up in time: {text}: persistence mode is off there, so that each first "
+            "program waits until they are started; or they hang, which a second run tells"
+        )
+        yield _finding(summary, hosts, text, "the exact product", "work of this run on each GPU", "warning")
 
-def _finding(summary: str, hosts: tuple[str, ...], observed: str, expected: str, source: str) -> Finding:
-    return Finding("error", summary, hosts, (Evidence(hosts, "GPU", observed, expected, source),), (_LOOK,))
+
+def _sleeps(node: Node) -> bool:
+    """Is there a GPU whose driver state is not kept while nobody uses it?"""
+    gpus = node.facts.gpus
+    return not isinstance(gpus, Missing) and any(gpu.state.persistence is False for gpu in gpus)
+
+
+def _finding(
+    summary: str,
+    hosts: tuple[str, ...],
+    observed: str,
+    expected: str,
+    source: str,
+    severity: Severity = "error",
+) -> Finding:
+    return Finding(severity, summary, hosts, (Evidence(hosts, "GPU", observed, expected, source),), (_LOOK,))

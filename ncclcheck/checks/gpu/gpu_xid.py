@@ -40,8 +40,9 @@ def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
     Do what the class says; take the node out of the job until then.
 
     ## Source
-    /dev/kmsg, or journalctl; NVIDIA's Xid catalogue (immediate action) and Fabric Manager User Guide (SXid). Both need
-    a right that users often lack: then this is unknown, not passed.
+    /dev/kmsg, or journalctl; NVIDIA's Xid catalogue (immediate action); Fabric Manager User Guide, appendix on SXid
+    errors: fatal ones need a reset of all GPUs and NVSwitches, a few of the others a restart or a look. The log needs a
+    right that users often lack: then this is unknown, not passed.
     """
     without = no_driver(snapshot)
     found: dict[tuple[Severity, Demand | None], list[tuple[str, str]]] = {}
@@ -49,7 +50,7 @@ def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
     for node in snapshot.nodes:
         log = node.facts.gpu_log
         if isinstance(log, Missing):
-            if node.host not in without:
+            if len(without) < len(snapshot.nodes) or node.host not in without:
                 yield NotKnown(f"kernel log: {log}", (node.host,))
             continue
         judged = judged or node.host not in without or bool(log.errors)
@@ -73,7 +74,11 @@ def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _demand(error: LoggedError) -> Demand | None:
-    return sxid_demand(error.text) if error.kind == "SXid" else xid_demand(error.number, error.text)
+    return (
+        sxid_demand(error.number, error.text)
+        if error.kind == "SXid"
+        else xid_demand(error.number, error.text)
+    )
 
 
 def _severity(demand: Demand | None, node: Node, error: LoggedError) -> Severity:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.ranks import counted, has_gpus, ranks_on, ranks_sharing_cpus
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Limits
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Node, Snapshot
@@ -34,7 +34,7 @@ def cpus_few(snapshot: Snapshot) -> Iterator[Answer]:
     these threads run at the same time.
     """
     for node, limits in snapshot.known("limits"):
-        if isinstance(limits.cpus, Missing):
+        if isinstance(limits.cpus, Missing) and not _too_few(snapshot, node, limits):
             yield NotKnown(f"the CPUs of this process: {limits.cpus}", (node.host,))
         quota = limits.cgroup if isinstance(limits.cgroup, Missing) else limits.cgroup.cpu_quota
         if isinstance(quota, Missing):
@@ -43,15 +43,26 @@ def cpus_few(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
+def _allowed(limits: Limits) -> Fact[int]:
+    """The CPUs that this process may run on; where that was not read, its cpuset allows no more than so many."""
+    if not isinstance(limits.cpus, Missing) or isinstance(limits.cgroup, Missing):
+        return limits.cpus
+    cpuset = limits.cgroup.cpuset_cpus
+    return limits.cpus if cpuset is None or isinstance(cpuset, Missing) else cpuset
+
+
+def _too_few(snapshot: Snapshot, node: Node, limits: Limits) -> bool:
+    allowed, each = _allowed(limits), PER_GPU_RANK if has_gpus(node) else 1
+    return not isinstance(allowed, Missing) and allowed < each * ranks_sharing_cpus(snapshot, node)
+
+
 def _judged(snapshot: Snapshot, node: Node, limits: Limits) -> Iterator[Answer]:
     each = PER_GPU_RANK if has_gpus(node) else 1
-    allowed = limits.cpus
-    if not isinstance(allowed, Missing):
-        ranks = ranks_sharing_cpus(snapshot, node)
-        if allowed < each * ranks:
-            source = "sched_getaffinity; the cpuset of the control group"
-            yield _finding(node, "may run on", allowed, ranks, each, source)
-            return
+    allowed = _allowed(limits)
+    if not isinstance(allowed, Missing) and _too_few(snapshot, node, limits):
+        source = "sched_getaffinity; the cpuset of the control group"
+        yield _finding(node, "may run on", allowed, ranks_sharing_cpus(snapshot, node), each, source)
+        return
     quota = None if isinstance(limits.cgroup, Missing) else limits.cgroup.cpu_quota
     if quota is not None and not isinstance(quota, Missing):
         ranks = ranks_on(snapshot, node)

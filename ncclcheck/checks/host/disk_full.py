@@ -37,7 +37,9 @@ def disk_full(snapshot: Snapshot) -> Iterator[Answer]:
     found = wanted(snapshot, "data", "code", "shared")
     for one in found:
         for place in one.places:
-            if not isinstance(place.fact.kind, Missing):  # path-missing has said it
+            if isinstance(place.fact.kind, Missing):
+                yield NotKnown(f"room on {place.fact.path}: {place.fact.kind}", (place.host,))
+            else:
                 yield from _judged(place)
     yield from none_given(snapshot, found, "--data, --code or --shared-dir")
     yield from not_reported(snapshot)

@@ -15,10 +15,19 @@ FAILS_KIB = (
     64 * 1024
 )  # systemd's own default is 8 MiB, that of old kernels 64 KiB: neither holds one connection's buffers
 NEED_KIB = 1 << 20
+BY_RUNTIME = (
+    "the runtime gives the limit (docker run --ulimit memlock=-1); what files of the image set: image-limits"
+)
 MIB_KIB = 1 << 10
 
 
-@check("NC702", "memlock-low", "RDMA can register the memory it needs", needs=("limits",))
+@check(
+    "NC702",
+    "memlock-low",
+    "RDMA can register the memory it needs",
+    needs=("limits",),
+    not_in_image=BY_RUNTIME,
+)
 def memlock_low(snapshot: Snapshot) -> Iterator[Answer]:
     """Where a node has RDMA devices, its processes may lock the memory that RDMA registers.
 

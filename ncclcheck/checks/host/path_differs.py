@@ -11,6 +11,7 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Manifest, PathEntry
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.name_sketch import difference
 from ncclcheck.model.snapshot import Snapshot
 
 _EXAMPLES = 3
@@ -61,6 +62,9 @@ def _kind(one: Wanted) -> Iterator[Answer]:
             evidence(kinds, one.path, "stat"),
             (_FIX,),
         )
+    for place in one.places:
+        if isinstance(place.fact.kind, Missing):
+            yield NotKnown(f"{one.path}: {place.fact.kind}", (place.host,))
 
 
 def _filesystem(one: Wanted) -> Iterator[Answer]:
@@ -83,11 +87,16 @@ def _files(one: Wanted) -> Iterator[Answer]:
     manifests: dict[str, Manifest] = {}
     for place in one.places:
         if isinstance(place.fact.kind, Missing):
-            continue  # path-missing has said it
+            continue  # that it is not known is said once, by what compares the kinds
         if isinstance(place.fact.manifest, Missing):
             yield NotKnown(f"what is in {one.path}: {place.fact.manifest}", (place.host,))
         else:
             manifests[place.host] = place.fact.manifest
+            if place.fact.manifest.unlisted:
+                count = place.fact.manifest.unlisted
+                yield NotKnown(
+                    f"{one.path}: folders below it that could not be listed: {count}", (place.host,)
+                )
             if not place.fact.manifest.complete:
                 count = place.fact.manifest.files
                 yield NotKnown(
@@ -130,11 +139,14 @@ def _other_names(
 
 
 def _difference(usual: Manifest, other: Manifest) -> tuple[list[str], list[str]]:
-    """Names that are certainly only in one of the two, as far as both samples reach."""
+    """Names that are certainly only in one of the two: of all names where that is known, else of the samples."""
+    less, more, is_all = difference(usual.sketch, other.sketch)
+    if is_all:
+        return list(less), list(more)
     reach = min(usual.largest_hash, other.largest_hash)
     left = {entry.name for entry in usual.sample if entry.name_hash <= reach}
     right = {entry.name for entry in other.sample if entry.name_hash <= reach}
-    return sorted(left - right), sorted(right - left)
+    return sorted({*less, *(left - right)}), sorted({*more, *(right - left)})
 
 
 def _some(names: list[str]) -> str:

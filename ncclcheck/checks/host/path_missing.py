@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named, not_reported, verb
-from ncclcheck.checks.paths import Wanted, none_given, wanted
+from ncclcheck.checks.paths import OPTION, Wanted, none_given, wanted
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import PathFact
@@ -27,6 +27,8 @@ _OTHER = ("cannot be looked at", "see what the filesystem reports", "dmesg | tai
 @check("NC706", "path-missing", "The given paths are there on every node", needs=("paths",))
 def path_missing(snapshot: Snapshot) -> Iterator[Answer]:
     """Each `--data`, `--code` and `--shared-dir` path exists on every node, answers, and may be read by this user.
+
+    It is a folder or a file, `--shared-dir` a folder. A folder below `--data` that does not answer is found too.
 
     ## Why it matters
     One node without the mount ends the whole job, often after minutes of loading. A mount whose server is gone is
@@ -70,6 +72,46 @@ def _judged(one: Wanted) -> Iterator[Answer]:
     for place in one.places:
         if _failure(place.fact) is None and isinstance(place.fact.listed, Missing):
             yield NotKnown(f"whether {one.path} may be read: {place.fact.listed}", (place.host,))
+    yield from _wrong_kind(one)
+    yield from _stuck_below(one)
+
+
+def _wrong_kind(one: Wanted) -> Iterator[Answer]:
+    kinds: dict[str, list[str]] = {}
+    for place in one.places:
+        kind = place.fact.kind
+        if kind == "other" or (kind == "file" and place.fact.purpose == "shared"):
+            kinds.setdefault(kind, []).append(place.host)
+    for kind, names in kinds.items():
+        hosts = tuple(names)
+        what = "a file" if kind == "file" else "neither a folder nor a file (a pipe, socket or device)"
+        wanted_kind = "a folder" if one.option == OPTION["shared"] else "a folder or a file"
+        yield Finding(
+            "error",
+            f"{one.words} is {what} on {named(hosts)}, where {wanted_kind} is needed",
+            hosts,
+            (Evidence(hosts, one.path, what, wanted_kind, "stat"),),
+            (Fix("correct the path", (f"stat {one.path}",)),),
+        )
+
+
+def _stuck_below(one: Wanted) -> Iterator[Answer]:
+    """A mount below the folder may be dead although the folder itself answers."""
+    told: dict[str, list[str]] = {}
+    for place in one.places:
+        manifest = place.fact.manifest
+        if _failure(place.fact) is None and isinstance(manifest, Missing) and manifest.missing == "timeout":
+            told.setdefault(manifest.detail, []).append(place.host)
+    for detail, names in told.items():
+        hosts = tuple(names)
+        _, advice, command = _WORDS["timeout"]
+        yield Finding(
+            "error",
+            f"{one.words} cannot be listed to its end on {named(hosts)}: {detail}: whoever reads it hangs there",
+            hosts,
+            (Evidence(hosts, f"below {one.path}", detail, "an answer", "scandir, lstat, read"),),
+            (Fix(advice, (command.format(path=one.path),)),),
+        )
 
 
 def _failure(fact: PathFact) -> Missing | None:

@@ -15,7 +15,8 @@ from ncclcheck.model.snapshot import Snapshot
 SLOW_MS = 100.0
 LATE_MS = 10.0
 TIMES_USUAL = 10.0
-_CALLS = (("stat_ms", "a look at a file"), ("read_ms", "opening a file and reading two parts of it"))
+_OF_EVERY_PATH = "stat_ms"
+_CALLS = ((_OF_EVERY_PATH, "a look at a file"), ("read_ms", "opening a file and reading two parts of it"))
 
 
 @check("NC708", "path-slow", "The given paths answer quickly", needs=("paths",))
@@ -49,7 +50,11 @@ def _judged(one: Wanted, field: str, what: str) -> Iterator[Answer]:
         value = getattr(place.fact, field)
         if not isinstance(value, Missing):
             times[place.host] = value
-        elif value.missing != "absent" and not isinstance(place.fact.kind, Missing):
+        elif field == _OF_EVERY_PATH and isinstance(place.fact.kind, Missing):
+            yield NotKnown(f"{what} on {one.path}: {place.fact.kind}", (place.host,))
+        elif field == _OF_EVERY_PATH or (
+            value.missing != "absent" and not isinstance(place.fact.kind, Missing)
+        ):
             yield NotKnown(f"{what} on {one.path}: {value}", (place.host,))
     usual = median(times.values()) if times else 0.0
     for host, value in times.items():

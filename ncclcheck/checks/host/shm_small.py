@@ -19,9 +19,16 @@ BUFFER_KIB = (512 * 8 * 8 * 16 + 120 * 640 * 8 * 8 + (4 << 20) + 4096) // 1024
 CHANNELS = 4
 DOCKER_KIB = 64 * 1024
 ADVISED_KIB = 1 << 20
+BY_RUNTIME = "the runtime gives /dev/shm its size (docker run --shm-size, else 64 MiB): no image knows it"
 
 
-@check("NC701", "shm-small", "/dev/shm has room for what the ranks share", needs=("limits",))
+@check(
+    "NC701",
+    "shm-small",
+    "/dev/shm has room for what the ranks share",
+    needs=("limits",),
+    not_in_image=BY_RUNTIME,
+)
 def shm_small(snapshot: Snapshot) -> Iterator[Answer]:
     """/dev/shm has room for the buffers of NCCL's shared-memory transport, and is not docker's default of 64 MiB.
 
@@ -59,6 +66,8 @@ def _judged(snapshot: Snapshot, node: Node, shm: DevShm, size_kib: int) -> Itera
     need_kib = max(DOCKER_KIB + 1, ranks * CHANNELS * BUFFER_KIB if shared else 0)
     free_kib = size_kib if isinstance(shm.free_kib, Missing) else min(shm.free_kib, size_kib)
     if free_kib >= need_kib:
+        if isinstance(shm.free_kib, Missing):
+            yield NotKnown(f"what is free in /dev/shm: {shm.free_kib}", (node.host,))
         return
     is_full = size_kib >= need_kib
     what = (

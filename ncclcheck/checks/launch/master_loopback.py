@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from ncclcheck.checks.addresses import is_loopback
-from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.hosts import job_size, named, verb
 from ncclcheck.checks.master import Sighting, first_address, hosts_of, not_seen, path_evidence, sightings
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Finding, Fix, Severity
+from ncclcheck.model.finding import Finding, Fix, NotApplicable, Severity
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -29,6 +29,9 @@ def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     torch/csrc/distributed/c10d/TCPStore.cpp binds all addresses; torch/distributed/run.py has the default 127.0.0.1.
     """
+    if job_size(snapshot) == 1:
+        yield NotApplicable("one node: its ranks meet over loopback")
+        return
     seen = tuple(sighting for sighting in sightings(snapshot) if _is_loopback(sighting))
     wrong = tuple(sighting for sighting in seen if sighting.node_rank != 0 or _is_literal(sighting.path.name))
     if wrong:

@@ -47,8 +47,12 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
             yield from not_reported(snapshot)
         return
     groups: dict[tuple[str, str], list[Silent]] = {}
+    unreached = () if isinstance(snapshot.unreached, Missing) else snapshot.unreached
+    explained = {one.node_rank for one in unreached}  # host-unreachable says more, and so does meeting-place
+    explained |= {one.node_rank for one in snapshot.meetings if one.outcome != "met"}
     for silent in snapshot.silent:
-        groups.setdefault((silent.phase, _why(silent)), []).append(silent)
+        if silent.node_rank not in explained:
+            groups.setdefault((silent.phase, _why(silent)), []).append(silent)
     for (phase, why), silents in groups.items():
         yield _finding(snapshot, phase, why, silents)
     if saw(snapshot, "lost") and not any(silent.node_rank == 0 for silent in snapshot.silent):

@@ -43,6 +43,8 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         why = _loopback_reason(node.facts)
         if isinstance(why, Missing):
             yield NotKnown(f"the host name: {why}", (node.host,))
+        elif not why and isinstance(node.facts.interfaces, Missing):
+            yield NotKnown(f"whether its addresses are its own: {node.facts.interfaces}", (node.host,))
         elif why:
             severity: Severity = "info" if _gloo_is_told(node.facts) else "warning"
             groups.setdefault((severity, why), []).append(node)

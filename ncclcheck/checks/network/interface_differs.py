@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.addresses import family, network
-from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
+from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
 from ncclcheck.checks.reach import directions
@@ -13,6 +13,10 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
 
+_ALL_THE_SAME = {
+    "subnets": "the nodes reach each other all the same, through a router",
+    "address families": "the nodes reach each other all the same, since they have both",
+}
 _NAME_FIX = Fix("make every node choose the same network: set NCCL_SOCKET_IFNAME", ("ip -brief address",))
 
 
@@ -28,38 +32,38 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The addresses that NCCL uses are of one family and in networks that reach each other.
 
     ## Why it matters
-    Every node hands its own address to the others. An IPv4 node cannot connect to an IPv6 address, and a node on the
-    management network may not reach one on the fast network: NCCL then hangs at its start. Names that differ, or
-    subnets with a router between them, are only worth knowing.
+    Every node hands its own address to the others, who connect to it with a socket of that address's family. A node
+    without IPv6 cannot connect to an IPv6 address, and a node on the management network may not reach one on the fast
+    network: NCCL then hangs at its start. Names that differ, and families or subnets between which every connection
+    succeeded, are only worth knowing.
 
     ## How to fix
     Set NCCL_SOCKET_IFNAME so that every node chooses the same network; a prefix or a comma list covers names that
     differ between nodes. NCCL_SOCKET_FAMILY=AF_INET settles the family.
 
     ## Source
-    NCCL src/bootstrap.cc: each rank sends the address of its first interface; src/misc/socket.cc: a socket has one
-    family.
+    NCCL src/bootstrap.cc: each rank sends the address of its first interface; src/misc/socket.cc (ncclSocketInit): a
+    socket has the family of the address that it connects to.
     """
     seen = chosen(snapshot)
     families = compare((one.host, family(one.address)) for one in seen)
     if families.differs:
-        text = "an IPv4 socket cannot connect to an IPv6 address"
-        yield _finding("error", "address families", families, text)
+        yield from _reached(snapshot, "address families", families)
     else:
-        yield from _subnets(snapshot, seen)
+        # A /32 or /128 says nothing about neighbours: clouds and container networks route every address on its own.
+        wide = [one for one in seen if network(one.address, one.prefix_length).num_addresses > 1]
+        subnets = compare((one.host, str(network(one.address, one.prefix_length))) for one in wide)
+        if subnets.differs:
+            yield from _reached(snapshot, "subnets", subnets)
     names = compare((one.host, one.name) for one in seen)
     if names.differs:
         yield _finding("info", "interfaces", names, "a setting by name must cover them all")
     yield from not_chosen(snapshot)
 
 
-def _subnets(snapshot: Snapshot, seen: tuple[Chosen, ...]) -> Iterator[Answer]:
-    # A /32 or /128 says nothing about neighbours: clouds and container networks route every address on its own.
-    wide = [one for one in seen if network(one.address, one.prefix_length).num_addresses > 1]
-    subnets = compare((one.host, str(network(one.address, one.prefix_length))) for one in wide)
-    if not subnets.differs:
-        return
-    home = {host: group.value for group in subnets.groups for host in group.hosts}
+def _reached(snapshot: Snapshot, what: str, comparison: Comparison[str]) -> Iterator[Answer]:
+    """The difference, by what came of the connections between those that differ."""
+    home = {host: group.value for group in comparison.groups for host in group.hosts}
     crossing = [
         probe
         for probe in directions(snapshot, "tcp")
@@ -69,15 +73,13 @@ def _subnets(snapshot: Snapshot, seen: tuple[Chosen, ...]) -> Iterator[Answer]:
     if blocked:
         pair = named((blocked[0].from_host, blocked[0].to_host))
         yield _finding(
-            "error", "subnets", subnets, f"there is no way between them ({pair}: {blocked[0].outcome})"
+            "error", what, comparison, f"there is no way between them ({pair}: {blocked[0].outcome})"
         )
     elif crossing:
-        yield _finding(
-            "info", "subnets", subnets, "the nodes reach each other all the same, through a router"
-        )
+        yield _finding("info", what, comparison, _ALL_THE_SAME[what])
     else:
-        yield _finding("warning", "subnets", subnets, "whether there is a way between them was not tried")
-        yield NotKnown("no probes between the subnets")
+        yield _finding("warning", what, comparison, "whether there is a way between them was not tried")
+        yield NotKnown(f"no probes between the {what}")
 
 
 def _finding(severity: Severity, what: str, comparison: Comparison[str], why: str) -> Finding:

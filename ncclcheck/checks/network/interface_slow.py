@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from statistics import median
+from collections.abc import Iterator, Mapping, Sequence
 
 from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import Comparison, compare, sentence
 from ncclcheck.checks.majority import evidence as compared_evidence
+from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.networks import (
     Places,
     Throughput,
     attempts,
-    is_cpu_limited,
     measured_gbit_s,
     measured_networks,
+    summed_up,
 )
-from ncclcheck.measure.outliers import SlowEnd, SlowPair, slow_ends
+from ncclcheck.measure.outliers import FEWEST_NODES, Pair, SlowEnd, SlowPair
+from ncclcheck.measure.slow_parts import SlowParts, slow_parts
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Probe, Snapshot
@@ -52,13 +53,15 @@ def interface_slow(snapshot: Snapshot) -> Iterator[Answer]:
     Another network is faster: use the settings that ncclcheck advises (`ncclcheck env`), which name it. One node is
     slower: compare its link (`ethtool IFACE`), its errors (`ip -s link show IFACE`), its queues (`tc qdisc show`) and
     its load with those of another node. One pair is slow, and each of both is fast with others: look at the switches
-    between them, and measure again, since it was measured once, for a fraction of a second.
+    between them.
 
     ## Source
     Measured: each node sends to two or three others in turn, several TCP streams each, and the receiver counts. A node
     is called slow when all its transfers are 30 % below what is usual, a pair when it is 50 % below, and both beyond
-    3.5 robust standard deviations (1.4826 MAD). A value that the CPU limited is never called slow. Another network
-    counts as faster from 1.3 times on, where the values do not overlap. Link speed: /sys/class/net/IFACE/speed.
+    3.5 robust standard deviations (1.4826 MAD); of two nodes, the direction with less than half of the other. What
+    looks slow is measured up to two times more, one direction at a time, and the best counts. A value that the CPU
+    limited is never called slow. Another network counts as faster from 1.3 times on, where the values do not overlap.
+    Link speed: /sys/class/net/IFACE/speed.
     """
     seen = chosen(snapshot)
     yield from _link_speeds(seen)
@@ -67,20 +70,26 @@ def interface_slow(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_chosen(snapshot)
 
 
-def _link_speeds(seen: Sequence[Chosen]) -> Iterator[Finding]:
+def _link_speeds(seen: Sequence[Chosen]) -> Iterator[Answer]:
     known = [(one, one.interface.speed_mbps) for one in seen]
     speeds = compare((one.host, speed) for one, speed in known if not isinstance(speed, Missing))
     fastest = max((group.value for group in speeds.groups), default=0)
     expected = speeds.usual.value if speeds.usual else fastest
     slow = tuple(host for group in speeds.groups if group.value < expected for host in group.hosts)
+    if speeds.groups:  # of cards that have no speed of their own, nothing is to be said
+        for one, speed in known:
+            if isinstance(speed, Missing):
+                yield NotKnown(f"the link speed of {one.name}: {speed}", (one.host,))
     if slow:
         names = {one.host: one.name for one in seen}
         yield _link_finding(speeds, slow, names[slow[0]])
 
 
 def _link_finding(speeds: Comparison[int], slow: tuple[str, ...], name: str) -> Finding:
+    in_unit = rate_unit(group.value / _MBIT for group in speeds.groups)
+
     def show(mbps: int) -> str:
-        return _speed(mbps / _MBIT)
+        return in_unit(mbps / _MBIT)
 
     return Finding(
         "warning",
@@ -108,8 +117,9 @@ def _measured(snapshot: Snapshot, places: Places, seen: Sequence[Chosen]) -> Ite
         yield NotKnown(f"bandwidth of NCCL's network: {own}")
         return
     yield from _faster_network(snapshot, places, own)
-    yield from _outliers([probe for probe in tried if probe.value is not None], places)
-    yield from _far_below_link(own, seen, tried)
+    slow = slow_parts(tried)
+    yield from _outliers(slow, places, tried)
+    yield from _far_below_link(slow, seen, tried)
 
 
 def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iterator[Finding]:
@@ -127,14 +137,15 @@ def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iter
     what = "starts over" if data else "would use"
     effect = f"; that is its start only, data goes over {data}" if data else ""
     severity: Severity = "info" if data else "warning"
+    in_unit = rate_unit((own.median, value.median))
     yield Finding(
         severity,
-        f"NCCL {what} {used}, which carries {_speed(own.median)} between the nodes, though all nodes reach each other "
-        f"on {better}, which carries {_speed(value.median)}, {value.median / own.median:.1f} times as much{effect}",
+        f"NCCL {what} {used}, which carries {in_unit(own.median)} between the nodes, though all nodes reach each other "
+        f"on {better}, which carries {in_unit(value.median)}, {value.median / own.median:.1f} times as much{effect}",
         hosts,
         (
-            _throughput_evidence(hosts, used, own, f"as fast as {better}"),
-            _throughput_evidence(hosts, better, value, ""),
+            _throughput_evidence(hosts, used, own, f"as fast as {better}", in_unit),
+            _throughput_evidence(hosts, better, value, "", in_unit),
         ),
         (Fix(f"make NCCL use {better}: ncclcheck advises the smallest setting", ("ncclcheck env",)),),
     )
@@ -147,42 +158,34 @@ def _data_network(snapshot: Snapshot) -> str:
     return "" if None in networks or SOCKET in networks else "/".join(sorted(map(str, networks)))
 
 
-def _outliers(transfers: Sequence[Probe], places: Places) -> Iterator[Answer]:
-    values: dict[tuple[str, str], list[float]] = {}
-    for probe in transfers:
-        values.setdefault((probe.from_host, probe.to_host), []).append(probe.value or 0.0)
-    medians = {pair: median(found) for pair, found in values.items()}
-    limited = frozenset((one.from_host, one.to_host) for one in transfers if is_cpu_limited(one))
-    ends, pairs = slow_ends(medians, limited)
-    for host in dict.fromkeys(one.host for one in ends):
-        mine = sorted((one for one in ends if one.host == host), key=lambda one: one.end, reverse=True)
-        yield _end_finding(mine, places[host][0], medians)
-    if 0 < len(pairs) <= _MANY_PAIRS:
-        for one in pairs:
-            yield _pair_finding(one, places)
-    elif pairs:
-        yield _pairs_finding(pairs, len(medians))
+def _outliers(slow: SlowParts, places: Places, tried: Sequence[Probe]) -> Iterator[Answer]:
+    often = {(one.from_host, one.to_host): one.measured.transfers for one in tried if one.measured}
+    for host in dict.fromkeys(one.host for one in slow.ends):
+        mine = sorted((one for one in slow.ends if one.host == host), key=lambda one: one.end, reverse=True)
+        yield _end_finding(mine, places[host][0], slow.values, often)
+    if 0 < len(slow.pairs) <= _MANY_PAIRS:
+        for one in slow.pairs:
+            yield _pair_finding(one, places, often)
+    elif slow.pairs:
+        yield _pairs_finding(slow.pairs, len(slow.values), often)
 
 
-def _end_finding(ends: Sequence[SlowEnd], name: str, values: dict[tuple[str, str], float]) -> Finding:
+def _end_finding(
+    ends: Sequence[SlowEnd], name: str, values: Mapping[Pair, float], often: Mapping[Pair, int]
+) -> Finding:
     host, usual = ends[0].host, ends[0].usual
+    in_unit = rate_unit((usual,))
     does = " and ".join(
-        f"{'sends' if one.end == 'sender' else 'receives'} with {_speed(one.median)}" for one in ends
+        f"{'sends' if one.end == 'sender' else 'receives'} with {in_unit(one.median)}" for one in ends
     )
     direction = "both directions" if len(ends) > 1 else "this direction only"
     return Finding(
         "warning",
-        f"{host} {does} on {name}, while {_speed(usual)} is usual between the nodes ({direction}; it is {host}, since "
+        f"{host} {does} on {name}, while {in_unit(usual)} is usual between the nodes ({direction}; it is {host}, since "
         "all its transfers are slow, and its partners are fast with others): every collective waits for it",
         (host,),
         tuple(
-            Evidence(
-                pair,
-                f"bandwidth from {pair[0]} to {pair[1]} on {name}",
-                _speed(values[pair]),
-                _speed(usual),
-                _SOURCE,
-            )
+            _pair_evidence(pair, f" on {name}", values[pair], usual, often, in_unit)
             for one in ends
             for pair in one.pairs
         ),
@@ -195,52 +198,42 @@ def _end_finding(ends: Sequence[SlowEnd], name: str, values: dict[tuple[str, str
     )
 
 
-def _pair_finding(one: SlowPair, places: Places) -> Finding:
+def _pair_finding(one: SlowPair, places: Places, often: Mapping[Pair, int]) -> Finding:
     source, target = one.pair
     name = places[target][0]
+    in_unit = rate_unit((one.usual,))
+    sends = f"{source} sends to {target} on {name} with {in_unit(one.value)}, while {in_unit(one.usual)}"
+    if len(places) < FEWEST_NODES:
+        what = (
+            f"{sends} goes the other way: every collective waits for the slow direction; of two nodes nobody can say "
+            "whose link it is"
+        )
+        look = f"look at the links of both nodes: what {source} sends, and what {target} receives"
+    else:
+        what = f"{sends} is usual, and both are fast with others: the way between them is slow, in this direction"
+        look = "look at the switches and links between them"
     return Finding(
         "warning",
-        f"{source} sends to {target} on {name} with {_speed(one.value)}, while {_speed(one.usual)} is usual, and both "
-        "are fast with others: the way between them is slow, in this direction",
+        what,
         one.pair,
-        (
-            Evidence(
-                one.pair,
-                f"bandwidth from {source} to {target}",
-                _speed(one.value),
-                _speed(one.usual),
-                _SOURCE,
-            ),
-        ),
-        (
-            Fix(
-                "look at the switches and links between them; measure again first: it was one transfer of a fraction "
-                "of a second",
-                (f"iperf3 -c {places[target][1]} -P 4   # on {source}; iperf3 -s on {target}",),
-            ),
-        ),
+        (_pair_evidence(one.pair, "", one.value, one.usual, often, in_unit),),
+        (Fix(look, (f"iperf3 -c {places[target][1]} -P 4   # on {source}; iperf3 -s on {target}",)),),
     )
 
 
-def _pairs_finding(pairs: Sequence[SlowPair], transfers: int) -> Finding:
+def _pairs_finding(pairs: Sequence[SlowPair], transfers: int, often: Mapping[Pair, int]) -> Finding:
     hosts = tuple(dict.fromkeys(host for one in pairs for host in one.pair))
     slowest = min(pairs, key=lambda one: one.value)
+    in_unit = rate_unit((slowest.usual,))
     return Finding(
         "warning",
         f"{len(pairs)} of {transfers} transfers between the nodes are less than half as fast as is usual "
-        f"({_speed(slowest.usual)}), the slowest from {slowest.pair[0]} to {slowest.pair[1]} with "
-        f"{_speed(slowest.value)}, and no single node is in all of them: switches between groups of nodes that are "
+        f"({in_unit(slowest.usual)}), the slowest from {slowest.pair[0]} to {slowest.pair[1]} with "
+        f"{in_unit(slowest.value)}, and no single node is in all of them: switches between groups of nodes that are "
         "overbooked, or other traffic",
         hosts,
         tuple(
-            Evidence(
-                one.pair,
-                f"bandwidth from {one.pair[0]} to {one.pair[1]}",
-                _speed(one.value),
-                _speed(one.usual),
-                _SOURCE,
-            )
-            for one in pairs[:_MANY_PAIRS]
+            _pair_evidence(one.pair, "", one.value, one.usual, often, in_unit) for one in pairs[:_MANY_PAIRS]
         ),
         (
             Fix(
@@ -250,22 +243,39 @@ def _pairs_finding(pairs: Sequence[SlowPair], transfers: int) -> Finding:
     )
 
 
-def _far_below_link(own: Throughput, seen: Sequence[Chosen], tried: Sequence[Probe]) -> Iterator[Finding]:
+def _pair_evidence(
+    pair: Pair, where: str, value: float, usual: float, often: Mapping[Pair, int], in_unit: RateUnit
+) -> Evidence:
+    count = often.get(pair, 1)
+    best = f", the best of {count} transfers" if count > 1 else ""
+    subject = f"bandwidth from {pair[0]} to {pair[1]}{where}"
+    return Evidence(pair, subject, in_unit(value) + best, in_unit(usual), _SOURCE)
+
+
+def _far_below_link(slow: SlowParts, seen: Sequence[Chosen], tried: Sequence[Probe]) -> Iterator[Finding]:
+    """Of what is not called slow: that is told already."""
+    named_slow = set(slow.transfers())
+    rest = [
+        (one, one.value)
+        for one in tried
+        if one.value is not None and (one.from_host, one.to_host) not in named_slow
+    ]
     speeds = [one.interface.speed_mbps for one in seen]
     known = [speed for speed in speeds if not isinstance(speed, Missing)]
-    busy = sum(_had_a_busy_core(probe) for probe in tried)
-    if not known or own.cpu_limited or 2 * busy >= len(tried):
+    busy = sum(_had_a_busy_core(probe) for probe, _ in rest)
+    if not known or not rest or 2 * busy >= len(rest):
         return
-    link = min(known) / _MBIT
-    if own.median < _FAR_BELOW * link:
+    link, own = min(known) / _MBIT, summed_up(rest)
+    if own.median < _FAR_BELOW * link and not own.cpu_limited:
         hosts = tuple(one.host for one in seen)
         name = "/".join(dict.fromkeys(one.name for one in seen))
+        in_unit = rate_unit((link,))
         yield Finding(
             "info",
-            f"{name} carries {_speed(own.median)} between the nodes, far below its link's {_speed(link)}, and no CPU "
+            f"{name} carries {in_unit(own.median)} between the nodes, far below its link's {in_unit(link)}, and no CPU "
             "was the limit: a rate limit, other traffic, or small TCP buffers",
             hosts,
-            (_throughput_evidence(hosts, name, own, f"near {_speed(link)}"),),
+            (_throughput_evidence(hosts, name, own, f"near {in_unit(link)}", in_unit),),
         )
 
 
@@ -274,15 +284,14 @@ def _had_a_busy_core(probe: Probe) -> bool:
     return not isinstance(share, float) or share >= _BUSY_CORE
 
 
-def _throughput_evidence(hosts: tuple[str, ...], name: str, value: Throughput, expected: str) -> Evidence:
-    spread = f"{_speed(value.median)} ({value.low:.3g} to {value.high:.3g} in {value.transfers} transfers)"
+def _throughput_evidence(
+    hosts: tuple[str, ...], name: str, value: Throughput, expected: str, in_unit: RateUnit
+) -> Evidence:
+    ends = f"{in_unit.number(value.low)} to {in_unit.number(value.high)}"
     limited = ", limited by the CPU" if value.cpu_limited else ""
-    return Evidence(hosts, f"bandwidth on {name}", spread + limited, expected, _SOURCE)
+    observed = f"{in_unit(value.median)} ({ends} in {value.transfers} transfers){limited}"
+    return Evidence(hosts, f"bandwidth on {name}", observed, expected, _SOURCE)
 
 
 def _names(places: Places) -> str:
     return "/".join(dict.fromkeys(name for name, _ in places.values()))
-
-
-def _speed(gbit_s: float) -> str:
-    return f"{gbit_s:.3g} Gbit/s" if gbit_s >= 1 else f"{gbit_s * _MBIT:.3g} Mbit/s"

@@ -7,11 +7,11 @@ from statistics import median
 
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.networks import Places, attempts
+from ncclcheck.measure.networks import Places, attempts, least_us
 from ncclcheck.measure.outliers import LatePairs, Pair, late_pairs
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
-from ncclcheck.model.snapshot import Probe, Snapshot
+from ncclcheck.model.snapshot import Snapshot
 
 _LISTED = 6
 
@@ -39,7 +39,7 @@ def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     Measured: the median of up to 30 round trips of one byte over TCP (TCP_NODELAY) on an idle network. Late: three
     times the usual value and 100 us more, and beyond 3.5 robust standard deviations (1.4826 MAD), the quickest round
-    trip too.
+    trip too. What looks late is measured up to two times more, and the best counts.
     """
     seen = chosen(snapshot)
     places: Places = {one.host: (one.name, one.address) for one in seen}
@@ -51,18 +51,13 @@ def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
             yield NotKnown(f"the round trip to {probe.to_host} ended as {probe.outcome}", (probe.from_host,))
         else:
             pair = probe.from_host, probe.to_host
-            medians[pair], least[pair] = probe.value, _least(probe, probe.value)
+            medians[pair], least[pair] = probe.value, least_us(probe)
     for late in late_pairs(medians, least):
         yield _finding(late, medians, places)
     told = {host for pair in medians for host in pair}
     if len(seen) == len(snapshot.nodes) and (missing := [one.host for one in seen if one.host not in told]):
         yield NotKnown("the latency of NCCL's network was not measured", tuple(missing))
     yield from not_chosen(snapshot)
-
-
-def _least(probe: Probe, otherwise: float) -> float:
-    least = probe.measured.least if probe.measured else None
-    return otherwise if least is None else least
 
 
 def _finding(late: LatePairs, medians: dict[Pair, float], places: Places) -> Finding:

@@ -60,6 +60,8 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
     for node, pci in snapshot.known("pci"):
         found = paths(pci, node.facts.rdma)
         judged = judged or bool(found)
+        if pci.unread:
+            yield NotKnown(f"which devices are at {listed(pci.unread)} of the PCI bus", (node.host,))
         untold = [one.label for one in found if _is_untold(one)]
         if untold:
             yield NotKnown(f"the PCIe link of {listed(untold)} could not be read", (node.host,))
@@ -85,8 +87,7 @@ def _is_virtual(facts: NodeFacts) -> bool:
 def _is_untold(path: Path) -> bool:
     device = path.device
     needed: list[Fact[int] | Fact[float]] = [device.link_width, device.max_link_width]
-    if not path.is_gpu:
-        needed += [device.link_speed_gt_s, device.max_link_speed_gt_s]
+    needed += [device.link_speed_gt_s, device.max_link_speed_gt_s]
     return any(isinstance(value, Missing) for value in needed)
 
 

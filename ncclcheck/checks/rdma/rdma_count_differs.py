@@ -15,7 +15,8 @@ from ncclcheck.checks.rdma_ports import (
     without_devices,
 )
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import hca
@@ -58,6 +59,10 @@ def rdma_count_differs(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _compared([(one, one.wanted) for one in nodes], "RDMA ports that NCCL may use")
     others = [(one, tuple(port for port in one.rdma.ports if not is_verbs(port))) for one in nodes]
     yield from _compared(others, "EFA ports")
+    for one in nodes:
+        for port in one.rdma.ports:
+            if isinstance(port.link_layer, Missing):
+                yield NotKnown(f"link layer of {hca.name_of(port)}: {port.link_layer}", (one.host,))
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 

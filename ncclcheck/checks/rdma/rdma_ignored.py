@@ -76,6 +76,8 @@ def rdma_ignored(snapshot: Snapshot) -> Iterator[Answer]:
             yield NotKnown(f"which network NCCL uses: {choice.network_reason}", (one.host,))
         else:
             using.append(one.host)
+            if isinstance(one.rdma.device_files, Missing) and any(map(is_verbs, one.rdma.ports)):
+                yield NotKnown(f"whether the devices can be opened: {one.rdma.device_files}", (one.host,))
     yield from _findings(ignored, using)
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)

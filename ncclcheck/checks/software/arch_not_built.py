@@ -5,24 +5,44 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
+from ncclcheck.checks.expectations import demands_on
 from ncclcheck.checks.gpus import by_text, closing, label
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.expected import Text
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Node, Snapshot
 
 _FLAG = re.compile(r"(?P<kind>sm|compute)_(?P<digits>\d{2,3})(?P<only>[af]?)", re.ASCII)
+_EXPECTED = "gpu.compute_capability"
 _ASK = ("python -c 'import torch; print(torch.cuda.get_arch_list())'",)
 
 
-@check("NC508", "arch-not-built", "torch has code for the GPUs that are there")
+class _Pair(Struct, frozen=True):
+    """A GPU that is there or expected, and what the torch of its node was built for."""
+
+    node: Node
+    gpu: str
+    capability: str
+    built: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.gpu}, torch has {', '.join(self.built) or 'nothing'}"
+
+
+@check("NC508", "arch-not-built", "torch has code for the GPUs that are there", image=True)
 def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
     """For each GPU torch was built with machine code of its architecture, or PTX that the driver can compile.
 
+    So it is for GPUs that are only expected: those of `gpu.compute_capability` in the policy (--expect).
+
     Machine code (sm_XY) runs on GPUs of the same major version and at least that minor one; sm_XYa only on exactly that
     one, sm_XYf on its family. PTX (compute_XY) runs on every newer GPU, but the driver must be as new as torch's CUDA,
-    and compiles at the first start.
+    and compiles at the first start. Of an image (`--image`) the GPUs are those of `[gpu] compute_capability` of the
+    policy.
 
     ## Why it matters
     "no kernel image is available for execution on the device" at the first operation, on the nodes with other GPUs.
@@ -37,25 +57,14 @@ def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
     none: list[tuple[str, str]] = []
     compiled: list[tuple[str, str]] = []
     judged = False
-    for node, gpus in snapshot.known("gpus"):
-        torch = node.facts.torch_gpus
-        built = torch if isinstance(torch, Missing) else torch.architectures
-        if isinstance(built, Missing):
-            if built.missing != "absent" and gpus:
-                yield NotKnown(f"architectures of torch: {built}", (node.host,))
+    for answer in (*_expected(snapshot), *_present(snapshot)):
+        if isinstance(answer, NotKnown):
+            yield answer
             continue
-        for gpu in gpus:
-            capability = gpu.state.compute_capability
-            if isinstance(capability, Missing):
-                yield NotKnown(f"compute capability of GPU {gpu.index}: {capability}", (node.host,))
-                continue
-            judged = True
-            text = f"{label(gpu)} is of {capability}, torch has {', '.join(built) or 'nothing'}"
-            if runs_machine_code(capability, built):
-                continue
-            (compiled if runs_ptx(capability, built) and _can_compile(node) else none).append(
-                (node.host, text)
-            )
+        judged = True
+        if not runs_machine_code(answer.capability, answer.built):
+            is_compiled = runs_ptx(answer.capability, answer.built) and _can_compile(answer.node)
+            (compiled if is_compiled else none).append((answer.node.host, str(answer)))
     for text, hosts in by_text(none):
         summary = f"torch on {named(hosts)} has no code that its GPUs run: {text}: the first operation fails"
         yield _finding("error", summary, hosts, text)
@@ -64,7 +73,76 @@ def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
             f"torch on {named(hosts)} has only PTX for its GPUs: {text}: the first start compiles for minutes"
         )
         yield _finding("warning", summary, hosts, text)
+    if snapshot.of == "image":
+        yield from _of_image(snapshot)
+        return
     yield from closing(snapshot, judged, "is there for which torch was built")
+
+
+def _of_image(snapshot: Snapshot) -> Iterator[Answer]:
+    """The GPUs of an image are those that its policy is for."""
+    demanded = [one for one in snapshot.expected.expectations if one.key == "gpu.compute_capability"]
+    if not demanded:
+        yield NotApplicable(
+            "no policy says for which GPUs the image is: [gpu] compute_capability in --expect"
+        )
+    for node, image in snapshot.known("image"):
+        built = image.torch if isinstance(image.torch, Missing) else image.torch.architectures
+        if isinstance(built, Missing) and built.missing != "absent":
+            yield NotKnown(f"architectures of torch: {built}", (node.host,))
+            continue
+        flags = () if isinstance(built, Missing) else built
+        for one in demanded:
+            for capability in one.wanted.any_of if isinstance(one.wanted, Text) else ():
+                if not runs_machine_code(capability, flags):
+                    yield _lacking(node, capability, flags, one.source)
+
+
+def _lacking(node: Node, capability: str, built: tuple[str, ...], policy: str) -> Finding:
+    text = f"the policy is for {capability} ({policy}), torch has {', '.join(built) or 'nothing'}"
+    if runs_ptx(capability, built):
+        summary = (
+            f"torch of the image on {node.host} has only PTX for its GPUs: {text}: starts compile for minutes"
+        )
+        return _finding("warning", summary, (node.host,), text)
+    summary = f"torch of the image on {node.host} has no code for its GPUs: {text}: the first operation fails"
+    return _finding("error", summary, (node.host,), text)
+
+
+def _built(node: Node) -> Fact[tuple[str, ...]]:
+    torch = node.facts.torch_gpus
+    return torch if isinstance(torch, Missing) else torch.architectures
+
+
+def _present(snapshot: Snapshot) -> Iterator[_Pair | NotKnown]:
+    """Each GPU that the drivers list."""
+    for node, gpus in snapshot.known("gpus"):
+        built = _built(node)
+        if isinstance(built, Missing):
+            if gpus:
+                yield NotKnown(f"architectures of torch: {built}", (node.host,))
+            continue
+        for gpu in gpus:
+            capability = gpu.state.compute_capability
+            if isinstance(capability, Missing):
+                yield NotKnown(f"compute capability of GPU {gpu.index}: {capability}", (node.host,))
+            else:
+                yield _Pair(node, f"{label(gpu)} is of {capability}", capability, built)
+
+
+def _expected(snapshot: Snapshot) -> Iterator[_Pair | NotKnown]:
+    """The compute capabilities that a policy expects of each node's GPUs, with the place that says so."""
+    for node in snapshot.nodes if snapshot.of == "nodes" else ():
+        demands, _ = demands_on(node, snapshot.expected)
+        wanted = [one for one in demands if one.key == _EXPECTED and isinstance(one.wanted, Text)]
+        built = _built(node)
+        if wanted and isinstance(built, Missing):
+            yield NotKnown(f"architectures of torch: {built}", (node.host,))
+            continue
+        for one in wanted:
+            for capability in one.wanted.any_of if isinstance(one.wanted, Text) else ():
+                text = f"GPUs of {capability} are expected ({one.source})"
+                yield _Pair(node, text, capability, () if isinstance(built, Missing) else built)
 
 
 def _finding(severity: str, summary: str, hosts: tuple[str, ...], text: str) -> Finding:

@@ -65,8 +65,16 @@ def _path(path: str, places: _Places) -> Iterator[Answer]:
         return
     if trees and trees[0][1] == "absent":
         yield NotKnown(f"{path} is on no node")
+    for host, place in places.items():
+        for what, state in (("commit", place.git_commit), ("uncommitted changes", place.git_dirty)):
+            # What has no git state is compared by its content alone.
+            if isinstance(state, Missing) and state.missing != "absent":
+                yield NotKnown(f"{what} of {path}: {state}", (host,))
+    changes_known = not any(isinstance(place.git_dirty, Missing) for place in places.values())
     commits = compare(
-        (host, _git(place)) for host, place in places.items() if not isinstance(place.git_commit, Missing)
+        (host, _git(place) if changes_known else place.git_commit[:_HASH_DIGITS])
+        for host, place in places.items()
+        if not isinstance(place.git_commit, Missing)
     )
     if commits.differs:
         # Equal content is what runs; where it could not be compared the commits decide.

@@ -12,9 +12,18 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKn
 from ncclcheck.model.snapshot import Node, Snapshot
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
-# CUDA Compatibility, docs.nvidia.com/deploy/cuda-compatibility, minor version compatibility: every CUDA of one major
-# version runs with a driver from this one on. CUDA Toolkit Release Notes, table of minimum driver versions.
-_LEAST_DRIVER = {11: (450, 80, 2), 12: (525, 60, 13), 13: (580, 65, 6)}
+# NVIDIA CUDA Compatibility, "Minor Version Compatibility" (docs.nvidia.com/deploy/cuda-compatibility): every CUDA of
+# one major version runs with a driver from 450 (11; from 450.80.02, later than CUDA 11.0 itself), 525 (12) or 580
+# (13) on. CUDA Toolkit Release Notes, "CUDA Toolkit and Corresponding Driver Versions", Linux: the driver of 12.0 GA is
+# 525.60.13, that of 13.0 GA 580.65.06. Before CUDA 11 each minor version has its own. Read 2026-11.
+_LEAST_DRIVER: dict[tuple[int, ...], tuple[int, ...]] = {
+    (10, 0): (410, 48),
+    (10, 1): (418, 39),
+    (10, 2): (440, 33),
+    (11,): (450, 80, 2),
+    (12,): (525, 60, 13),
+    (13,): (580, 65, 6),
+}
 
 
 @check(
@@ -39,15 +48,19 @@ def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Source
     NVML (nvmlSystemGetCudaDriverVersion_v2), torch/version.py; NVIDIA CUDA Compatibility: minor version compatibility
-    since CUDA 11, forward compatibility.
+    since CUDA 11, forward compatibility; CUDA Toolkit Release Notes: drivers from 450.80.02 run CUDA 11, from 525.60.13
+    CUDA 12, from 580.65.06 CUDA 13.
     """
     judged = False
+    untold: dict[bool, list[NotKnown]] = {}  # by: it is known that there is none
     found: dict[tuple[str, str], list[str]] = {}
     for node, software in snapshot.known("software"):
         cuda, has_driver = software.torch_cuda, _has_driver(node)
         if isinstance(cuda, Missing):
-            if cuda.missing != "absent":
-                yield NotKnown(f"CUDA of torch: {cuda}", (node.host,))
+            if has_driver or cuda.missing != "absent":
+                untold.setdefault(cuda.missing == "absent", []).append(
+                    NotKnown(f"CUDA of torch: {cuda}", (node.host,))
+                )
             continue
         if not has_driver:
             continue
@@ -59,6 +72,8 @@ def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
             found.setdefault((cuda, answer), []).append(node.host)
     for (cuda, driver), names in found.items():
         yield _finding(cuda, driver, tuple(names))
+    # Where no torch has CUDA the question does not arise; where only some have none, it does.
+    yield from (*untold.get(False, ()), *(untold.get(True, ()) if judged else ()))
     yield from unread(snapshot, "software")
     yield from not_reported(snapshot)
     if not judged:
@@ -109,7 +124,7 @@ def _judge(node: Node, needed: tuple[int, ...], cuda: str) -> NotKnown | str:
     version: Fact[str] = software if isinstance(software, Missing) else software.driver
     if isinstance(version, Missing) and not isinstance(driver, Missing):
         version = driver.version
-    least = _LEAST_DRIVER.get(needed[0])
+    least = _LEAST_DRIVER.get(needed[:1]) or _LEAST_DRIVER.get(needed[:2])
     if isinstance(version, Missing):
         return NotKnown(f"CUDA of the driver: {libcuda}", (node.host,))
     if least is None:

@@ -26,6 +26,8 @@ _FIX = Fix(
 )
 
 
+# It was loaded, or could not be: no NCCL, or none that works.
+_BROKEN = ("error", "unsupported")
 # Ways that the environment opens: every program gets that library before the system's.
 _BY_ENVIRONMENT = frozenset({"LD_PRELOAD", "LD_LIBRARY_PATH"})
 
@@ -40,11 +42,19 @@ class _Conflict(Struct, frozen=True):
     others: tuple[NcclLibrary, ...]
 
 
+class _Broken(Struct, frozen=True):
+    """A library that cannot be used; equal on equal nodes."""
+
+    severity: Severity
+    library: NcclLibrary
+
+
 @check(
     "NC505",
     "library-conflict",
     "There is one NCCL, and it is the one torch was built for",
     needs=("nccl", "software"),
+    image=True,
 )
 def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
     """The NCCL library that torch loads is of the version torch was built for, and no other version is in reach.
@@ -53,8 +63,11 @@ def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
     LD_PRELOAD and LD_LIBRARY_PATH of a module or an image put another NCCL before torch's, or beside it. An older one
     lacks what torch calls: the job ends with `undefined symbol` or an internal error. One that is merely there is
     taken as soon as the environment changes, or by another program of the job, and ranks of different versions do not
-    understand each other. An older one is an error, one that LD_LIBRARY_PATH or LD_PRELOAD names beside torch's a
-    warning; a newer one, or the system's behind torch's (as in NVIDIA's CUDA images), is told for information.
+    understand each other. A damaged file, or one that is no NCCL, ends the program that gets it.
+
+    One that does not work is an error, and a warning behind one that does. An older one is an error, one that
+    LD_LIBRARY_PATH or LD_PRELOAD names beside torch's a warning; a newer one, or the system's behind torch's (as in
+    NVIDIA's CUDA images), is told for information.
 
     ## How to fix
     Keep one. torch's own package needs no LD_LIBRARY_PATH: its wheels name the folder in their DT_RPATH, which comes
@@ -65,21 +78,26 @@ def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
     pins (nvidia-nccl-cu*).
     """
     conflicts: dict[_Conflict, list[str]] = {}
+    broken: dict[_Broken, list[str]] = {}
     has_one = False
     for node, choice in snapshot.known("nccl"):
         if isinstance(choice.libraries, Missing):
             yield NotKnown(f"which NCCL libraries there are: {choice.libraries}", (node.host,))
             continue
         loaded = next((one for one in choice.libraries if one.loaded_by_torch), None)
+        for one in _broken(choice.libraries, loaded):
+            broken.setdefault(one, []).append(node.host)
+        has_one = has_one or loaded is not None or bool(broken)
         if loaded is None:
             continue
-        has_one = True
         yield from _not_known(node.host, node.facts, choice.libraries)
         conflict = _conflict(loaded, choice.libraries, _built_for(node.facts))
         if conflict is not None:
             conflicts.setdefault(conflict, []).append(node.host)
     for conflict, hosts in conflicts.items():
         yield _finding(conflict, hosts)
+    for one, hosts in broken.items():
+        yield _of_broken(one, hosts)
     if not has_one:
         yield NotApplicable("torch loads an NCCL library on no node")
     yield from not_reported(snapshot)
@@ -94,18 +112,45 @@ def _not_known(host: str, facts: NodeFacts, libraries: Sequence[NcclLibrary]) ->
     if isinstance(built_for, Missing):
         yield NotKnown(f"the NCCL torch was built for: {built_for}", (host,))
     for one in libraries:
-        is_told = one.loaded_by_torch and isinstance(one.version, Missing) and one.version.missing == "error"
-        if isinstance(one.version, Missing) and not is_told:
+        if isinstance(one.version, Missing) and not _why_broken(one):
             yield NotKnown(f"the version of {one.path} ({one.origin}): {one.version}", (host,))
+
+
+def _why_broken(library: NcclLibrary) -> str:
+    """What came of loading it, where that failed; "" where it did not, or where that is not known."""
+    if not isinstance(library.version, Missing) or library.version.missing not in _BROKEN:
+        return ""
+    return library.version.detail.removeprefix(f"{library.path}: ")
+
+
+def _broken(libraries: Sequence[NcclLibrary], loaded: NcclLibrary | None) -> Iterator[_Broken]:
+    """Those beside torch's own that do not work: an error where there is none in front of them that does."""
+    works = loaded is not None and not isinstance(loaded.version, Missing)
+    for one in libraries:
+        if one is not loaded and _why_broken(one):
+            yield _Broken("warning" if works else "error", one)
+
+
+def _of_broken(broken: _Broken, hosts: list[str]) -> Finding:
+    library = broken.library
+    return Finding(
+        broken.severity,
+        f"on {named(hosts)} the NCCL library {library.path} ({library.origin}) does not work, and a program that gets "
+        f"it ends: {_why_broken(library)}",
+        tuple(hosts),
+        (_evidence(hosts, "an NCCL in reach", library, "a library that can be loaded"),),
+        (_FIX,),
+    )
 
 
 def _conflict(
     loaded: NcclLibrary, libraries: Sequence[NcclLibrary], built_for: Fact[str]
 ) -> _Conflict | None:
     if isinstance(loaded.version, Missing):
-        if loaded.version.missing != "error":
+        why = _why_broken(loaded)
+        if not why:
             return None
-        text = f"the NCCL that torch loads ({loaded.origin}: {loaded.path}) does not work: {loaded.version.detail}"
+        text = f"the NCCL that torch loads ({loaded.origin}: {loaded.path}) does not work: {why}"
         return _Conflict("error", loaded, "a library that can be loaded", text, ())
     others = tuple(
         one

@@ -47,6 +47,7 @@ class _Tried(Struct, frozen=True):
     "plugin-missing",
     "The network plug-in that NCCL is told to use can be loaded on every node",
     needs=("nccl", "environment"),
+    image=True,
 )
 def plugin_missing(snapshot: Snapshot) -> Iterator[Answer]:
     """NCCL_NET_PLUGIN names what is there, loads, and has an API of this NCCL; so has a libnccl-net.so that is there.

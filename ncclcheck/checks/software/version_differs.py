@@ -71,7 +71,7 @@ def version_differs(snapshot: Snapshot) -> Iterator[Answer]:
                 known.append((node.host, value))
             elif value.missing == "absent":
                 known.append((node.host, NOT_THERE))
-            elif quantity.severity != "info":
+            else:
                 yield NotKnown(f"{quantity.name}: {value}", (node.host,))
         comparison = compare(known)
         if comparison.differs:

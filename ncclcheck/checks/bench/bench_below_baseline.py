@@ -1,0 +1,130 @@
+"""NC805 bench-below-baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.measure.baseline import Compared, compare
+from ncclcheck.model.bench import BenchResult, Op
+from ncclcheck.model.demands import Baseline, BenchDemands
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.units import format_number, format_size
+
+
+@check("NC805", "bench-below-baseline", "The collectives are as fast as in the baseline")
+def bench_below_baseline(snapshot: Snapshot) -> Iterator[Answer]:
+    """No point is slower than in the run of `--baseline`, beyond `--tolerance` and beyond what chance explains.
+
+    Each op and size is judged on its own. Chance is known from the spread of the iterations in both runs and from the
+    scatter of the points; a sound run raises a false alarm in less than one of a hundred runs. What has no counterpart
+    in the baseline, or was measured under other conditions, is not known, never passed.
+
+    ## Why it matters
+    A machine's own last good run is the best scale there is: no table knows its cables. A loss at one size (a new
+    library that chooses another algorithm there) does not show in any mean.
+
+    ## How to fix
+    Compare the two reports (`ncclcheck report compare OLD NEW`): versions, environment, transport. A loss at some sizes
+    only points to the algorithm or protocol, one at all sizes to a link, a card or a busy node.
+
+    ## Source
+    ncclcheck/measure/baseline.py: medians, their intervals by order statistics, Bonferroni over the points.
+    """
+    demands = snapshot.bench_demands
+    if demands.baseline is None:
+        yield NotApplicable("no --baseline was given")
+        return
+    bench = bench_of(snapshot)
+    if bench is not None and bench.points:
+        yield from _judged(bench, demands.baseline, demands)
+    yield from not_measured(snapshot, points=True)
+
+
+def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> Iterator[Answer]:
+    if other := _other_conditions(bench, baseline):
+        yield NotKnown(f"{baseline.file} was measured with {other}: nothing can be compared")
+        return
+    before = {(point.op, point.size_bytes, point.dtype): point for point in baseline.points}
+    pairs = [
+        (now, before[key]) for now in bench.points if (key := (now.op, now.size_bytes, now.dtype)) in before
+    ]
+    missing = [now for now in bench.points if (now.op, now.size_bytes, now.dtype) not in before]
+    if missing:
+        those = ", ".join(
+            f"{now.op} of {format_size(now.size_bytes)} {now.dtype}" for now in missing[:_LISTED]
+        )
+        more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
+        yield NotKnown(f"{baseline.file} does not have {those}{more}")
+    found = compare(pairs, demands.tolerance, bench.backend)
+    losses = [one for one in found if one.verdict == "loss"]
+    for op in dict.fromkeys(one.now.op for one in losses):
+        of_op = [one for one in losses if one.now.op == op]
+        finding = _finding(op, of_op, found, baseline, demands.tolerance)
+        yield replace(finding, evidence=(*finding.evidence, *_transport(bench, baseline)))
+    unsure = [one for one in found if one.verdict == "not-known"]
+    if unsure:
+        each = "; ".join(
+            f"{one.now.op} of {format_size(one.now.size_bytes)}: {one.why}" for one in unsure[:_SPELT]
+        )
+        more = f"; and {len(unsure) - _SPELT} more" if len(unsure) > _SPELT else ""
+        yield NotKnown(f"{len(unsure)} of {len(found)} points cannot be compared: {each}{more}")
+
+
+_LISTED, _SPELT = 4, 2
+
+
+def _other_conditions(bench: BenchResult, baseline: Baseline) -> str:
+    """What was different when the baseline was measured; empty where the two can be compared."""
+    pairs = (
+        ("backend", baseline.backend, bench.backend),
+        ("ranks", baseline.world_size, bench.world_size),
+        ("nodes", baseline.nodes, bench.nodes),
+    )
+    return ", ".join(f"{old} {name} (now {new})" for name, old, new in pairs if old != new)
+
+
+def _finding(
+    op: Op, losses: Sequence[Compared], found: Sequence[Compared], baseline: Baseline, tolerance: float
+) -> Finding:
+    judged = sum(one.now.op == op for one in found)
+    each = ", ".join(
+        f"{format_size(one.now.size_bytes)} lost {one.lost:.0%} ({format_number(one.before.busbw_gb_s)} to "
+        f"{format_number(one.now.busbw_gb_s)} GB/s)"
+        for one in sorted(losses, key=lambda one: -one.lost)[:_LISTED]
+    )
+    more = f" and {len(losses) - _LISTED} more" if len(losses) > _LISTED else ""
+    when = f" of {baseline.created}" if baseline.created else ""
+    return Finding(
+        "error",
+        f"{op} is slower than in the baseline {baseline.file}{when} at {len(losses)} of {judged} sizes: {each}{more}; "
+        f"{tolerance:.0%} is tolerated",
+        (),
+        tuple(_evidence(one) for one in losses),
+        (
+            Fix(
+                "compare the two reports: versions, environment and transport; see which node or link is slow now",
+                ("ncclcheck report compare OLD NEW", "ncclcheck preflight -v"),
+            ),
+        ),
+    )
+
+
+def _transport(bench: BenchResult, baseline: Baseline) -> Iterator[Evidence]:
+    """Another transport than then is the likely cause."""
+    if baseline.transport and bench.transport and baseline.transport != bench.transport:
+        yield Evidence((), "transport", bench.transport, baseline.transport, "the baseline")
+
+
+def _evidence(one: Compared) -> Evidence:
+    return Evidence(
+        (),
+        f"typical time of {one.now.op}, {one.now.size_bytes} bytes",
+        f"{format_number(one.now.time_us.p50)} us over {one.now.iters} iterations",
+        f"{format_number(one.before.time_us.p50)} us; chance explains a loss of {max(one.noise, 0.001):.1%} at most",
+        "the baseline",
+    )

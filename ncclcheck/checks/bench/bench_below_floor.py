@@ -1,0 +1,138 @@
+"""NC804 bench-below-floor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ncclcheck.checks.bench_ceilings import ceilings
+from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.bench import BenchResult, Op, Point
+from ncclcheck.model.ceiling import Ceiling
+from ncclcheck.model.demands import Floor
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.units import format_number, format_size
+
+
+@check("NC804", "bench-below-floor", "The bus bandwidth is what was demanded")
+def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
+    """Every point that a floor (`--min-busbw`, or the policy) speaks of reaches it, each on its own.
+
+    `300` is for each collective at its largest size, `all_reduce=300` for one of them, `@1G=300` for a size,
+    `all_reduce@1G=300` for one point. There is no hidden tolerance and no mean over sizes. A floor above what no
+    algorithm can exceed on these links is refused as impossible: it would condemn every machine.
+
+    ## Why it matters
+    A mean over sizes hides the loss of a whole size, and a floor that cannot fail, or cannot be met, tells nothing.
+
+    ## How to fix
+    The message says which link binds and how much of it was reached. Where little was reached, see the other findings:
+    the transport that was really used, a rank that is late, a link that is slower than the others.
+
+    ## Source
+    Bus bandwidth as nccl-tests defines it (doc/PERFORMANCE.md, and GetBw of each collective). Limits:
+    ncclcheck/measure/ceiling.py.
+    """
+    floors = snapshot.bench_demands.floors
+    if not floors:
+        yield NotApplicable("no floor was demanded (--min-busbw)")
+        return
+    bench = bench_of(snapshot)
+    if bench is not None and bench.world_size == 1:
+        yield NotKnown("one rank: nothing crosses a link, so there is no bus bandwidth")
+    elif bench is not None:
+        known = {one.op: one for one in ceilings(snapshot, bench).each}
+        for floor in floors:
+            yield from _judged(bench, floor, known)
+    yield from not_measured(snapshot, points=True)
+
+
+def points_of(bench: BenchResult, floor: Floor) -> tuple[Point, ...]:
+    """The points that the floor speaks of: of its op or each, of its size or the largest that was planned.
+
+    A size is the one that was asked for; that of the point may be cut down to whole elements for every rank.
+    """
+    sizes = bench.plan.sizes_bytes
+    size = floor.size_bytes if floor.size_bytes is not None else max(sizes, default=0)
+    found = []
+    for op in bench.plan.ops if floor.op is None else (floor.op,):
+        measured = [point for point in bench.points if point.op == op]
+        found += [
+            point
+            for number, point in enumerate(measured)
+            if point.size_bytes == size or (number < len(sizes) and sizes[number] == size)
+        ]
+    return tuple(found)
+
+
+def _judged(bench: BenchResult, floor: Floor, known: Mapping[Op, Ceiling]) -> Iterator[Answer]:
+    points = points_of(bench, floor)
+    wanted = bench.plan.ops if floor.op is None else (floor.op,)
+    unmeasured = [op for op in wanted if op not in {point.op for point in points}]
+    if unmeasured:
+        size = "" if floor.size_bytes is None else f" at {format_size(floor.size_bytes)}"
+        yield NotKnown(
+            f"the floor {floor} matches nothing that was measured: no {', '.join(unmeasured)}{size}"
+        )
+    missed = []
+    for point in points:
+        ceiling = known.get(point.op)
+        if ceiling is not None and ceiling.limit_gb_s is not None and floor.busbw_gb_s > ceiling.limit_gb_s:
+            yield _impossible(floor, point, ceiling)
+        elif point.busbw_gb_s < floor.busbw_gb_s:
+            missed.append(point)
+    if missed:
+        yield _missed(floor, missed, known)
+
+
+def _impossible(floor: Floor, point: Point, ceiling: Ceiling) -> Finding:
+    limit = format_number(ceiling.limit_gb_s or 0.0)
+    return Finding(
+        "error",
+        f"the floor {floor} is refused as impossible: no algorithm takes {point.op} above {limit} GB/s here "
+        f"({ceiling.limited_by}); it was measured at {format_number(point.busbw_gb_s)} GB/s",
+        (),
+        (_evidence(point, f"a floor of at most {limit} GB/s"),),
+        (Fix(f"demand what these links can do: at most {limit} GB/s, usually {_usual(ceiling)} GB/s"),),
+    )
+
+
+def _usual(ceiling: Ceiling) -> str:
+    return format_number(0.85 * ceiling.busbw_gb_s)
+
+
+def _missed(floor: Floor, points: Sequence[Point], known: Mapping[Op, Ceiling]) -> Finding:
+    worst = min(points, key=lambda point: point.busbw_gb_s)
+    each = ", ".join(
+        f"{point.op} of {format_size(point.size_bytes)} {format_number(point.busbw_gb_s)}" for point in points
+    )
+    ceiling = known.get(worst.op)
+    scale = ""
+    if ceiling is not None:
+        above = floor.busbw_gb_s > ceiling.busbw_gb_s
+        beyond = ", so no setting is likely to reach the floor" if above else ""
+        scale = f"; {ceiling.binds} binds, which gives {format_number(ceiling.busbw_gb_s)} GB/s{beyond}"
+    return Finding(
+        "error",
+        f"below the floor {floor}: {each} GB/s ({worst.busbw_gb_s / floor.busbw_gb_s:.0%} of it){scale}",
+        (),
+        tuple(_evidence(point, f"at least {format_number(floor.busbw_gb_s)} GB/s") for point in points),
+        (
+            Fix(
+                "see the transport that was used and the findings about network and ranks; measure again alone, and "
+                "fewer nodes at a time, to find the one that holds the others back",
+                ("ncclcheck run -v",),
+            ),
+        ),
+    )
+
+
+def _evidence(point: Point, expected: str) -> Evidence:
+    return Evidence(
+        (),
+        f"bus bandwidth of {point.op}, {point.size_bytes} bytes",
+        f"{format_number(point.busbw_gb_s)} GB/s",
+        expected,
+        f"{point.iters} iterations, each as long as its slowest rank took",
+    )

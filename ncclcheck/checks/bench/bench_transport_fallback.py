@@ -1,0 +1,257 @@
+"""NC807 bench-transport-fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ncclcheck.checks.bench_links import processes_of
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.rdma_ports import Surveyed, listed, surveyed
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.events import Process
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl import hca, network
+from ncclcheck.nccl.explanation import network_choice
+
+_OWN_LOG = "the NCCL log of the benchmark's own ranks"
+# What a launcher tells each of its tasks of their number, and what shows that this process is one of them.
+_TASKS = (
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("PMI_SIZE", "PMI_RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID"),
+    ("WORLD_SIZE", "RANK"),
+)
+_KEEP_APART = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_HOSTID")
+
+
+@check("NC807", "bench-transport-fallback", "The benchmark ran over the transport that is there")
+def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
+    """NCCL used RDMA where it is there, and shared memory or NVLink inside a node, in one job of all ranks.
+
+    Gloo uses TCP whatever is there: of it only the last is judged.
+
+    ## Why it matters
+    NCCL falls back without a word: to TCP sockets where it cannot open an RDMA device (25 to 5 GB/s, or 36 to 3), and
+    to the network between the GPUs of one host. And N jobs of one rank each, which a launcher without the right MPI or
+    PMI makes of one, measure nothing but memory, at rates that no network has.
+
+    ## How to fix
+    Sockets: the message names the RDMA ports, and `ncclcheck predict` says why NCCL does not take them. One host: unset
+    NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_HOSTID, give containers of one host the same /dev/shm and namespaces.
+    N jobs: start with the launcher's own support (srun --mpi=pmix, mpirun of the same MPI), or with torchrun.
+
+    ## Source
+    The run's own log (NCCL_DEBUG=INFO, in a file in memory): `Using network`, `NET/IB : Using`, `Channel ... via`, as
+    NCCL 2.18 to 2.32 write them; the RDMA ports in /sys/class/infiniband; the launcher's variables.
+    """
+    bench = bench_of(snapshot)
+    if bench is not None and bench.started:
+        yield from _many_small_jobs(snapshot, bench)
+        if bench.backend == "nccl":
+            yield from _sockets(snapshot, bench)
+            yield from _inside_hosts(snapshot, bench)
+            yield from _unheard(snapshot, bench)
+    yield from not_measured(snapshot, points=False)
+
+
+def _sockets(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
+    """RDMA is there, and sockets were used, on all nodes or on some."""
+    places = {one.host: one for one in surveyed(snapshot)}
+    over_sockets, other = [], []
+    for node in snapshot.nodes:
+        used = _network(processes_of(bench, node.host))
+        if used == network.SOCKET:
+            over_sockets.append(node)
+        elif used:
+            other.append((node.host, used))
+    if bench.nodes < 2 and not _any_net_link(bench):  # noqa: PLR2004 (nothing went between nodes)
+        return
+    for node in over_sockets:
+        place = places.get(node.host)
+        ports = _usable(place)
+        if place is not None and ports:
+            yield _fallback(node, place, ports, [host for host, _ in other])
+        elif other:
+            yield _mixed(node, other)
+
+
+def _network(processes: Sequence[Process]) -> str:
+    return next((one.network for one in processes if one.network), "")
+
+
+def _usable(place: Surveyed | None) -> tuple[str, ...]:
+    """The RDMA ports that are up and whose device can be opened, whatever the job's environment says of them."""
+    if place is None:
+        return ()
+    return tuple(
+        hca.name_of(port)
+        for port in place.rdma.ports
+        if port.state == "ACTIVE" and not network.is_closed(port, place.rdma)
+    )
+
+
+def _fallback(node: Node, place: Surveyed, ports: tuple[str, ...], others: Sequence[str]) -> Finding:
+    choice = network_choice(node.facts)
+    reason = "" if isinstance(choice, Missing) else choice.network_reason
+    expected = network.IB if isinstance(choice, Missing) else choice.network or network.IB
+    wanted_off = place.is_switched_off and not others
+    settings = " and ".join(
+        f"{name}={place.environment[name]}"
+        for name in ("NCCL_IB_DISABLE", "NCCL_NET")
+        if name in place.environment
+    )
+    why = f"since {settings}" if place.is_switched_off else f"ncclcheck's model says {expected} ({reason})"
+    return Finding(
+        "warning" if wanted_off else "error",
+        f"{node.host} used TCP sockets although its RDMA ports {listed(ports)} are up, {why}: what was measured is not "
+        "what this network can do" + (f"; {named(others)} used another network" if others else ""),
+        (node.host,),
+        (
+            Evidence((node.host,), "network that NCCL used", network.SOCKET, "IB, or a plug-in", _OWN_LOG),
+            Evidence((node.host,), listed(ports), "ACTIVE", "used", "/sys/class/infiniband"),
+        ),
+        (
+            Fix(f"unset {settings.replace(' and ', ', ')}")
+            if place.is_switched_off
+            else Fix(
+                "see why NCCL does not take them: libibverbs in the image, device files, rights, memlock",
+                ("ncclcheck predict", "ibv_devices", "ulimit -l"),
+            ),
+        ),
+    )
+
+
+def _mixed(node: Node, others: Sequence[tuple[str, str]]) -> Finding:
+    hosts, used = [host for host, _ in others], others[0][1]
+    return Finding(
+        "error",
+        f"{node.host} used TCP sockets and {named(hosts)} {used}: NCCL cannot connect the two, or not as it should",
+        (node.host,),
+        (Evidence((node.host,), "network that NCCL used", network.SOCKET, used, _OWN_LOG),),
+        (Fix("install the same network plug-in and RDMA libraries on all nodes", ("ncclcheck predict",)),),
+    )
+
+
+def _any_net_link(bench: BenchResult) -> bool:
+    return any(link.via.startswith("NET/") for _, one in _all(bench) for link in one.links)
+
+
+def _inside_hosts(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
+    """Ranks of one host that talk through the network."""
+    host_of = {
+        one.rank: host for host, one in _all(bench) if one.rank is not None and one.ranks == bench.world_size
+    }
+    environments: dict[str, Mapping[str, str]] = {
+        node.host: environment for node, environment in snapshot.known("environment")
+    }
+    for host in dict.fromkeys(host_of.values()):
+        pairs = sorted(
+            {
+                (link.source, link.target, link.via)
+                for name, one in _all(bench)
+                if name == host
+                for link in one.links
+                if link.via.startswith("NET/")
+                and host_of.get(link.source) == host_of.get(link.target) == host
+            }
+        )
+        if pairs:
+            yield _over_the_network(host, pairs, environments.get(host, {}))
+
+
+def _over_the_network(
+    host: str, pairs: Sequence[tuple[int, int, str]], environment: Mapping[str, str]
+) -> Finding:
+    source, target, via = pairs[0]
+    settings = [f"{name}={environment[name]}" for name in _KEEP_APART if name in environment]
+    why = f"{', '.join(settings)} keeps them apart" if settings else "neither P2P nor shared memory worked"
+    return Finding(
+        "error",
+        f"the ranks of {host} talk to each other over the network (rank {source} to {target} via {via}): {why}; "
+        "NVLink, PCIe and shared memory are faster, and the network cards carry what need not leave the node",
+        (host,),
+        tuple(
+            Evidence((host,), f"channel from rank {one} to rank {other}", how, "P2P or SHM", _OWN_LOG)
+            for one, other, how in pairs[:8]
+        ),
+        (
+            Fix(
+                "unset what keeps the ranks apart; give containers of one host the same /dev/shm and namespaces",
+                ("df -h /dev/shm", "nvidia-smi topo -p2p r"),
+            ),
+        ),
+    )
+
+
+def _many_small_jobs(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
+    """The launcher started N processes of one job, and each of them measures alone."""
+    alone = [
+        (host, one) for host, one in _all(bench) if one.ranks is not None and one.ranks < bench.world_size
+    ]
+    if alone:
+        _, one = alone[0]
+        yield _small(
+            bench,
+            tuple(dict.fromkeys(host for host, _ in alone)),
+            one.ranks or 1,
+            bench.world_size,
+            _OWN_LOG,
+            "error",
+        )
+        return
+    came = max(len(snapshot.claims), bench.world_size if len(snapshot.nodes) > 1 else 1, 1)
+    for node, environment in snapshot.known("environment"):
+        for size, sign in _TASKS:
+            said = environment.get(size, "")
+            if sign in environment and said.isdigit() and int(said) > came:
+                launch = node.facts.launch
+                by_hand = (
+                    not isinstance(launch, Missing) and launch.source == "flags"
+                )  # one node of several, perhaps
+                severity: Severity = "warning" if by_hand else "error"
+                yield _small(bench, (node.host,), came, int(said), f"{size}={said}", severity)
+                return
+
+
+def _small(
+    bench: BenchResult, hosts: tuple[str, ...], came: int, said: int, source: str, severity: Severity
+) -> Finding:
+    return Finding(
+        severity,
+        f"{said} processes were started as one job, but this benchmark is a job of its own with {came} of them, "
+        f"{bench.world_size} ranks in all: what it measured never left {named(hosts)}",
+        hosts,
+        (Evidence(hosts, "processes of the job", str(came), str(said), source),),
+        (
+            Fix(
+                "leave out --nnodes and --node-rank under a launcher, start with its own support for processes that "
+                "find each other, or use torchrun",
+                (
+                    "srun --mpi=pmix ncclcheck bench",
+                    "torchrun --nnodes N --nproc-per-node 1 -m ncclcheck bench",
+                ),
+            ),
+        ),
+    )
+
+
+def _unheard(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
+    """The nodes whose log does not tell the transport."""
+    told = {one.host: one.processes for one in bench.logs}
+    for node in snapshot.nodes:
+        processes = told.get(node.host, Missing("absent", "no NCCL log of its ranks came"))
+        if isinstance(processes, Missing):
+            yield NotKnown(f"the transport that was used: {processes}", (node.host,))
+        elif not _network(processes) and not any(one.links for one in processes):
+            yield NotKnown("the NCCL log of its ranks does not tell the transport", (node.host,))
+
+
+def _all(bench: BenchResult) -> Iterator[tuple[str, Process]]:
+    for node in bench.logs:
+        if not isinstance(node.processes, Missing):
+            for one in node.processes:
+                yield node.host, one

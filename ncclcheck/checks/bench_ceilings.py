@@ -1,0 +1,178 @@
+"""The ceilings of a benchmark's collectives: which link binds, how much of it was reached, what no algorithm can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.checks.bench_links import (
+    compute_capability,
+    gbit,
+    inside_term,
+    network_terms,
+    processes_of,
+    switches_may_add,
+)
+from ncclcheck.measure.blame import slow_ranks
+from ncclcheck.measure.ceiling import Shape, Term, ceiling, network_ring_gb_s
+from ncclcheck.model.bench import BenchResult, Op, Point
+from ncclcheck.model.ceiling import Ceiling
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+
+_TWO_NODES = (
+    "two nodes: NCCL's tree may carry an all_reduce at up to twice the rate of the cards, so all_gather tells more of "
+    "the network"
+)
+_ABOVE = "above what a ring reaches: a tree, NVLS or SHARP, so the figure is not the rate of a wire"
+_NVLS = "NVLS: the switch adds, so the bus bandwidth is not the rate of the links"
+_TREE = "a tree, which two nodes use better than a ring: the bus bandwidth is not the rate of the cards"
+_SHARP = "SHARP: the switches of the network add, so the bus bandwidth is not the rate of the cards"
+_REACHES = 0.9
+_SPREAD = 1.05  # of a measured bandwidth: so much more is the same
+_FALLS_SHORT = 0.8
+_LEAST_LARGE = 1 << 20  # bytes; below, latency binds and not a rate
+
+
+class Ceilings(Struct, frozen=True):
+    """One per op where something is known; `why` says what is not known, empty where all is."""
+
+    each: tuple[Ceiling, ...]
+    why: str = ""
+
+
+def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
+    """The ceilings of all ops that were measured."""
+    if bench.world_size < 2:  # noqa: PLR2004 (one rank sends nothing)
+        return Ceilings((), "one rank: nothing crosses a link")
+    shape = Shape(bench.world_size, max(1, bench.nodes))
+    inside = inside_term(snapshot, bench)
+    networks = network_terms(snapshot, bench) if shape.nodes > 1 else ()
+    if isinstance(networks, Missing):
+        return Ceilings((), f"what the links allow is not known: {networks.detail}")
+    if not networks and inside is None:
+        what = "memory and CPU carry it" if bench.backend == "gloo" else "its links were not read"
+        return Ceilings((), f"one node: what the links allow is not known, since {what}")
+    believed = [_at_least_seen(one, shape, bench) for one in networks if not _is_disproved(one, networks)]
+    by_speed = next((one for one in believed if one.spec_gb_s is not None), None)
+    slowest = min(believed, key=lambda one: one.gb_s, default=None)
+    capability = min((compute_capability(node.facts) for node in snapshot.nodes), default=0)
+    found = []
+    for op, best in best_points(bench).items():
+        one, limit = (
+            ceiling(
+                op,
+                shape,
+                best.busbw_gb_s,
+                network,
+                inside,
+                switches_reduce=switches_may_add(snapshot, bench),
+                compute_capability=capability,
+                label=_label(bench, op),
+            )
+            for network in (slowest, by_speed)
+        )
+        if one is not None:
+            found.append(_labelled(one, limit))
+    return Ceilings(tuple(found))
+
+
+def _is_disproved(term: Term, networks: Sequence[Term]) -> bool:
+    """True of a link's speed if TCP was measured to be faster: a virtual card may claim any speed."""
+    return term.source == "link-speed" and any(
+        one.source == "measured" and one.gb_s > _SPREAD * term.gb_s for one in networks
+    )
+
+
+def _at_least_seen(term: Term, shape: Shape, bench: BenchResult) -> Term:
+    """What was measured before, or a link claims, is no ceiling where the benchmark itself got more through.
+
+    Only with Gloo, whose algorithms are rings: from what NCCL reaches by a tree nothing follows for the link. And a
+    message that fits into buffers on the way says nothing of a link's speed.
+    """
+    if bench.backend != "gloo":
+        return term
+    largest = max((point.size_bytes for point in bench.points), default=0)
+    if term.source == "link-speed" and largest < _LEAST_LARGE:
+        return term
+    one_gb_s = replace(term, gb_s=1.0)
+    seen = max(
+        (best.busbw_gb_s / network_ring_gb_s(op, shape, one_gb_s) for op, best in best_points(bench).items()),
+        default=0.0,
+    )
+    if seen <= _SPREAD * term.gb_s:
+        return term
+    where = ", ".join(sorted({interface for interface, _ in bench.places.values()}))
+    claimed = ", more than the speed it claims" if term.source == "link-speed" else ""
+    text = f"{gbit(8 * seen)} on {where} (the most that was seen there{claimed})"
+    return Term(seen, text, "measured", None)
+
+
+def best_points(bench: BenchResult) -> dict[Op, Point]:
+    """Of each op the point with the highest bus bandwidth, of the sizes from half the largest on.
+
+    Below, buffers on the way (of a card, a switch, a traffic shaper) may take a good part of a message at once.
+    """
+    best: dict[Op, Point] = {}
+    for point in bench.points:
+        if 2 * point.size_bytes < max(one.size_bytes for one in bench.points if one.op == point.op):
+            continue
+        if point.op not in best or point.busbw_gb_s > best[point.op].busbw_gb_s:
+            best[point.op] = point
+    return best
+
+
+def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, str]:
+    """The ops that the backend holds back and not the link, each with the evidence.
+
+    The link carries more: another op filled it in the same run, or TCP was measured there. Below 1 MiB latency binds,
+    and nothing follows from a rate; nor where a rank was late.
+    """
+    told: dict[Op, str] = {}
+    full = [one for one in found if one.reached >= _REACHES]
+    for one in found:
+        largest = sorted((p for p in bench.points if p.op == one.op), key=lambda point: point.size_bytes)
+        if one.reached >= _FALLS_SHORT or not largest or largest[-1].size_bytes < _LEAST_LARGE:
+            continue
+        if bench.backend == "gloo" and full:
+            others = ", ".join(f"{other.op} {other.reached:.0%}" for other in full)
+            told[one.op] = (
+                f"{one.op} reached {one.reached:.0%} of what the link carries and {others} in the same run: "
+                f"the backend ({bench.backend}) binds, not the link"
+            )
+        elif one.source == "measured" and not slow_ranks(bench.points):
+            told[one.op] = (
+                f"{one.op} reached {one.reached:.0%} of what TCP was measured to carry on the same link: "
+                f"the backend ({bench.backend}) or the CPU binds, not the link"
+            )
+    return told
+
+
+def _labelled(one: Ceiling, limit: Ceiling | None) -> Ceiling:
+    label = one.label or (_ABOVE if one.reached > 1.02 and one.source == "link-speed" else "")  # noqa: PLR2004
+    if limit is None:
+        return replace(one, limit_gb_s=None, limited_by="", label=label)
+    return replace(one, limit_gb_s=limit.limit_gb_s, limited_by=limit.limited_by, label=label)
+
+
+def _label(bench: BenchResult, op: Op) -> str:
+    """Why the bus bandwidth of this op may exceed what a ring reaches; empty where it should not."""
+    if bench.backend != "nccl":
+        return ""
+    name = op.replace("_", "").lower()
+    algorithms = {
+        words[1].upper()
+        for host in {one.host for one in bench.logs}
+        for process in processes_of(bench, host)
+        for line in process.algorithms
+        if len(words := line.split()) > 1 and words[0].lower() == name
+    }
+    if any(one.startswith("NVLS") for one in algorithms):
+        return _NVLS
+    if any(one.startswith("COLLNET") for one in algorithms):
+        return _SHARP
+    if bench.nodes == 2 and op == "all_reduce":  # noqa: PLR2004
+        return _TREE if "TREE" in algorithms else _TWO_NODES
+    return ""

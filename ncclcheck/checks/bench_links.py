@@ -1,0 +1,271 @@
+"""Through which links the ranks of a benchmark reach each other, and how fast these are, by facts and measurements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from ncclcheck.checks.chosen import owner_of
+from ncclcheck.checks.pcie_path import least, paths
+from ncclcheck.measure.ceiling import Term, nvlink_term, pcie_gb_s
+from ncclcheck.measure.networks import Throughput, measured_gbit_s_to
+from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.events import Process
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.hardware import RdmaPort
+from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl import topology
+from ncclcheck.nccl.explanation import network_choice
+from ncclcheck.nccl.network import IB, SOCKET
+
+_WITH_A_WIRE = ("physical", "ipoib", "bond", "vlan")
+_GBIT = 8.0  # Gbit/s in one GB/s
+_DECIMALS = ((1.0, 2), (100.0, 1), (float("inf"), 0))  # below this magnitude, so many
+
+
+def network_used(node: Node, processes: Sequence[Process]) -> str | None:
+    """`IB`, `Socket` or a plug-in's name: as its NCCL log says, else as NCCL is known to choose; None: not known."""
+    said = next((one.network for one in processes if one.network), "")
+    if said:
+        return said
+    choice = network_choice(node.facts)
+    return None if isinstance(choice, Missing) else choice.network
+
+
+def network_terms(snapshot: Snapshot, bench: BenchResult) -> Fact[tuple[Term, ...]]:
+    """What may bind between the nodes: the slowest node's links by their speed, and TCP as it was measured there.
+
+    Missing with the reason where neither is known.
+    """
+    by_speed = _slowest(snapshot, bench)
+    measured = None if _uses_rdma(snapshot, bench) else measured_term(snapshot, bench)
+    found = tuple(one for one in (by_speed, measured) if isinstance(one, Term))
+    if found:
+        return found
+    why = by_speed.detail or by_speed.missing if isinstance(by_speed, Missing) else ""
+    return Missing("absent", f"{why}, and {_not_measured(snapshot, bench)}")
+
+
+def _not_measured(snapshot: Snapshot, bench: BenchResult) -> str:
+    """Why the bandwidth that was measured before the benchmark, if any was, tells nothing of the links."""
+    to = measured_gbit_s_to(snapshot.probes, bench.places) if bench.places else {}
+    if not to:
+        return "no bandwidth was measured there"
+    least = min(one.median for one in to.values())
+    return f"TCP was measured there at {gbit(least)} with the CPU as the limit: the CPU binds, and the link may do more"
+
+
+def measured_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
+    """TCP to the slowest node as measured before the benchmark; None where it was not, or the CPU was the limit."""
+    to = measured_gbit_s_to(snapshot.probes, bench.places) if bench.places else {}
+    usable: dict[str, Throughput] = {host: one for host, one in to.items() if not one.cpu_limited}
+    if len(usable) < len(bench.places) or not usable:
+        return None
+    host = min(usable, key=lambda one: usable[one].median)
+    gbit_s = usable[host].median
+    where = bench.places[host][0]
+    return Term(gbit_s / _GBIT, f"{gbit(gbit_s)} to {where} of {host} (as measured)", "measured", None)
+
+
+def inside_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
+    """The links between the GPUs of the node whose links are the slowest; None where not known, or with gloo."""
+    if bench.backend != "nccl":
+        return None
+    terms = [_inside(node.facts) for node in snapshot.nodes]
+    known = [one for one in terms if one is not None]
+    return min(known, key=lambda one: one.gb_s) if known and len(known) == len(terms) else None
+
+
+def compute_capability(facts: NodeFacts) -> int:
+    """The least of the node's GPUs as NCCL writes it (9.0 is 90); 0 where it is not known."""
+    found = [] if isinstance(facts.gpus, Missing) else [one.state.compute_capability for one in facts.gpus]
+    numbers = [_capability(one) for one in found if isinstance(one, str)]
+    return min(numbers) if numbers and len(numbers) == len(found) else 0
+
+
+def switches_may_add(snapshot: Snapshot, bench: BenchResult) -> bool:
+    """True unless it is known that the network has no switch that adds (SHARP): only InfiniBand has."""
+    if bench.backend != "nccl" or not _uses_rdma(snapshot, bench):
+        return False
+    ports = [port for _, rdma in snapshot.known("rdma") for port in rdma.ports]
+    return any(port.link_layer != "Ethernet" for port in ports)
+
+
+def gbit(gbit_s: float) -> str:
+    """`0.96 Gbit/s`, `1.0 Gbit/s`, `100 Gbit/s`."""
+    decimals = next(decimals for most, decimals in _DECIMALS if gbit_s < most)
+    return f"{gbit_s:.{decimals}f} Gbit/s"
+
+
+def _capability(text: str) -> int:
+    major, _, minor = text.partition(".")
+    return int(major) * 10 + int(minor or "0") if major.isdigit() and (minor or "0").isdigit() else 0
+
+
+def processes_of(bench: BenchResult, host: str) -> tuple[Process, ...]:
+    """What the workers of a host said in their NCCL logs; empty where there are none."""
+    for one in bench.logs:
+        if one.host == host and not isinstance(one.processes, Missing):
+            return one.processes
+    return ()
+
+
+def _uses_rdma(snapshot: Snapshot, bench: BenchResult) -> bool:
+    if bench.backend != "nccl":
+        return False
+    used = {network_used(node, processes_of(bench, node.host)) for node in snapshot.nodes}
+    return bool(used - {SOCKET, None})
+
+
+def _slowest(snapshot: Snapshot, bench: BenchResult) -> Fact[Term]:
+    terms: list[tuple[str, Term]] = []
+    for node in snapshot.nodes:
+        found = _links(node, bench)
+        if isinstance(found, Missing):
+            return found
+        terms.append((node.host, found))
+    if not terms:
+        return Missing("absent", "no node reported")
+    host, slowest = min(terms, key=lambda one: one[1].gb_s)
+    if len({one.gb_s for _, one in terms}) == 1:
+        return slowest
+    return Term(slowest.gb_s, f"{slowest.text} of {host}", slowest.source, slowest.spec_gb_s, slowest.parts)
+
+
+def _links(node: Node, bench: BenchResult) -> Fact[Term]:
+    """What one node has towards the others."""
+    processes = processes_of(bench, node.host)
+    used = network_used(node, processes) if bench.backend == "nccl" else SOCKET
+    if used == SOCKET:
+        names = {socket.partition(":")[0] for one in processes for socket in one.sockets}
+        place = bench.places.get(node.host)
+        return _interfaces(node, tuple(sorted(names)) or ((place[0],) if place else ()), place)
+    if used == IB:
+        return _ports(node, processes)
+    if used is None:
+        return Missing("absent", f"which network NCCL uses on {node.host} is not known")
+    return Missing("absent", f"the network {used} of {node.host} does not tell its links")
+
+
+def _interfaces(node: Node, names: Sequence[str], place: tuple[str, str] | None) -> Fact[Term]:
+    interfaces = node.facts.interfaces
+    if isinstance(interfaces, Missing):
+        return Missing(interfaces.missing, f"the interfaces of {node.host} were not read")
+    if not names:
+        return Missing("absent", f"which interface is used on {node.host} is not known")
+    speeds: list[float] = []
+    for name in names:
+        address = place[1] if place and place[0] == name else ""
+        one = owner_of(interfaces, address, name)
+        speed = _speed(node.host, name, one)
+        if isinstance(speed, Missing):
+            return speed
+        speeds.append(speed)
+    text = f"{_together(speeds)} on {', '.join(names)}"
+    return Term(sum(speeds) / _GBIT, text, "link-speed", sum(speeds) / _GBIT, len(speeds))
+
+
+def _speed(host: str, name: str, one: Interface | None) -> Fact[float]:
+    if one is None:
+        return Missing("absent", f"{name} is not among the interfaces of {host}")
+    if one.kind not in _WITH_A_WIRE:  # a veth says 10000 whatever is behind it (Linux drivers/net/veth.c)
+        kind = one.tunnel or one.kind
+        return Missing("unsupported", f"{name} of {host} is virtual ({kind}) and has no speed of its own")
+    if isinstance(one.speed_mbps, Missing):
+        return Missing(one.speed_mbps.missing, f"{name} of {host} tells no speed")
+    return one.speed_mbps / 1000
+
+
+def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
+    rdma = node.facts.rdma
+    if isinstance(rdma, Missing):
+        return Missing(rdma.missing, f"the RDMA devices of {node.host} were not read")
+    named = {device.partition("/")[0] for one in processes for device in one.devices} or _predicted(
+        node.facts
+    )
+    ports = [one for one in rdma.ports if f"{one.device}:{one.port}" in named]
+    if not ports:
+        return Missing("absent", f"which RDMA ports NCCL uses on {node.host} is not known")
+    cards: Counter[str] = Counter()
+    for port in ports:
+        if isinstance(port.rate_gbps, Missing):
+            return Missing(port.rate_gbps.missing, f"the rate of {port.device} of {node.host} was not read")
+        cards[_card(port)] += port.rate_gbps  # type: ignore[assignment]
+    slots = _slots(node.facts, ports)
+    rates = [min(rate, slots.get(card, rate)) for card, rate in cards.items()]
+    bound_by_slot = any(slots.get(card, rate) < rate for card, rate in cards.items())
+    text = f"{_together(rates)} ({', '.join(sorted({port.device for port in ports})[:8])})"
+    text += ", of which the PCIe links of the cards are the limit" if bound_by_slot else ""
+    total = sum(rates) / _GBIT
+    return Term(total, text, "link-speed", total, len(rates))
+
+
+def _predicted(facts: NodeFacts) -> set[str]:
+    choice = network_choice(facts)
+    return set() if isinstance(choice, Missing) else {f"{one.device}:{one.port}" for one in choice.hcas}
+
+
+def _card(port: RdmaPort) -> str:
+    """What shares a PCIe link: the functions of one card."""
+    return topology.card_of(port.pci) if isinstance(port.pci, str) else port.device
+
+
+def _slots(facts: NodeFacts, ports: Sequence[RdmaPort]) -> Mapping[str, float]:
+    """Gbit/s of the narrowest PCIe link above each card, where it is known."""
+    if isinstance(facts.pci, Missing):
+        return {}
+    found: dict[str, float] = {}
+    by_device = {port.device: _card(port) for port in ports}
+    for path in paths(facts.pci, facts.rdma):
+        links = [
+            pcie_gb_s(one.link_speed_gt_s, one.link_width) * _GBIT
+            for one in path.hops
+            if isinstance(one.link_speed_gt_s, float)
+            and isinstance(one.link_width, int)
+            and one.link_width > 0
+        ]
+        narrowest = least(links)
+        for name in path.names:
+            if name in by_device and narrowest is not None:
+                found[by_device[name]] = narrowest
+    return found
+
+
+def _inside(facts: NodeFacts) -> Term | None:
+    """The slowest GPU's NVLinks; without any, its PCIe link."""
+    if isinstance(facts.gpus, Missing) or not facts.gpus:
+        return None
+    counts = [one.state.nvlinks for one in facts.gpus]
+    active = [sum(link.active is True for link in one) for one in counts if not isinstance(one, Missing)]
+    if len(active) < len(counts):
+        return None
+    if min(active) > 0:
+        capability = compute_capability(facts)
+        return nvlink_term(min(active), capability) if capability else None
+    return _by_pcie(facts) if max(active) == 0 else None
+
+
+def _by_pcie(facts: NodeFacts) -> Term | None:
+    if isinstance(facts.pci, Missing):
+        return None
+    gpus = [path for path in paths(facts.pci, facts.rdma) if path.is_gpu]
+    rates = [_could_do(path.device.max_link_speed_gt_s, path.device.max_link_width) for path in gpus]
+    known = [rate for rate in rates if rate is not None]
+    if not known or len(known) < len(rates):
+        return None
+    return Term(min(known), f"PCIe of {min(known):.3g} GB/s per GPU", "link-speed", min(known))
+
+
+def _could_do(speed: Fact[float], width: Fact[int]) -> float | None:
+    return (
+        pcie_gb_s(speed, width) if isinstance(speed, float) and isinstance(width, int) and width > 0 else None
+    )
+
+
+def _together(gbits: Iterable[float]) -> str:
+    """`100 Gbit/s`, `8 x 400 Gbit/s`, or the sum of unequal ones."""
+    rates = list(gbits)
+    if len(set(rates)) == 1:
+        return f"{len(rates)} x {gbit(rates[0])}" if len(rates) > 1 else gbit(rates[0])
+    return f"{gbit(sum(rates))} in all"

@@ -1,0 +1,65 @@
+"""NC608 env-unexpected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from ncclcheck.checks.environment.settings import ENVIRONMENT, HIDDEN, Place, places
+from ncclcheck.checks.expectations import NOT_SET, Seen, unexpected
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.expected import Expectation, Presence
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.prediction import effective_environment
+
+_UNSEEN = Missing("denied", "its value is not shown, since it may be a secret")
+
+
+@check(
+    "NC608",
+    "env-unexpected",
+    "The variables of the job are as the policy demands",
+    needs=("environment",),
+    image=True,
+    demands=("environment",),
+)
+def env_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
+    """What `[environment]` of the policy (`--expect`) says of a variable holds for every rank of every node.
+
+    `NAME = "value"` (or a list of values) is what it must be, `true` that it must be set, `false` that it must not be.
+    For NCCL's variables its configuration files count as well, as NCCL reads them.
+
+    ## Why it matters
+    Settings that a cluster needs (its interface, its HCAs, its plug-in) are forgotten in a new job script, and
+    left-over workarounds stay in old ones; either costs bandwidth or hangs, on the nodes concerned only.
+
+    ## How to fix
+    Set or remove the variable where the job is started, or correct the policy: the finding names its line.
+
+    ## Source
+    The policy, by file and line; the environment that ncclcheck was started with; nccl.conf.
+    """
+
+    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
+        name = one.key.partition(".")[2]
+        if isinstance(node.facts.environment, Missing):
+            yield Seen(name, node.facts.environment, ENVIRONMENT)
+        for place in places(replace(snapshot, nodes=(node,))):
+            if place.changed is None or name in place.changed:
+                rank = "" if place.rank is None else f" of rank {place.rank}"
+                yield Seen(f"{name}{rank}", _value(place, name, one), place.sources.get(name, ENVIRONMENT))
+
+    yield from unexpected(snapshot, {"environment": reader}, "set it as demanded where the job is started")
+
+
+def _value(place: Place, name: str, one: Expectation) -> Fact[str]:
+    value = place.environment.get(name)
+    if value in HIDDEN:
+        return "set" if isinstance(one.wanted, Presence) else _UNSEEN
+    if value is None and name.startswith("NCCL_"):
+        everything = effective_environment(place.facts)
+        if isinstance(everything, Missing):  # it may stand in a file that could not be read
+            return everything
+    return NOT_SET if value is None else value

@@ -1,0 +1,99 @@
+"""NC413 gpu-peers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, together, values
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
+from ncclcheck.model.gpu import GpuState
+from ncclcheck.model.snapshot import Snapshot
+
+_OK = "ok"
+_SWITCHED_OFF = "disabled by registry key"
+_UNTOLD = "unknown"
+_FIX = Fix(
+    "see which pairs may not, and whether ACS, the IOMMU or a setting of the driver keeps them from it",
+    ("nvidia-smi topo -p2p r", "nvidia-smi topo -m", "cat /proc/driver/nvidia/params"),
+)
+_Pair: TypeAlias = tuple[int, int]
+
+
+@check("NC413", "gpu-peers", "The GPUs of a node may read each other's memory")
+def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
+    """Every two GPUs of a node that could reach each other directly may do so, as the driver says.
+
+    There is no table of products, and hardware that cannot is not blamed: GPUs of one node without NVLink, of which
+    the driver says that they, the chipset or the topology do not support it, are only mentioned. It is a warning where
+    both GPUs have active NVLinks, where most other nodes with the same GPUs allow the same pair, and where a setting of
+    the driver switched it off. GPUs in MIG mode are no peers.
+
+    ## Why it matters
+    NCCL then moves everything between these GPUs through memory of the CPU (SHM), at a fraction of the speed, and one
+    such pair sets the pace of the node.
+
+    ## How to fix
+    `nvidia-smi topo -p2p r` shows the pairs. See pcie-acs, pcie-iommu and fabric-manager for what may keep them from
+    it; a virtual machine must be given GPUs that share a switch.
+
+    ## Source
+    nvmlDeviceGetP2PStatus (NVML_P2P_CAPS_INDEX_READ); NCCL src/graph/paths.cc (ncclTopoCheckP2p), which asks the same.
+    """
+    gpus = listed_gpus(snapshot)
+    known, unknown = values(gpus, "peers")
+    states = {(one.host, one.gpu.index): one.gpu.state for one in gpus}
+    yield from (one for one in unknown if set(one.hosts) & _with_several(gpus))
+    statuses: dict[str, dict[_Pair, str]] = {}
+    for one, peers in known:
+        for peer in peers:
+            statuses.setdefault(one.host, {})[one.gpu.index, peer.peer] = peer.status
+    found: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
+    for host, pairs in statuses.items():
+        for (first, second), status in sorted(pairs.items()):
+            own = states[host, first], states.get((host, second), GpuState())
+            if status == _OK or any(state.mig is True for state in own):
+                continue
+            is_expected = status == _SWITCHED_OFF or all(map(_has_links, own))
+            is_expected = is_expected or _is_usual(statuses, host, (first, second))
+            severity: Severity = "warning" if is_expected else "info"
+            found.setdefault((severity, status), []).append((host, f"{first}-{second}"))
+    for (severity, status), those in found.items():
+        for pairs_text, hosts in by_text((host, _listed(those, host)) for host in dict(those)):
+            yield _finding(severity, status, pairs_text, hosts)
+    yield from closing(snapshot, any(statuses.values()), "has another GPU beside it")
+
+
+def _with_several(gpus: list[GpuOn]) -> set[str]:
+    """The hosts with more than one GPU: the others have no peers."""
+    hosts = [one.host for one in gpus]
+    return {host for host in hosts if hosts.count(host) > 1}
+
+
+def _has_links(state: GpuState) -> bool:
+    return not isinstance(state.nvlinks, Missing) and any(link.active is True for link in state.nvlinks)
+
+
+def _is_usual(statuses: dict[str, dict[_Pair, str]], host: str, pair: _Pair) -> bool:
+    """May most other nodes that have such a pair use it?"""
+    others = [pairs[pair] for name, pairs in statuses.items() if name != host and pair in pairs]
+    return 2 * others.count(_OK) > len(others)
+
+
+def _listed(those: list[tuple[str, str]], host: str) -> str:
+    return together(pair for name, pair in those if name == host)
+
+
+def _finding(severity: Severity, status: str, pairs: str, hosts: tuple[str, ...]) -> Finding:
+    why = "the driver does not know why" if status == _UNTOLD else f"the driver says: {status}"
+    return Finding(
+        severity,
+        f"GPUs of {named(hosts)} may not read each other's memory: {pairs} ({why}): NCCL goes through the CPU's memory "
+        "between them",
+        hosts,
+        (Evidence(hosts, f"P2P status of GPUs {pairs}", status, _OK, "NVML, nvmlDeviceGetP2PStatus"),),
+        (_FIX,),
+    )

@@ -1,0 +1,152 @@
+"""NC113 rendezvous-host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.claims import Claim, claims, not_claimed
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.master import Sighting, first_address, saw, sightings
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+_RULE = "torch's own rule, followed on this node"
+
+
+@check("NC113", "rendezvous-host", "One node takes itself for the host of the c10d rendezvous")
+def rendezvous_host(snapshot: Snapshot) -> Iterator[Answer]:
+    """With `--rdzv-backend c10d`, exactly one node serves the store of `--rdzv-endpoint`, and all others reach it.
+
+    ## Why it matters
+    No torchrun is told to serve the store: each compares the endpoint with its own host name and with what that name
+    resolves to. Where the endpoint is an alias, an address of a second interface, of NAT or a virtual one, no node
+    takes itself for the host, and all wait until their timeout. Where the name leads to a loopback address, or to one
+    that several nodes have (172.17.0.1), several nodes serve a store of their own, and each waits alone.
+
+    ## How to fix
+    Name the endpoint as its node calls itself, or by the address that the host name resolves to there; or start
+    torchrun on that one node with `--rdzv-conf is_host=1`. Correct an /etc/hosts that maps the name to 127.0.1.1.
+
+    ## Source
+    torch/distributed/elastic/rendezvous: c10d_rendezvous_backend.py (_create_tcp_store), utils.py
+    (_matches_machine_hostname).
+    """
+    seen = tuple(claim for claim in claims(snapshot) if claim.launch.rendezvous == "c10d")
+    if not seen:
+        yield NotApplicable("the job does not meet by a c10d rendezvous")
+        return
+    hosting = tuple(claim for claim in seen if claim.launch.serves_store)
+    if snapshot.viewpoint == "all" and not hosting:
+        yield _nobody(snapshot, seen)
+    elif not hosting and saw(snapshot, "refused", "no-route"):
+        yield _nobody_here(snapshot, seen)
+    if hosting and snapshot.silent:
+        yield from _alone(snapshot, hosting)
+    yield from not_claimed(snapshot)
+
+
+def _endpoint(claim: Claim) -> str:
+    return f"{claim.launch.master_addr}:{claim.launch.master_port}"
+
+
+def _nobody(snapshot: Snapshot, seen: tuple[Claim, ...]) -> Finding:
+    owners = tuple(one for one in sightings(snapshot) if one.path.is_local and not _leads_to_itself(one))
+    hosts = tuple(one.host for one in owners) or tuple(claim.host for claim in seen)
+    endpoint = _endpoint(seen[0])
+    whose = f", though its address is one of {named(hosts)}" if owners else ""
+    pieces = tuple(_evidence(snapshot, claim) for claim in seen if claim.host in hosts)
+    return Finding(
+        "error",
+        f"no node takes itself for the host of the rendezvous endpoint {endpoint}{whose}: torchrun would serve its "
+        "store nowhere, and all nodes would wait until their timeout",
+        hosts,
+        pieces,
+        (
+            Fix(f"start torchrun on {named(hosts[:1])}, and on no other node, with --rdzv-conf is_host=1"),
+            *_better_names(snapshot, owners, seen[0].launch.master_port),
+        ),
+    )
+
+
+def _better_names(snapshot: Snapshot, owners: tuple[Sighting, ...], port: int) -> Iterator[Fix]:
+    """The endpoint by an address that the owner's own name resolves to, where that is no loopback address."""
+    for node, names in snapshot.known("names"):
+        known = () if isinstance(names.addresses, Missing) else names.addresses
+        usable = [address for address in known if not is_loopback(address)]
+        if usable and any(owner.host == node.host for owner in owners):
+            yield Fix(f"or name the endpoint as {node.host} knows itself: --rdzv-endpoint={usable[0]}:{port}")
+
+
+def _nobody_here(snapshot: Snapshot, seen: tuple[Claim, ...]) -> Finding:
+    host, endpoint = seen[0].host, _endpoint(seen[0])
+    return Finding(
+        "warning",
+        f"nobody serves the rendezvous store at {endpoint}, and {host} does not take itself for its host: if it is "
+        "meant to be, torch does not recognise it; else its own node has not started, or does not recognise itself",
+        (host,),
+        (_evidence(snapshot, seen[0]),),
+        (Fix("start torchrun on the node that is meant, and on no other, with --rdzv-conf is_host=1"),),
+    )
+
+
+def _alone(snapshot: Snapshot, hosting: tuple[Claim, ...]) -> Iterator[Answer]:
+    """A host by an address that others may have as well, to which some did not come."""
+    ways = {one.host: one for one in sightings(snapshot)}
+    for claim in hosting:
+        way = ways.get(claim.host)
+        address = first_address(way.path) if way is not None else None
+        if way is None or address is None:
+            yield NotKnown("where the endpoint leads is not known", (claim.host,))
+            continue
+        shared = _everywhere(snapshot, claim.host, address)
+        if shared:
+            yield Finding(
+                "error",
+                f"the rendezvous endpoint {_endpoint(claim)} is {address} on {claim.host}, {shared}: {claim.host} "
+                "serves a store of its own, and the nodes that reach another one never meet it",
+                (claim.host,),
+                (_evidence(snapshot, claim),),
+                (
+                    Fix(
+                        "let the name lead to the same address, of the network between the nodes, on every node, or "
+                        "give that address as --rdzv-endpoint",
+                        (f"getent ahosts {claim.launch.master_addr}   # on every node",),
+                    ),
+                ),
+            )
+
+
+def _everywhere(snapshot: Snapshot, host: str, address: str) -> str:
+    """What makes the address one that other machines have too; empty where nothing does."""
+    if is_loopback(address):
+        return "which is loopback"
+    for node, interfaces in snapshot.known("interfaces"):
+        for one in interfaces if node.host == host else ():
+            if one.kind in ("bridge", "virtual") and any(own.address == address for own in one.addresses):
+                return f"the address of {one.name}, which other machines may have too"
+    return ""
+
+
+def _leads_to_itself(one: Sighting) -> bool:
+    address = first_address(one.path)
+    return address is not None and is_loopback(address)
+
+
+def _evidence(snapshot: Snapshot, claim: Claim) -> Evidence:
+    known = {node.host: names for node, names in snapshot.known("names")}
+    names = known.get(claim.host)
+    own = "an unknown name"
+    if names is not None:
+        led = names.addresses if isinstance(names.addresses, Missing) else ", ".join(names.addresses)
+        own = f"{names.hostname!r}, which is {led} there"
+    says = "the host" if claim.launch.serves_store else "not the host"
+    return Evidence(
+        (claim.host,),
+        f"endpoint {_endpoint(claim)}",
+        f"{says}; its own name is {own}",
+        "one node is the host",
+        _RULE,
+    )

@@ -1,0 +1,104 @@
+"""NC114 rendezvous-name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import NameView, Snapshot, WorkersAddress
+
+
+@check("NC114", "rendezvous-name", "Every node reaches rank 0 by the name that the c10d rendezvous gives it")
+def rendezvous_name(snapshot: Snapshot) -> Iterator[Answer]:
+    """The name by which torch calls the node of rank 0 leads to that node from every other node.
+
+    ## Why it matters
+    With `--rdzv-backend c10d` the workers' MASTER_ADDR is not the endpoint: it is the full host name (FQDN) of the node
+    that gets rank 0, which is the first in the order of these names. Where another node cannot resolve it, or its
+    /etc/hosts leads it elsewhere, the agents meet and the workers hang. With `--rdzv-backend static` the same nodes
+    work.
+
+    ## How to fix
+    Make the name known on every node (DNS, /etc/hosts), or start torchrun on each node with `--local-addr` and that
+    node's address on the network between the nodes.
+
+    ## Source
+    torch/distributed/elastic/rendezvous: dynamic_rendezvous.py (_NodeDescGenerator, _mark_rendezvous_complete), api.py
+    (RendezvousStoreInfo.build).
+    """
+    told = snapshot.workers_address
+    if not any(launch.rendezvous == "c10d" for launch in snapshot.claims):
+        yield NotApplicable("the job does not meet by a c10d rendezvous")
+        return
+    if isinstance(told, Missing):
+        yield NotKnown(f"the name that workers will get: {told}")
+        return
+    own = _own(snapshot, told.host)
+    groups: dict[str, list[NameView]] = {}
+    for view in told.views:
+        if view.host == told.host:
+            continue
+        wrong = _wrong(view, own)
+        if isinstance(wrong, Missing):
+            yield NotKnown(f"what {told.name} leads to: {wrong}", (view.host,))
+        elif wrong:
+            groups.setdefault(wrong, []).append(view)
+    for wrong, views in groups.items():
+        yield _finding(told, wrong, views, own)
+    yield from not_reported(snapshot)
+
+
+def _own(snapshot: Snapshot, host: str) -> tuple[str, ...]:
+    """The addresses of the node that others may reach it by; empty where they are not known."""
+    return tuple(
+        address.address
+        for node, interfaces in snapshot.known("interfaces")
+        if node.host == host
+        for one in interfaces
+        for address in one.addresses
+        if not is_loopback(address.address)
+    )
+
+
+def _wrong(view: NameView, own: tuple[str, ...]) -> str | Missing:
+    if isinstance(view.addresses, Missing):
+        known_not = view.addresses.missing in ("absent", "error")
+        return "cannot be resolved" if known_not else view.addresses
+    if any(address in own for address in view.addresses):
+        return ""
+    if all(is_loopback(address) for address in view.addresses):
+        return f"leads to {view.addresses[0]}, which is the asking node itself,"
+    return f"leads to {', '.join(view.addresses)}, which is no address of it," if own else ""
+
+
+def _finding(told: WorkersAddress, wrong: str, views: list[NameView], own: tuple[str, ...]) -> Finding:
+    hosts = tuple(view.host for view in views)
+    usable = [address for address in own if ":" not in address] or list(own)
+    local = f" (on {told.host}: --local-addr={usable[0]})" if usable else ""
+    return Finding(
+        "error",
+        f"the workers will be told MASTER_ADDR={told.name}, the name of {told.host}, which gets rank 0; it {wrong} on "
+        f"{named(hosts)}, so {verb(hosts, 'its', 'their')} ranks would wait until the timeout",
+        hosts,
+        tuple(
+            Evidence(
+                (view.host,),
+                f"{told.name} resolves to",
+                str(view.addresses) if isinstance(view.addresses, Missing) else ", ".join(view.addresses),
+                f"an address of {told.host}",
+                "getaddrinfo on this node",
+            )
+            for view in views
+        ),
+        (
+            Fix(
+                f"start torchrun on every node with --local-addr and that node's address{local}, or make {told.name} "
+                "known on all nodes (DNS, /etc/hosts)",
+                (f"getent ahosts {told.name}   # on every node",),
+            ),
+        ),
+    )

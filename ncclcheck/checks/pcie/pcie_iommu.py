@@ -1,0 +1,124 @@
+"""NC412 pcie-iommu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.pcie_path import Path, paths, unplaced
+from ncclcheck.checks.rdma_ports import listed
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.hardware import Pci
+from ncclcheck.model.snapshot import Node, Snapshot
+
+_MOST_EVIDENCE = 16
+_TRANSLATED = ("DMA", "DMA-FQ", "DMA-SQ")
+_TWO = 2  # a GPU and a NIC, or two GPUs
+# Linux on these builds reads and writes of GPUs on translated addresses: the SMMU is part of the design.
+_BY_DESIGN = ("aarch64", "arm64")
+
+
+@check("NC412", "pcie-iommu", "No IOMMU translates the traffic between GPUs and NICs", needs=("pci",))
+def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
+    """On bare metal with x86 the IOMMU is off for GPUs and RDMA NICs, or passes their accesses through (iommu=pt).
+
+    A virtual machine needs the IOMMU of its host, and one that it is given itself is its administrator's decision; on
+    Arm machines with Grace and the like, the SMMU is part of the design. Neither is judged. Nor is a node with one GPU
+    and no RDMA NIC, where nothing talks past the CPU.
+
+    ## Why it matters
+    With translation every access between two PCIe devices goes up to the root complex, instead of through the switch
+    that they share: GPUDirect RDMA and GPU peer-to-peer get a fraction of the bandwidth, and on some machines hang or
+    move wrong data.
+
+    ## How to fix
+    Boot with `iommu=pt` (and `intel_iommu=on` or `amd_iommu=on` if it must stay on), or switch VT-d or AMD-Vi off in
+    the BIOS. Keep translation where untrusted virtual machines or devices share the host.
+
+    ## Source
+    /sys/bus/pci/devices/*/iommu_group/type (Linux, Documentation/ABI/testing/sysfs-kernel-iommu_groups, from 5.11 on);
+    NVIDIA NCCL user guide, troubleshooting, "PCI Access Control Services (ACS)", on IO virtualization.
+    """
+    translated: dict[tuple[Path, ...], list[str]] = {}
+    judged = False
+    excused: list[str] = []
+    for node, pci in snapshot.known("pci"):
+        found = paths(pci, node.facts.rdma)
+        yield from _unplaced(node, pci)
+        if len(found) < _TWO or not any(one.is_gpu for one in found):
+            continue
+        why = _excuse(node.facts)
+        if isinstance(why, Missing):
+            yield NotKnown(f"whether this is a virtual machine: {why}", (node.host,))
+        elif why:
+            excused.append(f"{node.host} {why}")
+        else:
+            judged = True
+            yield from _untold(node, found)
+            if on := tuple(one for one in found if _is_translated(one)):
+                translated.setdefault(on, []).append(node.host)
+    for on, hosts in translated.items():
+        yield _finding(on, tuple(hosts))
+    if not judged and any(True for _ in snapshot.known("pci")):
+        yield NotApplicable("; ".join(excused) or "no GPU shares a PCIe bus with an RDMA NIC or another GPU")
+    yield from not_reported(snapshot)
+
+
+def _unplaced(node: Node, pci: Pci) -> Iterator[NotKnown]:
+    """RDMA devices of which it is not known which cards they are."""
+    if isinstance(node.facts.rdma, Missing):
+        yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
+    elif lost := unplaced(pci, node.facts.rdma):
+        yield NotKnown(f"where {listed(lost)} {verb(lost, 'is', 'are')} on the PCI bus", (node.host,))
+
+
+def _untold(node: Node, found: tuple[Path, ...]) -> Iterator[NotKnown]:
+    untold = [one for one in found if isinstance(one.device.iommu, Missing)]
+    if untold:
+        labels = listed(one.label for one in untold)
+        yield NotKnown(f"IOMMU of {labels}: {untold[0].device.iommu}", (node.host,))
+
+
+def _excuse(facts: NodeFacts) -> Fact[str]:
+    """Why translation is right on this node; empty where it is not."""
+    if not isinstance(facts.software, Missing) and facts.software.machine in _BY_DESIGN:
+        return "is an Arm machine, whose SMMU translates by design"
+    virtual = facts.kernel if isinstance(facts.kernel, Missing) else facts.kernel.virtual_machine
+    if isinstance(virtual, Missing):
+        return virtual
+    return "is a virtual machine" if virtual else ""
+
+
+def _is_translated(one: Path) -> bool:
+    return one.device.iommu in _TRANSLATED
+
+
+def _finding(on: tuple[Path, ...], hosts: tuple[str, ...]) -> Finding:
+    labels = [one.label for one in on]
+    return Finding(
+        "warning",
+        f"the IOMMU of {named(hosts)} translates the accesses of {listed(labels, 4)}: traffic between "
+        f"{verb(labels, 'it', 'them')} and other devices goes through the CPU, and GPUDirect gets a fraction of the "
+        "bandwidth",
+        hosts,
+        tuple(
+            Evidence(
+                hosts,
+                f"IOMMU domain of {one.label}",
+                str(one.device.iommu),
+                "identity, or none",
+                f"/sys/bus/pci/devices/{one.device.address}/iommu_group/type",
+            )
+            for one in on[:_MOST_EVIDENCE]
+        ),
+        (
+            Fix(
+                "boot with iommu=pt, or switch VT-d or AMD-Vi off in the BIOS",
+                ("cat /proc/cmdline", "sudo dmesg | grep -i -e DMAR -e AMD-Vi -e iommu"),
+                risk="devices are then no longer kept from each other's memory",
+            ),
+        ),
+    )

@@ -1,0 +1,210 @@
+"""NC310 rdma-errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from ncclcheck.checks.counter_growth import Growth, growth
+from ncclcheck.checks.hosts import named, not_reported
+from ncclcheck.checks.rdma_ports import NATIVE, listed
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.hardware import PortCounters, RdmaCounters
+from ncclcheck.model.snapshot import Node, Snapshot
+
+_MOST_EVIDENCE = 12
+# Which every InfiniBand port has, in every kernel: where they are not told, something keeps us from reading them.
+_EXPECTED = ("symbol_error", "link_downed", "port_rcv_errors")
+_BROKEN: dict[str, str] = {"link_downed": "the link went down"}
+_CONGESTED = ("cnp", "ecn_marked", "slow_restart", "rnr_nak", "switch_relay")
+_MEANINGS: dict[str, str] = {
+    "link_error_recovery": "the link had to train again",
+    "symbol_error": "bits were damaged on the cable",
+    "port_rcv_errors": "packets arrived damaged",
+    "port_rcv_remote_physical_errors": "packets were damaged on a link further away",
+    "port_xmit_discards": "packets were thrown away here",
+    "local_link_integrity_errors": "the link damaged more bits than it may",
+    "excessive_buffer_overrun_errors": "packets were lost for want of buffers",
+    "out_of_sequence": "packets were lost or overtaken on the way here",
+    "packet_seq_err": "the other end missed packets",
+    "implied_nak_seq_err": "answers were lost",
+    "duplicate_request": "the other end had to repeat",
+    "local_ack_timeout_err": "the other end did not answer in time",
+    "roce_adp_retrans": "packets had to be repeated",
+    "roce_adp_retrans_to": "packets had to be repeated after a timeout",
+    "rx_icrc_encapsulated": "packets arrived with a wrong checksum",
+    "out_of_buffer": "packets were dropped since nothing waited for them",
+    "rnr_nak_retry_err": "the receiver was not ready",
+}
+
+
+class _Grown(Struct, frozen=True):
+    host: str
+    port: str
+    counter: str
+    growth: Growth
+    before: int
+    after: int
+
+
+@check("NC310", "rdma-errors", "No RDMA port counted errors during the run", needs=("rdma_counters",))
+def rdma_errors(snapshot: Snapshot) -> Iterator[Answer]:
+    """The error counters of every RDMA port are the same after the run as before it.
+
+    All counters of a port are compared whose names speak of errors, lost or repeated packets. A link that went down is
+    an error, damaged and repeated packets are a warning; marks of congestion (ECN, CNP), which RoCE uses to slow down
+    senders, are only worth knowing. What a counter held before the run is not judged. A counter that wraps is followed;
+    one that was reset tells what came after that; one that stands at its largest value tells nothing.
+
+    ## Why it matters
+    RDMA repeats what is lost, so that a bad cable, a dirty plug or a network that drops RoCE packets shows as a slow
+    job, and as an error (IBV_WC_RETRY_EXC_ERR, local_ack_timeout) only when it gets worse.
+
+    ## How to fix
+    Damaged packets and links that go down: clean or replace the cable or transceiver of the named port, and look at the
+    switch port at its other end. Repeated packets on RoCE without damage: flow control (PFC) or ECN is not set alike
+    on cards and switches.
+
+    ## Source
+    /sys/class/infiniband/*/ports/*/counters and hw_counters, read with the facts and again at the end of the run;
+    Linux, drivers/infiniband/core/sysfs.c and hw/*/counters.c; NVIDIA, Understanding mlx5 Linux Counters. A run
+    without RDMA traffic shows only what happens to an idle link.
+    """
+    grown: list[_Grown] = []
+    for node, section in snapshot.known("rdma_counters"):
+        yield from _untold(node, section)
+        for port in section.ports:
+            grown += _of_port(node.host, port)
+    for severity, counter, those in _by_counter(grown):
+        yield _finding(severity, counter, those)
+    for text, hosts in _uncertain(grown):
+        yield NotKnown(text, hosts)
+    known = list(snapshot.known("rdma_counters"))
+    if known and not any(section.ports for _, section in known):
+        yield NotApplicable(f"{named([node.host for node, _ in known])}: no RDMA device")
+    yield from not_reported(snapshot)
+
+
+def _untold(node: Node, section: RdmaCounters) -> Iterator[NotKnown]:
+    """Ports and counters of which there are not two readings."""
+    missing: dict[str, list[str]] = {}
+    for port in section.ports:
+        name = _name(port)
+        for reading in (port.before, port.after):
+            if isinstance(reading, Missing):
+                missing.setdefault(f"error counters: {reading}", []).append(name)
+                break
+        else:
+            for counter, why in _unread(node, port):
+                missing.setdefault(f"{counter}: {why}", []).append(name)
+    for text, names in missing.items():
+        yield NotKnown(f"{listed(names)}: {text}", (node.host,))
+
+
+def _unread(node: Node, port: PortCounters) -> Iterator[tuple[str, str]]:
+    before, after = _told(port.before), _told(port.after)
+    for counter in sorted(before.keys() | after.keys()):
+        for value in (before.get(counter), after.get(counter)):
+            if value is None or isinstance(value, Missing):
+                yield counter, "told only once" if value is None else str(value)
+                break
+    if _is_native(node, port):
+        yield from (
+            (counter, "not told") for counter in _EXPECTED if counter not in before.keys() | after.keys()
+        )
+
+
+def _told(reading: Fact[dict[str, Fact[int]]]) -> dict[str, Fact[int]]:
+    return {} if isinstance(reading, Missing) else reading
+
+
+def _is_native(node: Node, port: PortCounters) -> bool:
+    rdma = node.facts.rdma
+    ports = () if isinstance(rdma, Missing) else rdma.ports
+    return any(
+        one.link_layer == NATIVE for one in ports if (one.device, one.port) == (port.device, port.port)
+    )
+
+
+def _name(port: PortCounters) -> str:
+    return f"{port.device}:{port.port}"
+
+
+def _of_port(host: str, port: PortCounters) -> Iterator[_Grown]:
+    before, after = _told(port.before), _told(port.after)
+    for counter in sorted(before.keys() & after.keys()):
+        old, new = before[counter], after[counter]
+        if not isinstance(old, Missing) and not isinstance(new, Missing):
+            yield _Grown(host, _name(port), counter, growth(counter, old, new), old, new)
+
+
+def _severity(counter: str) -> Severity:
+    if counter in _BROKEN:
+        return "error"
+    return "info" if any(word in counter for word in _CONGESTED) else "warning"
+
+
+def _by_counter(grown: Iterable[_Grown]) -> list[tuple[Severity, str, list[_Grown]]]:
+    groups: dict[str, list[_Grown]] = {}
+    for one in grown:
+        if one.growth.count:
+            groups.setdefault(one.counter, []).append(one)
+    return [(_severity(counter), counter, those) for counter, those in groups.items()]
+
+
+def _finding(severity: Severity, counter: str, those: list[_Grown]) -> Finding:
+    hosts = tuple(dict.fromkeys(one.host for one in those))
+    texts = [f"{one.port} of {one.host} by {_least(one.growth)}" for one in those]
+    meaning = _BROKEN.get(counter) or _MEANINGS.get(counter)
+    cost = (
+        "the network is congested, and senders were slowed down"
+        if severity == "info"
+        else "every collective over it waits, until retries run out and the job ends"
+    )
+    return Finding(
+        severity,
+        f"{counter} grew during the run on {listed(texts, 4)}{f' ({meaning})' if meaning else ''}: {cost}",
+        hosts,
+        tuple(
+            Evidence(
+                (one.host,),
+                f"{counter} of {one.port}",
+                f"{one.before}, then {one.after}",
+                "no growth",
+                f"/sys/class/infiniband/{one.port.replace(':', '/ports/')}/",
+            )
+            for one in those[:_MOST_EVIDENCE]
+        ),
+        (_fix(counter, those[0]),),
+    )
+
+
+def _least(one: Growth) -> str:
+    return str(one.count) if one.is_certain else f"at least {one.count}"
+
+
+def _fix(counter: str, one: _Grown) -> Fix:
+    device = one.port.partition(":")[0]
+    look = (f"rdma statistic show link {one.port.replace(':', '/')}", f"ibstat {device}")
+    if _severity(counter) == "info":
+        return Fix(
+            "compare the congestion settings (ECN, DCQCN) of cards and switches, and who else sends", look
+        )
+    return Fix("look at the cable and transceiver of the port, and at the switch port at its other end", look)
+
+
+def _uncertain(grown: Iterable[_Grown]) -> list[tuple[str, tuple[str, ...]]]:
+    """Counters that may have grown by more than is seen, and of which nothing is said yet."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in grown:
+        if not one.growth.is_certain and not one.growth.count:
+            why = (
+                "was reset during the run"
+                if one.growth.was_reset
+                else f"stands at its largest value, {one.after}"
+            )
+            found.setdefault((one.host, f"{one.counter} {why}"), []).append(one.port)
+    return [(f"{listed(ports)}: {text}", (host,)) for (host, text), ports in found.items()]

@@ -1,0 +1,83 @@
+"""NC311 rdma-mtu-differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncclcheck.checks.hosts import named, not_reported
+from ncclcheck.checks.majority import compare
+from ncclcheck.checks.rdma_ports import (
+    NATIVE,
+    PortOn,
+    by_hosts,
+    not_surveyed,
+    pieces,
+    surveyed,
+    without_devices,
+)
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC311", "rdma-mtu-differs", "All RDMA ports that NCCL uses have one MTU", needs=("rdma",))
+def rdma_mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
+    """The active MTU of the ports that NCCL may use is the same on every port of every node, per kind of network.
+
+    It is what the two ends of a connection would agree on at best: 256 to 4096 bytes. On InfiniBand the subnet manager
+    sets it, on RoCE it follows from the MTU of the network interface.
+
+    ## Why it matters
+    NCCL of today takes the smaller MTU of the two ends, so that one port with a small one makes all its connections
+    pay more for each byte; the rest is as it was. Older versions, other programs, and switches in between that pass
+    only the smaller one lose the larger packets: the connection is made, and the first large message never arrives.
+
+    ## How to fix
+    RoCE: set the same MTU on all interfaces of the rail and on the switch ports (`ip link set IFACE mtu 9000` gives
+    4096). InfiniBand: look at the partition's MTU in the subnet manager, and at the port with `ibv_devinfo -v`.
+
+    ## Source
+    libibverbs, ibv_query_port (active_mtu), asked on each node; NCCL src/transport/net_ib/connect.cc (the smaller
+    active_mtu of the two ends); Linux, include/rdma/ib_addr.h (iboe_get_mtu).
+    """
+    nodes = surveyed(snapshot)
+    yield from without_devices(nodes)
+    ports = [PortOn(node.host, port) for node in nodes for port in node.active]
+    for place in ports:
+        if isinstance(place.port.active_mtu, Missing):
+            yield NotKnown(f"active MTU of {place.name}: {place.port.active_mtu}", (place.host,))
+    for native in (True, False):
+        yield from _compared([one for one in ports if (one.port.link_layer == NATIVE) is native])
+    if nodes and not ports:
+        yield NotApplicable(f"{named([one.host for one in nodes])}: NCCL uses no RDMA port there")
+    yield from not_surveyed(snapshot)
+    yield from not_reported(snapshot)
+
+
+def _compared(ports: Sequence[PortOn]) -> Iterator[Finding]:
+    known = [(one, one.port.active_mtu) for one in ports if not isinstance(one.port.active_mtu, Missing)]
+    comparison = compare((str(place), mtu) for place, (_, mtu) in enumerate(known))
+    if not comparison.differs:
+        return
+    usual = max(mtu for _, mtu in known) if comparison.usual is None else comparison.usual.value
+    odd = [(one, mtu) for one, mtu in known if mtu != usual]
+    hosts = tuple(dict.fromkeys(one.host for one, _ in odd))
+    tie = " (no majority)" if comparison.usual is None else ""
+    texts = [
+        f"{mtu} on {by_hosts((one.host, one.name) for one, each in odd if each == mtu)}"
+        for mtu in sorted({each for _, each in odd})
+    ]
+    yield Finding(
+        "warning",
+        f"the active MTU of RDMA ports differs: {', '.join(texts)}, where the others have {usual}{tie}: large messages "
+        "are sent in smaller packets, or are lost on the way",
+        hosts,
+        pieces((one, str(mtu), str(usual), "ibv_query_port, active_mtu") for one, mtu in odd),
+        (
+            Fix(
+                "set the same MTU on the interfaces and switch ports (RoCE), or in the subnet manager (InfiniBand)",
+                (f"ibv_devinfo -v -d {odd[0][0].port.device} | grep mtu", "ip -brief link"),
+            ),
+        ),
+    )

@@ -1,0 +1,55 @@
+"""What a policy says of the checks themselves: which must run, and which exceptions are in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ncclcheck.checks.registry import Check, Selection, all_checks, matching
+from ncclcheck.model.expected import Rule
+from ncclcheck.model.snapshot import Snapshot
+
+
+def in_force(selection: Selection, snapshot: Snapshot) -> Selection:
+    """The selection with the rules of the snapshot's policy that are not over.
+
+    What the policy demands must be judged: a check that could not tell is then no pass. An image cannot be asked for
+    what only a node has.
+    """
+    rules = [rule for rule in snapshot.expected.rules if not snapshot.expected.is_over(rule)]
+    ignored = matching((*selection.ignore, *_names(rules, "ignore")))
+    chosen = matching(selection.select or ["NC"])
+    demanded = [
+        one.slug
+        for one in _judging(snapshot)
+        if one.code not in ignored and one.code in chosen and (snapshot.of != "image" or one.image)
+    ]
+    return replace(
+        selection,
+        ignore=_joined(selection.ignore, _names(rules, "ignore")),
+        demote=_joined(selection.demote, _names(rules, "demote")),
+        require=_joined(selection.require, _names(rules, "require"), demanded),
+        why={**selection.why, **{rule.check: told(rule) for rule in rules if rule.kind != "require"}},
+    )
+
+
+def told(rule: Rule) -> str:
+    """`ignored by site.toml, line 4 until 2026-12-31: known board`."""
+    verb = {"ignore": "ignored", "demote": "demoted to a warning", "require": "required"}[rule.kind]
+    until = f" until {rule.until}" if rule.until else ""
+    return f"{verb} by {rule.source}{until}{f': {rule.reason}' if rule.reason else ''}"
+
+
+def _names(rules: Iterable[Rule], kind: str) -> tuple[str, ...]:
+    return tuple(rule.check for rule in rules if rule.kind == kind)
+
+
+def _judging(snapshot: Snapshot) -> list[Check]:
+    """The checks that judge a demand of this policy."""
+    keys = {name for one in snapshot.expected.expectations for name in (one.key, one.key.partition(".")[0])}
+    return [one for one in all_checks() if keys.intersection(one.demands)]
+
+
+def _joined(*lists: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in lists for name in names))

@@ -1,0 +1,115 @@
+"""NC512 library-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.images import judged
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.image import AbsentLibrary, DamagedLibrary, Libraries
+from ncclcheck.model.snapshot import Node, Snapshot
+
+_WHY = {
+    "torch": "'import torch' or its first use ends with 'cannot open shared object file'",
+    "NCCL": "NCCL cannot be loaded, and no job of several GPUs starts",
+    "network plug-in": "NCCL says nothing when it cannot load a plug-in, and goes on with slow sockets",
+    "verbs": "the cards that need it are not seen, and NCCL goes on with slow sockets",
+}
+
+_SEVERE = ("torch", "NCCL", "network plug-in")
+
+
+@check(
+    "NC512",
+    "library-missing",
+    "Every shared library that torch, NCCL, its plug-in and verbs need is in the image",
+    needs=("image",),
+    image="only",
+)
+def library_missing(snapshot: Snapshot) -> Iterator[Answer]:
+    """The loader finds all libraries of torch, of the NCCL it loads, of the network plug-ins and of libibverbs.
+
+    All of them, down to the last one, and each missing one is named with the file that needs it; so is each that is
+    there but damaged: cut short by a full disk or a broken copy, or no library at all (a Git LFS pointer). What
+    NVIDIA's container runtime mounts from the host (libcuda.so.1, libnvidia-ml.so.1 and the like) does not have to be
+    there.
+
+    ## Why it matters
+    A library that is forgotten in an image is found out when the job starts, and only by the program that loads it:
+    NCCL falls back to sockets without a word where its plug-in or libibverbs cannot be loaded.
+
+    ## How to fix
+    Install the package that has the library, or put its folder into /etc/ld.so.conf.d (and run ldconfig) or into
+    LD_LIBRARY_PATH of the image.
+
+    ## Source
+    DT_NEEDED, DT_RPATH and DT_RUNPATH of the files themselves (elf(5)), searched in the order of ld.so(8); NCCL
+    src/misc/ibvsymbols.cc and src/plugin/plugin_open.cc for what it loads.
+    """
+    yield from judged(snapshot, "shared libraries", lambda image: image.libraries, _judge)
+
+
+def _judge(node: Node, libraries: Libraries) -> Iterator[Answer]:
+    lacking: dict[str, list[AbsentLibrary]] = {}
+    for one in libraries.absent:
+        lacking.setdefault(one.name, []).append(one)
+    for name, those in lacking.items():
+        yield _finding(node.host, name, those)
+    for damaged in libraries.damaged:
+        yield _of_damaged(node.host, damaged)
+    for path, why in libraries.unreadable.items():
+        yield NotKnown(f"what {path} needs: {why}", (node.host,))
+    looked_at = (*libraries.examined, *(one.examined for one in libraries.damaged))
+    if not any(one.part == "torch" for one in looked_at):
+        yield NotKnown("no library of torch was found to be examined", (node.host,))
+
+
+def _finding(host: str, name: str, those: list[AbsentLibrary]) -> Finding:
+    parts = list(dict.fromkeys(one.examined.part for one in those))
+    severe = any(part in _SEVERE for part in parts)
+    return Finding(
+        "error" if severe else "warning",
+        f"the shared library {name} is missing in the image, and {' and '.join(parts)} need{'s' * (len(parts) == 1)} "
+        f"it: {_WHY[parts[0]]}",
+        (host,),
+        tuple(
+            Evidence(
+                (host,),
+                f"{name}, needed by {one.needed_by}",
+                "not found",
+                "found by the loader",
+                f"DT_NEEDED; for {one.examined.path}",
+            )
+            for one in those
+        ),
+        (
+            Fix(
+                "install the package that has it, or add its folder to the loader's path",
+                (
+                    f"find / -xdev -name '{name}*'",
+                    f"apt-file search {name}   # or: dnf provides '*/{name}'",
+                    "ldconfig",
+                ),
+            ),
+        ),
+    )
+
+
+def _of_damaged(host: str, one: DamagedLibrary) -> Finding:
+    part, why = one.examined.part, one.why.removeprefix(one.path).strip()
+    return Finding(
+        "error" if part in _SEVERE else "warning",
+        f"the library {one.path} in the image is damaged, and {part} needs it: it {why}",
+        (host,),
+        (Evidence((host,), one.path, one.why, "a whole ELF file", f"its headers; for {one.examined.path}"),),
+        (
+            Fix(
+                "install the package that has it again; the build may have run out of space, or a copy was broken off",
+                (
+                    f"ls -lL {one.path}; file -L {one.path}",
+                    f"dpkg -S {one.path}   # or: rpm -qf; pip show -f",
+                ),
+            ),
+        ),
+    )
