@@ -6,21 +6,35 @@ import inspect
 
 import click
 
+from ncclcheck.cli.completion import any_check
 from ncclcheck.model.errors import UsageError
 
 
 @click.command()
-@click.argument("slug", required=False)
-def checks(*, slug: str | None) -> None:
+@click.argument("slug", required=False, shell_complete=any_check)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "md"], case_sensitive=False),
+    default="text",
+    help="md: the manual of all checks as one page.  [text]",
+)
+def checks(*, slug: str | None, format_: str) -> None:
     """List the checks, or explain the one with this SLUG or code."""
     from ncclcheck.checks.registry import Check, all_checks, matching
     from ncclcheck.cli.request import refuse_unknown_checks
     from ncclcheck.cli.screen import write_out
+    from ncclcheck.report.manual import manual_page
 
     def entry(one: Check) -> str:
         return f"{one.code}  {one.slug:<{longest}}  {one.title}\n"
 
     every = (*all_checks(), *all_checks("log"))
+    if format_ == "md":
+        if slug is not None:
+            raise UsageError(f"--format md is of all checks: leave {slug!r} out")
+        write_out(manual_page(every))
+        return
     longest = max((len(one.slug) for one in every), default=0)
     if slug is None:
         write_out("".join(entry(one) for one in every))

@@ -28,6 +28,10 @@ class _Header(Struct):
     facts: Raw | UnsetType = UNSET
 
 
+class _Written(Struct):
+    tool: Tool | UnsetType = UNSET
+
+
 def load(file: str, option: str) -> Saved | FactsDocument | Report:
     """The document in `file`. Raises UsageError with one sentence where it is damaged, none of these, or too new."""
     data = read_bytes(file, option)
@@ -58,7 +62,21 @@ def _decoded(data: bytes, document_type: type[T], file: str, option: str) -> T:
         return decode(data, document_type)
     except DecodeError as error:
         name = {"Saved": "saved run", "FactsDocument": "facts file"}.get(document_type.__name__, "report")
+        if version := _other_version(data):
+            raise UsageError(
+                f"{option} {file}: ncclcheck {version} wrote this {name}, and ncclcheck {ncclcheck.__version__} cannot "
+                f"read it: use the newer one ({error})"
+            ) from error
         raise UsageError(f"{option} {file}: damaged {name}: {error}") from error
+
+
+def _other_version(data: bytes) -> str:
+    """The version of ncclcheck that wrote it, if that is another one."""
+    try:
+        tool = decode(data, _Written).tool
+    except DecodeError:
+        return ""
+    return "" if tool is UNSET or tool.version == ncclcheck.__version__ else tool.version
 
 
 def load_saved(file: str, command: SavedCommand) -> Saved:
@@ -69,16 +87,6 @@ def load_saved(file: str, command: SavedCommand) -> Saved:
             f"--from {file}: this is a report: 'ncclcheck report {file}' shows it; --from takes what --save wrote"
         )
     return document if isinstance(document, Saved) else _of_one_node(document, command)
-
-
-def load_report(file: str) -> Report:
-    """A saved report. Raises UsageError for anything else."""
-    document = load(file, "report")
-    if isinstance(document, Report):
-        return document
-    raise UsageError(
-        f"report {file}: this is no report, but what 'ncclcheck preflight --from {file}' makes one of"
-    )
 
 
 def _of_one_node(document: FactsDocument, command: SavedCommand) -> Saved:

@@ -44,6 +44,6 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
         raise UsageError("explain: which logs? give files or folders, or - for standard input")
     refuse_bad_outputs(given)
     report = explain_files(logs) if ras is None else explain_ras(ras)
-    all_written = write_files(report, None, given)
-    show(report, given)
-    context.exit(report.verdict.exit_code if all_written else USAGE)
+    unwritten = write_files(report, None, given)
+    all_written = show(report, given, unwritten) and not unwritten
+    context.exit(report.verdict.exit_code if all_written else report.verdict.exit_code or USAGE)

@@ -32,9 +32,9 @@ def read_bytes(file: str, option: str) -> bytes:
 
 
 def read_text(file: str, option: str) -> str:
-    """The contents as text. Raises UsageError where they are not UTF-8."""
+    """The contents as text, without the mark that editors of Windows begin it with. Raises UsageError if not UTF-8."""
     try:
-        return read_bytes(file, option).decode("utf-8")
+        return read_bytes(file, option).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{option} {file}: not UTF-8 text: {error.reason} at byte {error.start}") from error
 
@@ -85,6 +85,15 @@ def write_atomically(file: str, text: str, option: str) -> None:
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink()
+
+
+def append_text(file: str, text: str, option: str) -> None:
+    """`file` ends with `text`. Raises UsageError where it cannot be written."""
+    try:
+        with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"{option} {file}: cannot be written: {_reason(error)}") from error
 
 
 def _mode(target: Path) -> int:

@@ -18,6 +18,7 @@ from ncclcheck.cli.env import env
 from ncclcheck.cli.explain import explain
 from ncclcheck.cli.facts import facts
 from ncclcheck.cli.predict import predict
+from ncclcheck.cli.remote import remote
 from ncclcheck.cli.report import report
 from ncclcheck.cli.session import bench, preflight, run
 from ncclcheck.cli.usage import CommandGroup, one_sentence
@@ -41,10 +42,13 @@ def command() -> None:
 
     Exit codes: 0 fine; 1 a finding; 2 wrong usage; 3 could not tell; 4 the benchmark failed; 70 a bug in ncclcheck;
     130 interrupted.
+
+    TAB completes commands, options, checks, collectives and sizes: eval "$(_NCCLCHECK_COMPLETE=bash_source ncclcheck)"
+    in ~/.bashrc; zsh_source and fish_source likewise.
     """
 
 
-for _one in (preflight, bench, run, env, predict, explain, report, facts, checks):
+for _one in (preflight, bench, run, env, predict, explain, report, facts, checks, remote):
     command.add_command(_one)
 
 
@@ -67,6 +71,8 @@ def run_command(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         write_error("interrupted")
         return INTERRUPTED
+    except SystemExit as ended:  # click's own way out of shell completion
+        return ended.code if isinstance(ended.code, int) else 0
     except BrokenPipeError:
         return 0  # help or a version that nobody reads to its end
     except OSError as error:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from ncclcheck.cli.completion import check_names, dtypes, ops, sizes
 from ncclcheck.cli.values import FileName, Names, Seconds, WholeNumber
 
 Command: TypeAlias = Callable[..., Any]
@@ -37,6 +38,34 @@ _launch = _all(
         click.option("--nproc-per-node", type=WholeNumber(1, 4096), help="Ranks the job has on each node."),
     ]
 )
+_hosts = _all(
+    [
+        click.option(
+            "--hosts",
+            metavar="NODES",
+            help="Check these from here, over ssh: node[01-16], or slurm: the nodes of this allocation.",
+        ),
+        click.option(
+            "--hostfile", type=FileName(), help="The same, from a host file: of MPI, DeepSpeed or plain."
+        ),
+        click.option("--ssh", metavar="COMMAND", help="ssh with options of its own: 'ssh -F FILE'.  [ssh]"),
+        click.option(
+            "--remote-python", type=FileName(), help="The Python with ncclcheck on the hosts.  [as here]"
+        ),
+        click.option(
+            "--env",
+            multiple=True,
+            metavar="NAME[=VALUE]",
+            help="Set there too, besides NCCL_*, GLOO_*, TORCH_* and MASTER_*; repeatable.",
+        ),
+        click.option(
+            "--meet-in",
+            type=FileName(),
+            metavar="DIR",
+            help="Meet in this shared folder, where TCP may be blocked.",
+        ),
+    ]
+)
 _expectations = _all(
     [
         click.option("--gpus-per-node", type=WholeNumber(0, 4096), help="GPUs every node must have."),
@@ -62,12 +91,22 @@ _expectations = _all(
             help="Folder that all nodes must share; each leaves a mark there for a moment; repeatable.",
         ),
         click.option("--expect", type=FileName(), help="TOML policy with what is demanded of the run."),
+        click.option("--profile", metavar="NAME", help="Take this [profile.NAME] of the policy."),
         click.option(
-            "--select", multiple=True, type=Names(), help="Run only these checks: codes, prefixes, slugs."
+            "--select",
+            multiple=True,
+            type=Names(),
+            shell_complete=check_names,
+            help="Run only these checks: codes, prefixes, slugs.",
         ),
-        click.option("--ignore", multiple=True, type=Names(), help="Do not run these checks."),
-        click.option("--demote", multiple=True, type=Names(), help="Their errors count as warnings."),
-        click.option("--require", multiple=True, type=Names(), help="Must have run, else exit 3."),
+        *(
+            click.option(option, multiple=True, type=Names(), shell_complete=check_names, help=text)
+            for option, text in (
+                ("--ignore", "Do not run these checks."),
+                ("--demote", "Their errors count as warnings."),
+                ("--require", "Must have run, else exit 3."),
+            )
+        ),
         click.option(
             "--fail-on",
             type=click.Choice(["error", "warning", "never"], case_sensitive=False),
@@ -86,12 +125,15 @@ _time = _all(
 output_format = click.option(
     "--format",
     "format_",
-    type=click.Choice(["text", "json"], case_sensitive=False),
+    type=click.Choice(["text", "json", "junit", "md", "github"], case_sensitive=False),
     default="text",
-    help="Of standard output.  [text]",
+    help="Of standard output; github: annotations for GitHub Actions.  [text]",
 )
 outputs = click.option(
-    "--output", multiple=True, type=FileName(), help="Write the report here too; .json or .txt; repeatable."
+    "--output",
+    multiple=True,
+    type=FileName(),
+    help="Write the report here too: .json, .xml (JUnit), .md, .html, .txt or $GITHUB_STEP_SUMMARY; repeatable.",
 )
 from_file = click.option(
     "--from", "from_", type=FileName(), help="Replay a saved run or a facts file instead."
@@ -102,28 +144,55 @@ verbosity = _all(
         click.option("-q", "--quiet", is_flag=True, help="No progress on standard error."),
     ]
 )
-preflight_options = _all([_launch, _expectations, _time, from_file, verbosity])
+preflight_options = _all([_launch, _hosts, _expectations, _time, from_file, verbosity])
 report_options = _all(
     [output_format, outputs, click.option("--save", type=FileName(), help="Save what was seen, for --from.")]
 )
+image = click.option(
+    "--image",
+    is_flag=True,
+    help="Check this container image where it is built: no GPU, network or node is needed.",
+)
 bench_options = _all(
     [
-        click.option("--sizes", metavar="SIZES", help="1M-1G, 1M-1G:4x, 1M-16M:+1M or 8,1K,4M.  [1M-16M]"),
         click.option(
-            "--ops", multiple=True, type=Names(), help="Collectives, or 'all'.  [all_reduce,all_gather]"
+            "--sizes",
+            metavar="SIZES",
+            shell_complete=sizes,
+            help="1M-1G, 1M-1G:4x, 1M-16M:+1M or 8,1K,4M.  [1M-16M]",
+        ),
+        click.option(
+            "--ops",
+            multiple=True,
+            type=Names(),
+            shell_complete=ops,
+            help="Collectives, or 'all'.  [all_reduce,all_gather]",
         ),
         click.option(
             "--backend",
             type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
             help="auto: nccl where every node has GPUs.  [auto]",
         ),
-        click.option("--dtype", metavar="TYPE", help="Element type.  [float32]"),
+        click.option("--dtype", metavar="TYPE", shell_complete=dtypes, help="Element type.  [float32]"),
         click.option(
             "--iters", metavar="auto|N", help="Timed iterations per size; auto: until it is certain.  [auto]"
         ),
         click.option("--warmup", type=WholeNumber(0, 10**6), help="Untimed iterations per size.  [5]"),
         click.option("--budget", type=Seconds(), help="For all measuring.  [20]"),
         click.option("--no-verify", is_flag=True, help="Do not verify the data."),
+        click.option("--cuda-graph", is_flag=True, help="Measure the replay of CUDA graphs (nccl)."),
+        click.option(
+            "--min-busbw",
+            multiple=True,
+            metavar="RULE",
+            help="Least bus bandwidth in GB/s, else exit 4: 300, @1G=300, all_reduce@1G=300; repeatable.",
+        ),
+        click.option(
+            "--baseline", type=FileName(), help="Report or --save file; slower than in it is exit 4."
+        ),
+        click.option(
+            "--tolerance", metavar="PCT", help="How much slower than in --baseline a point may be.  [5]"
+        ),
         click.option(
             "--as-is",
             is_flag=True,

@@ -1,31 +1,54 @@
-"""Where a report goes: standard output, the files of `--output`, and what was seen to `--save`."""
+"""Where a report goes: standard output, the files of `--output`, and what was seen to `--save`.
+
+What was asked for is never lost: a document whose file cannot be written goes to standard output, or, where that is to
+be one document that a program reads, to standard error.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ncclcheck.cli.files import refuse_unwritable, write_atomically
-from ncclcheck.cli.screen import is_color_wanted, screen_width, write_error, write_out
+from msgspec import Struct
+
+from ncclcheck.cli.files import append_text, refuse_unwritable, write_atomically
+from ncclcheck.cli.screen import (
+    is_color_wanted,
+    screen_width,
+    write_document_to_error,
+    write_error,
+    write_out,
+)
 from ncclcheck.model.codec import encode_pretty
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.report.document import to_json
+from ncclcheck.report.formats import SUFFIXES, Format, rendered
 from ncclcheck.report.terminal import render
 
-_FORMATS = {".json": "json", ".txt": "text"}
+# GitHub refuses a larger step summary as a whole ("supports content up to a size of 1024k").
+SUMMARY_BYTES = 1024 * 1000
+_CUT = "\n\n**The rest does not fit into a step summary (1 MiB): give `--output report.html` as well.**\n"
+
+
+class Unwritten(Struct, frozen=True):
+    """A document that was to be in a file and is not."""
+
+    file: str
+    format_: Format | None  # None: what was seen, for --from
+    text: str
 
 
 def refuse_bad_outputs(given: Mapping[str, Any]) -> None:
     """Nothing, if every `--output` and `--save` has a known suffix and a place; else UsageError, before the run."""
     for file in given.get("output") or ():
-        if Path(file).suffix.lower() not in _FORMATS:
-            known = " or ".join(_FORMATS)
+        if _format_of(file) is None:
+            *known, last = SUFFIXES
             raise UsageError(
-                f"--output {file}: the suffix {Path(file).suffix!r} is no format: name it {known}"
+                f"--output {file}: the suffix {Path(file).suffix!r} is no format: name it {', '.join(known)} or {last}"
             )
         refuse_unwritable(file, "--output")
     if given.get("save"):
@@ -33,46 +56,106 @@ def refuse_bad_outputs(given: Mapping[str, Any]) -> None:
     _refuse_one_file_for_two(given)
 
 
+def _format_of(file: str) -> Format | None:
+    return "md" if is_step_summary(file) else SUFFIXES.get(Path(file).suffix.lower())
+
+
+def is_step_summary(file: str) -> bool:
+    """True of the file that GitHub Actions shows as the summary of this step: Markdown, though it has no suffix."""
+    return bool(file) and file == os.environ.get("GITHUB_STEP_SUMMARY")
+
+
 def _refuse_one_file_for_two(given: Mapping[str, Any]) -> None:
+    """Also refused: to write over the run that this one is judged by, which would make a loss the new measure."""
     files = [("--output", file) for file in given.get("output") or ()]
     files += [("--save", given["save"])] if given.get("save") else []
     written: dict[str, str] = {}
+    judge = os.path.realpath(given["baseline"]) if given.get("baseline") else None
     for option, file in files:
+        if os.path.realpath(file) == judge:
+            raise UsageError(f"{option} {file}: this is the --baseline, which has to stay: name another file")
         place = os.path.abspath(file)  # noqa: PTH100 (links stay: /dev/stdout is one)
         if place in written and file != "/dev/null":
             raise UsageError(f"{option} {file}: {written[place]} writes this file too: give each its own")
         written[place] = option
 
 
-def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -> bool:
-    """The report is in every file that was asked for; False if not in every one.
+def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -> tuple[Unwritten, ...]:
+    """The report is in every file that was asked for, but for those that are returned.
 
-    A file that cannot be written is named on standard error; the report that was made is not lost for it.
+    A file that cannot be written is named on standard error; `show` then prints what was to be in it.
     """
-    all_written = True
+    unwritten = []
     verbose = int(given.get("verbose") or 0)
-    files = [(file, "--output", _text(report, file, verbose)) for file in given.get("output") or ()]
+    for file in given.get("output") or ():
+        format_ = _format_of(file) or "json"
+        text = rendered(report, format_, verbose)
+        if not _written(file, text, "--output"):
+            unwritten.append(_unwritten(file, format_, text, report))
     if saved is not None and given.get("save"):
-        files.append((given["save"], "--save", encode_pretty(saved) + "\n"))
-    for file, option, text in files:
-        try:
+        text = encode_pretty(saved) + "\n"
+        if not _written(given["save"], text, "--save"):
+            unwritten.append(Unwritten(given["save"], None, text))
+    return tuple(unwritten)
+
+
+def _unwritten(file: str, format_: Format, text: str, report: Report) -> Unwritten:
+    """What to print of it: instead of a page, which is megabytes of script, the JSON that it can be made of."""
+    return Unwritten(file, "json", to_json(report)) if format_ == "html" else Unwritten(file, format_, text)
+
+
+def _heading(one: Unwritten) -> str:
+    if one.file.lower().endswith(".html"):
+        return f"{one.file} could not be written: 'ncclcheck report FILE.json --output FILE.html' makes it of this JSON"
+    return f"{one.file} could not be written: this was to be in it"
+
+
+def _written(file: str, text: str, option: str) -> bool:
+    try:
+        if is_step_summary(file):
+            append_text(file, _fitting(text), option)  # what the step has said before stays
+        else:
             write_atomically(file, text, option)
-        except UsageError as error:
-            write_error(f"error: {error}")
-            all_written = False
-    return all_written
+    except UsageError as error:
+        write_error(f"error: {error}")
+        return False
+    return True
 
 
-def show(report: Report, given: Mapping[str, Any]) -> None:
-    """The report is on standard output, in the format asked for."""
-    if given.get("format_") == "json":
-        write_out(to_json(report))
-    else:
+def _fitting(text: str) -> str:
+    """As many whole lines as a step summary takes, and a sentence about the rest."""
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) <= SUMMARY_BYTES:
+        return text
+    kept = data[: SUMMARY_BYTES - len(_CUT.encode())].rpartition(b"\n")[0]
+    return kept.decode("utf-8", "ignore") + _CUT
+
+
+def show(report: Report, given: Mapping[str, Any], unwritten: Sequence[Unwritten] = ()) -> bool:
+    """The report is on standard output in the format asked for, and so is what no file took; False if it is not.
+
+    Where standard output is for a program (JSON, say) it stays one document, and the others follow on standard error.
+    """
+    format_: Format = given.get("format_") or "text"
+    if format_ == "text":
         verbose = int(given.get("verbose") or 0)
-        write_out(render(report, verbose=verbose, width=screen_width(), color=is_color_wanted()))
+        text = render(report, verbose=verbose, width=screen_width(), color=is_color_wanted())
+    else:
+        text = rendered(report, format_)
+    lost = [one for one in unwritten if one.format_ != format_]
+    if format_ == "text":
+        text += "".join(f"\n==> {_heading(one)}\n{one.text}" for one in lost)
+        lost = []
+    all_shown = _shown(text)
+    for one in lost:
+        write_document_to_error(_heading(one), one.text)
+    return all_shown
 
 
-def _text(report: Report, file: str, verbose: int) -> str:
-    if _FORMATS[Path(file).suffix.lower()] == "json":
-        return to_json(report)
-    return render(report, verbose=verbose)
+def _shown(text: str) -> bool:
+    try:
+        write_out(text)
+    except UsageError as error:
+        write_document_to_error(f"error: {error}: this was to be on it", text)
+        return False
+    return True

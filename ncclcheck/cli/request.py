@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from ncclcheck.bench.collectives import ELEMENT_BYTES
 from ncclcheck.checks.registry import Selection, all_checks, matching
+from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
+from ncclcheck.cli.hosts import head_request
 from ncclcheck.cli.values import WholeNumber
+from ncclcheck.facts.environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Op
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
+from ncclcheck.nccl.variables import TABLE, lookup
 from ncclcheck.run.options import BenchRequest, Command, RunOptions, Under
 
 PREFLIGHT_S = 60.0
@@ -29,18 +34,25 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
 
     The command line wins over the policy where both name a single value; lists add up. Raises UsageError.
     """
-    policy = (
-        parse_policy(read_text(given["expect"], "--expect"), given["expect"])
-        if given.get("expect")
-        else Policy()
-    )
+    policy = read_policy(given)
     bench = bench_request(given)
     usual_s = PREFLIGHT_S if command == "preflight" else BENCH_S + bench.budget_s
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
+    head = head_request(given, os.environ)
+    if head is not None and policy.nodes not in (None, len(head.hosts)):
+        raise UsageError(
+            f"{len(head.hosts)} hosts contradict nodes = {policy.nodes} in {given['expect']}: make them the same"
+        )
     return RunOptions(
         command=command,
         flags=_flags(given, policy),
-        gpus_per_node=_first(given.get("gpus_per_node"), policy.gpus_per_node),
+        head=head,
+        meet_in=given.get("meet_in"),
+        # What a policy demands of nodes cannot be asked of an image; what the command line does, is answered: exit 3.
+        gpus_per_node=_first(
+            given.get("gpus_per_node"), None if given.get("image") else policy.gpus_per_node
+        ),
+        expected=policy.expected if given.get("expect") else None,
         code_paths=tuple(given.get("code") or ()),
         data_paths=tuple(given.get("data") or ()),
         shared_paths=tuple(given.get("shared_dir") or ()),
@@ -49,6 +61,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         timeout_s=timeout_s,
         join_timeout_s=join_timeout_s,
         bench=bench,
+        demands=bench_demands(given, bench, policy.floors),
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
     )
@@ -97,14 +110,45 @@ def _flags(given: Mapping[str, Any], policy: Policy) -> LaunchFlags:
 
 
 def _selection(given: Mapping[str, Any], policy: Policy) -> Selection:
-    lists = {}
+    lists: dict[str, tuple[str, ...]] = {}
     for option in _SELECTIONS:
         on_command_line = [name for names in given.get(option) or () for name in names]
         refuse_unknown_checks(on_command_line, f"--{option}")
-        in_policy = getattr(policy, option)
+        in_policy = policy.select if option == "select" else ()
         refuse_unknown_checks(in_policy, f"--expect {given.get('expect')}: {option}:")
         lists[option] = tuple(dict.fromkeys([*on_command_line, *in_policy]))
-    return Selection(**lists)
+    return Selection(lists["select"], lists["ignore"], lists["demote"], lists["require"])
+
+
+def read_policy(given: Mapping[str, Any]) -> Policy:
+    """The policy of --expect, with the profile of --profile; an empty one where none is given. Raises UsageError."""
+    file, profile = given.get("expect"), given.get("profile")
+    if not file:
+        if profile is not None:
+            raise UsageError(
+                f"--profile {profile}: a profile is a part of a policy: give its file with --expect"
+            )
+        return Policy()
+    policy = parse_policy(read_text(file, "--expect"), file, profile)
+    for rule in policy.expected.rules:
+        refuse_unknown_checks([rule.check], f"--expect {rule.source}: {rule.kind}:")
+    for one in policy.expected.expectations:
+        section, _, name = one.key.partition(".")
+        if section == "environment":
+            _refuse_unreadable(name, f"--expect {one.source}: {one.key}:")
+    return policy
+
+
+def _refuse_unreadable(name: str, where: str) -> None:
+    """A variable that no report may show cannot be judged; and a slip in a demanded name would never be met."""
+    if name not in read_environment({name: ""}):
+        raise UsageError(
+            f"{where} ncclcheck does not read this variable: it reads what explains how a job runs (NCCL_, TORCH_, "
+            "GLOO_, CUDA_, OMP_, SLURM_, UCX_, FI_, LD_LIBRARY_PATH and the like), and nothing that may be a secret"
+        )
+    near = difflib.get_close_matches(name, TABLE, 1, cutoff=0.85) if lookup(name) is None else []
+    if near:
+        raise UsageError(f"{where} nobody reads a variable of this name: did you mean {near[0]!r}?")
 
 
 def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
@@ -131,8 +175,15 @@ def bench_request(given: Mapping[str, Any]) -> BenchRequest:
         warmup=usual.warmup if given.get("warmup") is None else given["warmup"],
         budget_s=given.get("budget") or usual.budget_s,
         verify=not given.get("no_verify"),
+        cuda_graph=_cuda_graph(given),
         under=_under(given),
     )
+
+
+def _cuda_graph(given: Mapping[str, Any]) -> bool:
+    if given.get("cuda_graph") and given.get("backend") == "gloo":
+        raise UsageError("--cuda-graph is for nccl, and --backend is gloo: leave out one of them")
+    return bool(given.get("cuda_graph"))
 
 
 def _under(given: Mapping[str, Any]) -> Under:

@@ -46,6 +46,14 @@ def write_error(text: str) -> None:
         sys.stderr.flush()
 
 
+def write_document_to_error(heading: str, document: str) -> None:
+    """A line and the document after it on standard error, if that can be written to: there is no better place left."""
+    write_error(heading)
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(document)
+        sys.stderr.flush()
+
+
 def progress(*, quiet: bool) -> Callable[[str], None]:
     """A function that shows a line of progress, or with `quiet` does nothing."""
     return _silence if quiet else write_error

@@ -22,11 +22,49 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first argument names."""
         name = args[0]
-        if not name.startswith("-") and name.replace("_", "-") not in self.commands:
-            near = difflib.get_close_matches(name.replace("_", "-"), self.commands, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(self.commands)}"
+        if (
+            not ctx.resilient_parsing
+            and not name.startswith("-")
+            and name.replace("_", "-") not in self.commands
+        ):
+            known = {one: one for one, its in self.commands.items() if not its.hidden}
+            within = {word: f"{one} {word}" for one in known for word in _words_of(self.commands[one])}
+            near = difflib.get_close_matches(name.replace("_", "-"), known | within, 1)
+            hint = (
+                f"did you mean {(known | within)[near[0]]!r}?"
+                if near
+                else f"expected one of {', '.join(known)}"
+            )
             raise UsageError(f"unknown command {name!r}: {hint}")
         return super().resolve_command(ctx, args)
+
+
+def _words_of(command: click.Command) -> tuple[str, ...]:
+    """The words that make another command of it, as `compare` does of `report`."""
+    return getattr(command, "words", ())
+
+
+class PrefixCommand(click.Command):
+    """A command after which `--` and another command line may stand; those words are its parameter `command`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Our own options are read up to `--`, and nothing after it."""
+        own, rest = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
+        if rest == [] and not ctx.resilient_parsing:
+            raise UsageError("nothing follows '--': expected the command that starts the job")
+        ctx.allow_extra_args = True
+        left = super().parse_args(ctx, own)
+        if ctx.args and not ctx.resilient_parsing:  # TAB was pressed in the middle of it
+            raise UsageError(
+                f"unexpected {ctx.args[0]!r}: the command that starts the job stands after '--', as in "
+                f"'{ctx.command_path} -- {ctx.args[0]} ...'"
+            )
+        ctx.params["command"] = None if rest is None else tuple(rest)
+        return left
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """`[OPTIONS] [-- COMMAND...]`."""
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
 
 
 def one_sentence(error: click.ClickException) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 
 from ncclcheck.model.errors import UsageError
 
@@ -60,6 +61,13 @@ class FileName(_ParamType):
     """The name of a file or folder, which is at least not empty: `--from "$FORGOTTEN"` is a mistake, not no option."""
 
     name = "FILE"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The shell completes names of files itself."""
+        del ctx, param
+        return [CompletionItem(incomplete, type="file")]
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name. Raises UsageError where it is empty."""

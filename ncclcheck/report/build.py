@@ -14,7 +14,6 @@ from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
 from ncclcheck.model.report import (
     SCHEMA_VERSION,
     Advice,
-    BenchReport,
     CheckEntry,
     NcclEntry,
     NodeEntry,
@@ -25,6 +24,7 @@ from ncclcheck.model.report import (
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
+from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.exit_code import FailOn, verdict
 from ncclcheck.report.fold import fold_hosts
 
@@ -60,12 +60,14 @@ def build_report(
         nccl=tuple(
             entry
             for node in _by_rank(snapshot)
+            if snapshot.of == "nodes"
             if not isinstance(entry := nccl_entry(node.host, explain(node.facts)), Missing)
         ),
         advice=_with_comparison(advice, snapshot.comparison),
         comparison=None if isinstance(snapshot.comparison, Missing) else snapshot.comparison,
-        bench=None if isinstance(snapshot.bench, Missing) else _bench_report(snapshot.bench),
+        bench=None if isinstance(snapshot.bench, Missing) else bench_report(snapshot, snapshot.bench),
         coverage=snapshot.coverage,
+        of=snapshot.of,
     )
 
 
@@ -86,22 +88,31 @@ def _verdict(
     interrupted: bool,
     bug: str | None,
 ) -> Verdict:
-    return verdict(
+    demanded = matching(require) | _demanded(snapshot, runs)
+    answer = verdict(
         runs,
         silent=[silent.host for silent in snapshot.silent],
-        required=matching(require) | _demanded(snapshot, runs),
+        required=demanded,
         not_done=tuple(_not_done(snapshot, command)),
         fail_on=fail_on,
         interrupted=interrupted,
         bug=bug,
     )
+    return replace(answer, fail_on=fail_on, required=tuple(sorted(demanded)))
 
 
 def _demanded(snapshot: Snapshot, runs: Sequence[CheckRun]) -> frozenset[str]:
-    """A number of GPUs that was demanded and could not be counted is no pass, unless the check is ignored."""
-    if snapshot.expected_gpus_per_node is None:
-        return frozenset()
-    return frozenset(run.code for run in runs if run.slug == "gpu-count" and run.outcome != "ignored")
+    """What was demanded and could not be judged is no pass, unless its check is ignored or no benchmark was wanted."""
+    demands = snapshot.bench_demands
+    slugs = {"gpu-count"} if snapshot.expected_gpus_per_node is not None else set()
+    of_bench = {"bench-below-floor"} if demands.floors else set()
+    of_bench |= {"bench-below-baseline"} if demands.baseline is not None else set()
+    return frozenset(
+        run.code
+        for run in runs
+        if (run.slug in slugs and run.outcome != "ignored")
+        or (run.slug in of_bench and run.outcome not in ("ignored", "not_applicable"))
+    )
 
 
 def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
@@ -128,10 +139,8 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
     if not bench.started:
         yield "the benchmark did not start"
     elif measured < planned and not bench.failures:  # a failure is a finding, and says more
-        yield (
-            f"the benchmark was not finished: {measured} of {planned} points were measured in the time it had: "
-            "give it a longer --timeout, or fewer --sizes"
-        )
+        why = bench.unfinished or "give it a longer --timeout, or fewer --sizes"
+        yield f"the benchmark was not finished: {measured} of {planned} points were measured: {why}"
 
 
 def _by_rank(snapshot: Snapshot) -> list[Node]:
@@ -182,17 +191,4 @@ def nccl_entry(host: str, choice: Fact[Prediction]) -> Fact[NcclEntry]:
         gpudirect=choice.gpudirect,
         changes=choice.changes,
         fails=choice.fails,
-    )
-
-
-def _bench_report(bench: BenchResult) -> BenchReport:
-    return BenchReport(
-        backend=bench.backend,
-        world_size=bench.world_size,
-        nodes=bench.nodes,
-        plan=bench.plan,
-        transport=bench.transport,
-        points=bench.points,
-        links=bench.links,
-        failures=bench.failures,
     )

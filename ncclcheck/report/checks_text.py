@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from ncclcheck.model.report import CheckEntry, Report
 from ncclcheck.report.exit_code import plural
@@ -12,6 +12,8 @@ from ncclcheck.report.page import Line, Span, line
 
 _OF_HOST = re.compile(r"(?P<section>\w+ of )?(?P<hosts>\S+): (?P<why>.*)", re.DOTALL)
 _MOST_PARTS = 4
+_MOST_NAMED = 8  # checks that could not tell for one and the same reason
+_NOBODY = "no node reported"
 # In the words of checks/hosts.py, checks/master.py, checks/registry.py and model/snapshot.py.
 _EXPLAINED = (
     "did not report",
@@ -41,13 +43,21 @@ def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
         could_not = f"  {cause}: {plural(told_by_cause, 'check')} could not tell (-v lists them)"
         yield line(Span("unknown", "bold magenta"), could_not)
     for reason, entries in by_reason.items():
-        names = ", ".join(f"{entry.code} {entry.slug}" for entry in entries)
-        yield line(Span("unknown", "bold magenta"), f"  {names}: {reason or 'no reason was given'}")
+        could_not = f"  {_names(entries, verbose)}: {reason or 'no reason was given'}"
+        yield line(Span("unknown", "bold magenta"), could_not)
     for entry in report.checks:
         own = _own_reason(entry.reason) if cause else entry.reason
         if entry.outcome == "found" and own:
             partly = f"  {entry.code} {entry.slug}, in part: {fold_reason(own, hosts, verbose)}"
             yield line(Span("unknown", "bold magenta"), partly)
+
+
+def _names(entries: Sequence[CheckEntry], verbose: int) -> str:
+    names = [f"{entry.code} {entry.slug}" for entry in entries]
+    if len(names) > _MOST_NAMED and not verbose:
+        rest = len(names) - _MOST_NAMED
+        names = [*names[:_MOST_NAMED], f"and {rest} more checks (-v lists them)"]
+    return ", ".join(names)
 
 
 def _common_cause(report: Report) -> str:
@@ -61,7 +71,9 @@ def _common_cause(report: Report) -> str:
 
 
 def _own_reason(reason: str) -> str:
-    """The reason without the parts that the common cause, or a finding above, explains."""
+    """The reason without the parts that the common cause, or a finding above, explains: of no node, all of it."""
+    if _NOBODY in reason:
+        return ""
     return "; ".join(part for part in reason.split("; ") if not any(word in part for word in _EXPLAINED))
 
 

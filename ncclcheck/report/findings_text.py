@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from ncclcheck.model.codec import encode
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.report import Report
 from ncclcheck.report.fold import fold_hosts
@@ -18,13 +19,14 @@ _MOST_EVIDENCE = 6
 
 def finding_lines(report: Report, verbose: int) -> Iterator[Line]:
     """Every finding in the report's order, findings that differ only in their hosts as one."""
-    for number, finding in enumerate(_merged(report.findings)):
+    for number, finding in enumerate(merged_findings(report.findings)):
         if number:
             yield BLANK
-        yield from _one(finding, verbose)
+        yield from one_finding(finding, verbose)
 
 
-def _one(finding: Finding, verbose: int) -> Iterator[Line]:
+def one_finding(finding: Finding, verbose: int) -> Iterator[Line]:
+    """Severity, code and hosts of a finding, its sentence, what was seen (with `verbose` all of it) and the fixes."""
     where = f"  on {fold_hosts(finding.hosts)}" if finding.hosts else ""
     style = SEVERITY_STYLE[finding.severity]
     yield line(Span(finding.severity, style), f"  {finding.code} ", Span(finding.slug, "bold"), where)
@@ -64,14 +66,14 @@ def merged_evidence(evidence: Iterable[Evidence]) -> list[Evidence]:
     return [replace(one, hosts=tuple(hosts)) for one, hosts in hosts_of.items()]
 
 
-def _merged(findings: Iterable[Finding]) -> list[Finding]:
-    groups: list[Finding] = []
+def merged_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings in their order, those that differ only in hosts and evidence as one."""
+    groups: dict[bytes, list[Finding]] = {}
     for finding in findings:
-        for number, other in enumerate(groups):
-            if replace(finding, hosts=(), evidence=()) == replace(other, hosts=(), evidence=()):
-                hosts = tuple(dict.fromkeys(other.hosts + finding.hosts))
-                groups[number] = replace(other, hosts=hosts, evidence=other.evidence + finding.evidence)
-                break
-        else:
-            groups.append(finding)
-    return groups
+        groups.setdefault(encode(replace(finding, hosts=(), evidence=())), []).append(finding)
+    return [_joined(group) for group in groups.values()]
+
+
+def _joined(group: list[Finding]) -> Finding:
+    hosts = tuple(dict.fromkeys(host for one in group for host in one.hosts))
+    return replace(group[0], hosts=hosts, evidence=tuple(part for one in group for part in one.evidence))

@@ -19,7 +19,7 @@ _MOST_NAMED_PORTS = 3
 
 def nccl_lines(report: Report, verbose: int) -> Iterator[Line]:
     """Interface, network and HCAs per group of nodes and how that is known; and the nodes of which it is not."""
-    if not report.nodes:
+    if report.of == "image" or not any(node.status == "reported" for node in report.nodes):
         return
     yield line(Span("NCCL would use", "bold"))
     yield from choice_lines(report.nccl, verbose)

@@ -67,6 +67,12 @@ def draw(lines: Iterable[Line], *, width: int | None, color: bool) -> str:
     return out.getvalue()
 
 
+def draw_plain(lines: Iterable[Line]) -> str:
+    """The page as text without colours and never wrapped: for what is a part of another document."""
+    drawn = (f"{' ' * one.indent}{plain(''.join(span.text for span in one.spans))}" for one in lines)
+    return "".join(f"{text.rstrip()}\n" for text in drawn)
+
+
 def _wrapped(one: Line, width: int | None) -> Iterator[Text]:
     from rich.text import Text
 

@@ -21,7 +21,11 @@ from ncclcheck.report.page import BLANK, Line, Span, draw, line
 from ncclcheck.report.settings_text import settings_lines
 
 _LAUNCHER = {
-    "flags": "started with --nnodes",
+    "flags": "nodes given on the command line",
+    "launch-line": "before the launcher",
+    "jsm": "LSF",
+    "sagemaker": "SageMaker",
+    "node-index": "a node number in the environment",
     "none": "no launcher",
     "environment": "RANK and WORLD_SIZE",
     "slurm": "Slurm",
@@ -69,11 +73,18 @@ def header_lines(report: Report) -> Iterator[Line]:
     launches = [launch for node in report.nodes if (launch := _launch(node)) is not None]
     parts = [f"{report.tool.name} {report.tool.version}", report.command, _nodes(report, launches)]
     parts += sorted({_LAUNCHER.get(launch.source, launch.source) for launch in launches})
-    versions = sorted({entry.version for entry in report.nccl if entry.version})
+    versions = sorted({entry.version for entry in report.nccl if entry.version} | _in_image(report))
     parts.append(f"NCCL {', '.join(versions)}" if versions else "NCCL unknown")
     yield line(Span(" · ".join(parts), "bold"))
     if len(report.nodes) == 1 and any(launch.source == "none" for launch in launches):
         yield line("No launcher and no --nnodes: only this node was looked at.")
+
+
+def _in_image(report: Report) -> set[str]:
+    """The NCCL of an image, which has no network to choose."""
+    facts = [node.facts for node in report.nodes if node.facts and report.of == "image"]
+    software = [one.software for one in facts if not isinstance(one.software, Missing)]
+    return {one.nccl for one in software if not isinstance(one.nccl, Missing)}
 
 
 def _launch(node: NodeEntry) -> Launch | None:
@@ -86,7 +97,7 @@ def _nodes(report: Report, launches: list[Launch]) -> str:
     said = max((launch.nnodes for launch in launches), default=0)
     if not silent and len(report.nodes) == 1 and said > 1:
         return f"1 of {said} nodes, seen from {report.nodes[0].host} alone"
-    count = plural(len(report.nodes), "node")
+    count = plural(len(report.nodes), "node" if report.of == "nodes" else "image")
     return f"{count}, {silent} silent" if silent else count
 
 

@@ -1,0 +1,237 @@
+"""ncclcheck from Python: the commands `preflight`, `bench` and `run` as functions that return the report.
+
+    import ncclcheck
+
+    report = ncclcheck.preflight(gpus_per_node=8)
+    if report.verdict.exit_code:
+        raise SystemExit(ncclcheck.to_text(report))
+
+They may be called in a plain process, or on every rank that torchrun, srun, mpirun or another launcher started, before
+`init_process_group`; there every rank must call them, as often as the others do. Nothing is printed, and nothing is
+left behind: the master port is free again when they return. Options have the names and the meaning of the command
+line; None, () and False stand for an option that was not given. Where an option may be repeated, a string is one value.
+
+The report is the whole one on each node's first rank (LOCAL_RANK 0); a further rank has the same verdict, with what it
+saw itself. A finding is no exception: look at `report.verdict`. Raises UsageError for what would be wrong usage of the
+command (exit code 2), and nothing else on purpose.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from ncclcheck.model.report import Report
+    from ncclcheck.run.options import Command
+
+FilePath: TypeAlias = "str | Path"
+Several: TypeAlias = "str | Sequence[str]"
+SeveralPaths: TypeAlias = "FilePath | Sequence[FilePath]"
+_calls = itertools.count()
+
+
+def preflight(
+    *,
+    nnodes: int | None = None,
+    node_rank: int | None = None,
+    master_addr: str | None = None,
+    master_port: int | None = None,
+    nproc_per_node: int | None = None,
+    hosts: str | None = None,
+    hostfile: FilePath | None = None,
+    ssh: str | None = None,
+    remote_python: FilePath | None = None,
+    env: Several = (),
+    meet_in: FilePath | None = None,
+    gpus_per_node: int | None = None,
+    code: SeveralPaths = (),
+    data: SeveralPaths = (),
+    shared_dir: SeveralPaths = (),
+    expect: FilePath | None = None,
+    profile: str | None = None,
+    select: Several = (),
+    ignore: Several = (),
+    demote: Several = (),
+    require: Several = (),
+    fail_on: Literal["error", "warning", "never"] | None = None,
+    timeout: float | None = None,
+    join_timeout: float | None = None,
+    from_: FilePath | None = None,
+    image: bool = False,
+) -> Report:
+    """The report of `ncclcheck preflight`: are these nodes and this network fit for the job?
+
+    `timeout` and `join_timeout` are seconds; `from_` replays a saved run instead; the others are the options of
+    `ncclcheck preflight --help`. Raises UsageError.
+    """
+    return _report("preflight", dict(locals()))
+
+
+def bench(
+    *,
+    sizes: str | None = None,
+    ops: Several = (),
+    backend: Literal["auto", "nccl", "gloo"] | None = None,
+    dtype: str | None = None,
+    iters: int | Literal["auto"] | None = None,
+    warmup: int | None = None,
+    budget: float | None = None,
+    no_verify: bool = False,
+    cuda_graph: bool = False,
+    as_is: bool = False,
+    advised: bool = False,
+    min_busbw: Several = (),
+    baseline: FilePath | None = None,
+    tolerance: float | None = None,
+    no_preflight: bool = False,
+    nnodes: int | None = None,
+    node_rank: int | None = None,
+    master_addr: str | None = None,
+    master_port: int | None = None,
+    nproc_per_node: int | None = None,
+    hosts: str | None = None,
+    hostfile: FilePath | None = None,
+    ssh: str | None = None,
+    remote_python: FilePath | None = None,
+    env: Several = (),
+    meet_in: FilePath | None = None,
+    gpus_per_node: int | None = None,
+    code: SeveralPaths = (),
+    data: SeveralPaths = (),
+    shared_dir: SeveralPaths = (),
+    expect: FilePath | None = None,
+    profile: str | None = None,
+    select: Several = (),
+    ignore: Several = (),
+    demote: Several = (),
+    require: Several = (),
+    fail_on: Literal["error", "warning", "never"] | None = None,
+    timeout: float | None = None,
+    join_timeout: float | None = None,
+    from_: FilePath | None = None,
+) -> Report:
+    """The report of `ncclcheck bench`: how fast are collectives between these nodes, and who is slow?
+
+    `sizes` is "1M-1G" and the like, `budget` seconds for all measuring, `min_busbw` GB/s, `tolerance` per cent; the
+    measurements are `report.bench`. The ranks run in processes of their own. Raises UsageError.
+    """
+    return _report("bench", dict(locals()))
+
+
+def run(
+    *,
+    sizes: str | None = None,
+    ops: Several = (),
+    backend: Literal["auto", "nccl", "gloo"] | None = None,
+    dtype: str | None = None,
+    iters: int | Literal["auto"] | None = None,
+    warmup: int | None = None,
+    budget: float | None = None,
+    no_verify: bool = False,
+    cuda_graph: bool = False,
+    as_is: bool = False,
+    advised: bool = False,
+    min_busbw: Several = (),
+    baseline: FilePath | None = None,
+    tolerance: float | None = None,
+    nnodes: int | None = None,
+    node_rank: int | None = None,
+    master_addr: str | None = None,
+    master_port: int | None = None,
+    nproc_per_node: int | None = None,
+    hosts: str | None = None,
+    hostfile: FilePath | None = None,
+    ssh: str | None = None,
+    remote_python: FilePath | None = None,
+    env: Several = (),
+    meet_in: FilePath | None = None,
+    gpus_per_node: int | None = None,
+    code: SeveralPaths = (),
+    data: SeveralPaths = (),
+    shared_dir: SeveralPaths = (),
+    expect: FilePath | None = None,
+    profile: str | None = None,
+    select: Several = (),
+    ignore: Several = (),
+    demote: Several = (),
+    require: Several = (),
+    fail_on: Literal["error", "warning", "never"] | None = None,
+    timeout: float | None = None,
+    join_timeout: float | None = None,
+    from_: FilePath | None = None,
+) -> Report:
+    """The report of `ncclcheck run`: preflight and bench, and the settings to use in `report.advice`.
+
+    Raises UsageError.
+    """
+    return _report("run", dict(locals()))
+
+
+def to_text(report: Report, *, verbose: int = 0) -> str:
+    """The report as the command prints it, without colours."""
+    from ncclcheck.report.terminal import render
+
+    return render(report, verbose=verbose)
+
+
+def to_json(report: Report) -> str:
+    """The report as `--format json` prints it."""
+    from ncclcheck.report.document import to_json as document
+
+    return document(report)
+
+
+def _report(command: Command, given: Mapping[str, Any]) -> Report:
+    from msgspec.structs import replace
+
+    from ncclcheck.cli.request import run_options
+    from ncclcheck.cli.session import ended_run
+
+    options = _as_on_the_command_line(command, given)
+    before = os.environ.get("TORCH_CPP_LOG_LEVEL")
+    try:
+        asked = replace(run_options(command, options), number=next(_calls), wants_documents=True)
+        ended = ended_run(asked, options)
+        ended.release()
+        ended.until_free()
+    finally:
+        if before is None:  # the run silences torch's C++ code, which is not for the caller's own
+            os.environ.pop("TORCH_CPP_LOG_LEVEL", None)
+    return ended.report
+
+
+def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as click would have read them, by the very types that the command has. Raises UsageError."""
+    import click
+
+    from ncclcheck.cli import session
+    from ncclcheck.cli.usage import one_sentence
+    from ncclcheck.model.errors import UsageError
+
+    known: dict[str, click.Command] = {
+        "preflight": session.preflight,
+        "bench": session.bench,
+        "run": session.run,
+    }
+    context = click.Context(known[command], info_name=f"ncclcheck.{command}")
+    read: dict[str, Any] = {"quiet": True}
+    for option in known[command].params:
+        value = given.get(option.name or "")
+        if value is None or value is False or value == ():
+            continue
+        try:
+            read[option.name or ""] = option.type_cast_value(context, _words(option, value))
+        except click.ClickException as error:
+            raise UsageError(one_sentence(error)) from error
+    return read
+
+
+def _words(option: Any, value: Any) -> Any:
+    if option.multiple:
+        several = [value] if isinstance(value, str | Path) else list(value)
+        return [str(one) for one in several]
+    return value if isinstance(value, bool) else str(value)

@@ -1,0 +1,116 @@
+"""What `--min-busbw`, `--baseline` and `--tolerance` demand of the benchmark; what cannot be met is refused here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from msgspec import UNSET
+
+from ncclcheck.cli.documents import load
+from ncclcheck.model.bench import Backend, BenchResult, Point
+from ncclcheck.model.demands import (
+    MOST_FLOORS,
+    TOLERANCE,
+    Baseline,
+    BaselinePoint,
+    BenchDemands,
+    Floor,
+    parse_floor,
+)
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.report import BenchReport, Report
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.units import format_size
+from ncclcheck.run.options import BenchRequest
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{0,6})?|\.\d{1,6})\s*%?", re.ASCII)
+_MOST_PERCENT = 90.0
+
+
+def bench_demands(
+    given: Mapping[str, Any], request: BenchRequest, floors: Iterable[Floor] = ()
+) -> BenchDemands:
+    """What the command line demands, and `floors` of a policy. Raises UsageError.
+
+    A rule of the command line that no point of this run could match is refused; with --from the run is over, and what
+    it has is seen later.
+    """
+    own = tuple(parse_floor(text) for text in given.get("min_busbw") or ())
+    if len(own) > MOST_FLOORS:
+        raise UsageError(f"--min-busbw: {len(own)} rules, more than the {MOST_FLOORS} that are accepted")
+    if not given.get("from_"):
+        for text, floor in zip(given.get("min_busbw") or (), own, strict=True):
+            _refuse_unmatched(text, floor, request)
+    file = given.get("baseline")
+    return BenchDemands(
+        floors=tuple(dict.fromkeys((*own, *floors))),
+        baseline=load_baseline(file) if file else None,
+        tolerance=tolerance_of(given.get("tolerance")),
+    )
+
+
+def _refuse_unmatched(text: str, floor: Floor, request: BenchRequest) -> None:
+    if floor.op is not None and floor.op not in request.ops:
+        raise UsageError(
+            f"--min-busbw {text!r}: {floor.op} is not measured: add it to --ops ({','.join(request.ops)})"
+        )
+    if floor.size_bytes is not None and floor.size_bytes not in request.sizes_bytes:
+        size = format_size(floor.size_bytes)
+        sizes = ",".join(format_size(one) for one in request.sizes_bytes)
+        raise UsageError(f"--min-busbw {text!r}: {size} is not measured: add it to --sizes ({sizes})")
+
+
+def tolerance_of(text: str | None) -> float:
+    """The part that may be lost, of a percentage; None: the usual one. Raises UsageError."""
+    if text is None:
+        return TOLERANCE
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None or not float(match[1]) <= _MOST_PERCENT:
+        raise UsageError(f"--tolerance {text!r}: expected a percentage from 0 to {_MOST_PERCENT:.0f}, like 5")
+    return float(match[1]) / 100
+
+
+def load_baseline(file: str) -> Baseline:
+    """The benchmark in a report or a saved run. Raises UsageError where there is none in it."""
+    document = load(file, "--baseline")
+    if isinstance(document, Report):
+        bench: BenchReport | BenchResult | None = document.bench
+    elif isinstance(document, Saved):
+        bench = None if isinstance(document.snapshot.bench, Missing) else document.snapshot.bench
+    else:
+        raise UsageError(f"--baseline {file}: these are the facts of a node, without a benchmark")
+    if bench is None or not bench.points:
+        raise UsageError(
+            f"--baseline {file}: there is no benchmark in it: give a report (.json) or a --save file of a 'bench'"
+        )
+    known: tuple[Backend, ...] = get_args(Backend)
+    backend = next((one for one in known if one == bench.backend), None)
+    if backend is None:
+        raise UsageError(f"--baseline {file}: unknown backend {bench.backend!r}")
+    if any(point.wrong for point in bench.points):
+        raise UsageError(f"--baseline {file}: its benchmark gave wrong data, so its times say nothing")
+    return Baseline(
+        file=file,
+        created=document.created,
+        backend=backend,
+        world_size=bench.world_size,
+        nodes=bench.nodes,
+        transport=bench.transport,
+        points=tuple(_point(one) for one in bench.points),
+    )
+
+
+def _point(one: Point) -> BaselinePoint:
+    return BaselinePoint(
+        op=one.op,
+        size_bytes=one.size_bytes,
+        dtype=one.dtype,
+        iters=one.iters,
+        busbw_gb_s=one.busbw_gb_s,
+        time_us=one.time_us,
+        unstable=one.unstable,
+        samples_us=() if one.samples_us is UNSET else one.samples_us,
+    )

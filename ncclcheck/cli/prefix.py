@@ -1,0 +1,194 @@
+"""`ncclcheck preflight -- COMMAND...`: reads the job's own command line, and becomes it when all is well."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.cli.screen import write_error
+from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.launch.line.command import read_command
+from ncclcheck.launch.line.env import applied
+from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
+from ncclcheck.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncclcheck.model.report import Advice
+    from ncclcheck.run.options import RunOptions
+
+_CONFIG_LIMIT_BYTES = 1 << 20
+_NO_FLAGS = LaunchFlags()
+_TOO_WIDE = ("/", "/tmp", "/home", "/root")  # folders of all sorts: only the script itself is compared there
+
+
+class Prefixed(Struct, frozen=True):
+    """The command that follows: its words and program file, the environment it had, and what was read of it.
+
+    `environ` is what COMMAND will be started with, `inherited` the descriptors it may keep.
+    """
+
+    words: tuple[str, ...]
+    program: str
+    environ: dict[str, str]
+    line: CommandLine
+    inherited: frozenset[int]
+
+    @property
+    def checked_environ(self) -> dict[str, str]:
+        """What the job's processes will see: also what the command line changes itself (`env NAME=VALUE`)."""
+        return applied(self.environ, self.line.environ)
+
+
+def read_prefixed(
+    words: Sequence[str], environ: Mapping[str, str], flags: LaunchFlags = _NO_FLAGS
+) -> Prefixed:
+    """The command, read and found. Raises UsageError where it is not there, or contradicts itself.
+
+    Where it does not tell which node of the job this is, `flags` do, and nothing else is taken from it.
+    """
+    program = shutil.which(words[0], path=environ.get("PATH", os.defpath))
+    if program is None:
+        raise UsageError(f"-- {words[0]}: there is no such command on this node (looked at PATH)")
+    environ = dict(environ)
+    if "LC_CTYPE" in environ and b"LC_CTYPE" not in _names_at_start():
+        del environ["LC_CTYPE"]  # Python's own, for a C locale (PEP 538)
+    try:
+        line = read_command(words, environ, _read)
+    except PlaceNotToldError:
+        if flags.nnodes is None or flags.node_rank is None:
+            raise
+        line = CommandLine()
+    return Prefixed(tuple(words), program, environ, line, _descriptors())
+
+
+def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:
+    """The run with what the command line says of the job; its code counts unless --code names what does.
+
+    Raises UsageError where --hosts leaves out nodes on which COMMAND would start.
+    """
+    if run.head is not None and prefixed.line.launch is not None:
+        _refuse_unchecked(run.head.hosts, prefixed.line.launch)
+    return replace(
+        run,
+        line=prefixed.line.launch,
+        code_paths=run.code_paths or code_of(prefixed.line),
+        applies=applies,
+        wants_documents=run.wants_documents or applies,
+    )
+
+
+def _refuse_unchecked(hosts: Sequence[str], line: LaunchLine) -> None:
+    known = {name for host in hosts for name in (host, host.partition(".")[0])}
+    others = [host for host in line.remote_hosts if host not in known]
+    if others:
+        raise UsageError(
+            f"{line.program} starts {', '.join(line.remote_hosts)}, and --hosts does not name {', '.join(others)}: "
+            f"name them all, as that list does: --hosts {','.join(line.remote_hosts)}"
+        )
+    least = line.min_nodes or line.nnodes
+    if least > len(hosts):
+        raise UsageError(
+            f"{line.program} is for {least} nodes, and --hosts names {len(hosts)}: name them all"
+        )
+
+
+def code_of(line: CommandLine) -> tuple[str, ...]:
+    """The paths whose content has to be the same on every node: the script's folder, or the top package of a module."""
+    script = line.script
+    if script is None:
+        return ()
+    return _of_module(script) if script.is_module else _of_file(script)
+
+
+def _of_file(script: Script) -> tuple[str, ...]:
+    file = PurePath(script.folder, script.name)
+    too_wide = {*_TOO_WIDE, str(Path.home())}
+    return (str(file),) if str(Path(file.parent).resolve()) in too_wide else (str(file.parent),)
+
+
+def _of_module(script: Script) -> tuple[str, ...]:
+    """A module of the folder it runs in; an installed one is compared by its package's version."""
+    top = PurePath(script.folder, script.name.split(".")[0])
+    return tuple(str(one) for one in (top, top.with_name(f"{top.name}.py")) if Path(one).exists())[:1]
+
+
+def _read(file: str) -> str | None:
+    path = Path(file).expanduser()
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            return stream.read(_CONFIG_LIMIT_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from error
+
+
+def become(prefixed: Prefixed, settings: Sequence[tuple[str, str | None]]) -> NoReturn:
+    """This process is COMMAND: same words, folder, standard streams and environment, with `settings` in it.
+
+    Nothing of ours stays: no descriptor (so the master port is free), no ignored signal, no child to wait for. Raises
+    UsageError where the kernel refuses to start it.
+    """
+    environ = {**prefixed.environ, **{name: value for name, value in settings if value is not None}}
+    for name, value in settings:
+        if value is None:
+            environ.pop(name, None)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    _reap()
+    for descriptor in _descriptors() - prefixed.inherited:
+        with suppress(OSError):
+            os.set_inheritable(descriptor, False)
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, which exec would hand on
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    try:
+        os.execve(prefixed.program, prefixed.words, environ)  # noqa: S606 (the very purpose)
+    except OSError as error:
+        raise UsageError(f"{prefixed.words[0]} cannot be started: {error.strerror or error}") from error
+
+
+def advised_here(advice: Advice, host: str) -> list[tuple[str, str | None]]:
+    """Name and value (None: unset it) of what is advised for this host."""
+    return [(one.name, one.value) for one in advice.env if not one.hosts or host in one.hosts]
+
+
+def say_applied(settings: Sequence[tuple[str, str | None]]) -> None:
+    """What `--apply` changes is on standard error."""
+    for name, value in settings:
+        write_error(f"--apply: unset {name}" if value is None else f"--apply: {name}={value}")
+    if not settings:
+        write_error("--apply: nothing is advised; the environment stays as it is")
+
+
+def _descriptors() -> frozenset[int]:
+    try:
+        return frozenset(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208 (names only)
+    except OSError:
+        return frozenset(range(3))
+
+
+def _names_at_start() -> frozenset[bytes]:
+    """The names of the environment that this process was started with."""
+    try:
+        return frozenset(
+            one.partition(b"=")[0] for one in Path("/proc/self/environ").read_bytes().split(b"\0")
+        )
+    except OSError:
+        return frozenset({b"LC_CTYPE"})
+
+
+def _reap() -> None:
+    """Children of ours that have ended are no business of COMMAND."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass

@@ -1,0 +1,48 @@
+"""The formats of a report by name: one Report in, one text out, the same verdict and findings in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from ncclcheck.model.report import Report
+from ncclcheck.report.document import to_json
+from ncclcheck.report.terminal import render
+
+Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html"]
+SUFFIXES: dict[str, Format] = {
+    ".json": "json",
+    ".xml": "junit",
+    ".md": "md",
+    ".html": "html",
+    ".txt": "text",
+}
+SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output; a page of 5 MB is for a file
+
+
+def rendered(report: Report, format_: Format, verbose: int = 0) -> str:
+    """The report in that format; `verbose` has a say in text only, since the others hold everything."""
+    if format_ == "text":
+        return render(report, verbose=verbose)
+    return _renderer(format_)(report)
+
+
+def _renderer(format_: Format) -> Callable[[Report], str]:
+    # Imported where they are needed: a preflight that prints text has no use for templates and charts.
+    if format_ == "junit":
+        from ncclcheck.report.junit import to_junit
+
+        return to_junit
+    if format_ == "md":
+        from ncclcheck.report.markdown import to_markdown
+
+        return to_markdown
+    if format_ == "github":
+        from ncclcheck.report.github import to_github
+
+        return to_github
+    if format_ == "html":
+        from ncclcheck.report.html import to_html
+
+        return to_html
+    return to_json

@@ -1,0 +1,49 @@
+"""The manual of all checks as one Markdown page, from the docstrings that `ncclcheck checks SLUG` prints."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+
+from ncclcheck.checks.registry import Check
+
+FAMILIES = {
+    "NC1": "Launch",
+    "NC2": "Network",
+    "NC3": "RDMA",
+    "NC4": "GPU and topology",
+    "NC5": "Software and code",
+    "NC6": "Environment",
+    "NC7": "Host: limits, paths, clock",
+    "NC8": "Benchmark",
+    "NC9": "Logs (`explain`)",
+}
+
+
+def manual_page(checks: Iterable[Check]) -> str:
+    """Markdown: a table of contents by family, then the manual page of each check under its code and slug."""
+    every = list(checks)
+    return "\n".join([*_contents(every), *_pages(every)]).rstrip() + "\n"
+
+
+def _contents(checks: list[Check]) -> Iterator[str]:
+    yield "# The checks"
+    yield ""
+    yield "Made from the docstrings by `ncclcheck checks --format md`. `ncclcheck checks SLUG` prints one of them."
+    for prefix, family in FAMILIES.items():
+        members = [one for one in checks if one.code.startswith(prefix)]
+        if members:
+            yield from ("", f"## {family}", "", "| code | check | what it finds |", "|---|---|---|")
+        for one in members:
+            yield f"| {one.code} | [{one.slug}](#{_anchor(one)}) | {one.title.replace('|', chr(92) + '|')} |"
+
+
+def _pages(checks: list[Check]) -> Iterator[str]:
+    for one in checks:
+        yield from ("", f"## {one.code} {one.slug}", "", f"**{one.title}**", "")
+        yield inspect.cleandoc(one.manual).replace("\n## ", "\n### ")
+
+
+def _anchor(one: Check) -> str:
+    """GitHub's anchor of the heading of a check."""
+    return f"{one.code} {one.slug}".lower().replace(" ", "-")
