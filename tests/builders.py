@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.rounds import plan_rounds
 from ncclcheck.model.bench import BenchPlan, BenchResult, Point, RankTime, TimeUs
+from ncclcheck.model.demands import Baseline, BaselinePoint, BenchDemands, Floor
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import (
     Address,
@@ -515,6 +516,25 @@ def bench_result(*points: Point, **changes: Any) -> BenchResult:
     return replace(BenchResult("gloo", world_size, world_size, plan, "tcp eth0", measured), **changes)
 
 
+def bench_demands(result: BenchResult) -> BenchDemands:
+    """A floor that the benchmark reaches, and itself as baseline."""
+    points = tuple(
+        BaselinePoint(one.op, one.size_bytes, one.dtype, one.iters, one.busbw_gb_s, one.time_us)
+        for one in result.points
+    )
+    baseline = Baseline(
+        "last.json",
+        "2026-01-01T00:00:00+00:00",
+        result.backend,
+        result.world_size,
+        result.nodes,
+        result.transport,
+        points,
+    )
+    return BenchDemands((Floor(1.0),), baseline)
+
+
 def with_bench(snapshot: Snapshot, *points: Point, **changes: Any) -> Snapshot:
-    """The snapshot with a benchmark of those points, or a healthy one."""
-    return replace(snapshot, bench=bench_result(*points, **changes))
+    """The snapshot with a benchmark of those points, or a healthy one, and demands that it meets."""
+    result = bench_result(*points, **changes)
+    return replace(snapshot, bench=result, bench_demands=bench_demands(result))

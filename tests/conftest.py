@@ -22,7 +22,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `lab` where no nodes can be built, with the reason."""
+    """Skip the tests marked `lab` where no nodes can be built, with the reason.
+
+    And `alone` stands in the text of each file that has such a test: by it scripts/test finds them.
+    """
+    for path in {item.path for item in items if item.get_closest_marker("alone")}:
+        if "mark.alone" not in path.read_text(encoding="utf-8"):
+            raise pytest.UsageError(f"{path}: a test is marked alone, and scripts/test would not find it")
     marked = [item for item in items if item.get_closest_marker("lab")]
     if marked and (reason := lab_skip_reason()):
         for item in marked:
@@ -64,12 +70,15 @@ def lab() -> Iterator[Callable[..., Lab]]:
 
 
 @pytest.fixture
-def slurm() -> Iterator[Callable[[Lab], Slurm]]:
-    """Starts a Slurm cluster over a lab's nodes: `slurm(four).srun([...])`. Skips where Slurm is not installed."""
+def slurm() -> Iterator[Callable[..., Slurm]]:
+    """Starts a Slurm cluster over a lab's nodes: `slurm(four).srun([...])`. Further arguments are lines of slurm.conf.
+
+    Skips where Slurm is not installed.
+    """
     if reason := slurm_skip_reason():
         pytest.skip(reason)
     with ExitStack() as stack:
-        yield lambda nodes: stack.enter_context(Slurm(nodes))
+        yield lambda nodes, *further: stack.enter_context(Slurm(nodes, further))
 
 
 @pytest.fixture

@@ -7,11 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.model.hardware import Kernel, Pci, PciDevice, Rdma, RdmaPort
+from ncclcheck.model.fact import Fact
+from ncclcheck.model.hardware import Kernel, Pci, PciDevice, PortCounters, Rdma, RdmaCounters, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, everywhere, node, some, with_facts
 from tests.nccl.hardware import bus, gid, gpu, port, rdma
 from tests.nccl.hardware import device as pci_device
+from tests.policies import MET, with_policy
 
 RAILS = 8
 PEER_MEMORY = "/sys/module/nvidia_peermem/version"
@@ -97,17 +99,38 @@ def healthy_kernel() -> Kernel:
     )
 
 
+NO_ERRORS: dict[str, Fact[int]] = {
+    "symbol_error": 0,
+    "link_downed": 0,
+    "port_rcv_errors": 0,
+    "out_of_sequence": 0,
+}
+
+
+def healthy_counters(*ports: RdmaPort) -> RdmaCounters:
+    """Both readings of those ports (none: eight of InfiniBand), without an error."""
+    return RdmaCounters(
+        tuple(PortCounters(one.device, one.port, NO_ERRORS, NO_ERRORS) for one in ports or ib_ports())
+    )
+
+
 def with_hardware(snapshot: Snapshot) -> Snapshot:
     """The snapshot in which every node has that hardware, and the driver lists the GPUs that are on the bus."""
     for one in snapshot.nodes:
         gpus = tuple(replace(each, pci=gpu_of(each.index)) for each in some(one.facts.gpus))
         snapshot = with_facts(snapshot, one.host, gpus=gpus)
-    return everywhere(snapshot, rdma=healthy_rdma(), pci=healthy_pci(), kernel=healthy_kernel())
+    return everywhere(
+        snapshot,
+        rdma=healthy_rdma(),
+        pci=healthy_pci(),
+        kernel=healthy_kernel(),
+        rdma_counters=healthy_counters(),
+    )
 
 
 def rdma_cluster(nnodes: int = 4) -> Snapshot:
-    """A healthy cluster of InfiniBand nodes."""
-    return with_hardware(cluster(nnodes))
+    """A healthy cluster of InfiniBand nodes, and a policy that it meets."""
+    return with_policy(with_hardware(cluster(nnodes)), MET)
 
 
 def roce_cluster(nnodes: int = 4) -> Snapshot:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -61,15 +62,22 @@ TESTED_BY = {
     "facts/gpu_values.py": "facts/test_gpus.py",
     "facts/gpu_work_child.py": "facts/test_gpu_work.py",
     "facts/gpus_child.py": "facts/test_gpus.py",
+    "facts/image_child.py": "facts/test_image_packages.py",
     "facts/interface_kind.py": "facts/test_interfaces.py",
     "facts/marks_child.py": "facts/test_marks.py",
     "facts/paths_child.py": "facts/test_paths.py",
     "facts/loading_child.py": "facts/test_loading.py",
     "facts/nccl_child.py": "facts/test_nccl_library.py",
     "facts/verbs_child.py": "facts/test_verbs_library.py",
+    "facts/verbs_ports_child.py": "facts/test_verbs_ports.py",
     "bench/worker.py": "bench/test_workers.py",
     "run/first_node.py": "lab/test_preflight.py",
+    "launch/line/launch_line.py": "launch/line/test_torchrun.py",
     "run/node.py": "lab/test_preflight.py",
+    "cli/remote.py": "lab/test_hosts.py",
+    "exchange/directory_child.py": "exchange/test_directory.py",
+    "run/meeting.py": "lab/test_meeting.py",
+    "run/met_node.py": "lab/test_hosts.py",
     "run/options.py": "cli/test_request.py",
     "run/other_node.py": "lab/test_preflight.py",
     "run/session.py": "lab/test_preflight.py",
@@ -87,8 +95,24 @@ def name_of(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def in_each(paths: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("path", paths, ids=name_of)
+def in_each(paths: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """One test of all these files, which names each that breaks the rule."""
+
+    def of_all(rule: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            broken = []
+            for path in paths:
+                try:
+                    rule(path)
+                except AssertionError as error:
+                    broken.append(f"{name_of(path)}: {error}")
+            assert not broken, "\n".join(broken)
+
+        assert paths
+        test.__name__ = rule.__name__
+        return test
+
+    return of_all
 
 
 def package_of(path: Path) -> str | None:
@@ -97,6 +121,7 @@ def package_of(path: Path) -> str | None:
     return parts[0] if len(parts) > 1 else None
 
 
+@functools.cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 

@@ -77,6 +77,12 @@ def test_an_old_library_is_given_the_index_of_each_node_where_they_differ() -> N
     }
 
 
+def test_a_node_that_has_its_right_index_already_is_given_none() -> None:
+    snapshot = with_rdma(2, roce(), version="2.20.5", NCCL_IB_GID_INDEX="5")
+    snapshot = with_facts(snapshot, "node02", rdma=rdma(roce(gids=OTHER_GIDS)))
+    assert changes(snapshot) == {"node01": {"NCCL_IB_GID_INDEX": "3"}, "node02": {}}
+
+
 def test_ports_of_one_node_without_a_common_index_are_told() -> None:
     rule, notes = advised(with_rdma(2, roce(), roce("mlx5_1", gids=OTHER_GIDS), version="2.20.5"), {})
     assert rule is None

@@ -11,7 +11,7 @@ from ncclcheck.advice.reach import read_reach
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface
 from ncclcheck.model.snapshot import Snapshot
-from tests.advice.clusters import of_nodes, two_networks, unasked, with_probes
+from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
 from tests.builders import docker0, interface, some, with_facts
 
 
@@ -106,3 +106,55 @@ def test_dockers_own_bridge_is_a_name_on_all_nodes_that_leads_nowhere() -> None:
         ("eth0", True),
         ("docker0", False),
     ]
+
+
+def test_a_mixture_of_networks_is_none_where_one_that_works_is_none() -> None:
+    snapshot = with_bandwidth(two_networks(4), eth0=1.0, eth1=1.0)
+    probes = tuple(
+        replace(one, value=0.1)
+        if (one.kind, one.interface, one.to_host) == ("bandwidth", "eth0", "node03")
+        else one
+        for one in some(snapshot.probes)
+    )
+    assert usable(replace(snapshot, probes=probes)) == ["eth0", "eth1"]
+
+
+def test_a_mixture_is_what_is_left_where_no_network_works() -> None:
+    snapshot = with_probes(two_networks(2), "filtered", interface="eth0", to_host="node01")
+    snapshot = with_probes(snapshot, "filtered", interface="eth1", to_host="node02")
+    (network,) = [one for one in networks(snapshot) if one.failure is None]
+    assert network.places == {"node01": ("eth1", "10.0.1.1"), "node02": ("eth0", "10.0.0.2")}
+
+
+def test_names_that_one_node_has_the_other_way_round_are_the_subnets_they_are_in() -> None:
+    def node(number: int, first: str, second: str) -> dict[str, Any]:
+        return unasked(
+            interface("eth0", f"10.0.{first}.{number}/24"),
+            interface("eth1", f"10.0.{second}.{number}/24", index=3),
+        )
+
+    snapshot = of_nodes(node(1, "0", "1"), node(2, "1", "0"), node(3, "0", "1"))
+    subnets = [
+        {address.split(".")[2] for _, address in one.places.values()}
+        for one in networks(snapshot)
+        if one.failure is None
+    ]
+    assert sorted(map(str, subnets)) == ["{'0'}", "{'1'}"]
+
+
+def test_routed_subnets_of_one_name_are_one_network() -> None:
+    def node(number: int) -> dict[str, Any]:
+        return unasked(
+            interface("eth0", f"10.0.{number}.1/24"), interface("eth1", f"10.1.{number}.1/24", index=3)
+        )
+
+    assert usable(with_bandwidth(of_nodes(*map(node, (1, 2, 3))), eth0=1.0, eth1=1.1)) == ["eth0", "eth1"]
+
+
+def test_a_fast_fabric_of_other_names_beside_a_common_network_is_one_too() -> None:
+    def node(number: int, name: str) -> dict[str, Any]:
+        return unasked(
+            interface("eth0", f"10.0.0.{number}/24"), at(400_000, name, f"10.1.{number}.1/31", index=3)
+        )
+
+    assert usable(of_nodes(node(1, "ens5"), node(2, "p1p1")))[0] == "ens5/p1p1"

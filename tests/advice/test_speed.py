@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.advice.networks import Network, Rank
-from ncclcheck.advice.speed import best_first, figure, is_as_good, is_clearly_faster
+from ncclcheck.advice.speed import best_first, figure, is_as_good, is_clearly_faster, why_slow
 from ncclcheck.measure.networks import Throughput
+from ncclcheck.measure.slow_parts import SlowestPart
 
 
 def network(name: str, gbit_s: float | None = None, link_mbps: int = 0, *, cpu: bool = False) -> Network:
@@ -81,3 +84,44 @@ def test_a_figure_says_how_it_is_known() -> None:
     assert "limited by the CPU" in figure(network("eth1", 9.4, cpu=True))
     assert figure(network("eth1", None, 25_000)) == "eth1: not measured, link speed 25 Gbit/s"
     assert figure(network("eth1")) == "eth1: not measured, link speed not known"
+
+
+def with_a_slow_node(one: Network, gbit_s: float) -> Network:
+    part = Throughput(gbit_s, gbit_s * 0.95, gbit_s * 1.05, 3, False)
+    return replace(one, slowest=SlowestPart("from node03", part, 10.0))
+
+
+def test_a_slow_part_counts_for_its_network() -> None:
+    sound, slow = network("b", 10.0), with_a_slow_node(network("a", 10.0), 1.0)
+    assert is_clearly_faster(sound, slow)
+    assert not is_clearly_faster(slow, sound)
+    assert not is_clearly_faster(with_a_slow_node(sound, 1.0), slow)
+    assert is_clearly_faster(with_a_slow_node(sound, 2.0), slow)
+    assert best_first([slow, sound]) == (sound, slow)
+
+
+def with_a_slow_way(one: Network, gbit_s: float) -> Network:
+    part = Throughput(gbit_s, gbit_s, gbit_s, 1, False)
+    return replace(one, slowest=SlowestPart("from node01 to node02", part, 10.0))
+
+
+def test_slow_ways_count_except_against_each_other() -> None:
+    sound, other = network("a", 10.0), network("b", 10.0)
+    assert is_clearly_faster(sound, with_a_slow_way(other, 5.0))
+    assert is_clearly_faster(with_a_slow_way(other, 5.0), network("a", 1.0))
+    assert is_clearly_faster(with_a_slow_way(other, 5.0), with_a_slow_node(sound, 1.0))
+    assert not is_clearly_faster(with_a_slow_way(other, 5.0), with_a_slow_way(sound, 1.0))
+
+
+def test_a_slow_part_is_told_with_what_is_usual_and_why_it_concerns_all() -> None:
+    slow = with_a_slow_node(network("eth0", 10.0), 1.0)
+    told = "eth0: 1 Gbit/s (0.95 to 1.05 over 3 transfers) from node03, while 10 Gbit/s is usual there"
+    assert figure(slow) == told
+    assert why_slow("NCCL's", slow, network("eth1", 10.0)) == (
+        f"NCCL's choice is reachable but slow: {told}; eth1: 10 Gbit/s (9.5 to 10.5 over 12 transfers). "
+        "Every collective waits for the slowest part, and all nodes have to use the same network"
+    )
+    assert why_slow("Gloo's", network("eth0", 1.0), network("eth1", 9.0)) == (
+        "Gloo's choice is reachable but slow: eth0: 1 Gbit/s (0.95 to 1.05 over 12 transfers); "
+        "eth1: 9 Gbit/s (8.55 to 9.45 over 12 transfers)"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,7 +14,8 @@ from ncclcheck.bench.device import Calls, Device, open_device
 from ncclcheck.bench.point import Rank, measure_all, prepare
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.model.bench import BenchPlan, Point
+from ncclcheck.model.bench import BenchPlan, Op, Point
+from ncclcheck.model.fact import Missing
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("group")]
 PLAN = BenchPlan("gloo", ("all_reduce", "all_gather"), (1 << 10, 1 << 12), "int32", 2, 6, 5.0, True)
@@ -36,11 +38,17 @@ def after_call(damage: Callable[[Rank, int], None], plan: BenchPlan = PLAN) -> t
         return times_us
 
     ranks.append(ready(plan, replace(honest, time_calls=time_calls)))
-    return tuple(measure_all(ranks[0]))
+    return measured(ranks[0])
+
+
+def measured(rank: Rank) -> tuple[Point, ...]:
+    """Every point of its plan, none of which is refused."""
+    points = tuple(measure_all(rank))
+    return tuple(one for one in points if not isinstance(one, Missing))
 
 
 def test_every_point_of_the_plan_is_measured_in_order_and_nothing_is_wrong() -> None:
-    points = tuple(measure_all(ready(PLAN)))
+    points = measured(ready(PLAN))
     assert [(one.op, one.size_bytes, one.count) for one in points] == [
         ("all_reduce", 1 << 10, 256), ("all_reduce", 1 << 12, 1024),
         ("all_gather", 1 << 10, 256), ("all_gather", 1 << 12, 1024),
@@ -80,7 +88,7 @@ def test_what_was_left_from_the_iteration_before_is_wrong() -> None:
         return device.time_calls([(iteration, lambda: None) for iteration, _ in calls], progress)
 
     plan = replace(PLAN, ops=("all_gather",), sizes_bytes=(1 << 10,))
-    (point,) = measure_all(ready(plan, replace(device, time_calls=do_nothing)))
+    (point,) = measured(ready(plan, replace(device, time_calls=do_nothing)))
     assert point.wrong == 6 * 256
 
 
@@ -107,9 +115,58 @@ def test_each_point_is_warmed_up_by_other_iterations_than_are_measured() -> None
 
 
 def test_without_a_number_of_iterations_the_budget_ends_it() -> None:
-    points = tuple(measure_all(ready(replace(PLAN, iters=None, budget_s=0.2))))
+    points = measured(ready(replace(PLAN, iters=None, budget_s=0.2)))
     assert len(points) == 4
     assert all(point.iters >= 1 for point in points)
+
+
+def test_what_the_backend_refuses_is_said_once_for_each_size_and_the_rest_is_measured() -> None:
+    """Gloo adds up no 8-bit floats (torch 2.13: "Invalid scalar type"); whole numbers of that length it does."""
+    ops: tuple[Op, ...] = ("all_reduce", "reduce")
+    refused = tuple(measure_all(ready(replace(PLAN, ops=ops, dtype="float8_e5m2"))))
+    assert [isinstance(one, Missing) for one in refused] == [True] * 4
+    assert refused[0] == refused[1]
+    assert refused[0] == Missing("unsupported", "Invalid scalar type")
+    assert [one.wrong for one in measured(ready(replace(PLAN, ops=ops, dtype="uint8")))] == [0] * 4
+
+
+@pytest.mark.parametrize("text", ["Connection closed by peer [10.0.0.2]:1234", "shape mismatch"])
+def test_an_error_of_another_kind_is_no_refusal(text: str) -> None:
+    device = open_device("gloo", 0)
+
+    def fails(_calls: Calls, _progress: ProgressPage) -> list[float]:
+        raise RuntimeError(text)
+
+    with pytest.raises(RuntimeError, match=re.escape(text)):
+        tuple(measure_all(ready(PLAN, replace(device, time_calls=fails))))
+
+
+def test_a_recorded_call_is_the_one_that_is_timed_but_for_the_first() -> None:
+    """What a CUDA graph is to a GPU: here the recorded call does nothing, so that all but the first are wrong."""
+    device = open_device("gloo", 0)
+    plan = replace(PLAN, ops=("all_gather",), sizes_bytes=(1 << 10,))
+    (point,) = measured(ready(plan, replace(device, record=lambda _: lambda: None)))
+    assert point.wrong == 6 * 256
+
+
+def test_before_each_batch_the_buffers_leave_the_cache() -> None:
+    device, seen = open_device("gloo", 0), list[str]()
+
+    def time_calls(calls: Calls, progress: ProgressPage) -> list[float]:
+        seen.append("calls")
+        return device.time_calls(calls, progress)
+
+    plan = replace(PLAN, ops=("all_reduce",), sizes_bytes=(64,), warmup=1)
+    measured(ready(plan, replace(device, time_calls=time_calls, evict=lambda: seen.append("evict"))))
+    assert seen == ["evict", "calls"] * 3  # first call, warm-up, the six iterations
+
+
+def test_the_samples_of_a_point_are_its_iterations() -> None:
+    for point in measured(ready(PLAN)):
+        assert isinstance(point.samples_us, tuple)
+        assert len(point.samples_us) == point.iters
+        assert max(point.samples_us) == pytest.approx(point.time_us.max, rel=0.01)
+        assert point.busbw_low_gb_s is not None
 
 
 @pytest.fixture
@@ -124,3 +181,17 @@ def one_thread() -> Iterator[None]:
 def test_a_plan_that_no_memory_holds_raises_before_anything_is_sent() -> None:
     with pytest.raises(RuntimeError, match=r"(?i)memory|alloc|storage"):
         ready(replace(PLAN, sizes_bytes=(1 << 58,)))
+
+
+def test_where_calls_overlap_each_further_batch_has_a_lead_in_that_is_not_counted() -> None:
+    """In a broadcast the root runs ahead of those who pass on what they receive, until a barrier."""
+    device, made = open_device("gloo", 0), list[list[int]]()
+
+    def time_calls(calls: Calls, progress: ProgressPage) -> list[float]:
+        made.append([iteration for iteration, _ in calls])
+        return device.time_calls(calls, progress)
+
+    plan = replace(PLAN, ops=("broadcast",), sizes_bytes=(64,), warmup=0, iters=40)
+    (point,) = measured(ready(plan, replace(device, time_calls=time_calls)))
+    assert made == [[0], list(range(1, 32)), [31, *range(32, 41)]]
+    assert (point.iters, point.wrong) == (40, 0)

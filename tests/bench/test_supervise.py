@@ -17,8 +17,6 @@ from ncclcheck.bench.supervise import Running, start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.model.bench import BenchPlan
 
-pytestmark = pytest.mark.alone
-
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 0, 1, 5.0, verify=True)
 HOSTS = ("node01", "node02")
 
@@ -35,8 +33,12 @@ def workers(count: int, **environment: str | None) -> Iterator[Running]:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    """What the process got; the kernel shows it some time after it has closed what was not to be inherited."""
+    deadline = time.monotonic() + 30
+    while not (found := Path(f"/proc/{pid}/environ").read_bytes()):
+        assert time.monotonic() < deadline, "an empty environment"
+        time.sleep(0.01)
+    return dict(entry.split("=", 1) for entry in found.decode().split("\0") if "=" in entry)
 
 
 def open_descriptors() -> int:

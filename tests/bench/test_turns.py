@@ -18,7 +18,7 @@ from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.usefixtures("group")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("group")]
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 10, 1 << 12), "float32", 1, None, 5.0, verify=False)
 TASK = WorkerTask(0, 1, 0, "127.0.0.1", 1, "test/", PLAN, ("node01",), turns="as-is")
 LAST = encode(Turn("all_reduce", 0, 0))

@@ -107,6 +107,15 @@ def test_a_silent_node_is_lost_with_all_its_ranks() -> None:
     assert (first.rank, second.rank, first.state) == (2, 3, "lost")
 
 
+def test_a_node_that_has_not_spoken_yet_gets_more_time_as_its_cores_may_be_busy() -> None:
+    spoken = [state for state in states() if state.host != "node03"]
+    silent = {**HEARD, "node03": 19.0}
+    assert judge(spoken, HOSTS, silent) == ()
+    assert judge(spoken, HOSTS, {**silent, "node02": 7.0}) == ()  # until it is clear who is gone
+    (failure,) = judge(spoken, HOSTS, {**silent, "node03": 20.0})
+    assert (failure.host, failure.state, failure.where) == ("node03", "lost", "the start of its process")
+
+
 def test_nodes_that_fall_silent_together_are_judged_together() -> None:
     silent = {**HEARD, "node02": 6.1, "node03": 5.0}
     assert judge(states(), HOSTS, silent) == ()
@@ -116,6 +125,8 @@ def test_nodes_that_fall_silent_together_are_judged_together() -> None:
 
 def test_where_all_others_are_silent_it_is_node_0_that_is_cut_off() -> None:
     (failure,) = judge(states(), HOSTS, {"node01": 0.1, "node02": 6.0, "node03": 6.2, "node04": 6.1})
+    assert (failure.host, failure.state) == ("node01", "lost")
+    (failure,) = judge(states(), HOSTS, dict.fromkeys(HOSTS, 7.0))  # its own words do not reach its own store
     assert (failure.host, failure.state) == ("node01", "lost")
     assert "other 3 nodes" in failure.detail
 
@@ -144,9 +155,12 @@ def test_retransmissions_alone_are_no_failure() -> None:
 
 def test_ranks_that_never_get_started_are_not_called_a_network_fault() -> None:
     slow = {"phase": "starting", "calls": 0, "inside": False, "size_bytes": 1024, "longest_call_s": 0.0}
-    named = judge([rank(n, idle_s=31.0, **slow) for n in range(4)], HOSTS, HEARD)
+    assert judge([rank(n, idle_s=44.0, **slow) for n in range(4)], HOSTS, HEARD) == ()
+    named = judge([rank(n, idle_s=46.0, stat="R", **slow) for n in range(4)], HOSTS, HEARD)
     assert {failure.state for failure in named} == {"late"}
-    large = [rank(n, idle_s=31.0, **{**slow, "size_bytes": 10 << 30}) for n in range(4)]
+    assert all(one.where.startswith("starting (importing torch") for one in named)
+    assert all("state R (it computes, or waits for a core" in one.detail for one in named)
+    large = [rank(n, idle_s=46.0, **{**slow, "size_bytes": 10 << 30}) for n in range(4)]
     assert judge(large, HOSTS, HEARD) == ()
 
 
@@ -168,7 +182,7 @@ def test_a_rank_its_node_never_started_is_named_when_the_others_waited_long_enou
 
 def test_a_rank_still_importing_torch_is_named_not_those_who_wait_to_be_joined() -> None:
     joining = [rank(n, phase="joining", calls=1, idle_s=31.0, longest_call_s=0.0) for n in (0, 1, 2)]
-    slow = rank(3, phase="starting", calls=0, inside=False, idle_s=32.0, longest_call_s=0.0)
+    slow = rank(3, phase="starting", calls=0, inside=False, idle_s=46.0, longest_call_s=0.0)
     (failure,) = judge([*joining, slow], HOSTS, HEARD)
     assert (failure.rank, failure.state) == (3, "late")
 

@@ -18,9 +18,10 @@ from ncclcheck.bench.supervise import Running, start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import DEADLINES, RankState, all_done, judge
 from ncclcheck.model.bench import BenchPlan, Point, RankFailure
+from ncclcheck.model.fact import Missing
 from ncclcheck.spawn.process import state_letter
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 HOSTS = ("node01", "node02")
 HEARD = dict.fromkeys(HOSTS, 0.0)
 QUICK = BenchPlan("gloo", ("all_reduce", "all_gather"), (1 << 10, 1 << 20), "float32", 2, 8, 5.0, verify=True)
@@ -30,11 +31,8 @@ LIMIT_S = 60.0
 
 @contextmanager
 def workers(plan: BenchPlan) -> Iterator[Running]:
-    """Two ranks that meet in a store of this process, stopped at the end."""
-    import torch.distributed as dist
-
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    tasks = [WorkerTask(rank, 2, rank, "127.0.0.1", store.port, "test/", plan, HOSTS) for rank in (0, 1)]
+    """Two ranks that meet in a store of rank 0, stopped at the end."""
+    tasks = [WorkerTask(rank, 2, rank, "127.0.0.1", 0, "test/", plan, HOSTS) for rank in (0, 1)]
     running = start(tasks, {"GLOO_SOCKET_IFNAME": "lo"})
     try:
         yield running
@@ -49,7 +47,7 @@ def poll_until(
     while time.monotonic() < deadline:
         found, states = running.poll()
         if points is not None:
-            points += found
+            points += [point for point in found if not isinstance(point, Missing)]
         if enough(states):
             return states
         time.sleep(0.02)
@@ -77,6 +75,10 @@ def test_two_healthy_ranks_measure_and_verify_every_point() -> None:
         states = poll_until(running, lambda states: all_done(states, 2), points)
         assert judge(states, HOSTS, HEARD) == ()
         poll_until(running, lambda states: all(state.exit_code == 0 for state in states), points)
+    assert running.isolation is not None
+    assert [one.rank for one in running.isolation.cores] == [0, 1]
+    assert {(one.from_host, one.to_host) for one in running.isolation.links} == {HOSTS, HOSTS[::-1]}
+    assert all(one.gb_s > 0 for one in running.isolation.links)
     assert [(point.op, point.size_bytes) for point in points] == [
         ("all_reduce", 1 << 10), ("all_reduce", 1 << 20), ("all_gather", 1 << 10), ("all_gather", 1 << 20),
     ]  # fmt: skip
@@ -89,6 +91,7 @@ def test_two_healthy_ranks_measure_and_verify_every_point() -> None:
         assert [rank.host for rank in point.ranks] == list(HOSTS)
 
 
+@pytest.mark.alone
 def test_a_killed_worker_is_named_within_two_seconds() -> None:
     with workers(ENDLESS) as running:
         victim = poll_until(running, measuring)[1]
@@ -110,6 +113,14 @@ def test_a_stopped_worker_is_named_and_killed() -> None:
         assert state_letter(victim.pid) in ("", "Z")
 
 
+def test_a_rank_0_that_is_killed_is_named_though_the_store_goes_with_it() -> None:
+    with workers(ENDLESS) as running:
+        victim = poll_until(running, measuring)[0]
+        os.kill(victim.pid, signal.SIGKILL)
+        (failure,) = failure_of(running)
+        assert (failure.rank, failure.state) == (0, "died")
+
+
 def test_a_worker_that_cannot_start_says_why() -> None:
     with workers(replace(QUICK, dtype="float99")) as running:
         failures = failure_of(running)
@@ -117,6 +128,7 @@ def test_a_worker_that_cannot_start_says_why() -> None:
         assert "float99" in failures[0].detail
 
 
+@pytest.mark.alone
 def test_a_rank_that_is_stopped_now_and_then_is_the_late_one() -> None:
     points: list[Point] = []
     finished = threading.Event()

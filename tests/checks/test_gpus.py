@@ -8,7 +8,7 @@ from ncclcheck.checks.gpus import by_text, closing, label, listed_gpus, no_drive
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from tests.builders import GONE, cluster, with_facts
-from tests.gpu_builders import with_gpu
+from tests.gpu_builders import with_all_gpus, with_gpu
 
 ABSENT = Missing("absent", "no driver")
 
@@ -19,13 +19,24 @@ def test_a_gpu_has_its_address_where_it_is_known() -> None:
     assert label(replace(gpu, pci=GONE)) == "GPU 3"
 
 
-def test_values_that_are_not_supported_are_neither_known_nor_unknown() -> None:
-    snapshot = with_gpu(
-        with_gpu(cluster(1), "node01", 1, ecc=GONE), "node01", 2, ecc=Missing("unsupported", "x")
+UNSUPPORTED = Missing("unsupported", "x")
+
+
+def test_values_that_a_model_does_not_have_are_neither_known_nor_unknown() -> None:
+    other = with_gpu(
+        with_gpu(cluster(1), "node01", 1, ecc=GONE), "node01", 2, name="NVIDIA T4", ecc=UNSUPPORTED
     )
-    known, unknown = values(listed_gpus(snapshot), "ecc")
+    known, unknown = values(listed_gpus(other), "ecc")
     assert [one.gpu.index for one, _ in known] == [0, 3, 4, 5, 6, 7]
     assert unknown == [NotKnown(f"ecc of GPU 1: {GONE}", ("node01",))]
+
+
+def test_a_value_that_its_like_have_is_unknown_where_the_driver_calls_it_unsupported() -> None:
+    one_node = with_gpu(cluster(2), "node02", 2, ecc=UNSUPPORTED)
+    assert values(listed_gpus(one_node), "ecc")[1] == [
+        NotKnown("ecc of GPU 2: unsupported: x", ("node02",)),
+    ]
+    assert values(listed_gpus(with_all_gpus(cluster(2), ecc=UNSUPPORTED)), "ecc") == ([], [])
 
 
 def test_many_names_are_cut() -> None:
@@ -45,8 +56,11 @@ def test_how_a_check_ends() -> None:
     assert list(closing(cluster(2), True, "x")) == []
     assert list(closing(cluster(2), False, "has links")) == [NotApplicable("no GPU has links")]
     bare = with_facts(cluster(2), "node02", gpus=ABSENT)
-    assert list(closing(bare, True, "x")) == []
+    assert list(closing(bare, True, "x")) == [NotKnown(f"gpus: {ABSENT}", ("node02",))]
     assert no_driver(bare) == ("node02",)
     assert list(closing(with_facts(bare, "node01", gpus=GONE), True, "x")) == [
-        NotKnown(f"gpus: {GONE}", ("node01",))
+        NotKnown(f"gpus: {GONE}", ("node01",)),
+        NotKnown(f"gpus: {ABSENT}", ("node02",)),
     ]
+    nowhere = with_facts(bare, "node01", gpus=ABSENT)
+    assert list(closing(nowhere, False, "is listed")) == [NotApplicable("no GPU is listed")]

@@ -85,3 +85,10 @@ def test_what_is_equal_is_told_once() -> None:
     assert by_hosts([("a", "p"), ("a", "q"), ("b", "p"), ("b", "q"), ("c", "p")]) == "p, q on a and b; p on c"
     assert listed(map(str, range(9)), 2) == "0, 1 and 7 more"
     assert file_of(ib_ports()[0], "state") == "/sys/class/infiniband/mlx5_0/ports/1/state"
+
+
+def test_a_device_whose_ports_cannot_be_seen_is_not_passed_over() -> None:
+    blind = with_rdma(rdma_cluster(2), "node02", unread={"mlx5_9": "no such folder"})
+    assert [one.hosts for one in not_surveyed(blind)] == [("node02",)]
+    lone = with_rdma(rdma_cluster(1), "node01", ports=(), unread={"mlx5_9": "no such folder"})
+    assert list(without_devices(surveyed(lone))) == []

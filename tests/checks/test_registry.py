@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.checks.registry import (
     Answer,
@@ -154,7 +155,7 @@ def test_a_prefix_means_the_whole_family() -> None:
 @pytest.mark.parametrize("where", ["select", "ignore", "demote"])
 def test_an_unknown_name_is_wrong_usage_and_no_empty_selection(where: str, name: str) -> None:
     with pytest.raises(UsageError, match="unknown check"):
-        run_checks(cluster(2), Selection(**{where: ("NC101", name)}))
+        run_checks(cluster(2), replace(Selection(), **{where: ("NC101", name)}))
 
 
 def test_every_check_has_its_run_whether_it_was_wanted_or_not() -> None:

@@ -31,6 +31,23 @@ def test_a_changed_recovery_action_says_what_is_to_do(text: str, demand: str | N
     assert xid_demand(154, text) == demand
 
 
-def test_only_a_fatal_switch_error_asks_for_something() -> None:
-    assert sxid_demand("SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 12") == "reset"
-    assert sxid_demand("SXid (PCI:0000:c4:00.0): 20001, Non-fatal, Link 12") == "nothing"
+@pytest.mark.parametrize(
+    ("number", "words", "demand"),
+    [
+        (24007, "Fatal, Link 12 sourcetrack timeout error", "reset"),
+        (20001, "Non-fatal, Link 12 TX Replay Error", "nothing"),
+        (11012, "Non-fatal, Link 12 single bit ECC", "nothing"),
+        (29999, "Link 12 of a kind that nobody has seen", None),
+        (11004, "Non-fatal, Link 36 ingress invalid ACL (First)", "reboot"),
+        (12028, "Non-fatal, Link 32 egress non-posted PRIV error (First)", "reboot"),
+        (12028, "Fatal, Link 32 egress non-posted PRIV error (First)", "reset"),
+        (19084, "Non-fatal, Link 1 AN1 Heartbeat Timeout Error", "reset"),
+        (20012, "Non-fatal, Link 1", "look"),
+        (10003, "Host_unhandled_interrupt", "reset"),
+        (10004, "Host_thermal_event_start", "look"),
+        (99999, "Non-fatal, something of tomorrow", "nothing"),
+        (99999, "Fatal, something of tomorrow", "reset"),
+    ],
+)
+def test_the_demand_of_a_switch_error(number: int, words: str, demand: str) -> None:
+    assert sxid_demand(number, f"nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): {number}, {words}") == demand

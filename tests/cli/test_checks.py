@@ -31,3 +31,10 @@ def test_a_typo_gets_the_nearest_slug() -> None:
         refused(ncclcheck("checks", "node-slient"))
         == "checks 'node-slient': no such check: did you mean 'node-silent'?"
     )
+
+
+def test_the_manual_of_all_is_one_page() -> None:
+    page = ncclcheck("checks", "--format", "md").out
+    assert page.startswith("# The checks\n")
+    assert "## NC101 node-silent\n" in page
+    assert "leave 'node-silent' out" in refused(ncclcheck("checks", "node-silent", "--format", "md"))

@@ -48,9 +48,10 @@ def test_torch_is_not_imported(tmp_path: Path) -> None:
 
 
 def test_ras_without_anybody_there() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    done = ncclcheck("explain", "--ras", f"127.0.0.1:{port}")
+    with socket.socket() as held:  # ours, and nobody listens there
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        done = ncclcheck("explain", "--ras", f"127.0.0.1:{port}")
     assert done.code == 3
     assert f"no NCCL RAS at 127.0.0.1:{port}: Connection refused" in done.out
     assert "--ras" in refused(ncclcheck("explain", "--ras", "x:", "--format", "json"))

@@ -49,3 +49,37 @@ def test_a_root_that_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:
     done = ncclcheck("facts", "--root", str(tmp_path), "--code", ".")
     assert done.code == 2
     assert "--code" in done.err
+
+
+def test_data_and_shared_folders_are_looked_at_and_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "shard.bin").write_bytes(b"x" * 10)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    done = ncclcheck("facts", "--data", str(tmp_path), "--shared-dir", str(shared), "--code", str(tmp_path))
+    paths = {one["purpose"]: one for one in json.loads(done.out)["facts"]["paths"]}
+    assert set(paths) == {"data", "shared", "code"}
+    assert paths["data"]["manifest"]["files"] == 1
+    assert paths["data"]["manifest"]["sample"][0]["size_bytes"] == 10
+    assert (paths["shared"]["kind"], paths["shared"]["listed"]) == ("folder", True)
+    assert list(shared.iterdir()) == []
+    for option in ("--data", "--shared-dir"):
+        done = ncclcheck("facts", "--root", str(tmp_path), option, str(tmp_path))
+        assert (done.code, option in done.err) == (2, True)
+
+
+def test_a_node_meets_the_policy_that_it_wrote(tmp_path: Path) -> None:
+    environ = {"NCCL_DEBUG": "INFO", "NCCL_SOCKET_FAMILY": "AF_INET"}
+    written = ncclcheck("facts", "--as-policy", environ=environ)
+    assert (written.code, written.err) == (0, "")
+    assert 'NCCL_SOCKET_FAMILY = "AF_INET"' in written.out
+    policy = tmp_path / "good.toml"
+    policy.write_text(written.out)
+    judges = "software-unexpected,env-unexpected,node-unexpected"
+    done = ncclcheck("preflight", "--expect", str(policy), "--select", judges, "-v", environ=environ)
+    assert done.code == 0, done.out
+    assert done.out.count("passed  NC") == 3
+    other = ncclcheck(
+        "preflight", "--expect", str(policy), "--select", judges, environ={"NCCL_DEBUG": "WARN"}
+    )
+    assert other.code == 1
+    assert f"{policy}, line" in other.out

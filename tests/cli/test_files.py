@@ -54,6 +54,11 @@ def test_what_cannot_be_read_is_refused_at_once(tmp_path: Path, name: str) -> No
         read_bytes(str(tmp_path / name), "--from")
 
 
+def test_the_mark_at_the_beginning_is_no_part_of_a_text(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_bytes(b"\xef\xbb\xbfnodes = 2\r\n")
+    assert read_text(str(tmp_path / "site.toml"), "--expect") == "nodes = 2\r\n"
+
+
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"ab\xff")
     with pytest.raises(UsageError, match=r"not UTF-8 text: .* at byte 2"):

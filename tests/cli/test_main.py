@@ -14,14 +14,16 @@ import pytest
 
 import ncclcheck.cli.main as cli
 from tests.cli.commands import clean_environment, ncclcheck, refused, saved_run
+from tests.cost import interpreter_s, processor_s
 
 
 def test_help_is_fast_and_lists_the_commands() -> None:
-    best = min((ncclcheck("--help") for _ in range(5)), key=lambda done: done.seconds)
-    assert best.code == 0
+    done = ncclcheck("--help")
+    assert done.code == 0
     for name in ("preflight", "bench", "run", "env", "predict", "report", "facts", "checks"):
-        assert f"\n  {name} " in best.out
-    assert best.seconds < 0.3
+        assert f"\n  {name} " in done.out
+    # about 5 times as much as nothing at all, and half a second would be 40 times as much
+    assert processor_s([sys.executable, "-m", "ncclcheck", "--help"]) < 15 * interpreter_s()
 
 
 @pytest.mark.parametrize(
@@ -76,19 +78,25 @@ def test_no_command_shows_the_help_and_is_wrong_usage() -> None:
     ("arguments", "sentence"),
     [
         (["prefligt"], "unknown command 'prefligt': did you mean 'preflight'?"),
+        (["compare", "a.json", "b.json"], "unknown command 'compare': did you mean 'report compare'?"),
+        (["comapre"], "unknown command 'comapre': did you mean 'report compare'?"),
         (["xyzzy"], "unknown command 'xyzzy': expected one of preflight, bench, run"),
         (["preflight", "--node_rnk", "1"], "unknown option '--node-rnk': did you mean '--node-rank'?"),
         (
             ["preflight", "--xyzzy"],
             "unknown option '--xyzzy': 'ncclcheck preflight --help' lists the options",
         ),
-        (["preflight", "extra"], "unexpected extra argument (extra); see 'ncclcheck preflight --help'"),
+        (["preflight", "extra"], "unexpected 'extra': the command that starts the job stands after '--'"),
         (["preflight", "--nnodes"], "'--nnodes' requires an argument"),
         (["preflight", "--fail-on", "always"], "'always' is not one of 'error', 'warning', 'never'"),
     ],
 )
 def test_wrong_usage_is_one_sentence(arguments: list[str], sentence: str) -> None:
     assert sentence in refused(ncclcheck(*arguments))
+
+
+def test_a_command_for_programs_is_not_offered() -> None:
+    assert "remote" not in refused(ncclcheck("xyzzy"))
 
 
 def test_a_bug_is_saved_to_a_file_and_told_in_a_sentence(

@@ -10,15 +10,20 @@ SHARED = {
     "nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "gpus_per_node", "code", "expect",
     "data", "shared_dir",
     "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
-    "verbose", "quiet",
+    "verbose", "quiet", "hosts", "hostfile", "ssh", "remote_python", "env", "meet_in", "profile",
 }  # fmt: skip
+PREFLIGHT = {"apply", "image"}
 BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is",
-         "advised"}  # fmt: skip
+         "advised", "cuda_graph", "min_busbw", "baseline", "tolerance"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("preflight", SHARED), ("bench", SHARED | BENCH), ("run", SHARED | BENCH - {"no_preflight"})],
+    [
+        ("preflight", SHARED | PREFLIGHT),
+        ("bench", SHARED | BENCH),
+        ("run", SHARED | BENCH - {"no_preflight"}),
+    ],
 )
 def test_a_command_has_the_options_of_the_contract(name: str, expected: set[str]) -> None:
     assert {parameter.name for parameter in command.commands[name].params} == expected | (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from ncclcheck.cli.request import bench_request, refuse_unknown_checks, run_options
+from ncclcheck.model.bench import Op
 from ncclcheck.model.errors import UsageError
 from ncclcheck.run.options import BenchRequest, RunOptions
 
@@ -57,9 +58,14 @@ def test_the_policy_adds_to_the_command_line_which_wins(tmp_path: Path) -> None:
     )
     assert options.flags.nnodes == 4
     assert options.gpus_per_node == 4
+    assert run_options("preflight", {"expect": str(policy), "image": True}).gpus_per_node is None
     assert options.fail_on == "warning"
     assert options.selection.require == ("node-silent", "gpu-count")
-    assert options.selection.ignore == ("NC6",)
+    assert options.expected is not None
+    assert [(rule.kind, rule.check) for rule in options.expected.rules] == [
+        ("require", "gpu-count"),
+        ("ignore", "NC6"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,15 @@ def test_the_policy_adds_to_the_command_line_which_wins(tmp_path: Path) -> None:
     [
         ("nodes = 4", {"nnodes": 8}, "--nnodes 8 contradicts nodes = 4"),
         ("nodes = 2", {"node_rank": 5, "nnodes": 2}, "--node-rank 5 is impossible with --nnodes 2"),
-        ('require = ["gpu-cuont"]', {}, "require: 'gpu-cuont': no such check: did you mean 'gpu-count'?"),
+        (
+            'require = ["gpu-cuont"]',
+            {},
+            "line 1: require: 'gpu-cuont': no such check: did you mean 'gpu-count'?",
+        ),
+        ('select = ["gpu-cuont"]', {}, "select: 'gpu-cuont': no such check: did you mean 'gpu-count'?"),
+        ("[environment]\nMY_TOKEN = true", {}, "line 2: environment.MY_TOKEN: ncclcheck does not read this"),
+        ("[environment]\nNCCL_SOKET_IFNAME = 'eth0'", {}, "did you mean 'NCCL_SOCKET_IFNAME'?"),
+        ("[profile.a]", {"profile": "b"}, "--profile 'b': "),
     ],
 )
 def test_a_policy_that_cannot_be_met_is_wrong_usage(
@@ -80,11 +94,15 @@ def test_a_policy_that_cannot_be_met_is_wrong_usage(
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "names", [("all",), ("all-reduce", "all_gather"), ("allreduce", "ALLGATHER", "all_reduce")]
-)
+def test_a_profile_needs_a_policy() -> None:
+    with pytest.raises(UsageError, match="give its file with --expect"):
+        run_options("preflight", {"profile": "h100"})
+
+
+@pytest.mark.parametrize("names", [("all-reduce", "all_gather"), ("allreduce", "ALLGATHER", "all_reduce")])
 def test_collectives_are_named_as_torch_or_nccl_tests_do(names: tuple[str, ...]) -> None:
     assert bench_request({"ops": (names,)}).ops == ("all_reduce", "all_gather")
+    assert bench_request({"ops": (("all",),)}).ops == get_args(Op)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +119,12 @@ def test_a_benchmark_that_cannot_be_is_wrong_usage(given: dict[str, Any], senten
     with pytest.raises(UsageError) as caught:
         bench_request(given)
     assert sentence in str(caught.value)
+
+
+def test_cuda_graphs_are_for_nccl() -> None:
+    assert bench_request({"cuda_graph": True}).cuda_graph
+    with pytest.raises(UsageError, match="--cuda-graph is for nccl"):
+        bench_request({"cuda_graph": True, "backend": "gloo"})
 
 
 def test_a_benchmark_is_as_wanted() -> None:

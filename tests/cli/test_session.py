@@ -38,9 +38,10 @@ from tests.cli.commands import ncclcheck, refused, saved_run
         (["--ignore", "NC999"], "--ignore 'NC999': no such check"),
         (
             ["--output", "report.pdf"],
-            "--output report.pdf: the suffix '.pdf' is no format: name it .json or .txt",
+            "--output report.pdf: the suffix '.pdf' is no format: name it .json, .xml, .md, .html or .txt",
         ),
         (["--output", "no/such/report.json"], "there is no directory 'no/such': create it first"),
+        (["--image", "--nnodes", "2"], "--image judges an image, which is no node: leave out --nnodes"),
         (["--save", "no/such/run.json"], "--save no/such/run.json: there is no directory"),
         (["--expect", "nothing.toml"], "--expect nothing.toml: there is no such file"),
         (["--from", "nothing.json"], "--from nothing.json: there is no such file"),
@@ -112,6 +113,12 @@ def test_launch_flags_make_no_sense_in_a_replay(tmp_path: Path) -> None:
     assert "--nnodes places a run on nodes, but --from replays one" in refused(
         ncclcheck("preflight", "--from", saved, "--nnodes", "4")
     )
+
+
+def test_an_image_is_never_taken_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "facts.json").write_text(ncclcheck("facts").out)
+    told = refused(ncclcheck("preflight", "--image", "--from", "facts.json", cwd=tmp_path))
+    assert "--image looks at this image, but --from replays what was seen before: leave one out" in told
 
 
 def test_a_required_check_that_cannot_tell_gives_three(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.dial import dial, outcome_of
+from tests.ports import free_port
 
 
 def test_an_open_port_is_connected() -> None:
@@ -27,11 +28,11 @@ def test_a_closed_port_is_refused_and_the_errno_named() -> None:
 
 
 @contextmanager
-def full_queue(address: str) -> Iterator[int]:
+def full_queue(address: str, port: int = 0) -> Iterator[int]:
     """The port of a listener whose queue is full: it drops SYNs, as a firewall does."""
     with ExitStack() as open_sockets:
         server = open_sockets.enter_context(socket.socket())
-        server.bind((address, 0))
+        server.bind((address, port))
         server.listen(0)
         for _ in range(4):
             filler = open_sockets.enter_context(socket.socket())
@@ -57,7 +58,7 @@ def test_a_client_goes_on_to_the_next_address_where_one_refuses() -> None:
 
 
 def test_a_client_waits_at_an_address_that_is_silent_though_a_later_one_would_connect() -> None:
-    with full_queue("127.0.0.9") as port, socket.create_server(("127.0.0.1", port)):
+    with full_queue("127.0.0.9", free_port()) as port, socket.create_server(("127.0.0.1", port)):
         assert dial(["127.0.0.9", "127.0.0.1"], port, Deadline(0.5)) == ("filtered", "127.0.0.9: no answer")
         assert dial(["127.0.0.1", "127.0.0.9"], port, Deadline(2))[0] == "connected"
 

@@ -15,15 +15,10 @@ from ncclcheck.exchange.store import TcpStore, join, serve
 from tests.builders import launch
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
-
-
 def test_a_free_port_is_held_and_listens_when_told_so() -> None:
-    port = free_port()
-    held = hold_port(port)
+    held = hold_port(0)
     assert isinstance(held, socket.socket)
+    port = held.getsockname()[1]
     with held:
         assert dial(["127.0.0.1"], port, Deadline(2))[0] == "refused"
         assert listen(held) is None
@@ -40,7 +35,7 @@ def test_a_port_that_is_held_names_the_holder() -> None:
 
 @pytest.mark.slow  # imports torch
 def test_a_store_takes_over_the_held_port_with_those_who_already_called() -> None:
-    held = hold_port(free_port())
+    held = hold_port(0)
     assert isinstance(held, socket.socket)
     assert listen(held) is None
     port = held.getsockname()[1]

@@ -6,13 +6,25 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.bandwidth import Received, Sent
-from ncclcheck.exchange.measuring import Me, Ring, answer_latency, latencies, transfers
+from ncclcheck.exchange.measuring import (
+    Again,
+    Me,
+    Ring,
+    answer_latency,
+    latencies,
+    latencies_again,
+    latency_again_s,
+    transfers,
+    transfers_again,
+)
 from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target
+from ncclcheck.measure.again import Round
 from ncclcheck.measure.rounds import PATIENCE_S, RoundPlan, plan_rounds
 
 pytestmark = pytest.mark.alone
@@ -53,6 +65,18 @@ class RingOnLoopback:
             thread.join()
         return found
 
+    def again(self, again: Again) -> dict[int, tuple[tuple[Sent, ...], tuple[Received, ...]]]:
+        """What all nodes say when these rounds are measured again."""
+        with ThreadPoolExecutor() as pool:
+            places = range(len(self.ring.peers))
+            return dict(
+                zip(
+                    places,
+                    pool.map(lambda place: transfers_again(self.ring, again, self.me(place)), places),
+                    strict=True,
+                )
+            )
+
     def close(self) -> None:
         for one in self.listeners:
             one.close()
@@ -75,11 +99,13 @@ def test_every_transfer_is_told_by_both_its_ends(three: RingOnLoopback) -> None:
         assert all(one.source_address.startswith("127.") for one in sent)
 
 
-def test_a_cpu_that_is_the_limit_is_told(three: RingOnLoopback) -> None:
-    """On loopback nothing else is."""
+def test_a_cpu_that_is_the_limit_is_told() -> None:
+    """On loopback nothing else is. All three nodes are one process here, so the look takes longer than usual."""
+    three = RingOnLoopback(3, RoundPlan((1, 2), 1, 0.02, 0.5, 0.02))
     found = three.transfers(range(3))
+    three.close()
     shares = [one.cpu_share for ends in found.values() for side in ends for one in side]
-    assert all(isinstance(share, float) and 0 < share <= 1 for share in shares)
+    assert all(isinstance(share, float) and 0 < share <= 1 for share in shares), shares
 
 
 def test_round_trips_go_to_every_partner_once(three: RingOnLoopback) -> None:
@@ -140,3 +166,38 @@ def test_the_rounds_of_one_network_come_before_those_of_the_next() -> None:
     ring = Ring((), plan_rounds(4, 2))
     assert [network for _, network, _ in ring.rounds()] == [0, 0, 0, 1, 1, 1]
     assert [number for number, _, _ in ring.rounds()] == list(range(6))
+
+
+def test_only_the_transfers_that_are_asked_for_are_measured_again(three: RingOnLoopback) -> None:
+    rounds = Again(7, (Round(0, ((0, 2),)), Round(0, ((2, 0),)), Round(0, ((1, 2),))))
+    assert list(rounds.transfers()) == [(7, 0, 0, 2), (8, 0, 2, 0), (9, 0, 1, 2)]
+    found = three.again(rounds)
+    sent = {place: [(one.number, one.outcome) for one in side] for place, (side, _) in found.items()}
+    received = {place: [(one.number, one.outcome) for one in side] for place, (_, side) in found.items()}
+    assert sent == {0: [(7, "ok")], 1: [(9, "ok")], 2: [(8, "ok")]}
+    assert received == {0: [(8, "ok")], 1: [], 2: [(7, "ok"), (9, "ok")]}
+
+
+def test_a_node_that_is_gone_when_it_is_measured_again_costs_bounded_time(three: RingOnLoopback) -> None:
+    again = Again(2, (Round(0, ((0, 1),)), Round(0, ((0, 2),))))
+    started = time.monotonic()
+    _, received = transfers_again(three.ring, again, three.me(2))
+    assert time.monotonic() - started <= PLAN.latest_start_s(1) + 0.5
+    assert [(one.number, one.outcome) for one in received] == [(3, "error")]
+
+
+def test_round_trips_are_measured_again_by_their_callers_only(three: RingOnLoopback) -> None:
+    again = Again(0, (Round(0, ((0, 2), (1, 0))), Round(0, ((0, 1),))))
+    assert [one.to_host for one in latencies_again(three.ring, again, three.me(0))] == ["node3", "node2"]
+    assert [one.to_host for one in latencies_again(three.ring, again, three.me(1))] == ["node1"]
+    assert latencies_again(three.ring, again, three.me(2)) == ()
+    assert latency_again_s(again) == pytest.approx(PATIENCE_S + 0.2)
+
+
+def test_a_ring_says_its_transfers_and_its_networks(three: RingOnLoopback) -> None:
+    assert list(three.ring.transfers()) == [
+        (0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 0), (1, 0, 0, 2), (1, 0, 1, 0), (1, 0, 2, 1),
+    ]  # fmt: skip
+    assert three.ring.networks() == (
+        {"node1": ("lo", "127.0.0.1"), "node2": ("lo", "127.0.0.2"), "node3": ("lo", "127.0.0.3")},
+    )

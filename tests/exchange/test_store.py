@@ -75,7 +75,7 @@ def test_a_program_that_accepts_and_says_nothing_is_no_store_within_the_deadline
         started = time.monotonic()
         store = join("127.0.0.1", foreign.getsockname()[1], "run/", Deadline(3))
     assert isinstance(store, Missing)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 2 * 3  # its time is spent once
 
 
 def test_a_program_that_talks_first_is_no_store() -> None:

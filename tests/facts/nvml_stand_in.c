@@ -1,7 +1,7 @@
 /* A stand-in for libnvidia-ml.so.1: the functions of NVIDIA's nvml.h that are called, with what NVML_STAND_IN says.
  *
  * NVML_STAND_IN holds words `name=value`, separated by blanks; `name:gpu=value` is for one GPU, `name:gpu.part=value`
- * for one link or counter. A value is a number, or error:N (the NVML return code), hang, or crash.
+ * for one link or counter. A value is a number, or error:N (the NVML return code), hang, slow (1.6 s), or crash.
  * With -DOLD_DRIVER the functions that came with newer drivers are left out.
  */
 #include <signal.h>
@@ -41,6 +41,7 @@ static int ask(const char *name, int gpu, int part, u64 *value) {
     if (!text) text = entry(name);
     if (!text) return 0;
     if (!strcmp(text, "hang")) for (;;) pause();
+    if (!strcmp(text, "slow")) { usleep(1600000); return 0; }
     if (!strcmp(text, "crash")) { signal(SIGSEGV, SIG_DFL); raise(SIGSEGV); }
     if (!strncmp(text, "error:", 6)) return atoi(text + 6);
     if (value) *value = strtoull(text, NULL, 0);
@@ -203,7 +204,9 @@ int nvmlDeviceGetCurrentClocksEventReasons(void *gpu, u64 *mask) {
     return nvmlDeviceGetCurrentClocksThrottleReasons(gpu, mask);
 }
 int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric_v *info) {
-    u64 state = 3, status = 0, mask = 2, summary = 1;
+    u64 state = 3, status = 0, mask = 2, summary = 1, newest = 3;
+    ask("fabric", gpu_of(gpu), 4, &newest);  /* the newest structure that this driver knows */
+    if (info->version >> 24 > newest) return 25;  /* NVML_ERROR_ARGUMENT_VERSION_MISMATCH */
     int code = ask("fabric", gpu_of(gpu), 0, &state);
     if (code) return code;
     ask("fabric", gpu_of(gpu), 1, &status);

@@ -144,7 +144,10 @@ def test_an_unreadable_file_makes_the_whole_hash_denied(open_folder: Path) -> No
         timeout=30,
         check=True,
     )
-    assert done.stdout == f'{{"missing": "denied", "detail": "{open_folder}/secret.py: Permission denied"}}'
+    assert (
+        done.stdout.strip()
+        == f'{{"missing": "denied", "detail": "{open_folder}/secret.py: Permission denied"}}'
+    )
 
 
 def test_the_packages_of_this_python_are_listed_with_their_versions() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -18,9 +17,10 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.launch import Launch
+from tests.cost import interpreter_s, processor_s
 
 _LAUNCH = Launch("none", 0, 1, 0, 1, 0, 1, None, 29500)
-_READ_ELSEWHERE = {"routes", "master"}
+_READ_ELSEWHERE = {"routes", "master", "image"}
 
 
 def test_every_section_is_read_and_survives_the_journey_as_json(tmp_path: Path) -> None:
@@ -35,25 +35,15 @@ def test_every_section_is_read_and_survives_the_journey_as_json(tmp_path: Path) 
 
 def test_nothing_of_it_costs_much_or_loads_torch() -> None:
     program = (
-        "import json, os, resource, sys\n"
+        "import os, sys\n"
         "from ncclcheck.facts.collect import FactsRequest, collect\n"
         "from ncclcheck.model.launch import Launch\n"
-        "def cpu_s(who):\n"
-        "    usage = resource.getrusage(who)\n"
-        "    return usage.ru_utime + usage.ru_stime\n"
         "launch = Launch('none', 0, 1, 0, 1, 0, 1, None, 29500)\n"
-        "before_s = cpu_s(resource.RUSAGE_SELF)\n"
         "collect(FactsRequest(launch, os.environ, ('ncclcheck',)))\n"
-        "spent_s = cpu_s(resource.RUSAGE_SELF) - before_s + cpu_s(resource.RUSAGE_CHILDREN)\n"
-        "print(json.dumps([spent_s, 'torch' in sys.modules]))\n"
+        "assert 'torch' not in sys.modules\n"
     )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60, check=True
-    )
-    cpu_s, torch_loaded = json.loads(done.stdout)
-    assert not torch_loaded
-    assert cpu_s < 0.7
+    # about 25 times as much as a bare Python, its own imports included: a quarter of a second
+    assert processor_s([sys.executable, "-c", program]) < 70 * interpreter_s()
 
 
 class _Broken(Mapping[str, str]):
@@ -91,8 +81,8 @@ def test_a_library_that_hangs_costs_its_own_answer_only(tmp_path: Path) -> None:
     subprocess.run(command, check=True, timeout=60)
     environ = {**os.environ, "LD_PRELOAD": str(library)}
     began = time.monotonic()
-    facts = collect(FactsRequest(_LAUNCH, environ, deadline_s=3))
-    assert time.monotonic() - began < 4
+    facts = collect(FactsRequest(_LAUNCH, environ, deadline_s=6))
+    assert time.monotonic() - began < 2 * 6  # its time is spent once, whoever else asks that library
     assert not isinstance(facts.nccl, Missing)
     assert isinstance(facts.nccl.asked, Missing)
     assert (facts.nccl.asked.missing, str(library) in facts.nccl.asked.detail) == ("timeout", True)

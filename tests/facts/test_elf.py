@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -45,13 +46,22 @@ def test_the_newer_tag_is_told_from_the_older(tmp_path: Path) -> None:
     assert (dynamic(path).rpath, dynamic(path).runpath) == ((), ("/a",))
 
 
-@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"<html>404</html>", b"\x7fELF\x02\x01" + bytes(80)])
-def test_what_is_no_library_is_unsupported(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"", "error"),
+        (b"<html>404</html>", "error"),
+        (b"\x7fELF\x02\x01", "error"),
+        (b"\x7fELF\x01\x01" + bytes(80), "unsupported"),
+        (b"\x7fELF\x02\x01" + bytes(80), "unsupported"),
+    ],
+)
+def test_what_is_no_library_is_damaged_or_of_another_kind(tmp_path: Path, content: bytes, kind: str) -> None:
     path = tmp_path / "libnccl.so.2"
     path.write_bytes(content)
     found = read_dynamic(path)
     assert isinstance(found, Missing)
-    assert found.missing == "unsupported"
+    assert (found.missing, str(path) in found.detail) == (kind, True)
 
 
 @needs_compiler
@@ -61,6 +71,15 @@ def test_a_library_cut_off_anywhere_never_raises(tmp_path: Path) -> None:
     for length in range(1, len(whole), 97):
         part.write_bytes(whole[:length])
         assert isinstance(read_dynamic(part), Missing | Dynamic)
+    part.write_bytes(whole[: len(whole) // 2])
+    assert "is cut short" in str(read_dynamic(part))
+
+
+def test_a_fifo_holds_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "libnccl.so.2")
+    found = read_dynamic(tmp_path / "libnccl.so.2")
+    assert isinstance(found, Missing)
+    assert found.missing == "unsupported"
 
 
 def test_no_file_is_absent(tmp_path: Path) -> None:

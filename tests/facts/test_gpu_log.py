@@ -84,3 +84,22 @@ def test_an_unreadable_address_or_number_does_not_break_the_rest() -> None:
         (1.0, "NVRM: Xid (PCI:0000:1b:00): x"),
     ]
     assert [(one.number, one.pci) for one in logged_errors(lines, 2.0)] == [(79, "")]
+
+
+def test_the_registers_of_a_switch_error_do_not_hide_that_it_was_fatal() -> None:
+    head = "nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 24007"
+    texts = (
+        ", Fatal, Link 12 x",
+        ", Severity 1 Engine instance 12",
+        ", Data {0x00000001, 0x2}",
+        ", Non-fatal, Link 12 y",
+    )
+    lines = [(100.0 + number, head + text) for number, text in enumerate(texts)]
+    errors = logged_errors(lines, 200.0)
+    assert [(one.text, one.times) for one in errors] == [(head + texts[3], 1), (head + texts[0], 1)]
+
+
+def test_a_second_reading_tells_the_same_error_again(tmp_path: Path) -> None:
+    asked = journal(f"[ 12.5] node01 kernel: {FELL_OFF}")
+    readings = [some(read_gpu_log(20.0, tmp_path / "none", asked)) for _ in range(2)]
+    assert [[one.number for one in log.errors] for log in readings] == [[79], [79]]

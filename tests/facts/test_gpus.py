@@ -19,6 +19,7 @@ from tests.builders import some
 from tests.facts.nvml import stand_in
 
 PATIENT_S = 20.0
+NEW_HEALTH = Missing("error", "NVML: fabric health 9 is not known")
 UNTOLD = Missing("unsupported", "this driver does not tell it")
 
 
@@ -105,6 +106,12 @@ def test_an_old_driver_without_the_newer_functions_costs_only_what_it_cannot_tel
         ("fabric:1.1=999", "fabric", Fabric("completed", 999, "healthy", False)),
         ("fabric:1.2=1 fabric:1.3=2", "fabric", Fabric("completed", 0, "unhealthy", True)),
         ("fabric:1.2=0", "fabric", Fabric("completed", 0, "healthy", UNTOLD)),
+        ("fabric:1.3=9", "fabric", Fabric("completed", 0, NEW_HEALTH, False)),
+        ("fabric:1.2=0x1AA fabric:1.4=2", "fabric", Fabric("completed", 0, "healthy", False)),
+        ("fabric:1.2=0x19A fabric:1.4=2", "fabric", Fabric("completed", 0, "unhealthy", False)),
+        ("fabric:1.2=0x5AA fabric:1.4=2", "fabric", Fabric("completed", 0, "unhealthy", False)),
+        ("fabric:1.2=2 fabric:1.4=2", "fabric", Fabric("completed", 0, UNTOLD, False)),
+        ("reasons:1=0x1400", "slowdowns", ("unknown reason 0x1400",)),
         ("nvmlDeviceGetP2PStatus:1.0=4", "peers", (PeerAccess(0, "disabled by registry key"),)),
         ("nvmlDeviceGetCudaComputeCapability:1=103", "compute_capability", "10.3"),
         ("nvmlDeviceGetCurrPcieLinkWidth:1=8", "pcie_width", 8),
@@ -153,15 +160,32 @@ def test_a_driver_that_hangs_is_called_in_time_with_the_call() -> None:
     assert some(told.driver).stuck_call == "nvmlInit"
 
 
-def test_a_call_that_hangs_costs_what_had_not_been_told() -> None:
-    told = read_nvml(stand_in("nvmlDeviceGetEccMode:1=hang"), 3.0)
+def test_a_call_that_hangs_costs_that_alone() -> None:
+    told = read_nvml(stand_in("nvmlDeviceGetEccMode:1=hang nvmlDeviceGetNvLinkState:0.3=hang"), 4.0)
     gpus = gpus_of(told)
-    assert gpus[1].name == "NVIDIA H200"
-    assert gpus[0].state.ecc is True
-    late = Missing("timeout", "NVML: nvmlDeviceGetEccMode of GPU 1 did not answer within 3 s")
-    assert gpus[1].state.ecc == late
-    assert gpus[0].state.nvlinks == late
+    late = Missing("timeout", "NVML: nvmlDeviceGetEccMode of GPU 1 did not answer within 4 s")
+    assert unread_fields(gpus[1]) == {"ecc": late}
+    assert unread_fields(gpus[0]) == {}
+    links = some(gpus[0].state.nvlinks)
+    silent = [one.link for one in links if isinstance(one.active, Missing)]
+    assert (silent, len(links)) == ([3], len(some(gpus[1].state.nvlinks)))
     assert some(told.driver).stuck_call == "nvmlDeviceGetEccMode of GPU 1"
+    assert some(told.driver).stuck_why == late.detail
+
+
+def test_a_call_that_is_only_slow_is_waited_for() -> None:
+    told = read_nvml(stand_in("nvmlDeviceGetEccMode:1=slow"), PATIENT_S)
+    assert [unread_fields(gpu) for gpu in gpus_of(told)] == [{}, {}]
+    assert some(told.driver).stuck_call == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF no library", b"junk" * 999])
+def test_a_damaged_driver_library_is_not_the_absence_of_a_driver(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "libnvidia-ml.so.1").write_bytes(content)
+    told = read_nvml({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, PATIENT_S)
+    assert isinstance(told.gpus, Missing)
+    assert told.gpus.missing == "error"
+    assert str(tmp_path) in told.gpus.detail
 
 
 def test_a_call_that_crashes_costs_that_alone() -> None:

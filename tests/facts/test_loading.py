@@ -57,8 +57,8 @@ def test_broken_and_hostile_ones_spoil_no_other(tmp_path: Path) -> None:
     hangs = shared_library(tmp_path / "hangs.so", "#include <unistd.h>\n" + AT_LOADING % "for (;;) pause();")
     started = time.monotonic()
     libraries = [str(page), other, crash, leaves, hangs, prints, good]
-    versions = load(libraries, (), (), ENVIRONMENT, 3.0).versions
-    assert time.monotonic() - started < 4.5
+    versions = load(libraries, (), (), ENVIRONMENT, 5.0).versions
+    assert time.monotonic() - started < 2 * 5.0  # the time of the one that hangs is spent once
     assert versions[-2:] == (Version(22105), Version(22705))
     kinds = [missing(one).missing for one in versions[:-2]]
     assert kinds == ["error", "unsupported", "error", "error", "timeout"]

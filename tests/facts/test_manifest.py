@@ -85,3 +85,22 @@ def test_when_the_time_is_over_a_part_is_not_the_whole(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         manifest(tmp_path / "gone")
+
+
+def test_folders_that_cannot_be_listed_are_counted_and_those_of_a_filesystem_are_not(tmp_path: Path) -> None:
+    fill(tmp_path, NAMES)
+    deep = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):  # longer than a path may be
+        os.mkdir("x" * 250, dir_fd=deep)
+        below = os.open("x" * 250, os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(deep)
+    assert (manifest(tmp_path).files, manifest(tmp_path).unlisted) == (len(NAMES), 1)
+
+
+def test_folders_without_files_are_listed_in_bounded_time_too(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / str(number)).mkdir()
+    assert manifest(tmp_path, list_s=-1.0).complete is False
+    assert manifest(tmp_path).complete is True

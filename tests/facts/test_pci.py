@@ -100,7 +100,13 @@ def test_links_that_dangle_or_lead_out_are_no_devices(tmp_path: Path) -> None:
     Tree(tmp_path / "other").files("0000:99:00.0", {"class": "0x030200", "vendor": "0x10de"})
     tree.link("sys/bus/pci/devices/0000:01:00.0", "sys/devices/gone")
     (root / "sys/bus/pci/devices/0000:99:00.0").symlink_to("../../../../../other/0000:99:00.0")
+    tree.pci("pci0000:00", "0000:02:00.0", "0x030200")
+    (root / "sys/devices/pci0000:00/0000:02:00.0/class").unlink()
+    tree.pci("pci0000:00", "0000:03:00.0", "0x010802")
     assert addresses(root) == []
+    pci = read_pci(root)
+    assert not isinstance(pci, Missing)
+    assert set(pci.unread) == {"0000:01:00.0", "0000:02:00.0", "0000:99:00.0"}
 
 
 def test_without_a_bus_the_section_is_missing(tmp_path: Path) -> None:

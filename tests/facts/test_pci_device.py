@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.pci_device import acs_redirects, read_device
+from ncclcheck.facts.pci_device import acs_redirects, read_device, without_serial_number
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import PciDevice
@@ -112,7 +112,7 @@ def test_what_the_kernel_does_not_know_is_missing(tmp_path: Path, name: str, tex
         "max_link_speed": "max_link_speed_gt_s",
     }.get(name, name)
     missing = [one for one in PciDevice.__struct_fields__ if isinstance(getattr(told, one), Missing)]
-    assert missing == [*sorted({field, "acs_redirect"}, key=PciDevice.__struct_fields__.index)]
+    assert missing == [*sorted({field, "acs_redirect", "iommu"}, key=PciDevice.__struct_fields__.index)]
 
 
 @pytest.mark.parametrize(
@@ -141,3 +141,32 @@ def test_a_short_config_file_of_a_bridge_is_missing_with_its_cause(
     told = device(tmp_path, folder, ROOT_PORT).acs_redirect
     assert isinstance(told, Missing)
     assert told.missing == why
+
+
+def test_the_serial_number_is_cleared_and_the_rest_stays() -> None:
+    config = bytearray(4096)
+    config[0x100:0x104] = (0x0003 | 1 << 16 | 0x140 << 20).to_bytes(4, "little")
+    config[0x104:0x10C] = b"\xaa" * 8
+    config[0x10C] = 7
+    config[0x140:0x144] = (0x000D | 1 << 16).to_bytes(4, "little")
+    config[0x146] = 0x04
+    cleared = without_serial_number(bytes(config))
+    assert cleared[0x104:0x10C] == bytes(8)
+    assert (cleared[0x10C], len(cleared)) == (7, 4096)
+    assert acs_redirects(cleared) is True
+    for length in (0, 64, 256, 0x104, 0x108):
+        assert len(without_serial_number(bytes(config[:length]))) == length
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("DMA-FQ", "DMA-FQ"), ("identity", "identity"), (None, "off")]
+)
+def test_how_the_iommu_treats_a_device_is_told_by_its_group(
+    tmp_path: Path, kind: str | None, expected: str
+) -> None:
+    tree = Tree(tmp_path)
+    folder = gpu(tree, "pci0000:15")
+    tree.files("sys/kernel/iommu_groups/7", {"type": kind or "DMA"})
+    if kind is not None:
+        tree.link(f"sys/devices/{folder}/iommu_group", "sys/kernel/iommu_groups/7")
+    assert device(tmp_path, folder, GPU).iommu == expected

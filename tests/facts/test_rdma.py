@@ -161,8 +161,18 @@ def test_folders_that_are_no_ports_are_left_out(tmp_path: Path) -> None:
     tree = roce_machine(tmp_path)
     ports = f"sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/{HCA}/infiniband/mlx5_0/ports"
     tree.files(ports, {"2": "no folder", "x/state": "4: ACTIVE", "4096/state": "4: ACTIVE"})
-    tree.link("sys/class/infiniband/gone", "sys/devices/gone")
     assert only(known(tree.root)).port == 1
+
+
+def test_a_device_whose_ports_cannot_be_seen_is_said_to_be_there(tmp_path: Path) -> None:
+    tree = roce_machine(tmp_path)
+    assert known(tree.root).unread == {}
+    tree.link("sys/class/infiniband/gone", "sys/devices/gone")
+    empty = tree.rdma(f"pci0000:15/{HCA}", "mlx5_7", None)
+    (tree.root / empty).mkdir(parents=True)
+    rdma = known(tree.root)
+    assert only(rdma).device == "mlx5_0"
+    assert set(rdma.unread) == {"gone", "mlx5_7"}
 
 
 def test_a_tree_without_classes_tells_nothing_of_devices(tmp_path: Path) -> None:

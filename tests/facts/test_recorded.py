@@ -13,7 +13,7 @@ import pytest
 from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import DevShm, Interface, NcclConfigFile, NodeFacts
+from ncclcheck.model.facts import Cgroup, DevShm, Interface, NcclConfigFile, NodeFacts
 from tests.facts.trees import GPU, HCA, Tree, roce_machine
 
 SHM = "sysfs /sys sysfs rw 0 0\ntmpfs /dev/shm tmpfs rw,nosuid,nodev,size=65536k,inode64 0 0"
@@ -52,6 +52,46 @@ def test_a_whole_machine(tmp_path: Path) -> None:
     assert facts.limits.dev_shm == DevShm("tmpfs", 65536)
     assert isinstance(facts.limits.nofile, Missing)
     assert decode(encode(facts), NodeFacts) == facts
+
+
+LIMITS = """Limit                     Soft Limit           Hard Limit           Units
+Max cpu time              unlimited            unlimited            seconds
+Max processes             4096                 unlimited            processes
+Max open files            1024                 1048576              files
+Max locked memory         67108864             unlimited            bytes"""
+
+
+def test_the_limits_of_the_process_that_was_recorded(tmp_path: Path) -> None:
+    tree = roce_machine(tmp_path)
+    tree.files("proc/self", {
+        "limits": LIMITS,
+        "status": "Name:\tbash\nCapEff:\t0000000000004000\nCpus_allowed_list:\t0-3,8",
+        "cgroup": "0::/user.slice/job",
+        "mountinfo": "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw",
+    })  # fmt: skip
+    for group, files in {
+        "sys/fs/cgroup": {"cgroup.controllers": "cpu memory pids cpuset"},
+        "sys/fs/cgroup/user.slice": {"memory.max": "max", "cpu.max": "150000 100000", "pids.max": "max"},
+        "sys/fs/cgroup/user.slice/job": {
+            "memory.max": "3221225472",
+            "cpu.max": "max 100000",
+            "pids.max": "64",
+        },
+    }.items():
+        below = {"cgroup.controllers": "cpu memory pids cpuset", "cgroup.type": "domain", "pids.current": "4"}
+        tree.files(group, {**(below if group != "sys/fs/cgroup" else {}), **files})
+        if group != "sys/fs/cgroup":
+            tree.files(group, {"cpuset.cpus.effective": "0-3"})
+    tree.files("sys/fs/cgroup", {"cpuset.cpus.effective": "0-63"})
+    limits = read_recorded(tmp_path).facts.limits
+    assert not isinstance(limits, Missing)
+    assert (limits.nofile, limits.nofile_hard, limits.nproc) == (1024, 1048576, 4096)
+    assert (limits.memlock_kib, limits.cpus, limits.capabilities) == (65536, 5, ("ipc_lock",))
+    assert limits.cgroup == Cgroup("v2", 1.5, 4, 3221225472, 64, 60)
+    tree.files("proc/self", {"limits": LIMITS.replace("67108864  ", "unlimited ").replace("1024 ", "many ")})
+    limits = read_recorded(tmp_path).facts.limits
+    assert not isinstance(limits, Missing)
+    assert (limits.memlock_kib, isinstance(limits.nofile, Missing)) == (None, True)
 
 
 def test_what_only_a_running_machine_tells_is_missing(tmp_path: Path) -> None:

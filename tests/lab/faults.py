@@ -137,9 +137,12 @@ def duplicate_address(node: Node, address: str, *, interface: str = "eth0") -> N
     node.ip(f"addr add {address}/24 dev {interface}")
 
 
+BURST = 256 << 10  # bytes that a shaped link carries at once after it was idle
+
+
 def shape(node: Node, rate: str, *, interface: str = "eth0") -> None:
-    """The node sends and receives at most `rate` ("1gbit", "200mbit") on `interface`."""
-    bucket = ["root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms"]
+    """The node sends and receives at most `rate` ("1gbit", "200mbit") on `interface`, and a burst after idle time."""
+    bucket = ["root", "tbf", "rate", rate, "burst", str(BURST), "latency", "50ms"]
     port = f"{interface}-{node.number}"
     call(inside(node.namespace, ["tc", "qdisc", "replace", "dev", interface, *bucket]))
     call(inside(node.lab.switch.namespace, ["tc", "qdisc", "replace", "dev", port, *bucket]))

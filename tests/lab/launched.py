@@ -97,7 +97,7 @@ def job_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**own, **(env or {})}
 
 
-def told(lab: Lab, running: Mapping[str, Running], timeout_s: float = 90) -> dict[str, Told]:
+def told(lab: Lab, running: Mapping[str, Running], timeout_s: float = 180) -> dict[str, Told]:
     """How it ended on each node, by node name."""
     ended = wait_all(list(running.values()), timeout_s)
     return {one.node: read(lab[one.node], one) for one in ended}

@@ -312,7 +312,7 @@ class Lab:
             for node, argv in commands.items()
         }
 
-    def leftovers(self, *, within_s: float = 2.0) -> tuple[Leftover, ...]:
+    def leftovers(self, *, within_s: float = 10.0) -> tuple[Leftover, ...]:
         """Processes and listeners still there on the nodes after `within_s`; returns as soon as there are none."""
         deadline = time.monotonic() + within_s
         while True:

@@ -24,10 +24,14 @@ def slurm_skip_reason() -> str | None:
 
 
 class Slurm:
-    """A Slurm cluster while the block runs. State: its daemons, and `folder` with all their files."""
+    """A Slurm cluster while the block runs. State: its daemons, and `folder` with all their files.
 
-    def __init__(self, lab: Lab) -> None:
+    `further`: lines of slurm.conf beside those that every cluster here has.
+    """
+
+    def __init__(self, lab: Lab, further: Sequence[str] = ()) -> None:
         self.lab = lab
+        self._further = tuple(further)
         self.folder = lab.folder / "slurm"
         self._daemons = ExitStack()
         self._logs: list[Running] = []
@@ -41,7 +45,7 @@ class Slurm:
         try:
             self._write_configuration()
             self._start()
-            self._wait_until_idle(30)
+            self._wait_until_idle(60)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -101,6 +105,7 @@ class Slurm:
             f"SlurmdSpoolDir={self.folder}/spool/%n",
             f"SlurmctldLogFile={self.folder}/log/slurmctld",
             f"SlurmdLogFile={self.folder}/log/%n",
+            *self._further,
             *nodes,
             f"PartitionName=lab Nodes={names} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8",
         ]

@@ -16,7 +16,8 @@ from tests.lab.launched import Told, job_environment, report_file, run, start, t
 from tests.lab.nodes import PYTHON, Lab, Node
 from tests.lab.process import Running
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+alone = pytest.mark.alone
 LabOf = Callable[..., Lab]
 QUICK = ("--sizes", "64K", "--ops", "all_reduce", "--iters", "3")
 # As a user does it, in the shell that starts the job.
@@ -72,6 +73,7 @@ def assert_measured(report: Mapping[str, Any], verdict: str) -> None:
     assert len(report["bench"]["points"]) == 1
 
 
+@alone
 def test_an_isolated_interface_that_comes_first_hangs_as_it_is_and_is_called_in_time(lab: LabOf) -> None:
     two = lab(2)
     two.add_network("eth1", "10.79.0")
@@ -90,6 +92,7 @@ def test_an_isolated_interface_that_comes_first_hangs_as_it_is_and_is_called_in_
     assert two.leftovers() == ()
 
 
+@alone
 def test_a_reachable_choice_that_is_ten_times_slower_than_another(lab: LabOf) -> None:
     two = lab(2)
     two.add_network("eth1", "10.79.0")
@@ -114,6 +117,7 @@ def test_a_reachable_choice_that_is_ten_times_slower_than_another(lab: LabOf) ->
         assert again[part] == report[part]
 
 
+@alone
 def test_names_that_differ_beside_an_interface_with_the_same_address_everywhere_that_nccl_would_choose(
     lab: LabOf,
 ) -> None:
@@ -132,6 +136,7 @@ def test_names_that_differ_beside_an_interface_with_the_same_address_everywhere_
     assert three.leftovers() == ()
 
 
+@alone
 def test_the_exclusion_that_guides_teach(lab: LabOf) -> None:
     two = lab(2, docker=True)
     guides = {"NCCL_SOCKET_IFNAME": "^docker0"}
@@ -157,8 +162,8 @@ def test_where_nothing_is_to_improve_nothing_is_advised_and_a_note_says_why(lab:
 
 def comparing(lab: Lab, running: Mapping[str, Running]) -> None:
     """Return once every node has a worker of each set."""
-    running["node1"].wait_for("comparing the environment as it is", 40)
-    deadline = time.monotonic() + 20
+    running["node1"].wait_for("comparing the environment as it is", 90)
+    deadline = time.monotonic() + 60
     while not all(len(workers_of(node)) == 2 for node in lab.nodes):
         assert time.monotonic() < deadline, [str(one.stderr) for one in running.values()]
         time.sleep(0.05)
@@ -168,6 +173,7 @@ def workers_of(node: Node) -> list[int]:
     return [pid for pid, line in node.processes().items() if "ncclcheck.bench.worker" in line]
 
 
+@alone
 def test_ctrl_c_in_the_comparison_gives_130_and_a_partial_report_and_leaves_nothing(lab: LabOf) -> None:
     two = lab(2, docker=True)
     running = start(two, "run", *QUICK, env={"NCCL_SOCKET_IFNAME": "^docker0"})
@@ -182,6 +188,7 @@ def test_ctrl_c_in_the_comparison_gives_130_and_a_partial_report_and_leaves_noth
     assert two.leftovers() == ()
 
 
+@alone
 def test_killed_workers_of_both_sets_prove_nothing_and_the_benchmark_still_runs(lab: LabOf) -> None:
     two = lab(2, docker=True)
     running = start(two, "run", *QUICK, env={"NCCL_SOCKET_IFNAME": "^docker0"})

@@ -13,7 +13,8 @@ from tests.lab.namespaces import call, inside
 from tests.lab.nodes import Lab, Node
 from tests.lab.test_bench_on_nodes import LONG, measuring
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+alone = pytest.mark.alone
 LabOf = Callable[..., Lab]
 SHORT = ("bench", "--no-preflight", "--ops", "all_reduce", "--sizes", "64K", "--iters", "10")
 
@@ -26,6 +27,7 @@ def cut(one: Node, other: Node) -> None:
             call(inside(here.namespace, ["iptables", "-w", "-A", "INPUT", "-p", "tcp", *match, "-j", "DROP"]))
 
 
+@alone
 def test_a_pair_that_is_cut_in_mid_run_is_named_and_the_ranks_between_are_not(lab: LabOf) -> None:
     four = lab(4)
     running = start(four, *LONG)
@@ -41,6 +43,7 @@ def test_a_pair_that_is_cut_in_mid_run_is_named_and_the_ranks_between_are_not(la
     assert four.leftovers() == ()
 
 
+@alone
 def test_a_time_too_short_for_the_plan_is_no_pass(lab: LabOf) -> None:
     two = lab(2)
     running = start(two, *SHORT[:-1], "10000000", "--timeout", "16")
@@ -55,9 +58,10 @@ def test_a_time_too_short_for_the_plan_is_no_pass(lab: LabOf) -> None:
 def test_a_plan_larger_than_the_memory_is_refused_before_it_starts(lab: LabOf) -> None:
     outcomes = run(lab(2), "bench", "--no-preflight", "--sizes", "1T", "--timeout", "60")
     assert {one.code for one in outcomes.values()} == {3}
-    assert "smaller --sizes" in outcomes["node1"].last_line
+    assert "the largest size that fits is" in outcomes["node1"].last_line
 
 
+@alone
 def test_an_interrupted_node_is_named_at_once(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, *LONG)

@@ -20,12 +20,12 @@ from tests.lab.process import Finished
 pytestmark = pytest.mark.lab
 BuildLab = Callable[..., Lab]
 
-# Connects to sys.argv[1:3] and prints "ok", what came as greeting, or the name of the error.
+# Connects to sys.argv[1:3] and prints "ok", what came as greeting in argv[3] seconds, or the name of the error.
 _CONNECT = """
 import errno, socket, sys
 try:
     with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=1) as connection:
-        connection.settimeout(0.3)
+        connection.settimeout(float(sys.argv[3]))
         try:
             print("ok", connection.recv(100).decode())
         except TimeoutError:
@@ -60,10 +60,22 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=2) as con
     except TimeoutError:
         pass
 """
+# Ends with its rank as exit code, once it has seen that all four run at the same time, and the higher ranks later.
+_MEET = """
+import sys, time
+from pathlib import Path
+folder, rank = Path(sys.argv[1]), int(sys.argv[2])
+(folder / f"here-{rank}").touch()
+while len(list(folder.glob("here-*"))) < 4:
+    time.sleep(0.01)
+time.sleep(rank * 0.2)
+sys.exit(rank)
+"""
 
 
-def connect(source: Node, target: str, port: int) -> str:
-    return source.run([sys.executable, "-c", _CONNECT, target, str(port)], timeout_s=20).stdout.strip()
+def connect(source: Node, target: str, port: int, *, greeting_s: float = 0.3) -> str:
+    argv = [sys.executable, "-c", _CONNECT, target, str(port), str(greeting_s)]
+    return source.run(argv, timeout_s=20).stdout.strip()
 
 
 def transfer(source: Node, target: Node, count: int) -> tuple[int, float]:
@@ -90,7 +102,7 @@ def test_nodes_have_their_own_name_address_and_folders_and_reach_each_other(lab:
         homes.add(home)
     assert len(homes) == 4
     with faults.hold_port(four["node3"], 4000, "banner"):
-        assert connect(four["node1"], "node3", 4000).startswith("ok SSH-2.0")
+        assert connect(four["node1"], "node3", 4000, greeting_s=10).startswith("ok SSH-2.0")
 
 
 def test_a_command_gets_nothing_of_the_tests_environment_but_what_it_is_given(
@@ -108,26 +120,25 @@ def test_a_command_gets_nothing_of_the_tests_environment_but_what_it_is_given(
 
 def test_all_nodes_start_together_and_each_has_its_own_end(lab: BuildLab) -> None:
     four = lab(4)
-    code = "import time, sys; print(time.monotonic()); time.sleep({node_rank} * 0.2); sys.exit({node_rank})"
-    done = with_flags(four, [sys.executable, "-c", code])
-    starts = [float(one.stdout) for one in done.values()]
-    assert max(starts) - min(starts) < 0.5
-    assert [one.returncode for one in done.values()] == [0, 1, 2, 3]
-    assert done["node4"].seconds - done["node1"].seconds > 0.3
+    done = with_flags(four, [sys.executable, "-c", _MEET, str(four.folder), "{node_rank}"])
+    assert [one.returncode for one in done.values()] == [0, 1, 2, 3], [str(one) for one in done.values()]
+    assert done["node4"].seconds > done["node1"].seconds
 
 
 def test_a_command_that_does_not_end_is_killed_at_the_deadline_with_its_children(lab: BuildLab) -> None:
     one = lab(1)["node1"]
-    done = one.run(["sh", "-c", "sleep 100 & echo started; sleep 100"], timeout_s=0.5)
+    running = one.start(["sh", "-c", "sleep 100 & echo started; sleep 100"])
+    running.wait_for("started", 10)
+    done = running.wait(0.5)
     assert done.timed_out
-    assert done.stdout == "started\n"
-    assert 0.5 <= done.seconds < 3
+    assert 0.5 <= done.seconds < 50
     assert one.lab.leftovers() == ()
 
 
 def test_signals_reach_the_command_itself(lab: BuildLab) -> None:
     one = lab(1)["node1"]
-    code = "import signal, time; signal.signal(2, lambda *_: exit(7)); print('ready', flush=True); time.sleep(60)"
+    heard = "signal.signal(2, lambda *_: exit(7)); print('ready', flush=True)"
+    code = f"import signal, time; {heard}; [time.sleep(0.1) for _ in range(600)]"
     running = one.start([sys.executable, "-c", code])
     running.wait_for("ready", 10)
     running.signal(signal.SIGINT)
@@ -175,7 +186,8 @@ from tests.lab.nodes import Lab
 with Lab(2) as lab:
     lab["node1"].start(["setsid", "--fork", "sleep", "79"]).wait(5)
     print(lab.prefix, lab.folder, flush=True)
-    time.sleep(60)
+    while True:  # a signal that comes just before Python enters a sleep is only heard after it
+        time.sleep(0.1)
 """
 
 
@@ -261,7 +273,7 @@ def test_a_held_port_behaves_as_its_mode_says(lab: BuildLab) -> None:
         faults.hold_port(two["node1"], 4003, "full"),
     ):
         assert connect(two["node2"], "node1", 4000) == "ok"
-        assert connect(two["node2"], "node1", 4001) == "ok SSH-2.0-OpenSSH_9.2p1 Debian-2"
+        assert connect(two["node2"], "node1", 4001, greeting_s=10) == "ok SSH-2.0-OpenSSH_9.2p1 Debian-2"
         assert "HTTP/1.1 400" in two["node2"].run([sys.executable, "-c", request]).stdout
         assert connect(two["node2"], "node1", 4003) == "timeout"
     assert connect(two["node2"], "node1", 4000) == "ECONNREFUSED"
@@ -285,7 +297,7 @@ def test_names_can_be_loopback_unknown_or_anothers(lab: BuildLab) -> None:
     assert third.run(["getent", "hosts", "node1"]).stdout.split()[0] == "10.78.0.2"
     started = time.monotonic()
     assert connect(second, "node1", 4000) == "unresolvable"
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 5  # which a name server that does not answer would take at least
 
 
 def test_a_large_message_vanishes_in_an_mtu_black_hole_and_a_small_one_passes(lab: BuildLab) -> None:
@@ -305,7 +317,7 @@ def test_a_shaped_link_is_slow_in_both_directions(lab: BuildLab) -> None:
     for source, target in (two.nodes, reversed(two.nodes)):
         got, seconds = transfer(source, target, 2_000_000)
         assert got == 2_000_000
-        assert 0.5 < seconds < 2  # 16 Mbit, 2 of them in the burst
+        assert 0.5 < seconds < 5  # 16 Mbit, 2 of them in the burst: 0.7 s; at a tenth of the rate 7 s
 
 
 def test_an_unplugged_node_is_out_of_reach(lab: BuildLab) -> None:

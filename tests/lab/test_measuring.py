@@ -59,7 +59,8 @@ def test_a_shaped_network_is_told_from_a_fast_one_and_named_if_nccl_uses_it(lab:
         assert all(one["measured"]["source_address"].startswith(subnet) for one in trips)
     found = first.finding("interface-slow")
     assert found["severity"] == "warning"
-    assert "eth0, which carries 9" in found["summary"]
+    assert "eth0, which carries 0.09" in found["summary"]
+    assert "Mbit/s" not in str(found)  # one unit, that of the faster network
     assert first.slugs == {"interface-slow"}
     assert first.code == 0
     assert three.leftovers() == ()
@@ -73,6 +74,30 @@ def test_a_node_that_sends_slowly_is_named_and_its_partners_are_not(lab: LabOf) 
     assert found["hosts"] == ["node2"]
     assert "node2 sends with" in found["summary"]
     assert {one["outcome"] for one in probes(outcomes["node1"], "latency")} == {"ok"}
+
+
+def test_a_node_whose_link_of_nccls_network_is_slow_is_named_and_all_nodes_get_the_other_network(
+    lab: LabOf,
+) -> None:
+    three = lab(3)
+    three.add_network("eth1", "10.79.0")
+    for node in three.nodes:
+        faults.shape(node, "500mbit")
+        faults.shape(node, "500mbit", interface="eth1")
+    faults.shape(three["node3"], "50mbit")
+    first = run(three, "preflight")["node1"]
+    (found,) = [one for one in first.findings("interface-slow") if one["severity"] == "warning"]
+    assert found["hosts"] == ["node3"]
+    assert "both directions" in found["summary"]
+    assert "best of 2 transfers" in str(found["evidence"])
+    measured = [one for one in probes(first, "bandwidth") if "node3" in (one["from"], one["to"])]
+    assert all(0.04 <= one["value"] <= 0.06 for one in measured), measured
+    assert first.report is not None
+    advised = {one["name"]: one for one in first.report["advice"]["env"]}
+    assert advised["NCCL_SOCKET_IFNAME"]["value"] == "eth1"
+    assert {tuple(one["hosts"]) for one in advised.values()} == {()}, advised
+    assert "node3, while 0.4" in advised["NCCL_SOCKET_IFNAME"]["why"]
+    assert "all nodes have to use the same network" in advised["NCCL_SOCKET_IFNAME"]["why"]
 
 
 def test_a_node_that_stops_while_it_is_measured_is_silent_and_costs_bounded_time(lab: LabOf) -> None:

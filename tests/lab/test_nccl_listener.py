@@ -28,7 +28,7 @@ LabOf = Callable[..., Lab]
 
 def nccl_process(node: Node) -> int:
     """The process on that node that holds NCCL's listener, waited for."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         for pid, line in node.processes().items():
             if "nccl_child" in line and line.endswith(" hold") and nccl_ports(node, pid):
@@ -39,7 +39,7 @@ def nccl_process(node: Node) -> int:
 
 def wait_until_told(first: Running) -> None:
     """Node 0 has told where it listens, and waits for the others."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while "waiting for node rank" not in first.stderr:
         assert time.monotonic() < deadline, first.stderr
         time.sleep(0.02)

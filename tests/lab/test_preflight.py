@@ -17,6 +17,10 @@ from tests.lab.nodes import PYTHON, Lab
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
 
+# What ends early does so whenever the wait for all nodes would end: here so late that no load makes up for it.
+PATIENT = ("--join-timeout", "100", "--timeout", "150")
+LONG_BEFORE_S = 60.0
+
 BARE = """
 import torch.distributed as dist
 dist.init_process_group("gloo"); dist.barrier(); dist.destroy_process_group()
@@ -34,7 +38,7 @@ def bare_seconds(lab: Lab) -> float:
             "GLOO_SOCKET_IFNAME": "eth0",
         },
         env_by_node={node: {"RANK": str(node.rank)} for node in lab.nodes},
-        timeout_s=60,
+        timeout_s=120,
     )
     assert all(one.returncode == 0 for one in ended.values()), [str(one) for one in ended.values()]
     return max(one.seconds for one in ended.values())
@@ -49,8 +53,11 @@ def only_first_prints(outcomes: dict[str, Told]) -> bool:
 @pytest.mark.alone
 def test_four_healthy_nodes_pass_fast_and_leave_nothing_behind(lab: LabOf) -> None:
     four = lab(4)
-    bare = min(bare_seconds(four), bare_seconds(four))
+    before = bare_seconds(four)
     outcomes = run(four, "preflight")
+    bare = min(
+        before, bare_seconds(four)
+    )  # one on each side of it, so that load that lasts has its part in all
     assert [one.code for one in outcomes.values()] == [0] * 4, str(outcomes["node1"].finished)
     assert outcomes["node1"].slugs == set(), str(outcomes["node1"].finished)
     assert outcomes["node1"].last_line.startswith("exit 0")
@@ -88,66 +95,66 @@ def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) 
 def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> None:
     three = lab(3)
     faults.drop(three["node1"], PORT, source=three["node3"])
-    outcomes = run(three, "preflight")
+    outcomes = run(three, "preflight", *PATIENT)
     assert outcomes["node3"].finding("master-filtered")["hosts"] == ["node3"]
     assert outcomes["node1"].finding("master-filtered")["hosts"] == ["node3"]
     assert outcomes["node2"].code == outcomes["node1"].code == 1
-    assert max(one.finished.seconds for one in outcomes.values()) <= 20
+    assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
 @pytest.mark.parametrize("answer", ["tcp-reset", "icmp-port-unreachable"])
 def test_a_rejected_master_port_is_told_from_a_late_node(lab: LabOf, answer: faults.RejectWith) -> None:
     two = lab(2)
     faults.reject(two["node1"], PORT, answer)
-    outcomes = run(two, "preflight")
+    outcomes = run(two, "preflight", *PATIENT)
     finding = outcomes["node2"].finding("master-refused")
     assert finding["hosts"] == ["node2"]
     assert outcomes["node2"].code == outcomes["node1"].code == 1
-    assert max(one.finished.seconds for one in outcomes.values()) <= 15
+    assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
 def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
     two = lab(2)
     faults.reject(two["node1"], PORT, "icmp-host-prohibited")
-    outcomes = run(two, "preflight")
+    outcomes = run(two, "preflight", *PATIENT)
     assert outcomes["node2"].finding("master-no-route")["hosts"] == ["node2"]
-    assert max(one.finished.seconds for one in outcomes.values()) <= 20
+    assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
 @pytest.mark.parametrize("mode", ["silent", "banner", "http", "tcpstore"])
 def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode) -> None:
     two = lab(2)
     with faults.hold_port(two["node1"], PORT, mode) as holder:
-        outcomes = run(two, "preflight")
+        outcomes = run(two, "preflight", *PATIENT)
     finding = outcomes["node1"].finding("master-port-in-use")
     assert finding["hosts"] == ["node1"]
     assert f"pid {holder.pid}" in str(finding)
     assert outcomes["node2"].finding("master-foreign")["hosts"] == ["node2"]
     assert outcomes["node1"].code == outcomes["node2"].code == 1
-    assert max(one.finished.seconds for one in outcomes.values()) <= 25
+    assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
 def test_a_master_name_that_does_not_resolve(lab: LabOf) -> None:
     two = lab(2)
-    outcomes = run(two, "preflight", master="no-such-master")
+    outcomes = run(two, "preflight", *PATIENT, master="no-such-master")
     for name, one in outcomes.items():
         assert one.code == 1
         assert name in one.finding("master-unresolvable")["hosts"]
-        assert one.finished.seconds <= 25
+        assert one.finished.seconds <= LONG_BEFORE_S
 
 
 def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> None:
     two = lab(2)
-    outcomes = run(two, "preflight", master="localhost")
+    outcomes = run(two, "preflight", *PATIENT, master="localhost")
     for name, one in outcomes.items():
         assert name in one.finding("master-loopback")["hosts"], str(one.finished)
-        assert one.finished.seconds <= 20
+        assert one.finished.seconds <= LONG_BEFORE_S
     assert outcomes["node2"].code == 1
 
 
 def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
     three = lab(3)
-    outcomes = run(three, "preflight", master="node2")
+    outcomes = run(three, "preflight", "--join-timeout", "20", master="node2")
     assert outcomes["node1"].finding("master-not-first-node")["hosts"] == ["node1"]
     assert outcomes["node2"].finding("master-not-first-node")["hosts"] == ["node2"]
     assert outcomes["node3"].finding("master-refused")["hosts"] == ["node3"]
@@ -156,10 +163,11 @@ def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
 
 def test_a_missing_node_is_named_at_the_join_deadline_and_nothing_passed_for_it(lab: LabOf) -> None:
     four = lab(4)
+    whole_s = max(one.finished.seconds for one in run(four, "preflight").values())
     outcomes = run(four, "preflight", "--join-timeout", "10", nodes=four.nodes[:3])
     for one in outcomes.values():
         assert one.code == 3, str(one.finished)
-        assert one.finished.seconds <= 16
+        assert one.finished.seconds <= 10 + 1.5 * whole_s + 2, whole_s  # 16 s where nothing else runs
     finding = outcomes["node1"].finding("node-silent")
     assert finding["hosts"] == ["node-rank-3"]
     assert outcomes["node1"].report is not None
@@ -169,11 +177,11 @@ def test_a_missing_node_is_named_at_the_join_deadline_and_nothing_passed_for_it(
 
 def test_a_duplicate_rank_names_both_hosts(lab: LabOf) -> None:
     three = lab(3)
-    outcomes = run(three, "preflight", own_words={three["node3"]: ["--node-rank", "1"]})
+    outcomes = run(three, "preflight", *PATIENT, own_words={three["node3"]: ["--node-rank", "1"]})
     finding = outcomes["node1"].finding("rank-duplicate")
     assert {"node2", "node3"} <= set(finding["hosts"])
     assert {one.code for one in outcomes.values()} == {1}
-    assert max(one.finished.seconds for one in outcomes.values()) <= 20
+    assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
 def test_a_different_number_of_nodes_is_named_with_its_host(lab: LabOf) -> None:
@@ -293,7 +301,7 @@ def test_differing_code_and_environment_name_the_odd_node(lab: LabOf) -> None:
 def test_ctrl_c_gives_130_and_a_partial_report(lab: LabOf) -> None:
     two = lab(2)
     running = start(two, "preflight", nodes=two.nodes[:1])
-    running["node1"].wait_for("waiting for node rank 1", 30)
+    running["node1"].wait_for("waiting for node rank 1", 90)
     running["node1"].signal(signal.SIGINT)
     outcomes = told(two, running, 10)
     assert outcomes["node1"].code == 130
@@ -306,7 +314,7 @@ def test_ctrl_c_gives_130_and_a_partial_report(lab: LabOf) -> None:
 def test_node_0_killed_in_the_middle_is_called_by_the_others(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
-    running["node1"].wait_for("waiting for node rank 2", 30)
+    running["node1"].wait_for("waiting for node rank 2", 90)
     killed = time.monotonic()
     running["node1"].signal(signal.SIGKILL, group=True)
     outcomes = told(three, {"node2": running["node2"]}, 60)
@@ -319,7 +327,7 @@ def test_node_0_killed_in_the_middle_is_called_by_the_others(lab: LabOf) -> None
 def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
-    running["node1"].wait_for("waiting for node rank 2", 30)
+    running["node1"].wait_for("waiting for node rank 2", 90)
     stopped = time.monotonic()
     running["node1"].signal(signal.SIGSTOP, group=True)
     outcomes = told(three, {"node2": running["node2"]}, 60)

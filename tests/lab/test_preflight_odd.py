@@ -11,6 +11,7 @@ from tests.lab import faults
 from tests.lab.launched import PORT, flags, job_environment, run, start, told
 from tests.lab.namespaces import ETC
 from tests.lab.nodes import PYTHON, Lab, Node
+from tests.lab.test_preflight import LONG_BEFORE_S, PATIENT
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
@@ -28,8 +29,8 @@ def test_a_node_that_leaves_after_its_facts_is_silent_and_no_firewall_is_blamed(
 ) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
-    running["node1"].wait_for("waiting for node rank 2", 30)
-    running["node2"].wait_for("joined node 0", 30)
+    running["node1"].wait_for("waiting for node rank 2", 90)
+    running["node2"].wait_for("joined node 0", 90)
     running["node2"].signal(how, group=how is not signal.SIGINT)
     running |= start(three, "preflight", nodes=three.nodes[2:])
     left = running.pop("node2")
@@ -50,8 +51,8 @@ def test_a_node_that_leaves_after_its_facts_is_silent_and_no_firewall_is_blamed(
 def test_ctrl_c_on_node_0_ends_those_who_have_joined_with_the_same_verdict(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
-    running["node1"].wait_for("waiting for node rank 2", 30)
-    running["node2"].wait_for("joined node 0", 30)
+    running["node1"].wait_for("waiting for node rank 2", 90)
+    running["node2"].wait_for("joined node 0", 90)
     running["node1"].signal(signal.SIGINT)
     outcomes = told(three, running, 15)
     assert [one.code for one in outcomes.values()] == [130, 130]
@@ -73,12 +74,12 @@ def test_a_silent_first_address_of_the_master_holds_every_client_and_is_named(la
     for node in two.nodes:
         # the C library puts the address first that is nearer to the caller's own: 10.78.0.3 for node2
         add_addresses(node, "master", "10.78.0.3", two["node1"].address)
-    outcomes = run(two, "preflight", master="master")
+    outcomes = run(two, "preflight", *PATIENT, master="master")
     assert outcomes["node2"].code == outcomes["node1"].code == 1, str(outcomes["node1"].finished)
     finding = outcomes["node2"].finding("master-filtered")
     assert finding["hosts"] == ["node2"]
     assert "10.78.0.3" in finding["summary"]
-    assert max(one.finished.seconds for one in outcomes.values()) <= 20
+    assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
 def test_the_same_node_started_twice_is_a_clash_of_ranks_and_of_nothing_else(lab: LabOf) -> None:
@@ -132,16 +133,17 @@ def test_a_stranger_who_writes_into_the_store_gets_no_crash_and_no_pass(
     lab: LabOf, key: str, value: str, codes: set[int]
 ) -> None:
     two = lab(2)
+    # who spoils the count of tickets keeps node 0 waiting to the end; for all others there is time to start in
+    patience = ("--join-timeout", "8" if key == "tickets" else "60")
     with two["node2"].service([PYTHON, "-c", INTRUDER, key, value]) as intruder:
-        intruder.wait_for("ready", 30)
-        running = start(two, "preflight", "--join-timeout", "8", nodes=two.nodes[:1])
-        intruder.wait_for("in", 30)
-        running |= start(two, "preflight", "--join-timeout", "8", nodes=two.nodes[1:])
-        outcomes = told(two, running, 60)
+        intruder.wait_for("ready", 90)
+        running = start(two, "preflight", *patience, nodes=two.nodes[:1])
+        intruder.wait_for("in", 90)
+        running |= start(two, "preflight", *patience, nodes=two.nodes[1:])
+        outcomes = told(two, running, 120)
     for one in outcomes.values():
         assert not one.finished.timed_out
         assert "Traceback" not in one.finished.stderr, str(one.finished)
-        assert one.finished.seconds <= 40
         assert one.report is not None
     assert outcomes["node1"].code in codes, str(outcomes["node1"].finished)
     assert two.leftovers() == ()

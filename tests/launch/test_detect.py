@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from ncclcheck.launch.detect import detect
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.launch import NOT_RANKED
 
 SLURM = {
     "SLURM_PROCID": "5",
@@ -139,3 +142,74 @@ def test_impossible_places_are_refused_with_one_sentence(
 ) -> None:
     with pytest.raises(UsageError, match=says):
         detect(environ, flags)
+
+
+LINE = LaunchLine("torchrun", nnodes=4, node_rank=1, master_addr="head", master_port=7, nproc_per_node=8)
+
+
+def test_a_launch_line_is_one_process_per_node() -> None:
+    launch = detect({}, NONE, LINE)
+    assert (launch.source, launch.rank, launch.world_size, launch.local_world_size) == (
+        "launch-line",
+        1,
+        4,
+        1,
+    )
+    assert (launch.node_rank, launch.nnodes, launch.nproc_per_node) == (1, 4, 8)
+    assert (launch.master_addr, launch.master_port) == ("head", 7)
+
+
+def test_flags_win_over_the_line_and_contradictions_are_said() -> None:
+    launch = detect({}, LaunchFlags(nnodes=3, node_rank=2, nproc_per_node=4, master_addr="other"), LINE)
+    assert (launch.nnodes, launch.world_size, launch.node_rank, launch.rank) == (3, 3, 2, 2)
+    assert (launch.nproc_per_node, launch.master_addr, launch.master_port) == (4, "other", 7)
+    said = {one.quantity: one.said for one in launch.contradictions}
+    assert said["nnodes"] == {"--nnodes": "3", "torchrun": "4"}
+    assert said["node_rank"] == {"--node-rank": "2", "torchrun": "1"}
+    assert said["nproc_per_node"] == {"--nproc-per-node": "4", "torchrun": "8"}
+
+
+def test_the_line_wins_over_slurm_which_names_the_nodes() -> None:
+    inside = {**SLURM, "SLURM_NODEID": "1", "SLURM_STEP_TASKS_PER_NODE": "1(x4)", "SLURM_NTASKS": "4"}
+    launch = detect(inside, NONE, LINE)
+    assert (launch.source, launch.nnodes, launch.contradictions) == ("launch-line", 4, ())
+    assert launch.hosts == ("gpu3", "gpu4", "gpu5", "login1")
+    fewer = detect(inside, NONE, structs.replace(LINE, nnodes=3))
+    assert [one.said for one in fewer.contradictions] == [
+        {"torchrun": "3", "Slurm (SLURM_STEP_NUM_NODES)": "4"}
+    ]
+
+
+def test_a_c10d_rendezvous_ranks_by_arrival_unless_a_flag_does() -> None:
+    line = LaunchLine(
+        "torchrun",
+        nnodes=4,
+        min_nodes=2,
+        master_addr="head",
+        master_port=29400,
+        rendezvous="c10d",
+        rendezvous_id="j",
+    )
+    launch = detect({}, NONE, line)
+    assert (launch.rendezvous, launch.node_rank, launch.min_nodes) == ("c10d", NOT_RANKED, 2)
+    assert detect({}, LaunchFlags(node_rank=0), line).rendezvous == "static"
+    inside = {**SLURM, "SLURM_STEP_NUM_NODES": "3"}
+    assert detect(inside, NONE, line).nnodes == 3  # within 2 to 4, and so many are there
+    assert detect(inside, NONE, line).contradictions == ()
+
+
+def test_a_line_that_starts_the_other_nodes_is_told_where_ncclcheck_belongs() -> None:
+    line = LaunchLine("deepspeed", nnodes=2, master_addr="a", remote_hosts=("a", "b"))
+    with pytest.raises(UsageError, match="--hosts a,b"):
+        detect({}, NONE, line)
+
+
+def test_kubeflow_and_indexed_jobs_without_a_line() -> None:
+    pet = {"PET_NNODES": "2", "PET_NODE_RANK": "1", "PET_MASTER_ADDR": "a"}
+    assert (detect(pet, NONE).source, detect(pet, NONE).node_rank) == ("launch-line", 1)
+    job = {"JOB_COMPLETION_INDEX": "1", "MASTER_ADDR": "a"}
+    assert (detect(job, LaunchFlags(nnodes=2)).source, detect(job, LaunchFlags(nnodes=2)).node_rank) == (
+        "node-index",
+        1,
+    )
+    assert detect(job, NONE).source == "none"

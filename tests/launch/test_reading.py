@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.reading import node_names, number, port, tasks_on_node
+from ncclcheck.launch.reading import MOST_NAMES, names_in, node_names, number, port, tasks_on_node
 from ncclcheck.model.errors import UsageError
 
 
@@ -37,3 +37,13 @@ def test_node_lists() -> None:
     )  # fmt: skip
     assert node_names("node[1-") == ()
     assert node_names("") == ()
+
+
+@pytest.mark.parametrize("text", ["node[1-99999999999]", "node[1-9999999]", "r[1-999]n[1-999]x[1-9]"])
+def test_a_list_that_nobody_has_is_not_expanded(text: str) -> None:
+    assert node_names(text) == ()
+    assert names_in(text) > MOST_NAMES
+
+
+def test_names_are_counted_without_naming_them() -> None:
+    assert names_in("a,node[1-16],r[1-2]n[1,3-5/2]") == 1 + 16 + 2 * 3

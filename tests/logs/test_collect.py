@@ -85,3 +85,10 @@ def test_a_progress_bar_is_one_line_of_which_the_last_state_counts() -> None:
 
 def test_lines_are_numbered_as_grep_numbers_them() -> None:
     assert [one.place.line for one in read("a\r\nb\rc\nValueError: x\n").events] == [3]
+
+
+def test_the_version_that_rank_0_says_at_level_info_is_its_own() -> None:
+    log = read(
+        "n1:101:120 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\nn1:101:120 [0] NCCL INFO Using network IB\n"
+    )
+    assert [(one.nccl_version, one.cuda_version) for one in log.processes] == [("2.28.9", "13.0")]

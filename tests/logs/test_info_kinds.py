@@ -30,6 +30,7 @@ TELLING = [
     "GPU Direct RDMA Enabled for HCA 0 'mlx5_0'",
     "AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}",
     "AllReduce: 1024 Bytes -> Algo 1 proto 2 time 5.0",
+    "1024 Bytes -> Algo 1 proto 2 time 5.0",
     "cudaDriverVersion 12040",
     "NCCL version 2.27.7+cuda12.9",
     "16 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels",

@@ -86,6 +86,20 @@ def test_the_rest() -> None:
     assert process.algorithms == ("AllReduce RING LL",)
 
 
+@pytest.mark.parametrize(
+    ("line", "algorithm"),
+    [
+        ("4096 Bytes -> Algo 0 proto 0 time 26.799999", "TREE LL"),  # 2.20 to 2.22
+        ("268435456 Bytes -> Algo 5 proto 2 time 1206.1", "NVLS_TREE SIMPLE"),
+        ("AllGather: 37756928 Bytes -> Algo 1 proto 2 time 2860.208008", "AllGather RING SIMPLE"),  # 2.23
+        ("AllReduce: 4096 Bytes -> Algo 99 proto 1 time 1.0", "AllReduce 99 LL128"),
+        ("AllReduce: 4096 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}", "AllReduce NVLS SIMPLE"),
+    ],
+)
+def test_algorithm_and_protocol_in_the_words_of_every_version(line: str, algorithm: str) -> None:
+    assert noted(line).algorithms == (algorithm,)
+
+
 def test_channels_are_bounded() -> None:
     assert (
         len(noted(*(f"Channel 00 : 0[0] -> {rank}[0] via P2P/IPC" for rank in range(1000))).links)

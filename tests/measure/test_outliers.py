@@ -151,3 +151,23 @@ def test_one_late_pair_has_no_node_to_blame() -> None:
 
 def test_two_nodes_have_nothing_to_compare_with() -> None:
     assert late_pairs({("0", "1"): 50.0, ("1", "0"): 5000.0}, {}) == ()
+
+
+def test_a_slow_end_is_named_though_the_cpu_was_busy_in_one_of_its_transfers() -> None:
+    values = measured(4, {"2": 3.0}, {"2": 3.0})
+    ends, rest = slow_ends(values, frozenset({("2", "1"), ("1", "2")}))
+    assert sorted((one.host, one.end) for one in ends) == [("2", "receiver"), ("2", "sender")]
+    assert [one.pairs for one in ends if one.end == "sender"] == [(("2", "0"), ("2", "3"))]
+    assert rest == ()
+
+
+def test_a_fast_transfer_clears_an_end_even_if_the_cpu_was_busy_in_it() -> None:
+    values = {**measured(4, {"2": 1.0}, {}), ("2", "1"): 10.0}
+    ends, rest = slow_ends(values, frozenset({("2", "1")}))
+    assert ends == ()
+    assert [one.pair for one in rest] == [("2", "0"), ("2", "3")]
+
+
+def test_no_pair_is_blamed_where_an_end_of_it_was_fast_with_nobody() -> None:
+    values = measured(4, {"2": 1.0}, {})
+    assert slow_ends(values, frozenset({("2", "1"), ("2", "0")})) == ((), ())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ncclcheck.measure.busbw import Sizing, gathered_parts, whole_buffer
-from ncclcheck.measure.plan import memory_bytes, pool_buffers, storage
+from ncclcheck.measure.plan import memory_bytes, pool_buffers, refusals, storage
+from ncclcheck.model.bench import BenchPlan
 
 MIB = 1 << 20
 
@@ -28,3 +29,13 @@ def test_memory_grows_with_the_largest_size() -> None:
     small = memory_bytes([(whole_buffer(64 * MIB, 4, 4), True)], 4, 64 * MIB)
     large = memory_bytes([(whole_buffer(1024 * MIB, 4, 4), True)], 4, 64 * MIB)
     assert large - small == 960 * MIB
+
+
+def test_what_the_backend_refuses_is_one_sentence_for_each_reason() -> None:
+    plan = BenchPlan("gloo", ("all_reduce", "reduce", "gather"), (8, 16), "float8_e5m2", 0, None, 1.0, True)
+    why = "Invalid scalar type"
+    assert refusals(plan, {0: why, 1: why, 2: why, 3: why, 4: "no gather", 5: "no gather"}) == (
+        "gloo here cannot do all_reduce, reduce of float8_e5m2: Invalid scalar type",
+        "gloo here cannot do gather of float8_e5m2: no gather",
+    )
+    assert refusals(plan, {}) == ()

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from ncclcheck.model.codec import decode, encode, encode_pretty, json_schema
+from ncclcheck.model.bench import TimeUs
+from ncclcheck.model.codec import decode, decode_fact, encode, encode_pretty, json_schema
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -71,3 +72,12 @@ def test_the_schema_of_a_fact_is_the_value_or_a_missing() -> None:
     thing = schema["$defs"]["Thing"]
     assert thing["properties"]["count"] == {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/Missing"}]}
     assert not [name for name in schema["$defs"] if name.startswith("Fact")]
+
+
+def test_a_fact_by_itself_is_the_value_or_what_is_missing() -> None:
+    missing = Missing("unsupported", "not here")
+    assert decode_fact(encode(missing), TimeUs) == missing
+    times = TimeUs(1.0, 1.0, 1.0, 1.0, None, 1.0)
+    assert decode_fact(encode(times), TimeUs) == times
+    with pytest.raises(DecodeError):
+        decode_fact(b"{}", TimeUs)

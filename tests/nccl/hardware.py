@@ -39,7 +39,7 @@ def port(device: str = "mlx5_0", number: int = 1, **changes: Any) -> RdmaPort:
         width="4X",
         speed="NDR",
         lid=7,
-        active_mtu=UNREAD,
+        active_mtu=4096,
         pci=f"0000:{0x10 + index:02x}:00.0",
         numa_node=0,
         firmware="28.39.1002",
@@ -80,6 +80,7 @@ def device(address: str, *upstream: str, **changes: Any) -> PciDevice:
         max_link_width=16,
         acs_redirect=False,
         upstream=upstream,
+        iommu="identity",
     )
     return replace(healthy, **changes)
 

@@ -108,7 +108,7 @@ def test_a_benchmark_that_was_not_finished_is_no_pass() -> None:
     made = report(snapshot=snapshot, command="bench")
     assert made.verdict.exit_code == 3
     assert made.verdict.reasons[0].startswith(
-        "the benchmark was not finished: 1 of 3 points were measured in the time it had"
+        "the benchmark was not finished: 1 of 3 points were measured: give it a longer --timeout"
     )
 
 

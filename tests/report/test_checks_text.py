@@ -87,3 +87,23 @@ def test_part_of_a_check_that_the_common_cause_explains_is_not_told_again() -> N
     assert text([partly, *NOT_MET[:2]], seen_alone(cluster(4), "node02")) == [
         "unknown  the nodes did not meet: 2 checks could not tell (-v lists them)"
     ]
+
+
+def test_that_nobody_reported_is_said_once_with_the_number_of_checks() -> None:
+    runs = [check_run(f"check-{number}", "unknown", "no node reported") for number in range(94)]
+    runs.append(check_run("route-x", "unknown", "no connection was tried; no node reported"))
+    runs.append(replace(found(finding("host-unreachable")), reason="no node reported"))
+    nobody = with_silent(with_silent(cluster(2), "node01"), "node02")
+    assert text(runs, nobody) == [
+        "unknown  node[01-02] did not report: 95 checks could not tell (-v lists them)"
+    ]
+    assert "check-93" in "\n".join(text(runs, nobody, verbose=1))
+
+
+def test_of_many_checks_with_one_reason_the_first_are_named() -> None:
+    runs = [check_run(f"check-{number}", "unknown", "nobody knows", code="NC401") for number in range(94)]
+    (told,) = text(runs, cluster(2))
+    assert told.startswith("unknown  NC401 check-0, NC401 check-1, ")
+    assert told.endswith("NC401 check-7, and 86 more checks (-v lists them): nobody knows")
+    (all_of_them,) = text(runs, cluster(2), verbose=1)
+    assert all_of_them.count("check-") == 94

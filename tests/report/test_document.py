@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 import ncclcheck.report
-from ncclcheck.cli.documents import load_report
+from ncclcheck.cli.documents import load
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.report import Report
@@ -84,7 +84,7 @@ def test_an_unreadable_fact_is_a_missing_in_its_place() -> None:
 def test_what_is_no_report_of_this_version_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(UsageError, match=r"report\.json"):
-        load_report(str(tmp_path / "report.json"))
+        load(str(tmp_path / "report.json"), "report")
 
 
 def test_unknown_fields_are_refused() -> None:

@@ -36,6 +36,10 @@ def test_a_node_where_it_is_not_known_is_named() -> None:
     assert lines[-1].startswith("  unknown on node02: timeout: nccl of the node")
 
 
+def test_where_no_node_reported_there_is_no_heading_without_a_line() -> None:
+    assert shown(with_silent(with_silent(cluster(2), "node01"), "node02")) == []
+
+
 def test_a_silent_node_is_no_question() -> None:
     assert not [line for line in shown(with_silent(cluster(4), "node04")) if "node04" in line]
 

@@ -25,7 +25,7 @@ SICK = report(
 def test_the_header_says_what_was_looked_at() -> None:
     assert (
         render(report()).splitlines()[0]
-        == "ncclcheck 0.1.0 · preflight · 4 nodes · started with --nnodes · NCCL 2.27.5"
+        == "ncclcheck 0.1.0 · preflight · 4 nodes · nodes given on the command line · NCCL 2.27.5"
     )
 
 

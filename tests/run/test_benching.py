@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.memory import Memory
 from ncclcheck.exchange.messages import Bench, Step
+from ncclcheck.exchange.relayed import RelayedStore
 from ncclcheck.exchange.store import TcpStore
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.benching import LEAST_S, lead_bench, quick_deadlines
+from ncclcheck.run.benching import LEAST_S, cannot_measure, lead_bench, quick_deadlines
 from ncclcheck.run.context import Context
 from ncclcheck.run.lead import Member, Orders
 from ncclcheck.run.local_bench import run_local_bench
-from tests.builders import cluster, launch, some, with_outcome, with_silent
+from tests.builders import cluster, launch, some, with_master, with_outcome, with_silent
 from tests.run.benches import (
     AGENTS,
     POINT,
@@ -110,7 +113,7 @@ def test_a_dead_rank_ends_the_run_by_name_and_what_was_measured_stays(store: Tcp
 def test_at_the_deadline_the_run_ends_without_blaming_anybody(store: TcpStore, nodes: Start) -> None:
     busy = {"phase": "measuring", "inside": True}
     there = nodes({11: word(rank(0, **busy)), 12: word(rank(1, **busy))})
-    result = some(led(store, seconds=LEAST_S + 0.2))
+    result = some(led(store, seconds=LEAST_S + 1.0))
     assert (result.failures, result.points, result.started) == ((), (), True)
     assert "--timeout was over after 0 of 1 points, in all_reduce 1M, iteration 3" in result.unfinished
     there.order_once_ended()
@@ -184,6 +187,27 @@ def test_where_nccl_finds_no_interface_as_it_is_that_is_the_result_and_nobody_st
     assert isinstance(store.get("step/0"), Missing)
 
 
+def test_where_torch_is_broken_that_is_the_reason_and_no_rank_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").write_text("raise ImportError('libcudart.so.13: no such file')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    store = RelayedStore(Memory(), 0)
+    agent = Member(1, replace(launch(0, 1), world_size=1), "node01")
+    side = threading.Thread(target=_follow, args=(store, 1), daemon=True)
+    side.start()
+    result = led(store, cluster(1), agents=(agent,))
+    side.join(20)
+    assert result == Missing("error", "torch cannot be imported: ImportError: libcudart.so.13: no such file")
+
+
+def _follow(store: TcpStore, ticket: int) -> None:
+    order = decode(some(store.wait_document("step/0", Deadline(20))), Step).order
+    assert isinstance(order, Bench)
+    run_local_bench(context(), store, ticket, [order])
+
+
 def test_a_job_as_it_is_gets_less_patience_and_more_where_more_has_to_come_together() -> None:
     plan = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 1, 2, 5.0, verify=True)
     order = Bench(plan, 2, ("node01", "node02"), {}, {}, {}, "n", 30.0)
@@ -191,3 +215,10 @@ def test_a_job_as_it_is_gets_less_patience_and_more_where_more_has_to_come_toget
     assert small < 10 < DEADLINES.join_s
     assert quick_deadlines(replace(order, world_size=512)).join_s > small
     assert quick_deadlines(replace(order, plan=replace(plan, backend="nccl"))).join_s >= 20
+
+
+def test_ranks_that_cannot_reach_the_master_address_are_not_started() -> None:
+    assert cannot_measure(cluster(2), Deadline(60)) is None
+    found = cannot_measure(with_master(cluster(2), "node02", "filtered"), Deadline(60))
+    assert found is not None
+    assert "node02 cannot reach" in found.detail

@@ -23,7 +23,7 @@ from tests.advice.clusters import two_networks, with_bandwidth
 from tests.builders import cluster, launch, with_silent
 from tests.run.benches import AGENTS, context
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 PLAN = BenchPlan("gloo", ("all_reduce",), SIZES, "float32", 1, None, 5.0, verify=False)
 ORDER = Bench(PLAN, 2, ("node01", "node02"), {"11": 0, "12": 1}, {"11": 1, "12": 1}, {}, "n", 30.0, "advised")
 NETWORK = Network("gloo", {"node01": 1, "node02": 1}, {}, {}, "a test")

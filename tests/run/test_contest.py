@@ -26,7 +26,7 @@ from ncclcheck.run.local_bench import run_local_bench
 from tests.builders import launch
 from tests.run.benches import client, context
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 PLAN = BenchPlan("gloo", ("all_reduce",), SIZES, "float32", 1, None, 5.0, verify=False)
 PLACE = replace(launch(0, 1), nproc_per_node=2, master_addr="127.0.0.1")
 AGENT = Member(11, PLACE, "node01")
@@ -74,6 +74,7 @@ def contest(
         assert all(store.get_document(f"{one.name}/done/11") == b"[]" for one in orders)
 
 
+@pytest.mark.alone  # times are compared
 def test_both_measure_as_often_in_turns_and_the_same_thing_twice_takes_about_as_long(
     server: TcpStore, prefix: str
 ) -> None:

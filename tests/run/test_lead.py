@@ -12,7 +12,7 @@ from ncclcheck.exchange.messages import SCHEMA, Confirmed, Hello, Report
 from ncclcheck.exchange.store import TcpStore, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.snapshot import Knock, Probe
+from ncclcheck.model.snapshot import Knock, Probe, Snapshot
 from ncclcheck.run.lead import (
     Member,
     Orders,
@@ -22,6 +22,7 @@ from ncclcheck.run.lead import (
     roster,
     silent_nodes,
     silent_ranks,
+    with_late_claims,
     with_nccl_there,
     without_the_silent,
 )
@@ -43,6 +44,18 @@ def test_two_processes_in_one_place_are_one_node_with_two_claims() -> None:
     members = roster(arrivals)
     assert [one.host for one in members] == ["node1", "node2", "node2"]
     assert [one.ticket for one in one_per_place(members)] == [1, 2]
+
+
+def test_who_comes_late_to_a_place_that_is_taken_clashes_with_whom_has_it() -> None:
+    three = Snapshot(
+        nodes=(), claims=tuple(launch(rank, 3) for rank in (0, 1)), claim_hosts=("node0", "node1")
+    )
+    seen = with_late_claims(three, (hello(1, "node1"), hello(2, "node2")))
+    assert [(claim.node_rank, host) for claim, host in zip(seen.claims, seen.claim_hosts, strict=True)] == [
+        (0, "node0"),
+        (1, "node1"),
+        (1, "node1"),
+    ]
 
 
 def test_what_others_met_at_a_node_that_ended_meanwhile_says_nothing_about_the_network() -> None:

@@ -88,5 +88,7 @@ class GoneStore:
 
 def test_a_node_that_lost_node_0_ends_its_workers(order: Bench) -> None:
     deadline = Deadline(30)
-    run_local_bench(context(), TcpStore(GoneStore(), "lost/"), 12, [order])
+    lost = run_local_bench(context(), TcpStore(GoneStore(), "lost/"), 12, [order])
     assert deadline.left() > 25
+    assert lost is not None
+    assert "Connection reset by peer" in lost.detail

@@ -117,7 +117,7 @@ def said(ticket: int, count: int) -> Timed:
 
 def test_each_transfer_is_one_probe_of_what_both_ends_say() -> None:
     found = ring(two_networks())
-    probes = bandwidths(found, {ticket: said(ticket, found.plan.rounds) for ticket in (1, 2, 3)})
+    probes = bandwidths(found, {ticket: said(ticket, found.plan.rounds) for ticket in (1, 2, 3)}, found)
     assert len(probes) == 12
     assert {one.interface for one in probes[:6]} == {"eth0"}
     assert {(one.from_host, one.to_host) for one in probes[:6]} == {
@@ -132,7 +132,7 @@ def test_each_transfer_is_one_probe_of_what_both_ends_say() -> None:
 
 def test_a_transfer_of_which_one_end_said_nothing_has_no_value() -> None:
     found = ring(two_networks())
-    probes = bandwidths(found, {ticket: said(ticket, found.plan.rounds) for ticket in (1, 2)})
+    probes = bandwidths(found, {ticket: said(ticket, found.plan.rounds) for ticket in (1, 2)}, found)
     lost = [one for one in probes if one.value is None]
     assert {frozenset((one.from_host, one.to_host)) for one in lost} == {
         frozenset(("node01", "node03")),
@@ -145,7 +145,7 @@ def test_the_end_that_failed_is_named() -> None:
     found = ring(two_networks())
     answers = {ticket: said(ticket, found.plan.rounds) for ticket in (1, 2, 3)}
     failed = (Received(0, "stalled", "data came at first, and then no more"), *answers[2].received[1:])
-    probes = bandwidths(found, {**answers, 2: replace(answers[2], received=failed)})
+    probes = bandwidths(found, {**answers, 2: replace(answers[2], received=failed)}, found)
     (lost,) = [one for one in probes if one.outcome != "ok"]
     assert (lost.from_host, lost.to_host, lost.outcome) == ("node01", "node02", "stalled")
     assert lost.detail == "node02: data came at first, and then no more"

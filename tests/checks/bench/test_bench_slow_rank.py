@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.measure.pairing import rounds_of_pairs
+from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
 from tests.builders import bench_point, cluster, with_bench
 from tests.checks.running import finding, is_silent, run
 
@@ -35,4 +38,55 @@ def test_without_a_benchmark_or_with_one_rank_the_question_does_not_arise() -> N
     assert (
         run("bench-slow-rank", with_bench(cluster(1), bench_point(1 << 20, (0.0,)))).outcome
         == "not_applicable"
+    )
+
+
+def apart(nodes: int, *, slow_core: int | None = None, slow_sender: int | None = None) -> Snapshot:
+    """A benchmark whose ranks and links were tried one by one."""
+    cores = tuple(
+        CoreSpeed(rank, f"node0{rank + 1}", 60_000.0 if rank == slow_core else 25_000.0, 25_000.0)
+        for rank in range(nodes)
+    )
+    links = tuple(
+        LinkSpeed(
+            one, f"node0{one + 1}", other, f"node0{other + 1}", 0.012 if one == slow_sender else 0.12, 0.1
+        )
+        for pairs in rounds_of_pairs(nodes)
+        for one, other in pairs
+    )
+    points = tuple(bench_point(1 << size, (0.0,) * nodes) for size in (20, 21))
+    return with_bench(cluster(nodes), *points, isolation=Isolation(cores, links))
+
+
+def test_equal_ranks_and_links_are_silent() -> None:
+    assert is_silent("bench-slow-rank", apart(4))
+
+
+def test_a_rank_whose_core_is_taken_is_named() -> None:
+    found = finding("bench-slow-rank", apart(4, slow_core=1))
+    assert found.hosts == ("node02",)
+    assert "2.4 times as long as the others" in found.summary
+    assert found.evidence[0].observed == "60.0 ms"
+
+
+def test_a_node_with_a_slow_link_is_named_with_the_direction() -> None:
+    found = finding("bench-slow-rank", apart(4, slow_sender=2))
+    assert found.hosts == ("node03",)
+    assert (
+        "rank 2 on node03 keeps the others waiting: its link is slow, in this direction only" in found.summary
+    )
+    assert "sends with 96 Mbit/s, while 960 Mbit/s is usual" in found.summary
+    assert len(found.evidence) == 3
+
+
+def test_of_two_nodes_both_are_named_with_the_direction() -> None:
+    found = finding("bench-slow-rank", apart(2, slow_sender=1))
+    assert found.hosts == ("node02", "node01")
+    assert "the link from node02 to node01" in found.summary
+    assert "the sending side, the receiving side, or the way between them" in found.summary
+
+
+def test_a_node_that_lacks_a_core_is_not_blamed_for_its_link_as_well() -> None:
+    assert finding("bench-slow-rank", apart(4, slow_core=2, slow_sender=2)).summary.startswith(
+        "rank 2 on node03 keeps"
     )

@@ -24,6 +24,7 @@ JUDGED_BY = {
     "compute_capability": {"arch-not-built"},
     "nvlinks": {"nvlink-down"},
     "fabric": {"fabric-manager"},
+    "peers": {"gpu-peers"},
 }
 GPU_CHECKS = [one for one in all_checks() if ".gpu." in one.body.__module__ or one.slug == "arch-not-built"]
 

@@ -6,9 +6,11 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import TorchGpus
+from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, everywhere, launch, node, some, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.gpu_builders import with_all_gpus
 from tests.hardware_builders import gpu_of, rdma_cluster
 
 NO_DRIVER = Missing("absent", "NVML: no libnvidia-ml.so.1")
@@ -83,7 +85,10 @@ def test_nodes_with_another_number_than_demanded_are_an_error() -> None:
 def test_no_driver_is_no_gpu_and_what_could_not_be_counted_is_unknown() -> None:
     lone = finding("gpu-count", demanded(everywhere(cluster(1), gpus=NO_DRIVER), 8))
     assert lone.summary == "node01 has 0 GPUs (no NVIDIA driver is there) where 8 are demanded"
-    assert is_silent("gpu-count", demanded(everywhere(cluster(2), gpus=NO_DRIVER), 0))
+    none = demanded(everywhere(cluster(2), gpus=NO_DRIVER), 0)
+    assert is_silent("gpu-count", everywhere(none, pci=Pci(())))
+    unread = run("gpu-count", everywhere(none, pci=Missing("error", "/sys/bus/pci/devices")))
+    assert (unread.outcome, "PCI bus" in unread.reason) == ("unknown", True)
     result = run("gpu-count", demanded(without(cluster(4), "node03", "gpus"), 8))
     assert (result.outcome, "node03" in result.reason) == ("unknown", True)
 
@@ -125,3 +130,11 @@ def test_a_torch_that_sees_fewer_than_the_driver_is_an_error_unless_the_environm
     for host in ("node01", "node02"):
         hidden = with_environment(hidden, host, CUDA_VISIBLE_DEVICES="0,1")
     assert is_silent("gpu-count", hidden)
+
+
+def test_gpus_in_mig_mode_are_too_few_for_a_rank_each() -> None:
+    sliced = with_torch(with_all_gpus(cluster(2), mig=True), 1)
+    found = finding("gpu-count", sliced)
+    assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
+    assert "sees 1 GPU for 8 ranks" in found.summary
+    assert is_silent("gpu-count", with_torch(with_all_gpus(cluster(2), mig=True), 8))

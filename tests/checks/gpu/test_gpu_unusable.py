@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuDriver, GpuWork
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import GONE, cluster, everywhere, node, some, with_facts, without
 from tests.checks.running import finding, is_silent, run
-from tests.gpu_builders import with_gpu
+from tests.gpu_builders import with_all_gpus, with_gpu
 from tests.hardware_builders import rdma_cluster
 
 ABSENT = Missing("absent", "libnvidia-ml.so.1 is not there: no NVIDIA driver is installed")
@@ -43,11 +44,29 @@ def test_a_driver_that_hangs_later_is_called_too() -> None:
     assert "nvmlDeviceGetEccMode of GPU 3" in found.summary
 
 
-@pytest.mark.parametrize("words", ["Driver Not Loaded", "RM has detected an NVML/RM version mismatch."])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Driver Not Loaded",
+        "RM has detected an NVML/RM version mismatch",
+        "Unknown Error",
+        "GPU is lost",
+        "nvmlInit crashed",
+        "the driver's library cannot be loaded: libnvidia-ml.so.1: file too short",
+    ],
+)
 def test_a_driver_that_refuses_every_answer_is_found(words: str) -> None:
-    refusal = Missing("error", f"NVML: {words.rstrip('.')}")
-    found = finding("gpu-unusable", with_facts(cluster(4), "node03", gpus=refusal, gpu_driver=refusal))
-    assert words.rstrip(".") in found.summary
+    refusal = Missing("error", f"NVML: {words}")
+    for driver in (refusal, GpuDriver("570.86.15", "12.8", 0.1, "", "")):
+        found = finding("gpu-unusable", with_facts(cluster(4), "node03", gpus=refusal, gpu_driver=driver))
+        assert (found.severity, found.hosts) == ("error", ("node03",))
+        assert words in found.summary
+
+
+def test_a_package_that_fails_is_not_the_drivers_fault() -> None:
+    broken = Missing("error", "NVML: the child ended with 1 in nvidia-ml-py: ImportError")
+    result = run("gpu-unusable", with_facts(cluster(4), "node03", gpus=broken, gpu_driver=broken))
+    assert (result.outcome, result.findings) == ("unknown", ())
 
 
 def test_a_lost_gpu_is_named() -> None:
@@ -93,5 +112,33 @@ def test_what_was_not_read_is_unknown(section: str) -> None:
 def test_a_recovery_action_that_was_not_read_is_unknown_and_an_old_driver_is_not_blamed() -> None:
     late = with_gpu(cluster(4), "node02", 5, recovery_action=GONE)
     assert run("gpu-unusable", late).outcome == "unknown"
-    old = with_gpu(cluster(4), "node02", 5, recovery_action=Missing("unsupported", "old"))
-    assert is_silent("gpu-unusable", old)
+    old = Missing("unsupported", "old")
+    assert is_silent("gpu-unusable", with_all_gpus(cluster(4), recovery_action=old))
+    of_one = run("gpu-unusable", with_gpu(cluster(4), "node02", 5, recovery_action=old))
+    assert (of_one.outcome, of_one.reason) == (
+        "unknown",
+        "node02: recovery action of GPU 5: unsupported: old",
+    )
+
+
+def test_a_gpu_that_is_slow_to_wake_up_is_not_called_stuck() -> None:
+    hung = tuple(
+        GpuWork(index, "hung", Missing("unsupported", "old torch"), 9.0, "open the GPU: no answer for 6 s")
+        for index in range(8)
+    )
+    awake = with_facts(cluster(2), "node02", gpu_work=hung)
+    assert finding("gpu-unusable", awake).severity == "error"
+    asleep = with_gpu(awake, "node02", 0, persistence=False)
+    found = finding("gpu-unusable", asleep)
+    assert (found.severity, found.hosts) == ("warning", ("node02",))
+    assert "persistence mode is off" in found.summary
+    later = tuple(replace(one, detail="multiply: no answer for 6 s") for one in hung)
+    assert finding("gpu-unusable", with_facts(asleep, "node02", gpu_work=later)).severity == "error"
+
+
+def test_a_driver_that_is_only_being_loaded_is_allowed_for() -> None:
+    driver = GpuDriver(GONE, GONE, GONE, "nvmlInit", "no answer within 5 s")
+    found = finding("gpu-unusable", with_facts(cluster(2), "node02", gpu_driver=driver))
+    assert found.severity == "error"
+    assert "got stuck in nvmlInit" in found.summary
+    assert "persistence mode is off" in found.summary

@@ -62,6 +62,8 @@ def test_a_fatal_switch_error_is_an_error_and_another_is_not() -> None:
     assert finding("gpu-xid", logged(fatal)).severity == "error"
     harmless = replace(fatal, text=fatal.text.replace("Fatal", "Non-fatal"))
     assert is_silent("gpu-xid", logged(harmless))
+    unknown = replace(fatal, number=29999, text="SXid (PCI:0000:c4:00.0): 29999, Link 12 did something")
+    assert finding("gpu-xid", logged(unknown)).severity == "warning"
 
 
 def test_a_log_that_may_not_be_read_is_unknown() -> None:

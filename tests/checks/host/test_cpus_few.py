@@ -52,6 +52,14 @@ def test_what_could_not_be_read_is_not_passed(damaged: Snapshot) -> None:
     assert run("cpus-few", damaged).outcome == "unknown"
 
 
+def test_where_affinity_was_not_read_the_cpuset_tells_of_too_few() -> None:
+    group = replace(UNLIMITED, cpuset_cpus=4)
+    few = with_facts(cluster(2), "node02", limits=limits(cpus=GONE, cgroup=group))
+    assert "may run on 4 CPUs" in finding("cpus-few", few).summary
+    enough = with_facts(few, "node02", limits=limits(cpus=GONE, cgroup=replace(group, cpuset_cpus=64)))
+    assert run("cpus-few", enough).outcome == "unknown"
+
+
 def test_without_control_groups_the_quota_is_unknown() -> None:
     result = run("cpus-few", with_facts(cluster(2), "node02", limits=limits(cgroup=GONE)))
     assert (result.outcome, "node02: the CPU quota" in result.reason) == ("unknown", True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.model.facts import Manifest
+from ncclcheck.model.facts import Manifest, PathFact
+from ncclcheck.model.name_sketch import NameSketch
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import FILES, GONE, cluster, everywhere, manifest, path_fact, with_facts
 from tests.checks.running import finding, run
@@ -61,3 +63,20 @@ def test_what_could_not_be_listed_is_not_passed() -> None:
     for damaged in (seen(manifest=GONE), holding(FILES, complete=False), seen(filesystem=GONE)):
         result = run("path-differs", damaged)
         assert (result.outcome, "node02" in result.reason) == ("unknown", True)
+
+
+def test_a_single_missing_file_of_many_is_named_though_no_sample_has_it() -> None:
+    names = [f"shard-{number:06d}.bin" for number in range(3000)]
+
+    def listed(kept: list[str]) -> PathFact:
+        sketch = NameSketch()
+        for name in kept:
+            sketch.add(name.encode(), zlib.crc32(name.encode()))
+        checksum = sum(zlib.crc32(name.encode()) + 1 for name in kept)
+        return path_fact(manifest=Manifest(len(kept), checksum, True, (), -1, sketch.cells()))
+
+    snapshot = everywhere(cluster(3), paths=(listed(names),))
+    gone = [name for name in names if name != "shard-001234.bin"]
+    found = finding("path-differs", with_facts(snapshot, "node02", paths=(listed(gone),)))
+    assert found.hosts == ("node02",)
+    assert "2999 files on node02 (without shard-001234.bin), 3000 on node01 and node03" in found.summary

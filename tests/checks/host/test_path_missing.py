@@ -38,6 +38,20 @@ def test_one_that_may_not_be_listed_or_hangs_then() -> None:
     assert "does not answer" in finding("path-missing", seen(path_fact(listed=late))).summary
 
 
+def test_what_is_no_folder_and_no_file_is_of_no_use() -> None:
+    for fact in (path_fact(kind="other"), path_fact(kind="file", purpose="shared")):
+        found = finding("path-missing", everywhere(cluster(2), paths=(fact,)))
+        assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
+    assert run("path-missing", everywhere(cluster(2), paths=(path_fact(kind="file"),))).outcome == "passed"
+
+
+def test_a_dead_mount_below_it_is_named() -> None:
+    late = Missing("timeout", "/mnt/data/archive does not answer")
+    found = finding("path-missing", seen(path_fact(manifest=late)))
+    assert (found.severity, found.hosts) == ("error", ("node02",))
+    assert "/mnt/data/archive does not answer" in found.summary
+
+
 def test_what_is_not_known_is_not_passed() -> None:
     assert run("path-missing", seen(path_fact(listed=Missing("absent", "not read")))).outcome == "unknown"
 

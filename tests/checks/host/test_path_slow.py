@@ -30,3 +30,4 @@ def test_a_little_slower_is_silent() -> None:
 
 def test_what_was_not_measured_is_not_passed() -> None:
     assert run("path-slow", seen(stat_ms=GONE)).outcome == "unknown"
+    assert run("path-slow", seen(kind=GONE, stat_ms=GONE, read_ms=GONE)).outcome == "unknown"

@@ -59,3 +59,8 @@ def test_a_node_without_a_word_keeps_it_unknown() -> None:
 
 def test_one_node_needs_no_master() -> None:
     assert run("master-loopback", cluster(1)).outcome == "not_applicable"
+
+
+def test_several_ranks_of_one_node_meet_over_loopback() -> None:
+    one = with_master(cluster(1), "node01", "serving", name="127.0.0.1", addresses=("127.0.0.1",))
+    assert run("master-loopback", one).outcome == "not_applicable"

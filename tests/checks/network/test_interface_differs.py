@@ -25,10 +25,24 @@ def test_one_network_is_silent() -> None:
     assert is_silent("interface-differs", cluster(4))
 
 
-def test_another_family_is_an_error() -> None:
-    found = finding("interface-differs", moved("eth0", "fd00::3", 64))
+def test_another_family_is_an_error_where_a_connection_failed() -> None:
+    broken = with_outcome(moved("eth0", "fd00::3", 64), "no-route", [("node01", "node03")])
+    found = finding("interface-differs", broken)
     assert (found.severity, found.hosts) == ("error", ("node03",))
     assert "IPv6 on node03, IPv4 on node01, node02 and node04" in found.summary
+    assert "(node01 and node03: no-route)" in found.summary
+
+
+def test_another_family_that_all_reach_is_worth_knowing_only() -> None:
+    found = finding("interface-differs", moved("eth0", "fd00::3", 64))
+    assert (found.severity, found.hosts) == ("info", ("node03",))
+    assert "since they have both" in found.summary
+
+
+def test_another_family_that_nobody_probed_is_a_warning_and_unknown() -> None:
+    broken = replace(moved("eth0", "fd00::3", 64), probes=Missing("timeout", "no time left"))
+    assert finding("interface-differs", broken).severity == "warning"
+    assert "no probes" in run("interface-differs", broken).reason
 
 
 def test_another_name_in_the_same_network_is_worth_knowing_only() -> None:

@@ -163,3 +163,40 @@ def test_without_measurements_nothing_is_known() -> None:
     assert run("interface-slow", replace(cluster(4), probes=kept)).outcome == "unknown"
     lost = replace(cluster(4), probes=Missing("error", "lost"))
     assert run("interface-slow", lost).outcome == "unknown"
+
+
+@pytest.mark.parametrize("factor", [0.001, 0.01, 0.3])
+def test_a_finding_has_one_unit(factor: float) -> None:
+    for gbit_s, unit, other in ((94.0, "Gbit/s", "Mbit/s"), (0.9, "Mbit/s", "Gbit/s")):
+        snapshot = scaled(scaled(cluster(4), gbit_s / 94.0), factor, source="node02")
+        found = next(one for one in run("interface-slow", snapshot).findings if one.severity == "warning")
+        words = f"{found.summary} {found.evidence}"
+        assert unit in words
+        assert other not in words
+
+
+def test_of_two_nodes_one_direction_is_called_slow_and_both_hosts_are_named() -> None:
+    found = finding("interface-slow", scaled(cluster(2), 0.1, source="node01"))
+    assert found.hosts == ("node01", "node02")
+    assert (
+        "node01 sends to node02 on eth0 with 9.31 Gbit/s, while 92.1 Gbit/s goes the other way"
+        in found.summary
+    )
+    assert "whose link it is" in found.summary
+
+
+def test_what_was_measured_again_says_how_often() -> None:
+    def tried(probe: Probe) -> Probe:
+        assert probe.measured is not None
+        return replace(probe, measured=replace(probe.measured, transfers=3))
+
+    snapshot = changed(scaled(cluster(8), 0.2, source="node02", target="node03"), tried)
+    found = finding("interface-slow", snapshot)
+    assert "the best of 3 transfers" in found.evidence[0].observed
+
+
+def test_far_below_the_link_leaves_out_what_is_called_slow() -> None:
+    snapshot = scaled(scaled(cluster(4), 0.2), 0.1, source="node02")
+    warning, info = run("interface-slow", snapshot).findings
+    assert (warning.hosts, info.severity) == (("node02",), "info")
+    assert "in 9 transfers" in info.evidence[0].observed

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.checks.software.arch_not_built import runs_machine_code, runs_ptx
+from ncclcheck.model.expected import Expectation, Expected, Profile, Text
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuDriver, TorchGpus
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import GONE, cluster, everywhere, with_facts
 from tests.checks.running import finding, is_silent, run
 from tests.gpu_builders import with_gpu
+from tests.image_builders import healthy_image
+from tests.policies import with_policy
 
 
 def built(*architectures: str) -> Snapshot:
@@ -78,3 +82,47 @@ def test_no_gpu_raises_no_question() -> None:
         run("arch-not-built", everywhere(cluster(2), gpus=absent, torch_gpus=absent)).outcome
         == "not_applicable"
     )
+
+
+def expecting(capability: str, snapshot: Snapshot, profile: str = "") -> Snapshot:
+    """The snapshot whose policy expects GPUs of that capability, on node02 only where a profile is named."""
+    demand = Expectation("gpu.compute_capability", Text((capability,)), "policy.toml:3", profile)
+    profiles = (Profile(profile, ("node02",), (), "policy.toml:1"),) if profile else ()
+    return replace(snapshot, expected=Expected((demand,), profiles))
+
+
+def test_gpus_that_are_only_expected_count_too() -> None:
+    absent = Missing("absent", "no driver")
+    bare = everywhere(cluster(2), gpus=absent, torch_gpus=TorchGpus(0, ("sm_80", "sm_90")))
+    assert run("arch-not-built", bare).outcome == "not_applicable"
+    found = finding("arch-not-built", expecting("12.0", bare))
+    assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
+    assert "GPUs of 12.0 are expected (policy.toml:3), torch has sm_80, sm_90" in found.summary
+    assert finding("arch-not-built", expecting("12.0", bare, "new")).hosts == ("node02",)
+    assert run("arch-not-built", expecting("9.0", bare)).outcome != "found"
+
+
+def test_what_torch_has_for_expected_gpus_must_be_known() -> None:
+    late = with_facts(expecting("9.0", cluster(2)), "node02", torch_gpus=GONE)
+    assert run("arch-not-built", late).outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "severity", "words"),
+    [
+        ('"7.0"', "error", "has no code for its GPUs: the policy is for 7.0 (site.toml, line 2)"),
+        ('["9.0", "12.0"]', "warning", "has only PTX for its GPUs: the policy is for 12.0"),
+    ],
+)
+def test_an_image_is_judged_by_the_gpus_of_its_policy(capabilities: str, severity: str, words: str) -> None:
+    text = f"[gpu]\ncompute_capability = {capabilities}\n"
+    found = finding("arch-not-built", with_policy(healthy_image(), text))
+    assert found.severity == severity
+    assert words in found.summary
+
+
+def test_an_image_that_has_the_code_passes_and_an_unread_one_does_not() -> None:
+    text = '[gpu]\ncompute_capability = ["8.0", "9.0"]\n'
+    assert is_silent("arch-not-built", with_policy(healthy_image(), text))
+    assert run("arch-not-built", with_policy(healthy_image(torch=GONE), text)).outcome == "unknown"
+    assert run("arch-not-built", healthy_image()).outcome == "not_applicable"

@@ -57,6 +57,10 @@ def test_a_driver_of_an_older_major_version_is_too_old(torch_cuda: str, libcuda:
         ("11.8", "450.80.02", True),
         ("13.0", "570.86.15", False),
         ("13.0", "580.65.06", True),
+        ("13.0", "580.65.05", False),
+        ("11.8", "450.80.01", False),
+        ("10.2", "440.33.01", True),
+        ("10.2", "418.87", False),
     ],
 )
 def test_the_version_of_the_driver_decides_where_its_cuda_is_not_told(

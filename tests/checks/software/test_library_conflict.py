@@ -73,10 +73,10 @@ def test_a_newer_one_than_torch_was_built_for_is_for_information_and_a_newer_pat
 
 
 def test_a_library_that_does_not_answer_leaves_it_open() -> None:
-    broken = replace(SYSTEMS, version=Missing("error", "invalid ELF header"))
+    broken = replace(SYSTEMS, version=Missing("timeout", "did not come to an end"))
     result = run("library-conflict", with_libraries(cluster(2), "node01", TORCHS, broken))
     assert result.outcome == "unknown"
-    assert "invalid ELF header" in result.reason
+    assert "did not come to an end" in result.reason
 
 
 def test_a_library_of_torch_that_cannot_be_loaded_is_an_error() -> None:
@@ -113,3 +113,22 @@ def test_a_torch_without_cuda_loads_none() -> None:
 
 def test_a_silent_node_leaves_it_open() -> None:
     assert run("library-conflict", with_silent(cluster(4), "node03")).outcome == "unknown"
+
+
+def test_one_that_does_not_work_is_an_error_that_names_the_file() -> None:
+    """Damaged, or no NCCL at all; behind torch's own, which works, it waits for another program."""
+    for kind in ("error", "unsupported"):
+        damaged = replace(TORCHS, version=Missing(kind, f"{TORCHS.path}: cannot be loaded: file too short"))
+        found = finding("library-conflict", with_libraries(cluster(2), "node01", damaged))
+        assert (found.severity, found.hosts) == ("error", ("node01",))
+        assert f"{TORCHS.path}) does not work: cannot be loaded: file too short" in found.summary
+    behind = replace(
+        MODULES, version=Missing("error", f"{MODULES.path}: cannot be loaded: invalid ELF header")
+    )
+    beside = finding("library-conflict", with_libraries(cluster(2), "node01", TORCHS, behind))
+    assert beside.severity == "warning"
+    assert f"{MODULES.path} (LD_LIBRARY_PATH) does not work" in beside.summary
+    alone = finding("library-conflict", with_libraries(cluster(2), "node01", behind))
+    assert alone.severity == "error"
+    late = replace(TORCHS, version=Missing("timeout", f"{TORCHS.path}: did not come to an end"))
+    assert run("library-conflict", with_libraries(cluster(2), "node01", late)).outcome == "unknown"

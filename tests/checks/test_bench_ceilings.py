@@ -1,0 +1,140 @@
+"""Which term binds, how much of it was reached, and what explains a figure above it."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.checks.bench_ceilings import best_points, binding_backends, ceilings
+from ncclcheck.model.bench import BenchPlan, BenchResult, Op, Point
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from tests.builders import bench_point, bench_result, cluster, interface, some, timed_probes, with_interfaces
+from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
+from tests.hardware_builders import rdma_cluster
+
+M = 1 << 20
+
+
+def point(op: Op, size_bytes: int, busbw_gb_s: float) -> Point:
+    return replace(bench_point(size_bytes, (0.0, 0.0)), op=op, busbw_gb_s=busbw_gb_s)
+
+
+def on_ethernet(
+    *points: Point, mbps: int | None = 1000, gbit_s: float = 0.957
+) -> tuple[Snapshot, BenchResult]:
+    """Two nodes on a link of 1 Gbit/s, or on virtual interfaces of which only the measured bandwidth is known."""
+    snapshot = cluster(2)
+    for number in (1, 2):
+        own = interface("eth0", f"10.0.0.{number}/24", kind="physical" if mbps else "virtual")
+        own = replace(own, speed_mbps=mbps) if mbps else own
+        snapshot = with_interfaces(snapshot, f"node0{number}", own)
+    snapshot = replace(snapshot, probes=timed_probes(2, gbit_s=gbit_s))
+    places = {"node01": ("eth0", "10.0.0.1"), "node02": ("eth0", "10.0.0.2")}
+    plan = BenchPlan("gloo", ("all_reduce", "all_gather"), (M, 16 * M), "float32", 5, None, 20.0, True)
+    return snapshot, replace(bench_result(*points), plan=plan, places=places, world_size=2, nodes=2)
+
+
+def test_one_gbit_on_eth0_binds_and_95_percent_of_it_were_reached() -> None:
+    snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.119))
+    (one,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench).each
+    assert (one.binds, round(one.reached, 2), one.source) == ("1.0 Gbit/s on eth0", 0.95, "link-speed")
+    assert one.limit_gb_s == 0.125
+
+
+def test_where_the_measured_bandwidth_is_lower_it_binds_and_the_link_still_limits() -> None:
+    snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.117), gbit_s=0.95)
+    (one,) = ceilings(snapshot, bench).each
+    assert one.source == "measured"
+    assert one.binds.endswith("(as measured)")
+    assert one.limit_gb_s == 0.125
+    assert one.limited_by == "1.0 Gbit/s on eth0"
+
+
+def test_what_was_measured_is_no_ceiling_where_the_benchmark_got_more_through() -> None:
+    snapshot, bench = on_ethernet(
+        point("all_reduce", 16 * M, 0.119), point("all_gather", 16 * M, 0.079), mbps=None, gbit_s=0.6
+    )
+    found = {one.op: one for one in ceilings(snapshot, bench).each}
+    assert found["all_reduce"].binds == "0.95 Gbit/s on eth0 (the most that was seen there)"
+    assert found["all_reduce"].reached == 1.0
+    assert 0.6 < found["all_gather"].reached < 0.7
+
+
+def test_a_speed_that_the_link_exceeds_is_not_believed() -> None:
+    snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.6), mbps=1000, gbit_s=4.9)
+    (one,) = ceilings(snapshot, bench).each  # a virtual card that claims 1 Gbit/s
+    assert (one.source, one.limit_gb_s, one.limited_by) == ("measured", None, "")
+    assert one.binds.endswith("(as measured)")
+    (alone,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench).each
+    assert alone.binds == "4.8 Gbit/s on eth0 (the most that was seen there, more than the speed it claims)"
+    assert (alone.limit_gb_s, alone.label) == (None, "")
+    small = replace(bench, points=(point("all_reduce", 1 << 16, 0.6),))
+    (told,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), small).each
+    assert told.limit_gb_s == 0.125
+
+
+def test_virtual_interfaces_without_a_measurement_are_not_known() -> None:
+    snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.117), mbps=None)
+    found = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench)
+    assert found.each == ()
+    assert "has no speed of its own" in found.why
+
+
+def test_the_backend_binds_where_another_op_fills_the_same_link() -> None:
+    snapshot, bench = on_ethernet(
+        point("all_reduce", 16 * M, 0.117), point("all_gather", 16 * M, 0.079), mbps=None, gbit_s=0.957
+    )
+    told = binding_backends(bench, ceilings(snapshot, bench).each)
+    assert list(told) == ["all_gather"]
+    assert "all_gather reached 6" in told["all_gather"]
+    assert "all_reduce 100%" in told["all_gather"]
+    assert "the backend (gloo) binds, not the link" in told["all_gather"]
+
+
+def test_alone_it_is_judged_by_the_measured_bandwidth() -> None:
+    snapshot, bench = on_ethernet(point("all_gather", 16 * M, 0.079), mbps=None)
+    assert (
+        "TCP was measured to carry" in binding_backends(bench, ceilings(snapshot, bench).each)["all_gather"]
+    )
+
+
+def test_small_messages_say_nothing_of_the_backend_and_neither_does_a_run_with_a_late_rank() -> None:
+    snapshot, bench = on_ethernet(point("all_gather", 1 << 16, 0.01), mbps=None)
+    assert binding_backends(bench, ceilings(snapshot, bench).each) == {}
+    late = replace(bench_point(16 * M, (0.0, 900.0, 0.0, 0.0)), op="all_gather", busbw_gb_s=0.05)
+    snapshot, bench = on_ethernet(late, mbps=None)
+    assert binding_backends(bench, ceilings(snapshot, bench).each) == {}
+
+
+def h100s(
+    nodes: int, busbw_gb_s: float, algorithm: str = "RING", op: Op = "all_reduce"
+) -> tuple[Snapshot, BenchResult]:
+    ranks = 8 * nodes
+    logs = [
+        node_log(
+            f"node0{node + 1}", *range(8 * node, 8 * node + 8), of=ranks, **{**IB, "algorithm": algorithm}
+        )
+        for node in range(nodes)
+    ]
+    measured = nccl_point(op, 1 << 30, busbw_gb_s, ranks, nodes)
+    snapshot = with_nccl_bench(rdma_cluster(nodes), *logs, points=(measured,), ranks=ranks)
+    return snapshot, some(snapshot.bench)
+
+
+def test_what_lifts_a_figure_above_the_ring_is_labelled() -> None:
+    assert ceilings(*h100s(2, 470.0, "TREE")).each[0].label.startswith("a tree, which two nodes")
+    assert ceilings(*h100s(2, 300.0)).each[0].label.startswith("two nodes: NCCL's tree may")
+    assert ceilings(*h100s(1, 480.0, "NVLS")).each[0].label.startswith("NVLS: the switch adds")
+    assert ceilings(*h100s(4, 387.0, "COLLNET_DIRECT")).each[0].label.startswith("SHARP")
+    assert ceilings(*h100s(4, 400.0)).each[0].label.startswith("above what a ring reaches")
+    assert ceilings(*h100s(4, 360.0)).each[0].label == ""
+    assert ceilings(*h100s(2, 330.0, op="all_gather")).each[0].label == ""
+
+
+def test_one_rank_has_no_ceiling_and_the_best_point_counts() -> None:
+    snapshot, bench = on_ethernet(point("all_reduce", M, 0.4), point("all_reduce", 16 * M, 0.117))
+    assert ceilings(snapshot, replace(bench, world_size=1)).why.startswith("one rank")
+    assert best_points(bench)["all_reduce"].size_bytes == 16 * M
+    assert ceilings(snapshot, replace(bench, nodes=1)).why.startswith(
+        "one node: what the links allow is not known"
+    )

@@ -1,0 +1,88 @@
+"""What holds for every check of images, and what becomes of the others there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from ncclcheck.checks.images import judged
+from ncclcheck.checks.registry import Check, all_checks, run_check
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.image import Image
+from ncclcheck.model.snapshot import Snapshot
+from tests.builders import GONE, some
+from tests.hardware_builders import rdma_cluster
+from tests.image_builders import healthy_image, with_sections
+
+OF_IMAGES = [one for one in all_checks() if one.image]
+ONLY = [one for one in all_checks() if one.image == "only"]
+OF_NODES = [one for one in all_checks() if not one.image]
+PARTS = {
+    "library-missing": "libraries",
+    "nccl-missing": "torch",
+    "packages-inconsistent": "packages",
+    "cuda-stub": "driver_libraries",
+    "verbs-incomplete": "verbs",
+    "image-limits": "limits",
+}
+
+
+def by_slug(one: Check) -> str:
+    return one.slug
+
+
+@pytest.mark.parametrize("one", OF_IMAGES, ids=by_slug)
+def test_a_healthy_image_gives_no_finding(one: Check) -> None:
+    result = run_check(one, healthy_image())
+    assert (result.outcome, result.findings) in [("passed", ()), ("not_applicable", ())], result
+
+
+@pytest.mark.parametrize("one", ONLY, ids=by_slug)
+def test_a_healthy_image_passes_what_is_asked_of_images(one: Check) -> None:
+    result = run_check(one, healthy_image())
+    assert (result.outcome, result.reason) == ("passed", "")
+
+
+@pytest.mark.parametrize("one", OF_NODES, ids=by_slug)
+def test_what_needs_a_node_says_why_an_image_cannot_be_asked(one: Check) -> None:
+    result = run_check(one, healthy_image())
+    assert (result.outcome, result.reason) == ("not_applicable", one.not_in_image)
+
+
+@pytest.mark.parametrize("one", ONLY, ids=by_slug)
+def test_a_node_is_not_asked_what_is_asked_of_images(one: Check) -> None:
+    result = run_check(one, rdma_cluster(2))
+    assert result.outcome == "not_applicable"
+    assert "preflight --image" in result.reason
+
+
+@pytest.mark.parametrize("one", ONLY, ids=by_slug)
+def test_an_image_that_could_not_be_read_is_unknown(one: Check) -> None:
+    assert run_check(one, with_sections(healthy_image(), image=GONE)).outcome == "unknown"
+    part = PARTS[one.slug]
+    assert run_check(one, healthy_image(**{part: GONE})).outcome == "unknown"
+    assert run_check(one, Snapshot(nodes=(), of="image")).outcome == "unknown"
+
+
+def test_every_part_of_an_image_is_judged_by_a_check() -> None:
+    assert {*PARTS.values(), "imports"} == set(structs.asdict(some(image_of(healthy_image()))))
+
+
+def image_of(snapshot: Snapshot) -> Any:
+    return snapshot.nodes[0].facts.image
+
+
+def test_a_healthy_image_survives_json() -> None:
+    assert decode(encode(healthy_image()), Snapshot) == healthy_image()
+
+
+def test_a_part_that_was_not_read_is_told_with_its_name() -> None:
+    def read(image: Image) -> Missing:
+        del image
+        return GONE
+
+    (answer,) = judged(healthy_image(), "the parts", read, lambda *_: iter(()))
+    assert "the parts: timeout" in str(answer)

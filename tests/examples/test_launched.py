@@ -1,0 +1,90 @@
+"""The batch script and the containers' command as they stand, run on real nodes: they check first, then they train."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.lab.nodes import Lab
+from tests.lab.process import wait_all
+from tests.lab.slurm import Slurm
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+ROOT = Path(__file__).parents[2]
+TRAIN = str(ROOT / "examples" / "train.py")
+
+
+def commands(folder: Path) -> Path:
+    """A folder with `ncclcheck` and `torchrun` of this environment, to stand first in PATH."""
+    folder.mkdir()
+    for name, module in (("ncclcheck", "ncclcheck"), ("torchrun", "torch.distributed.run")):
+        script = folder / name
+        script.write_text(
+            f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {sys.executable} -m {module} "$@"\n'
+        )
+        script.chmod(0o755)
+    return folder
+
+
+def test_the_containers_command_checks_and_trains_on_two_pods(
+    lab: Callable[..., Lab], tmp_path: Path
+) -> None:
+    two = lab(2)
+    _, job = yaml.safe_load_all((ROOT / "examples" / "kubernetes" / "indexed-job.yaml").read_text())
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    given = {one["name"]: one["value"] for one in container["env"]}
+    pods = {
+        **given,
+        "MASTER_ADDR": two.nodes[0].address,
+        "NNODES": "2",
+        "NPROC_PER_NODE": "1",
+        "SCRIPT": TRAIN,
+    }
+    pods["PATH"] = f"{commands(tmp_path / 'bin')}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    pods["GLOO_SOCKET_IFNAME"] = "eth0"
+    started = two.start_all(
+        dict.fromkeys(two.nodes, container["command"]),
+        pods,
+        env_by_node={node: {"JOB_COMPLETION_INDEX": str(place)} for place, node in enumerate(two.nodes)},
+    )
+    ended = wait_all(list(started.values()), 120)
+    assert [one.returncode for one in ended] == [0, 0], "\n".join(map(str, ended))
+    said = "".join(one.stdout for one in ended)
+    assert "exit 0: " in said
+    assert "loss" in said
+
+
+def test_the_batch_script_checks_and_trains(
+    lab: Callable[..., Lab], slurm: Callable[..., Slurm], tmp_path: Path
+) -> None:
+    two = lab(2)
+    cluster = slurm(two)
+    environment = {
+        **cluster.env,
+        "PATH": f"{commands(tmp_path / 'bin')}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "GPUS": "1",
+        "SCRIPT": TRAIN,
+        "GLOO_SOCKET_IFNAME": "eth0",
+    }
+    batch = str(ROOT / "examples" / "slurm" / "train.sbatch")
+    # What this cluster has not: GPUs, and 64 CPUs a node.
+    options = [
+        "--nodes=2",
+        "--gpus-per-node=0",
+        "--cpus-per-task=1",
+        "--wait",
+        f"--output={tmp_path}/job.out",
+    ]
+    submitted = two.nodes[0].run(
+        ["sbatch", *options, f"--chdir={tmp_path}", batch], environment, timeout_s=120
+    )
+    said = (tmp_path / "job.out").read_text()
+    assert submitted.returncode == 0, said
+    assert "exit 0: " in said
+    assert "loss" in said
+    assert len(list(tmp_path.glob("preflight-*.json"))) == 1

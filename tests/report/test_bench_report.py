@@ -1,0 +1,72 @@
+"""The benchmark as reported: transport, ceiling, references, and what the figures were judged by."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from ncclcheck.model.demands import BenchDemands
+from ncclcheck.model.report import BenchReport
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.report.bench_report import bench_report
+from ncclcheck.report.document import to_json
+from tests.builders import bench_point, cluster, some, with_bench
+from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
+from tests.hardware_builders import rdma_cluster
+from tests.report.reports import report
+
+G = 1 << 30
+
+
+def made(snapshot: Snapshot) -> BenchReport:
+    return bench_report(snapshot, some(snapshot.bench))
+
+
+def p5(busbw_gb_s: float) -> Snapshot:
+    logs = [node_log(f"node0{node + 1}", *range(8 * node, 8 * node + 8), of=16, **IB) for node in range(2)]
+    return with_nccl_bench(
+        rdma_cluster(2), *logs, points=(nccl_point("all_reduce", G, busbw_gb_s, 16, 2),), ranks=16
+    )
+
+
+def test_raw_samples_never_reach_the_report() -> None:
+    point = replace(bench_point(1 << 20, (0.0, 0.0)), samples_us=(1.0, 2.0))
+    snapshot = with_bench(cluster(2), point)
+    assert made(snapshot).points[0].samples_us is UNSET
+    assert "samples_us" not in to_json(report(snapshot=snapshot, command="bench"))
+
+
+def test_the_transport_is_what_nccls_own_log_says() -> None:
+    used = {row.what: row.value for row in made(p5(437.0)).used}
+    assert (used["network"], used["transports"], used["channels"]) == ("IB", "NET/IB/GDRDMA", "16")
+    assert used["algorithms"] == "AllReduce RING SIMPLE"
+    assert used["RDMA devices"].startswith("mlx5_0:1/IB mlx5_1:1/IB")
+
+
+def test_references_of_this_hardware_stand_beside_their_points() -> None:
+    found = made(p5(437.0)).references
+    assert {one.reference.busbw_gb_s for one in found} >= {436.9, 440.0}
+    assert all(one.busbw_gb_s == 437.0 for one in found)
+
+
+def test_the_scales_are_named_in_their_order() -> None:
+    (remark,) = [one for one in made(p5(437.0)).remarks if one.startswith("judged by")]
+    assert remark.startswith(
+        "judged by what the links allow, by their speed; then the reference table (grade A"
+    )
+    late = with_bench(cluster(4), *(bench_point(1 << size, (9.0, 4.0, 600.0, 7.0)) for size in (20, 21, 22)))
+    judged = made(late).remarks[-1]
+    assert judged.startswith(
+        "judged by the other ranks (rank 2 on node03 is late) and the floors that were demanded; "
+    )
+    assert "then the baseline last.json of 2026-01-01" in judged
+
+
+def test_with_no_scale_at_all_it_says_so() -> None:
+    snapshot = replace(with_bench(cluster(4)), bench_demands=BenchDemands())
+    assert "nothing to judge these figures by" in made(snapshot).remarks[-1]
+
+
+def test_gloo_has_no_log_and_no_reference() -> None:
+    found = made(with_bench(cluster(4)))
+    assert (found.used, found.references) == ((), ())
