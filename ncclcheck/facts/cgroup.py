@@ -17,6 +17,7 @@ _NO_LIMIT_BYTES = 1 << 62
 _OCTAL = re.compile(r"\\([0-7]{3})", re.ASCII)
 _NUMBER = re.compile(r"-?[0-9]{1,20}", re.ASCII)
 _MOST_LEVELS = 64
+CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
 N = TypeVar("N", int, float)
 
 
@@ -45,7 +46,7 @@ def read_cgroup(here: Place) -> Fact[Cgroup]:
         return groups
     if isinstance(mounts, Missing):
         return mounts
-    found = {name: _hierarchy(name, groups, mounts) for name in ("cpu", "cpuset", "memory", "pids")}
+    found = {name: hierarchy_of(name, groups, mounts) for name in CONTROLLERS}
     kinds = {one.unified for one in found.values() if isinstance(one, Hierarchy)}
     if not kinds:
         return next(
@@ -62,7 +63,7 @@ def read_cgroup(here: Place) -> Fact[Cgroup]:
     )
 
 
-def _hierarchy(controller: str, groups: str, mounts: str) -> Fact[Hierarchy]:
+def hierarchy_of(controller: str, groups: str, mounts: str) -> Fact[Hierarchy]:
     """The v1 hierarchy that holds the controller, else v2's (cgroups(7): a controller is in one of the two)."""
     unified: Fact[Hierarchy] = Missing("absent", f"no hierarchy has the {controller} controller")
     for line in groups.splitlines():
@@ -87,7 +88,7 @@ def _mounted(controller: str | None, path: str, mounts: str) -> Fact[Hierarchy]:
             case [_, _, _, root, point, *_], [kind, _, options, *_]:
                 is_ours = kind == "cgroup2" if controller is None else kind == "cgroup"
                 if is_ours and (controller is None or controller in options.split(",")):
-                    found = Hierarchy(controller is None, _plain(point), _below(_plain(root), path))
+                    found = Hierarchy(controller is None, plain(point), _below(plain(root), path))
     return found
 
 
@@ -103,7 +104,8 @@ def _below(root: str, path: str) -> str:
     return path[len(root.rstrip("/")) :]
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
+    """A word of mountinfo, in which blanks are written in octal (proc_pid_mountinfo(5))."""
     return _OCTAL.sub(lambda match: chr(int(match[1], 8)), word)
 
 

@@ -43,6 +43,13 @@ class Redaction(Struct, frozen=True):
         short = name.partition(".")[0].lower()
         return f"host-{self._digest('host', short)[:_MADE_UP_DIGITS]}"
 
+    def group(self, path: str) -> str:
+        """The path of a control group, each name in it replaced: they are those of users, jobs and containers."""
+        return "/".join(
+            part if part in ("", "..") else f"group-{self._digest('group', part)[:_MADE_UP_DIGITS]}"
+            for part in path.split("/")
+        )
+
     def address(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
         """Another address of the same kind: two that share their first n bits still share n, and no more than that.
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from ncclcheck.facts.recorded import read_recorded
-from ncclcheck.facts.recording import MOST_BYTES, Recording, record, write_archive, write_folder
+from ncclcheck.facts.recording import record
+from ncclcheck.facts.recording_tree import MOST_BYTES, Recording, write_archive, write_folder
 from ncclcheck.facts.redaction import Redaction
 from ncclcheck.model.codec import encode
 from tests.builders import some
@@ -82,6 +83,19 @@ def made(tmp_path: Path) -> Tree:
         "limits": "Max locked memory         8388608              unlimited            bytes",
         "status": "Name:\talice\nCapEff:\t0000000000004000\nCpus_allowed_list:\t0-7",
     })  # fmt: skip
+    job = "kubepods/alice\\040job"
+    tree.files("proc/self", {
+        "cgroup": "0::/kubepods/alice job/task\n",
+        "mountinfo": f"25 20 0:26 /{job} /sys/fs/cgroup ro shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+        "30 20 0:40 / /home/alice rw - nfs 10.9.8.7:/home/alice rw,addr=10.9.8.7",
+    })  # fmt: skip
+    below = {"cgroup.controllers": "cpu memory pids cpuset", "cgroup.type": "domain", "pids.current": "4"}
+    tree.files("sys/fs/cgroup", {**below, "cpu.max": "350000 100000", "memory.max": "3221225472"})
+    tree.files("sys/fs/cgroup", {"cpuset.cpus.effective": "0-3", "pids.max": "64", "memory.stat": "anon 1"})
+    tree.files(
+        "sys/fs/cgroup/task", {**below, "cpu.max": "max 100000", "memory.max": "max", "pids.max": "max"}
+    )
+    tree.files("sys/fs/cgroup/task", {"cpuset.cpus.effective": "0-3"})
     tree.files("proc/sys/kernel", {"hostname": "alpha.example.org", "osrelease": "6.8.0"})
     tree.files("etc", {"nccl.conf": "NCCL_COMM_ID=10.100.0.11:1234\nNCCL_API_TOKEN=x", "hostname": "alpha"})
     return tree
@@ -104,6 +118,8 @@ def test_the_facts_stay_and_the_names_go(tmp_path: Path) -> None:
     assert facts == expected
     assert facts["rdma"]["ports"][0]["pci"] == HCA
     assert (facts["limits"]["memlock_kib"], facts["limits"]["cpus"]) == (8192, 8)
+    assert read_recorded(out).facts.limits == read_recorded(tree.root).facts.limits
+    assert facts["limits"]["cgroup"]["cpu_quota"] == 3.5
     said = b"".join(path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file())
     for secret in (
         b"alpha",
@@ -114,6 +130,8 @@ def test_the_facts_stay_and_the_names_go(tmp_path: Path) -> None:
         b"0010:0020",
         b"TOKEN",
         b"c0a4",
+        b"kubepods",
+        b"anon",
     ):
         assert secret not in said, secret
 
@@ -157,6 +175,8 @@ def test_this_machine_is_recorded_by_the_script_and_nothing_else_is_written(tmp_
         assert there[section] == here[section]
     assert {one["name"] for one in there["interfaces"]} == {one["name"] for one in here["interfaces"]}
     assert there["kernel"] == here["kernel"]
+    groups = [one["limits"]["cgroup"] or {} for one in (here, there)]
+    assert [{**one, "pids_left": None} for one in groups] == [{**groups[0], "pids_left": None}] * 2
     again = subprocess.run(
         [sys.executable, str(SCRIPT), str(out)], capture_output=True, text=True, timeout=60, check=False
     )

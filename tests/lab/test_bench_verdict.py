@@ -35,10 +35,11 @@ def test_a_link_is_judged_by_its_ceiling_its_floors_and_its_last_good_run(lab: L
     assert ceilings["all_reduce"]["source"] == "measured"  # a veth has no speed of its own
     assert 0.9 < ceilings["all_reduce"]["reached"] <= 1.05
     assert 0.15 < ceilings["all_reduce"]["busbw_gb_s"] * 8 < 0.21
-    assert any(
-        remark.startswith("all_gather reached") and "the backend (gloo) binds" in remark
-        for remark in bench["remarks"]
-    )
+    # Two ranks of Gloo gather now at the same time and now one after the other (docs/measurements.md).
+    gathered = ceilings["all_gather"]["reached"]
+    told = [remark for remark in bench["remarks"] if remark.startswith(f"all_gather reached {gathered:.0%}")]
+    assert len(told) == (gathered < 0.8)
+    assert all("the backend (gloo) binds" in remark for remark in told)
     assert "samples_us" not in json.dumps(bench)
     points = json.loads(saved.read_text())["snapshot"]["bench"]["points"]
     assert [len(point["samples_us"]) for point in points] == [6] * 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.outliers import Pair, SlowEnd, SlowPair
@@ -115,19 +116,20 @@ def _core(slow: SlowCore) -> str:
 
 def _end(bench: BenchResult, ends: Sequence[SlowEnd]) -> Finding:
     host, usual = ends[0].host, ends[0].usual
+    pairs = dict.fromkeys(pair for one in ends for pair in one.pairs)
+    unit = _unit(usual, *(one.median for one in ends), *(_fastest(bench, pair) for pair in pairs))
     does = " and ".join(
-        f"{'sends' if one.end == 'sender' else 'receives'} with {_speed(one.median)}"
+        f"{'sends' if one.end == 'sender' else 'receives'} with {unit(8 * one.median)}"
         for one in sorted(ends, key=lambda one: one.end, reverse=True)
     )
     direction = "in both directions" if len(ends) > 1 else "in this direction only"
-    pairs = dict.fromkeys(pair for one in ends for pair in one.pairs)
     return Finding(
         "warning",
         f"{_named_ranks(bench, host)} keeps the others waiting: its link is slow, {direction}. {host} {does}, while "
-        f"{_speed(usual)} is usual between the nodes; all its transfers are slow, and its partners are fast with "
+        f"{unit(8 * usual)} is usual between the nodes; all its transfers are slow, and its partners are fast with "
         "others",
         (host,),
-        tuple(_link_evidence(bench, pair, usual) for pair in list(pairs)[:_LISTED]),
+        tuple(_link_evidence(bench, pair, usual, unit) for pair in list(pairs)[:_LISTED]),
         (
             Fix(
                 f"compare the link, its errors and its queues on {host} with those of another node",
@@ -139,6 +141,7 @@ def _end(bench: BenchResult, ends: Sequence[SlowEnd]) -> Finding:
 
 def _pair(bench: BenchResult, slow: SlowPair) -> Finding:
     source, target = slow.pair
+    unit = _unit(slow.value, slow.usual, _fastest(bench, slow.pair))
     three = len({one.from_host for one in bench.isolation.links}) > len(slow.pair)
     known = (
         "both are fast with others, so it is the way between them, in this direction"
@@ -147,10 +150,10 @@ def _pair(bench: BenchResult, slow: SlowPair) -> Finding:
     )
     return Finding(
         "warning",
-        f"the link from {source} to {target} keeps the ranks waiting: {_speed(slow.value)}, while "
-        f"{_speed(slow.usual)} is {'usual, and ' if three else 'what comes in '}{known}",
+        f"the link from {source} to {target} keeps the ranks waiting: {unit(8 * slow.value)}, while "
+        f"{unit(8 * slow.usual)} is {'usual, and ' if three else 'what comes in '}{known}",
         slow.pair,
-        (_link_evidence(bench, slow.pair, slow.usual),),
+        (_link_evidence(bench, slow.pair, slow.usual, unit),),
         (
             Fix(
                 "look at the cables, switches and queues between the two, and at limits set on either",
@@ -160,11 +163,19 @@ def _pair(bench: BenchResult, slow: SlowPair) -> Finding:
     )
 
 
-def _link_evidence(bench: BenchResult, pair: Pair, usual: float) -> Evidence:
-    gb_s = max(
-        (one.gb_s for one in bench.isolation.links if (one.from_host, one.to_host) == pair), default=0.0
-    )
-    return Evidence(pair, f"transfers from {pair[0]} to {pair[1]}", _speed(gb_s), _speed(usual), _LINKS)
+def _link_evidence(bench: BenchResult, pair: Pair, usual: float, unit: RateUnit) -> Evidence:
+    had, expected = (unit(8 * gb_s) for gb_s in (_fastest(bench, pair), usual))
+    return Evidence(pair, f"transfers from {pair[0]} to {pair[1]}", had, expected, _LINKS)
+
+
+def _fastest(bench: BenchResult, pair: Pair) -> float:
+    """GB/s of the pair's best transfer; 0 where there was none."""
+    links = bench.isolation.links
+    return max((one.gb_s for one in links if (one.from_host, one.to_host) == pair), default=0.0)
+
+
+def _unit(*gb_s: float) -> RateUnit:
+    return rate_unit(8 * one for one in gb_s)
 
 
 def _named_ranks(bench: BenchResult, host: str) -> str:
@@ -172,11 +183,6 @@ def _named_ranks(bench: BenchResult, host: str) -> str:
     if len(ranks) == 1:
         return f"rank {ranks[0]} on {host}"
     return f"{host} (ranks {ranks[0]} to {ranks[-1]})" if ranks else host
-
-
-def _speed(gb_s: float) -> str:
-    gbit_s = gb_s * 8
-    return f"{gbit_s:.3g} Gbit/s" if gbit_s >= 1 else f"{gbit_s * 1000:.3g} Mbit/s"
 
 
 def _times(bench: BenchResult, rank: int) -> list[tuple[Point, RankTime]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.gpus import by_text, together
 from ncclcheck.checks.hosts import named, not_reported, unread, verb
@@ -105,6 +105,11 @@ def _wanted(snapshot: Snapshot, node: Node) -> int | None:
     """How many GPUs the job needs on the node; None where nobody said so."""
     if snapshot.expected_gpus_per_node is not None:
         return snapshot.expected_gpus_per_node
+    return _ranks(node)
+
+
+def _ranks(node: Node) -> int | None:
+    """How many ranks the launcher starts on the node; None where it did not say."""
     launch = node.facts.launch
     return None if isinstance(launch, Missing) else launch.nproc_per_node
 
@@ -137,61 +142,57 @@ def _fell_off(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _not_in_torch(snapshot: Snapshot) -> Iterator[Answer]:
-    """GPUs that the driver lists and torch does not see, though nothing in the environment hides them."""
+    """GPUs that torch does not see though nothing in the environment hides them: CUDA does not start, or MIG."""
     found: dict[tuple[int, int], list[str]] = {}
     sliced: dict[tuple[int, int], list[str]] = {}
     for node, gpus in snapshot.known("gpus"):
         torch, environment = node.facts.torch_gpus, node.facts.environment
         count = torch if isinstance(torch, Missing) else torch.count
         if isinstance(count, Missing) or isinstance(environment, Missing):
-            # A torch without CUDA is of no use for GPUs, and known to see none.
             unasked = count if isinstance(count, Missing) else environment
+            # A torch without CUDA is of no use for GPUs, and known to see none.
             if gpus and isinstance(unasked, Missing) and unasked.missing != "unsupported":
                 yield NotKnown(f"how many GPUs torch sees: {unasked}", (node.host,))
+        elif "CUDA_VISIBLE_DEVICES" in environment:
             continue
-        is_sliced = any(gpu.state.mig is True for gpu in gpus)
-        is_hidden = "CUDA_VISIBLE_DEVICES" in environment
-        if count < len(gpus) and not is_sliced and not is_hidden:
-            found.setdefault((count, len(gpus)), []).append(node.host)
-        launch = node.facts.launch
-        ranks = None if isinstance(launch, Missing) else launch.nproc_per_node
-        if is_sliced and not is_hidden and ranks is not None and count < ranks:
+        elif not any(gpu.state.mig is True for gpu in gpus):
+            if count < len(gpus):
+                found.setdefault((count, len(gpus)), []).append(node.host)
+        elif (ranks := _ranks(node)) is not None and count < ranks:
             sliced.setdefault((count, ranks), []).append(node.host)
-    for (count, ranks), names in sliced.items():
-        hosts = tuple(names)
-        yield Finding(
-            "error",
-            f"torch on {named(hosts)} sees {_gpus(count)} for {ranks} ranks: GPUs there are in MIG mode, of which CUDA "
-            "gives a process one instance, and NCCL has no peer access between instances",
+    for (count, ranks), hosts in sliced.items():
+        yield _torch_sees(
             hosts,
-            (
-                Evidence(
-                    hosts, "GPUs of torch", str(count), f"at least {ranks}", "torch.cuda.device_count(); NVML"
-                ),
-            ),
-            (
-                Fix(
-                    "switch MIG off for this job, or start one rank",
-                    ("nvidia-smi -q -d MIG | grep -A2 Mode",),
-                ),
-            ),
+            count,
+            f"at least {ranks}",
+            f"for {ranks} ranks: GPUs there are in MIG mode, of which CUDA gives a process one instance, and NCCL has "
+            "no peer access between instances",
+            Fix("switch MIG off for this job, or start one rank", ("nvidia-smi -q -d MIG | grep -A2 Mode",)),
         )
-    for (count, total), names in found.items():
-        hosts = tuple(names)
-        yield Finding(
-            "error",
-            f"torch on {named(hosts)} sees {_gpus(count)} of {total}, and nothing hides them: CUDA does not start",
+    for (count, total), hosts in found.items():
+        yield _torch_sees(
             hosts,
-            (Evidence(hosts, "GPUs of torch", str(count), str(total), "torch.cuda.device_count(); NVML"),),
-            (Fix("see why CUDA does not start", ("python -c 'import torch; torch.cuda.init()'",)),),
+            count,
+            str(total),
+            f"of {total}, and nothing hides them: CUDA does not start",
+            Fix("see why CUDA does not start", ("python -c 'import torch; torch.cuda.init()'",)),
         )
+
+
+def _torch_sees(hosts: Sequence[str], count: int, expected: str, why: str, fix: Fix) -> Finding:
+    return Finding(
+        "error",
+        f"torch on {named(hosts)} sees {_gpus(count)} {why}",
+        tuple(hosts),
+        (Evidence(tuple(hosts), "GPUs of torch", str(count), expected, "torch.cuda.device_count(); NVML"),),
+        (fix,),
+    )
 
 
 def _too_few(snapshot: Snapshot) -> Iterator[Answer]:
     short: dict[tuple[int, int], list[str]] = {}
     for node, gpus in snapshot.known("gpus"):
-        launch = node.facts.launch
-        ranks = None if isinstance(launch, Missing) else launch.nproc_per_node
+        ranks = _ranks(node)
         if gpus and ranks is not None and ranks > len(gpus):
             short.setdefault((ranks, len(gpus)), []).append(node.host)
     for (ranks, count), found in short.items():

@@ -41,7 +41,9 @@ def test_without_a_benchmark_or_with_one_rank_the_question_does_not_arise() -> N
     )
 
 
-def apart(nodes: int, *, slow_core: int | None = None, slow_sender: int | None = None) -> Snapshot:
+def apart(
+    nodes: int, *, slow_core: int | None = None, slow_sender: int | None = None, usual_gb_s: float = 0.12
+) -> Snapshot:
     """A benchmark whose ranks and links were tried one by one."""
     cores = tuple(
         CoreSpeed(rank, f"node0{rank + 1}", 60_000.0 if rank == slow_core else 25_000.0, 25_000.0)
@@ -49,7 +51,12 @@ def apart(nodes: int, *, slow_core: int | None = None, slow_sender: int | None =
     )
     links = tuple(
         LinkSpeed(
-            one, f"node0{one + 1}", other, f"node0{other + 1}", 0.012 if one == slow_sender else 0.12, 0.1
+            one,
+            f"node0{one + 1}",
+            other,
+            f"node0{other + 1}",
+            0.012 if one == slow_sender else usual_gb_s,
+            0.1,
         )
         for pairs in rounds_of_pairs(nodes)
         for one, other in pairs
@@ -77,6 +84,14 @@ def test_a_node_with_a_slow_link_is_named_with_the_direction() -> None:
     )
     assert "sends with 96 Mbit/s, while 960 Mbit/s is usual" in found.summary
     assert len(found.evidence) == 3
+
+
+def test_all_rates_of_a_finding_are_in_one_unit() -> None:
+    for nodes in (2, 4):
+        found = finding("bench-slow-rank", apart(nodes, slow_sender=1, usual_gb_s=1.2))
+        assert {"0.096 Gbit/s", "9.6 Gbit/s"} <= {found.evidence[0].observed, found.evidence[0].expected}
+        assert "0.096 Gbit/s, while 9.6 Gbit/s" in found.summary
+        assert "Mbit/s" not in str(found)
 
 
 def test_of_two_nodes_both_are_named_with_the_direction() -> None:
