@@ -315,7 +315,7 @@ def _lost(
 
 
 def left_early(rank: int, host: str, states: Iterable[RankState]) -> RankFailure:
-    """The failure of a rank whose node was told to stop (Ctrl-C, SIGTERM) while the others went on."""
+    """The failure of a rank whose node was told to stop (Ctrl-C, a signal) while the others went on."""
     return _lost(rank, host, 0.0, "ncclcheck was interrupted there and ended its workers", states)
 
 

@@ -98,6 +98,8 @@ def main() -> NoReturn:
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it, and then so do we
+        signal.signal(signal.SIGHUP, _interrupt)
     code = BUG
     try:
         code = run_command(sys.argv[1:])
@@ -111,5 +113,5 @@ def main() -> NoReturn:
 
 
 def _interrupt(*_: object) -> None:
-    """Batch systems and torchrun end a job with SIGTERM: as with Ctrl-C the partial report is still written."""
+    """A batch system ends a job with SIGTERM, a lost terminal with SIGHUP: as with Ctrl-C the report is written."""
     raise KeyboardInterrupt

@@ -135,10 +135,11 @@ def test_an_interruption_is_no_bug(raised: type[BaseException], code: int) -> No
         del cli.command.commands["ends-early"]
 
 
-def started(tmp_path: Path, script: str) -> subprocess.Popen[str]:
+def started(tmp_path: Path, script: str, on_hangup: str = "SIG_DFL") -> subprocess.Popen[str]:
     """A process that goes through `main` with a command that runs `script`, and has told that it is in there."""
     program = (
-        "import sys, threading, time, os\n"
+        "import signal, sys, threading, time, os\n"
+        f"signal.signal(signal.SIGHUP, signal.{on_hangup})\n"
         "import ncclcheck.cli.main as m\n"
         "@m.command.command('act')\n"
         "def act():\n"
@@ -156,13 +157,20 @@ def started(tmp_path: Path, script: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_130(tmp_path: Path, signal_number: signal.Signals) -> None:
     process = started(tmp_path, "threading.Event().wait(50)")
     process.send_signal(signal_number)
     _, error = process.communicate(timeout=20)
     assert process.returncode == 130
     assert error.strip() == "ncclcheck: interrupted"  # after the line that the terminal's ^C stands on
+
+
+def test_a_lost_terminal_does_not_end_it_where_it_was_started_with_nohup(tmp_path: Path) -> None:
+    process = started(tmp_path, "time.sleep(1)", on_hangup="SIG_IGN")
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
 
 
 def test_a_thread_that_will_not_end_does_not_keep_the_process(tmp_path: Path) -> None:
