@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -24,15 +26,26 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests marked `lab` where no nodes can be built, with the reason.
 
-    And `alone` stands in the text of each file that has such a test: by it scripts/test finds them.
+    And the marks `alone` and `further` stand in the text of each file that has such a test: by it scripts/test finds
+    them.
     """
-    for path in {item.path for item in items if item.get_closest_marker("alone")}:
-        if "mark.alone" not in path.read_text(encoding="utf-8"):
-            raise pytest.UsageError(f"{path}: a test is marked alone, and scripts/test would not find it")
+    for mark in ("alone", "further"):
+        for path in {item.path for item in items if item.get_closest_marker(mark)}:
+            if f"mark.{mark}" not in path.read_text(encoding="utf-8"):
+                raise pytest.UsageError(
+                    f"{path}: a test is marked {mark}, and scripts/test would not find it"
+                )
     marked = [item for item in items if item.get_closest_marker("lab")]
     if marked and (reason := lab_skip_reason()):
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A further case of what another test holds is left out, and that is said, once the time for such cases is over."""
+    until = os.environ.get("NCCLCHECK_TEST_FURTHER_UNTIL")
+    if until and item.get_closest_marker("further") and time.time() > float(until):
+        pytest.skip("a further case, and no time was left for it")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

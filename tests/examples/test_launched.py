@@ -31,6 +31,7 @@ def commands(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.further
 def test_the_containers_command_checks_and_trains_on_two_pods(
     lab: Callable[..., Lab], tmp_path: Path
 ) -> None:

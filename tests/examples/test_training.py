@@ -40,6 +40,7 @@ def test_plain_torch_behind_the_prefix() -> None:
     assert falls(out.splitlines()[-1])
 
 
+@pytest.mark.further
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_FABRIC, reason="Lightning Fabric is not installed (pip install lightning-fabric)")
 def test_fabric_with_the_check_inside() -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 
 from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.facts.recording import record
-from ncclcheck.facts.recording_tree import MOST_BYTES, Recording, write_archive, write_folder
+from ncclcheck.facts.recording_tree import Recording, write_folder
 from ncclcheck.facts.redaction import Redaction
 from ncclcheck.model.codec import encode
 from tests.builders import some
@@ -83,19 +82,6 @@ def made(tmp_path: Path) -> Tree:
         "limits": "Max locked memory         8388608              unlimited            bytes",
         "status": "Name:\talice\nCapEff:\t0000000000004000\nCpus_allowed_list:\t0-7",
     })  # fmt: skip
-    job = "kubepods/alice\\040job"
-    tree.files("proc/self", {
-        "cgroup": "0::/kubepods/alice job/task\n",
-        "mountinfo": f"25 20 0:26 /{job} /sys/fs/cgroup ro shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
-        "30 20 0:40 / /home/alice rw - nfs 10.9.8.7:/home/alice rw,addr=10.9.8.7",
-    })  # fmt: skip
-    below = {"cgroup.controllers": "cpu memory pids cpuset", "cgroup.type": "domain", "pids.current": "4"}
-    tree.files("sys/fs/cgroup", {**below, "cpu.max": "350000 100000", "memory.max": "3221225472"})
-    tree.files("sys/fs/cgroup", {"cpuset.cpus.effective": "0-3", "pids.max": "64", "memory.stat": "anon 1"})
-    tree.files(
-        "sys/fs/cgroup/task", {**below, "cpu.max": "max 100000", "memory.max": "max", "pids.max": "max"}
-    )
-    tree.files("sys/fs/cgroup/task", {"cpuset.cpus.effective": "0-3"})
     tree.files("proc/sys/kernel", {"hostname": "alpha.example.org", "osrelease": "6.8.0"})
     tree.files("etc", {"nccl.conf": "NCCL_COMM_ID=10.100.0.11:1234\nNCCL_API_TOKEN=x", "hostname": "alpha"})
     return tree
@@ -118,8 +104,6 @@ def test_the_facts_stay_and_the_names_go(tmp_path: Path) -> None:
     assert facts == expected
     assert facts["rdma"]["ports"][0]["pci"] == HCA
     assert (facts["limits"]["memlock_kib"], facts["limits"]["cpus"]) == (8192, 8)
-    assert read_recorded(out).facts.limits == read_recorded(tree.root).facts.limits
-    assert facts["limits"]["cgroup"]["cpu_quota"] == 3.5
     said = b"".join(path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file())
     for secret in (
         b"alpha",
@@ -130,8 +114,6 @@ def test_the_facts_stay_and_the_names_go(tmp_path: Path) -> None:
         b"0010:0020",
         b"TOKEN",
         b"c0a4",
-        b"kubepods",
-        b"anon",
     ):
         assert secret not in said, secret
 
@@ -183,16 +165,6 @@ def test_this_machine_is_recorded_by_the_script_and_nothing_else_is_written(tmp_
     assert (again.returncode, "is not empty" in again.stderr) == (2, True)
 
 
-def test_an_archive_unpacks_to_the_same_tree(tmp_path: Path) -> None:
-    recording = record(made(tmp_path).root, KEY, {})
-    write_folder(recording, tmp_path / "out")
-    write_archive(recording, tmp_path / "bug.tar.gz")
-    with tarfile.open(tmp_path / "bug.tar.gz") as archive:
-        assert {(one.uid, one.mtime, one.uname) for one in archive.getmembers()} == {(0, 0, "")}
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    assert facts_of(tmp_path / "unpacked" / "bug") == facts_of(tmp_path / "out")
-
-
 def test_links_that_lead_out_of_the_machine_are_not_followed(tmp_path: Path) -> None:
     tree = made(tmp_path)
     secret = tmp_path / "secret"
@@ -210,12 +182,6 @@ def test_a_part_that_does_not_end_is_left_out_and_said(tmp_path: Path) -> None:
     assert record(tree.root, KEY, {}).left_out == []
     late = record(tree.root, KEY, {}, deadline_s=0.0)
     assert all("timeout" in why for why in late.left_out)
-
-
-def test_what_is_recorded_is_bounded(tmp_path: Path) -> None:
-    recording = Recording(made(tmp_path).root, Redaction(KEY))
-    with pytest.raises(OverflowError):
-        recording.add("proc/large", "file", bytes(MOST_BYTES + 1))
 
 
 def test_two_recordings_under_one_key_agree_and_under_two_they_do_not(tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def test_a_reachable_choice_that_is_ten_times_slower_than_another(lab: LabOf) ->
         assert again[part] == report[part]
 
 
+@pytest.mark.further
 @alone
 def test_names_that_differ_beside_an_interface_with_the_same_address_everywhere_that_nccl_would_choose(
     lab: LabOf,
@@ -136,6 +137,7 @@ def test_names_that_differ_beside_an_interface_with_the_same_address_everywhere_
     assert three.leftovers() == ()
 
 
+@pytest.mark.further
 @alone
 def test_the_exclusion_that_guides_teach(lab: LabOf) -> None:
     two = lab(2, docker=True)
@@ -147,6 +149,7 @@ def test_the_exclusion_that_guides_teach(lab: LabOf) -> None:
     assert_all_choose(two, {node.name: ("eth0", node.address) for node in two.nodes}, guides)
 
 
+@pytest.mark.further
 def test_where_nothing_is_to_improve_nothing_is_advised_and_a_note_says_why(lab: LabOf) -> None:
     two = lab(2, docker=True)
     outcomes = run(two, "run", *QUICK)
@@ -173,6 +176,7 @@ def workers_of(node: Node) -> list[int]:
     return [pid for pid, line in node.processes().items() if "ncclcheck.bench.worker" in line]
 
 
+@pytest.mark.further
 @alone
 def test_ctrl_c_in_the_comparison_gives_130_and_a_partial_report_and_leaves_nothing(lab: LabOf) -> None:
     two = lab(2, docker=True)
@@ -188,6 +192,7 @@ def test_ctrl_c_in_the_comparison_gives_130_and_a_partial_report_and_leaves_noth
     assert two.leftovers() == ()
 
 
+@pytest.mark.further
 @alone
 def test_killed_workers_of_both_sets_prove_nothing_and_the_benchmark_still_runs(lab: LabOf) -> None:
     two = lab(2, docker=True)

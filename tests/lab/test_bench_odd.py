@@ -43,6 +43,7 @@ def test_a_pair_that_is_cut_in_mid_run_is_named_and_the_ranks_between_are_not(la
     assert four.leftovers() == ()
 
 
+@pytest.mark.further
 @alone
 def test_a_time_too_short_for_the_plan_is_no_pass(lab: LabOf) -> None:
     two = lab(2)
@@ -61,6 +62,7 @@ def test_a_plan_larger_than_the_memory_is_refused_before_it_starts(lab: LabOf) -
     assert "the largest size that fits is" in outcomes["node1"].last_line
 
 
+@pytest.mark.further
 @alone
 def test_an_interrupted_node_is_named_at_once(lab: LabOf) -> None:
     three = lab(3)

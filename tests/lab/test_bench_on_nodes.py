@@ -85,6 +85,7 @@ def test_run_on_four_healthy_nodes_measures_and_verifies(lab: LabOf) -> None:
     assert four.leftovers() == ()
 
 
+@pytest.mark.further
 @alone
 def test_a_shaped_link_is_measured_as_what_it_is(lab: LabOf) -> None:
     two = lab(2)
@@ -125,6 +126,7 @@ def test_a_stopped_worker_is_named_and_its_victims_are_not(lab: LabOf) -> None:
     assert three.leftovers() == ()
 
 
+@pytest.mark.further
 @alone
 def test_a_stopped_agent_is_named(lab: LabOf) -> None:
     three = lab(3)
@@ -139,6 +141,7 @@ def test_a_stopped_agent_is_named(lab: LabOf) -> None:
     running["node2"].signal(signal.SIGKILL, group=True)
 
 
+@pytest.mark.further
 @alone
 def test_a_slow_worker_is_named(lab: LabOf) -> None:
     """The worker of node3 is stopped for 30 of every 60 ms while the others measure."""
@@ -171,6 +174,7 @@ def test_a_slow_worker_is_named(lab: LabOf) -> None:
     assert {one.code for one in outcomes.values()} == {0}
 
 
+@pytest.mark.further
 @alone
 def test_ctrl_c_in_the_benchmark_prints_what_there_is(lab: LabOf) -> None:
     two = lab(2)

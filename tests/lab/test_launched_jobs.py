@@ -38,6 +38,7 @@ def test_torchrun_joins_the_launchers_store(lab: LabOf, tmp_path: Path) -> None:
     assert four.leftovers() == ()
 
 
+@pytest.mark.further
 def test_torchrun_with_two_ranks_per_node_reports_once_and_names_a_ranks_own_environment(
     lab: LabOf, tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_mpirun(lab: LabOf, openmpi: Callable[[Lab], OpenMpi], tmp_path: Path) -
     healthy(tmp_path / "report.json", "openmpi", 4)
 
 
+@pytest.mark.further
 def test_flags_that_contradict_mpirun_are_a_finding(
     lab: LabOf, openmpi: Callable[[Lab], OpenMpi], tmp_path: Path
 ) -> None:

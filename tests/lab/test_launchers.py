@@ -31,6 +31,7 @@ def test_flags_are_filled_in_for_every_node(lab: BuildLab) -> None:
     assert set(with_flags(four, ["true"], nodes=four.nodes[1:])) == {"node2", "node3", "node4"}
 
 
+@pytest.mark.further
 @pytest.mark.slow
 def test_torchrun_starts_its_workers_on_every_node(lab: BuildLab, tmp_path: Path) -> None:
     four = lab(4)
@@ -69,6 +70,7 @@ def test_slurm_can_be_started_again_after_it_was_torn_down(
     assert slurm(one).srun(["hostname"]).returncode == 0
 
 
+@pytest.mark.further
 @pytest.mark.slow
 def test_mpirun_starts_a_rank_on_every_node_over_ssh(
     lab: BuildLab, openmpi: Callable[[Lab], OpenMpi]

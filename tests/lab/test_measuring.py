@@ -36,6 +36,7 @@ def shape_egress(node: Node, rate: str) -> None:
     call(inside(node.namespace, ["tc", "qdisc", "replace", "dev", "eth0", *bucket]))
 
 
+@pytest.mark.further
 def test_a_shaped_network_is_told_from_a_fast_one_and_named_if_nccl_uses_it(lab: LabOf) -> None:
     three = lab(3)
     three.add_network("eth1", "10.79.0")
@@ -100,6 +101,7 @@ def test_a_node_whose_link_of_nccls_network_is_slow_is_named_and_all_nodes_get_t
     assert "all nodes have to use the same network" in advised["NCCL_SOCKET_IFNAME"]["why"]
 
 
+@pytest.mark.further
 def test_a_node_that_stops_while_it_is_measured_is_silent_and_costs_bounded_time(lab: LabOf) -> None:
     three = lab(3)
     for node in three.nodes:
@@ -126,6 +128,7 @@ def test_a_node_that_stops_while_it_is_measured_is_silent_and_costs_bounded_time
     assert first.findings("interface-slow") == []
 
 
+@pytest.mark.further
 def test_traffic_that_leaves_through_the_wrong_network_is_named_with_both_routes(lab: LabOf) -> None:
     two = lab(2)
     two.add_network("eth1", "10.79.0")

@@ -93,6 +93,7 @@ def test_a_port_that_only_nccl_has_is_seen_to_be_filtered(lab: LabOf) -> None:
     assert two.leftovers() == ()
 
 
+@pytest.mark.further
 def test_a_listener_that_died_is_no_refusal(lab: LabOf) -> None:
     two = lab(2)
     first = start(two, "preflight", nodes=[two["node1"]])

@@ -95,6 +95,7 @@ def test_three_nodes_train_a_model(lab: LabOf) -> None:
     assert three.leftovers() == ()
 
 
+@pytest.mark.further
 def test_two_nodes_train_a_model_by_c10d_wherever_the_endpoint_is(lab: LabOf) -> None:
     two = lab(2)
     program(two)

@@ -92,6 +92,7 @@ def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) 
     assert {"node2", "node3", "node4"} <= named
 
 
+@pytest.mark.further
 def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> None:
     three = lab(3)
     faults.drop(three["node1"], PORT, source=three["node3"])
@@ -121,7 +122,10 @@ def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.parametrize("mode", ["silent", "banner", "http", "tcpstore"])
+@pytest.mark.parametrize(
+    "mode",
+    [*(pytest.param(one, marks=pytest.mark.further) for one in ("silent", "banner", "http")), "tcpstore"],
+)
 def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode) -> None:
     two = lab(2)
     with faults.hold_port(two["node1"], PORT, mode) as holder:
@@ -152,6 +156,7 @@ def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> N
     assert outcomes["node2"].code == 1
 
 
+@pytest.mark.further
 def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
     three = lab(3)
     outcomes = run(three, "preflight", "--join-timeout", "20", master="node2")
@@ -206,6 +211,7 @@ def test_ephemeral_ports_dropped_in_one_direction_between_one_pair(lab: LabOf) -
     assert {one.code for one in outcomes.values()} == {1}
 
 
+@pytest.mark.further
 def test_all_ephemeral_ports_of_one_node_dropped_is_one_finding_about_that_node(lab: LabOf) -> None:
     four = lab(4)
     faults.drop(four["node4"], faults.ephemeral_ports(four["node4"]), syn_only=True)
@@ -324,6 +330,7 @@ def test_node_0_killed_in_the_middle_is_called_by_the_others(lab: LabOf) -> None
     assert three.leftovers() == ()
 
 
+@pytest.mark.further
 def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
@@ -336,6 +343,7 @@ def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> Non
     running["node1"].signal(signal.SIGKILL, group=True)
 
 
+@pytest.mark.further
 def test_a_rule_that_drops_every_packet_in_one_direction_is_one_way_too(lab: LabOf) -> None:
     """Without connection tracking the answers to calls in the open direction vanish as well."""
     three = lab(3)
@@ -347,6 +355,7 @@ def test_a_rule_that_drops_every_packet_in_one_direction_is_one_way_too(lab: Lab
     assert outcomes["node1"].findings("peer-filtered") == []
 
 
+@pytest.mark.further
 def test_an_mtu_black_hole_that_lets_segmented_blocks_through_is_proven(lab: LabOf) -> None:
     two = lab(2)
     for node in two.nodes:

@@ -88,6 +88,7 @@ def test_both_measure_as_often_in_turns_and_the_same_thing_twice_takes_about_as_
     assert 0.3 < sorted(first.times_us)[4] / sorted(second.times_us)[4] < 3.0
 
 
+@pytest.mark.further
 def test_one_that_cannot_form_its_group_is_ended_with_the_reason_and_the_other_measures_alone(
     server: TcpStore, prefix: str
 ) -> None:
