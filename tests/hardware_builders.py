@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Fact
 from ncclcheck.model.hardware import Kernel, Pci, PciDevice, PortCounters, Rdma, RdmaCounters, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, everywhere, node, some, with_facts
+from tests.builders import cluster, everywhere, node, with_facts
+from tests.fact_builders import some
 from tests.nccl.hardware import bus, gid, gpu, port, rdma
 from tests.nccl.hardware import device as pci_device
 from tests.policies import MET, with_policy

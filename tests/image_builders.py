@@ -10,7 +10,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.image import Examined, Image, Libraries, TorchBuild, Verbs
 from ncclcheck.model.snapshot import Node, Snapshot
-from tests.builders import answer, nccl_choice, software
+from tests.fact_builders import answer, nccl_choice, software
 
 HOST = "builder"
 NOT_IN_IMAGE = Missing("absent", "an image has none of its own")

@@ -14,7 +14,8 @@ from ncclcheck.model.facts import Interface, NcclAnswer, NcclChoice, NcclConfigF
 from ncclcheck.model.hardware import NetPlugin, RdmaPort
 from ncclcheck.model.snapshot import Confirmation, Measured, Probe, ProbeOutcome, Snapshot
 from ncclcheck.nccl.prediction import candidate_interfaces
-from tests.builders import answer, cluster, interface, loopback, software, with_facts
+from tests.builders import cluster, with_facts
+from tests.fact_builders import answer, interface, loopback, software
 from tests.nccl.hardware import rdma
 
 NO_LIBRARY = Missing("absent", "no libnccl.so.2")

@@ -8,7 +8,8 @@ from ncclcheck.advice.block import advise
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import asked, two_networks, with_probes
-from tests.builders import cluster, seen_alone, some, with_choice, with_environment, with_facts
+from tests.builders import cluster, seen_alone, with_choice, with_environment, with_facts
+from tests.fact_builders import some
 
 
 def all_on_lo() -> Snapshot:

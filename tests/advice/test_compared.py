@@ -7,7 +7,8 @@ from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import asked, two_networks, with_bandwidth, with_rdma
-from tests.builders import cluster, some, with_choice
+from tests.builders import cluster, with_choice
+from tests.fact_builders import some
 from tests.nccl.hardware import port
 
 ETH0 = {"node01": ("eth0", "10.0.0.1"), "node02": ("eth0", "10.0.0.2")}

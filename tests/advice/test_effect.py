@@ -14,7 +14,8 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Advice
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes, with_rdma
-from tests.builders import everywhere, interface, some
+from tests.builders import everywhere
+from tests.fact_builders import interface, some
 from tests.nccl.hardware import port
 
 

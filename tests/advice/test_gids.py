@@ -9,7 +9,8 @@ from ncclcheck.advice.rule import Changes, Rule, predictions
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import configured, with_rdma
-from tests.builders import some, with_facts
+from tests.builders import with_facts
+from tests.fact_builders import some
 from tests.nccl.hardware import LINK_LOCAL, ROCE_GIDS, gid, port, rdma, roce
 
 OTHER_GIDS = (gid(0, LINK_LOCAL, "v1"), gid(1, LINK_LOCAL), gid(4, "10.0.0.9", "v1"), gid(5, "10.0.0.9"))

@@ -1,4 +1,4 @@
-"""What Gloo binds on a node, and why that cannot work; `test_interface.py` has what is advised then."""
+"""What Gloo binds on a node, and why that cannot work; `test_interface_gloo.py` has what is advised then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import two_networks, with_probes
-from tests.builders import interface, loopback, node_facts, some, with_facts
+from tests.builders import with_facts
+from tests.fact_builders import interface, loopback, node_facts, some
 
 UNREAD = Missing("timeout", "no answer in 5 s")
 

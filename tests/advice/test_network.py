@@ -10,7 +10,8 @@ from ncclcheck.advice.rule import Changes, Rule, merged, predictions
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import configured, two_networks, with_rdma
-from tests.builders import everywhere, some, with_environment, with_facts
+from tests.builders import everywhere, with_environment, with_facts
+from tests.fact_builders import some
 from tests.nccl.hardware import port, rdma, roce
 
 PORTS = (port("mlx5_0"), port("mlx5_1"))

@@ -12,7 +12,8 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
-from tests.builders import docker0, interface, some, with_facts
+from tests.builders import with_facts
+from tests.fact_builders import docker0, interface, some
 
 
 def networks(snapshot: Snapshot) -> tuple[Network, ...]:

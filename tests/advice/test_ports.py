@@ -7,7 +7,8 @@ from ncclcheck.advice.rule import Changes, Rule, predictions, used_ports
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import with_rdma
-from tests.builders import everywhere, some, with_facts
+from tests.builders import everywhere, with_facts
+from tests.fact_builders import some
 from tests.nccl.hardware import bus, device, gpu, port, rdma, roce
 
 COMPUTE = tuple(port(f"mlx5_{number}") for number in range(4))

@@ -17,7 +17,7 @@ from ncclcheck.advice.speed import best_first
 from ncclcheck.measure.rounds import plan_rounds
 from ncclcheck.model.snapshot import Measured, Probe, Snapshot
 from tests.advice.clusters import of_nodes, unasked
-from tests.builders import host_of, interface, some
+from tests.fact_builders import host_of, interface, some
 
 NAMES = ("eth0", "eth1", "eth2", "ens5", "enp1s0", "p1p1", "net1")
 Way = Literal["sends", "receives", "both", "pair"]

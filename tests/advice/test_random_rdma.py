@@ -15,7 +15,8 @@ from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.network import SOCKET
 from tests.advice.clusters import configured, with_rdma
-from tests.builders import everywhere, some, with_environment, with_facts
+from tests.builders import everywhere, with_environment, with_facts
+from tests.fact_builders import some
 from tests.nccl.hardware import LINK_LOCAL, ROCE_GIDS, gid, port, rdma
 
 DEVICES = ("mlx5_0", "mlx5_1", "mlx5_10", "mlx5_11", "mlx5_2")

@@ -18,7 +18,7 @@ from ncclcheck.advice.speed import best_first, is_clearly_faster
 from ncclcheck.model.facts import InterfaceKind, NcclChoice, NcclConfigFile
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import NO_LIBRARY, of_nodes, unasked, with_bandwidth, with_probes
-from tests.builders import interface, software, some
+from tests.fact_builders import interface, software, some
 
 IFNAME, FAMILY, COMM_ID = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_COMM_ID"
 NAMES = ("eth0", "eth1", "eth10", "ens3", "ib0", "br-1f", "docker7", "e", "^x", "=y", "a,b", "p:1", "lom0")

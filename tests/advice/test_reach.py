@@ -9,7 +9,8 @@ from ncclcheck.advice.reach import Failure, Reach, read_reach, some_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
 from tests.advice.clusters import two_networks, with_probes
-from tests.builders import seen_alone, some, with_outcome, with_silent
+from tests.builders import seen_alone, with_outcome, with_silent
+from tests.fact_builders import some
 
 ETH0 = {f"node0{number}": ("eth0", f"10.0.0.{number}") for number in (1, 2, 3)}
 ETH1 = {f"node0{number}": ("eth1", f"10.0.1.{number}") for number in (1, 2, 3)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ncclcheck.advice.rule import merged, predictions, used_ports, value_of
 from ncclcheck.model.fact import Missing
 from tests.advice.clusters import configured, with_rdma
-from tests.builders import some, without
+from tests.builders import without
+from tests.fact_builders import some
 from tests.nccl.hardware import port
 
 

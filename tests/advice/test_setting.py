@@ -8,7 +8,8 @@ from ncclcheck.advice.setting import choices_under, smallest_change
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import of_nodes, two_interfaces, two_networks, unasked, with_probes
-from tests.builders import interface, some, with_facts
+from tests.builders import with_facts
+from tests.fact_builders import interface, some
 
 IFNAME = "NCCL_SOCKET_IFNAME"
 

@@ -10,7 +10,7 @@ from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, men
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.prediction import node_choice
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes, with_rdma
-from tests.builders import interface, some
+from tests.fact_builders import interface, some
 from tests.nccl.hardware import port
 
 ETH0 = {"node01": ("eth0", "10.0.0.1"), "node02": ("eth0", "10.0.0.2")}

@@ -14,7 +14,8 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface
 from ncclcheck.model.snapshot import Snapshot
 from tests.advice.clusters import with_rdma
-from tests.builders import everywhere, some, with_facts
+from tests.builders import everywhere, with_facts
+from tests.fact_builders import some
 from tests.nccl.hardware import port
 
 PLACES = {"node01": ("eth0", "10.0.0.1"), "node02": ("eth0", "10.0.0.2")}

@@ -23,7 +23,7 @@ from ncclcheck.bench.point import prepare
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.model.bench import BenchPlan
-from tests.builders import bench_point
+from tests.bench_builders import bench_point
 
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 0, 1, 5.0, verify=False)
 

@@ -8,9 +8,12 @@ from ncclcheck.checks.bench_ceilings import best_points, binding_backends, ceili
 from ncclcheck.model.bench import BenchPlan, BenchResult, Op, Point
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import bench_point, bench_result, cluster, interface, some, timed_probes, with_interfaces
+from tests.bench_builders import bench_point, bench_result
+from tests.builders import cluster, with_interfaces
 from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
+from tests.fact_builders import interface, some
 from tests.hardware_builders import rdma_cluster
+from tests.probe_builders import timed_probes
 
 M = 1 << 20
 

@@ -7,8 +7,10 @@ from typing import Any
 from ncclcheck.checks.bench_hardware import hardware_of
 from ncclcheck.measure.reference import Hardware
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import some, with_bench, without
+from tests.bench_builders import with_bench
+from tests.builders import without
 from tests.checks.bench.nccl_runs import IB, SOCKET, node_log, with_nccl_bench
+from tests.fact_builders import some
 from tests.gpu_builders import with_all_gpus, with_gpu
 from tests.hardware_builders import rdma_cluster
 

@@ -20,21 +20,13 @@ from ncclcheck.measure.ceiling import Term
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import (
-    bench_result,
-    cluster,
-    everywhere,
-    host_of,
-    interface,
-    node,
-    some,
-    timed_probes,
-    with_interfaces,
-    without,
-)
+from tests.bench_builders import bench_result
+from tests.builders import cluster, everywhere, node, with_interfaces, without
 from tests.checks.bench.nccl_runs import IB, SOCKET, node_log, with_nccl_bench
+from tests.fact_builders import host_of, interface, some
 from tests.gpu_builders import links, with_all_gpus
 from tests.hardware_builders import nic_of, rdma_cluster, roce_cluster, with_device, with_port
+from tests.probe_builders import timed_probes
 
 PLACES = {host_of(rank): ("eth0", f"10.0.0.{rank + 1}") for rank in range(4)}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ncclcheck.checks.chosen import chosen, not_chosen, owner_of
-from tests.builders import cluster, docker0, interface, loopback, with_choice, without
+from tests.builders import cluster, with_choice, without
+from tests.fact_builders import docker0, interface, loopback
 
 
 def test_it_is_found_among_the_nodes_interfaces() -> None:

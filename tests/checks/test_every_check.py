@@ -12,7 +12,9 @@ from ncclcheck.checks.registry import Check, all_checks, run_check
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, seen_alone, with_bench, with_silent, without
+from tests.bench_builders import with_bench
+from tests.builders import seen_alone, with_silent, without
+from tests.fact_builders import GONE
 from tests.hardware_builders import rdma_cluster as cluster
 
 # Those of images are silent about nodes: test_images.py.

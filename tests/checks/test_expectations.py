@@ -25,7 +25,8 @@ from ncclcheck.model.facts import NOT_READ
 from ncclcheck.model.finding import NotApplicable
 from ncclcheck.model.policy_values import COUNTS, SECTIONS
 from ncclcheck.model.snapshot import Node
-from tests.builders import GONE, cluster, node, some, with_facts, without
+from tests.builders import cluster, node, with_facts, without
+from tests.fact_builders import GONE, some
 from tests.hardware_builders import rdma_cluster
 from tests.policies import with_policy
 

@@ -6,7 +6,7 @@ from ncclcheck.checks.gid_agreement import Used, disagreements
 from ncclcheck.checks.rdma_ports import PortOn
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import Gid
-from tests.builders import interface
+from tests.fact_builders import interface
 from tests.nccl.hardware import gid, roce
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ncclcheck.checks import gids
 from ncclcheck.model.hardware import Gid
-from tests.builders import interface
+from tests.fact_builders import interface
 from tests.nccl.hardware import LINK_LOCAL, ROCE_GIDS, UNREAD, gid, port, roce
 
 V6 = "fd00:0000:0000:0000:0000:0000:0000:0001"

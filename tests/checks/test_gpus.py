@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from ncclcheck.checks.gpus import by_text, closing, label, listed_gpus, no_driver, together, values
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
-from tests.builders import GONE, cluster, with_facts
+from tests.builders import cluster, with_facts
+from tests.fact_builders import GONE
 from tests.gpu_builders import with_all_gpus, with_gpu
 
 ABSENT = Missing("absent", "no driver")

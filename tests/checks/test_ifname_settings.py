@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ncclcheck.checks.ifname_settings import not_settled, settings
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
-from tests.builders import answer, cluster, with_environment, with_facts, without
+from tests.builders import cluster, with_environment, with_facts, without
+from tests.fact_builders import answer
 
 
 def test_the_environment_wins_over_a_config_file() -> None:

@@ -13,7 +13,7 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.image import Image
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, some
+from tests.fact_builders import GONE, some
 from tests.hardware_builders import rdma_cluster
 from tests.image_builders import healthy_image, with_sections
 

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
-from tests.builders import cluster, with_bench
+from tests.bench_builders import with_bench
+from tests.builders import cluster
 
 
 def test_a_benchmark_that_was_not_asked_for_is_no_gap() -> None:

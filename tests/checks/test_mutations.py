@@ -17,8 +17,10 @@ from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.gpu import PeerAccess
 from ncclcheck.model.hardware import Pci, RdmaCounters
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import node, some, with_bench
+from tests.bench_builders import with_bench
+from tests.builders import node
 from tests.checks.poison import Path, Poison, PoisonedError, fact_paths, put
+from tests.fact_builders import some
 from tests.hardware_builders import above_gpu, above_nic, gpu_of, nic_of, rdma_cluster, roce_cluster
 
 HOST = "node02"

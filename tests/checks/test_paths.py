@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ncclcheck.checks.paths import none_given, wanted
-from tests.builders import GONE, cluster, everywhere, path_fact, with_facts
+from tests.builders import cluster, everywhere, with_facts
+from tests.fact_builders import GONE, path_fact
 
 
 def test_the_nth_path_of_each_node_is_the_same_one() -> None:

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from ncclcheck.checks.ranks import counted, has_gpus, ranks_of_job, ranks_on, ranks_sharing_cpus
 from ncclcheck.model.launch import LaunchSource
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, launch, node, with_facts, with_silent
+from tests.builders import cluster, node, with_facts, with_silent
+from tests.fact_builders import GONE, launch
 
 
 def started(source: LaunchSource, local_world_size: int, nproc: int | None = None) -> Snapshot:

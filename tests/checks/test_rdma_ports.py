@@ -18,7 +18,8 @@ from ncclcheck.checks.rdma_ports import (
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile, NodeFacts
 from ncclcheck.model.hardware import Rdma
-from tests.builders import GONE, cluster, everywhere, node, with_environment, with_facts, without
+from tests.builders import cluster, everywhere, node, with_environment, with_facts, without
+from tests.fact_builders import GONE
 from tests.hardware_builders import ib_ports, rdma_cluster, with_rdma
 from tests.nccl.hardware import UNREAD, port
 

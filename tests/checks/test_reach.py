@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.reach import Blame, blame, directions, not_probed
 from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
-from tests.builders import both_ways, cluster, probe, some, with_outcome
+from tests.builders import cluster, with_outcome
+from tests.fact_builders import some
+from tests.probe_builders import both_ways, probe
 
 Ways = tuple[tuple[str, str], ...]
 

@@ -6,7 +6,7 @@ from itertools import permutations
 
 from ncclcheck.checks.reach import Blame
 from ncclcheck.checks.unreached import evidence, subject
-from tests.builders import probe
+from tests.probe_builders import probe
 
 
 def test_every_explanation_has_its_words() -> None:

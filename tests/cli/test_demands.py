@@ -16,7 +16,8 @@ from ncclcheck.model.report import SCHEMA_VERSION, Tool
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.options import BenchRequest
-from tests.builders import bench_point, bench_result, cluster, with_bench
+from tests.bench_builders import bench_point, bench_result, with_bench
+from tests.builders import cluster
 from tests.cli.commands import ncclcheck
 from tests.report.reports import report
 

@@ -12,7 +12,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.directory import Directory, where
 from ncclcheck.exchange.relayed import RelayedStore
 from ncclcheck.model.fact import Missing
-from tests.builders import launch
+from tests.fact_builders import launch
 
 
 def of_rank(rank: int, folder: Path) -> Directory:

@@ -12,7 +12,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.dial import dial
 from ncclcheck.exchange.first import hold_port, listen, own_way
 from ncclcheck.exchange.store import TcpStore, join, serve
-from tests.builders import launch
+from tests.fact_builders import launch
 
 
 def test_a_free_port_is_held_and_listens_when_told_so() -> None:

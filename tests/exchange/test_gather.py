@@ -15,7 +15,7 @@ from ncclcheck.exchange.store import TcpStore, join, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
-from tests.builders import launch, master_path
+from tests.fact_builders import launch, master_path
 
 pytestmark = pytest.mark.slow  # imports torch
 RUNS = count()

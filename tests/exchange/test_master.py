@@ -24,7 +24,7 @@ from ncclcheck.exchange.master import (
 from ncclcheck.facts.interfaces import read_interfaces
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
-from tests.builders import launch
+from tests.fact_builders import launch
 from tests.facts.namespace import Namespace
 
 JOB = "job"

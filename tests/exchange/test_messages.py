@@ -7,7 +7,7 @@ import pytest
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Finish, Hello, Step, read_message
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
-from tests.builders import launch
+from tests.fact_builders import launch
 
 GOOD = Hello(SCHEMA, "0.1.0", "node1", launch(0, 2))
 

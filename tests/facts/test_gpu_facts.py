@@ -9,7 +9,7 @@ import pytest
 
 from ncclcheck.facts.gpu_facts import read_gpu_facts, without_answer
 from ncclcheck.model.fact import Missing
-from tests.builders import some
+from tests.fact_builders import some
 from tests.facts.nvml import stand_in
 
 

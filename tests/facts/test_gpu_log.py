@@ -9,7 +9,7 @@ from pathlib import Path
 from ncclcheck.facts.gpu_log import kmsg_lines, logged_errors, read_gpu_log
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import LoggedError
-from tests.builders import some
+from tests.fact_builders import some
 
 FELL_OFF = "NVRM: Xid (PCI:0000:1B:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 SWITCH = "nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 12 sourcetrack timeout error"

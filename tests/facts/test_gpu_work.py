@@ -10,7 +10,7 @@ from ncclcheck.facts.gpu_work import HUNG_S, Told, ask, gathered, judged, read_g
 from ncclcheck.facts.gpu_work_child import multiply
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuWork
-from tests.builders import some
+from tests.fact_builders import some
 
 LATE = Missing("timeout", "late")
 

@@ -15,7 +15,7 @@ from ncclcheck.facts.gpus import Nvml, read_nvml
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.gpu import Fabric, GpuDriver, GpuProcess, GpuState, NvLink, PeerAccess
-from tests.builders import some
+from tests.fact_builders import some
 from tests.facts.nvml import stand_in
 
 PATIENT_S = 20.0

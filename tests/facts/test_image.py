@@ -9,7 +9,7 @@ import pytest
 
 from ncclcheck.facts.image import ImageRequest, read_image
 from ncclcheck.model.image import Examined
-from tests.builders import some
+from tests.fact_builders import some
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library
 
 

@@ -12,7 +12,7 @@ from ncclcheck.facts.child import ChildResult
 from ncclcheck.facts.image_child import _nccl_text
 from ncclcheck.facts.image_packages import pip_problems, problems_in, read_imports
 from ncclcheck.model.fact import Missing
-from tests.builders import some
+from tests.fact_builders import some
 
 TORCH = """
 class version:

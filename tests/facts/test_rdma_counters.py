@@ -9,7 +9,7 @@ import pytest
 from ncclcheck.facts.rdma_counters import read_again, read_rdma_counters
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import PortCounters
-from tests.builders import some
+from tests.fact_builders import some
 from tests.facts.trees import Tree
 
 PORT = "sys/class/infiniband/mlx5_0/ports/1"

@@ -18,7 +18,7 @@ from ncclcheck.facts.recording import record
 from ncclcheck.facts.recording_tree import Recording, write_folder
 from ncclcheck.facts.redaction import Redaction
 from ncclcheck.model.codec import encode
-from tests.builders import some
+from tests.fact_builders import some
 from tests.facts.test_recorded_trees import TREES
 from tests.facts.trees import GPU, HCA, IPV4, ROOT_PORT, SWITCH, Tree
 

@@ -9,7 +9,7 @@ from ncclcheck.facts.recording_cgroups import record_cgroups
 from ncclcheck.facts.recording_tree import Recording, write_folder
 from ncclcheck.facts.redaction import Redaction
 from ncclcheck.facts.tree import machine
-from tests.builders import some
+from tests.fact_builders import some
 from tests.facts.test_recording import KEY
 from tests.facts.trees import Tree
 

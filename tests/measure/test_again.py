@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from ncclcheck.measure.again import MOST_ROUNDS, Transfer, late_again, rounds_again, suspicious, with_the_best
 from ncclcheck.measure.slow_parts import slow_parts
 from ncclcheck.model.snapshot import Probe
-from tests.builders import host_of, timed_probes
+from tests.fact_builders import host_of
 from tests.measure.test_networks import places
 from tests.measure.test_slow_parts import network, slowed
+from tests.probe_builders import timed_probes
 
 transfers_of_some = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9)).filter(lambda one: one[1] != one[2]),

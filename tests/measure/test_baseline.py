@@ -15,7 +15,7 @@ from ncclcheck.measure.baseline import Compared, compare
 from ncclcheck.measure.statistics import decide, time_us
 from ncclcheck.model.bench import Point
 from ncclcheck.model.demands import BaselinePoint
-from tests.builders import bench_point
+from tests.bench_builders import bench_point
 
 SIZES = tuple(1 << bits for bits in range(16, 26))
 Draw = Callable[[random.Random, int], list[float]]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point
-from tests.builders import bench_point
+from tests.bench_builders import bench_point
 
 
 def blamed(*late_us: tuple[float, ...], time_us: float = 1000.0) -> list[int]:

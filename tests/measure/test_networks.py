@@ -15,7 +15,8 @@ from ncclcheck.measure.networks import (
 )
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Probe
-from tests.builders import host_of, some, timed_probe, timed_probes
+from tests.fact_builders import host_of, some
+from tests.probe_builders import timed_probe, timed_probes
 
 
 def places(count: int, name: str = "eth0", network: str = "10.0.0") -> dict[str, tuple[str, str]]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.reference import Hardware, fitting, is_model, rows
 from ncclcheck.model.bench import Point
-from tests.builders import bench_point
+from tests.bench_builders import bench_point
 
 P5 = Hardware("NVIDIA H100 80GB HBM3", 8, 2, "rdma", 3200.0)
 

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.slow_parts import slow_parts, slowest_part
 from ncclcheck.model.snapshot import Measured, Probe
-from tests.builders import host_of, timed_probes
+from tests.fact_builders import host_of
+from tests.probe_builders import timed_probes
 
 
 def network(nodes: int, gbit_s: float = 1.0) -> tuple[Probe, ...]:

@@ -12,7 +12,8 @@ from ncclcheck.model.codec import decode, decode_fact, encode, encode_pretty, js
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, with_bench
+from tests.bench_builders import with_bench
+from tests.builders import cluster
 
 
 class Thing(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders import launch
+from tests.fact_builders import launch
 
 
 def test_the_first_local_rank_is_the_agent_of_its_node() -> None:

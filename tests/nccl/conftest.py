@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ncclcheck.model.facts import Interface
-from tests.builders import interface
+from tests.fact_builders import interface
 
 
 @pytest.fixture

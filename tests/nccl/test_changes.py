@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import Interface, NcclChoice, NcclConfigFile
 from ncclcheck.nccl.explanation import explain
-from tests.builders import interface, loopback, node_facts, some
+from tests.fact_builders import interface, loopback, node_facts, some
 from tests.nccl.hardware import NO_LIBRARY, UNREAD, port, rdma, roce
 
 V = "2.28.9"

@@ -10,7 +10,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile, NodeFacts
 from ncclcheck.nccl.explanation import explain, network_choice
 from ncclcheck.nccl.prediction import Prediction, predict
-from tests.builders import answer, interface, loopback, node_facts, some
+from tests.fact_builders import answer, interface, loopback, node_facts, some
 from tests.nccl.hardware import UNREAD, port, rdma, roce
 
 V = "2.28.9"

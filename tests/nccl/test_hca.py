@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.nccl import hca
-from tests.builders import some
+from tests.fact_builders import some
 from tests.nccl.hardware import UNREAD, port, roce
 
 OLD, NEW = "2.28.9", "2.30.7"

@@ -19,7 +19,7 @@ from ncclcheck.nccl.prediction import (
     predict,
     predict_interface,
 )
-from tests.builders import answer, docker0, interface, loopback, node_facts, software, some
+from tests.fact_builders import answer, docker0, interface, loopback, node_facts, software, some
 
 NO_LIBRARY = Missing("absent", "no libnccl.so.2")
 

@@ -12,7 +12,7 @@ import pytest
 from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
-from tests.builders import some
+from tests.fact_builders import some
 
 SYSROOTS = Path(__file__).parents[3] / "shared" / "sysroots"
 TREES = sorted(path.parent for path in SYSROOTS.glob("*/expected.json"))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import Address, Interface
 from ncclcheck.nccl.socket_interface import choose, is_running, network_interfaces
-from tests.builders import interface
+from tests.fact_builders import interface
 
 OLD, NEW = ("2.18.3", "2.21.5"), ("2.28.9", "2.30.7", "2.32.3")
 ALL = OLD + NEW

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import Address, Interface
 from ncclcheck.nccl.subnet import HostName, RemoteAddress, Unreadable, is_in_subnet, parse_comm_id, scope_of
-from tests.builders import interface
+from tests.fact_builders import interface
 
 
 @pytest.mark.parametrize(

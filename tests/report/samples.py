@@ -11,7 +11,9 @@ from ncclcheck.model.ceiling import Ceiling
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.report import BenchReport, Report
 from ncclcheck.model.snapshot import Coverage, Probe, Silent
-from tests.builders import address_of, cluster, host_of, some, timed_probes
+from tests.builders import cluster
+from tests.fact_builders import address_of, host_of, some
+from tests.probe_builders import timed_probes
 from tests.report.reports import ADVICE, check_run, found, report
 
 SIZES = tuple(1 << power for power in range(20, 30))

@@ -10,8 +10,10 @@ from ncclcheck.model.report import BenchReport
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.document import to_json
-from tests.builders import bench_point, cluster, some, with_bench
+from tests.bench_builders import bench_point, with_bench
+from tests.builders import cluster
 from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
+from tests.fact_builders import some
 from tests.hardware_builders import rdma_cluster
 from tests.report.reports import report
 

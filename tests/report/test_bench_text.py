@@ -10,7 +10,8 @@ from ncclcheck.model.report import Used
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.bench_text import bench_lines
 from ncclcheck.report.page import draw
-from tests.builders import bench_point, cluster, with_bench
+from tests.bench_builders import bench_point, with_bench
+from tests.builders import cluster
 from tests.report.reports import report
 
 POINT = bench_point(1 << 20, (3.0, 1.0, 4.0, 2.0))

@@ -9,7 +9,8 @@ from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Silent
-from tests.builders import bench_point, bench_result, cluster, seen_alone, with_bench, with_silent, without
+from tests.bench_builders import bench_point, bench_result, with_bench
+from tests.builders import cluster, seen_alone, with_silent, without
 from tests.report.reports import check_run, finding, found, report
 
 

@@ -15,7 +15,8 @@ from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.report import Report
 from ncclcheck.report.document import schema_text, to_json
-from tests.builders import cluster, seen_alone, with_bench, with_choice, with_silent, without
+from tests.bench_builders import with_bench
+from tests.builders import cluster, seen_alone, with_choice, with_silent, without
 from tests.report.reports import ADVICE, check_run, finding, found, mtu_finding, report
 
 SHIPPED = Path(ncclcheck.report.__file__).with_name("schema.json")

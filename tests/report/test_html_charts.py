@@ -15,7 +15,8 @@ from ncclcheck.report.html_charts import (
     failed_pairs,
     reach_matrix,
 )
-from tests.builders import cluster, probe
+from tests.builders import cluster
+from tests.probe_builders import probe
 from tests.report.reports import report
 from tests.report.samples import bench, comparison, full_report
 

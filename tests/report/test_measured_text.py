@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.measured_text import measured_lines
 from ncclcheck.report.page import draw
-from tests.builders import cluster, timed_probes
+from tests.builders import cluster
+from tests.probe_builders import timed_probes
 from tests.report.reports import report
 
 

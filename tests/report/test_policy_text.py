@@ -12,7 +12,8 @@ from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.policy import parse_policy
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.policy_text import as_policy
-from tests.builders import GONE, limits, with_environment, with_facts, with_software, without
+from tests.builders import with_environment, with_facts, with_software, without
+from tests.fact_builders import GONE, limits
 from tests.hardware_builders import rdma_cluster, roce_cluster, with_port
 
 JUDGES = ("software-unexpected", "env-unexpected", "node-unexpected")

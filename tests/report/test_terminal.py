@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from ncclcheck.model.report import Report
 from ncclcheck.report.terminal import render
-from tests.builders import cluster, seen_alone, with_bench, with_facts, with_silent
+from tests.bench_builders import with_bench
+from tests.builders import cluster, seen_alone, with_facts, with_silent
 from tests.report.reports import ADVICE, check_run, finding, found, mtu_finding, report
 
 SICK = report(

@@ -20,7 +20,8 @@ from ncclcheck.run.context import TOOL_VERSION, Context
 from ncclcheck.run.lead import Member
 from ncclcheck.run.local_bench import BenchState, Left
 from ncclcheck.run.options import BenchRequest, RunOptions
-from tests.builders import answer, bench_point, launch, some
+from tests.bench_builders import bench_point
+from tests.fact_builders import answer, launch, some
 
 POINT = bench_point(1 << 20, (1.0, 2.0))
 REQUEST = BenchRequest((1 << 10,), ("all_reduce",), "gloo", iters=2, warmup=1, budget_s=5.0)

@@ -13,7 +13,8 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.run.bench_network import Network, bench_network, compared_networks, transport_text
 from ncclcheck.run.options import BenchRequest, RunOptions
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
-from tests.builders import cluster, interface, launch, some, with_facts
+from tests.builders import cluster, with_facts
+from tests.fact_builders import interface, launch, some
 
 GLOO = RunOptions(command="bench", bench=BenchRequest(backend="gloo"))
 

@@ -23,7 +23,8 @@ from ncclcheck.run.benching import LEAST_S, cannot_measure, lead_bench, quick_de
 from ncclcheck.run.context import Context
 from ncclcheck.run.lead import Member, Orders
 from ncclcheck.run.local_bench import run_local_bench
-from tests.builders import cluster, launch, some, with_master, with_outcome, with_silent
+from tests.builders import cluster, with_master, with_outcome, with_silent
+from tests.fact_builders import launch, some
 from tests.run.benches import (
     AGENTS,
     POINT,

@@ -20,7 +20,8 @@ from ncclcheck.run.comparing import KEPT_S, LEAST_S, lead_comparison, outcome
 from ncclcheck.run.contest import SIZES, Contest, Side
 from ncclcheck.run.lead import Orders
 from tests.advice.clusters import two_networks, with_bandwidth
-from tests.builders import cluster, launch, with_silent
+from tests.builders import cluster, with_silent
+from tests.fact_builders import launch
 from tests.run.benches import AGENTS, context
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,7 @@ from ncclcheck.run.contest import LEAST_ROUNDS, ROUNDS, ROUNDS_ALONE, SIZES, Con
 from ncclcheck.run.context import Context
 from ncclcheck.run.lead import Member
 from ncclcheck.run.local_bench import run_local_bench
-from tests.builders import launch
+from tests.fact_builders import launch
 from tests.run.benches import client, context
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.run.context import Context, Seen, host_name, in_background
 from ncclcheck.run.options import RunOptions
-from tests.builders import launch
+from tests.fact_builders import launch
 
 
 def context(job_id: str) -> Context:

@@ -27,7 +27,7 @@ from ncclcheck.run.lead import (
     without_the_silent,
 )
 from tests.advice.clusters import two_networks, with_probes
-from tests.builders import answer, launch, master_path, node_facts
+from tests.fact_builders import answer, launch, master_path, node_facts
 
 
 def hello(node_rank: int, host: str, nnodes: int = 3) -> Hello:

@@ -13,7 +13,7 @@ from ncclcheck.exchange.store import TcpStore
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.run.local_bench import BenchState, run_local_bench
-from tests.builders import some
+from tests.fact_builders import some
 from tests.run.benches import SMALL, context, rank, word
 
 

@@ -12,17 +12,8 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Snapshot
 from ncclcheck.run.lead import Member
 from ncclcheck.run.measuring import bandwidths, busier, networks_of, ring_of, round_trips, together
-from tests.builders import (
-    cluster,
-    host_of,
-    interface,
-    launch,
-    some,
-    with_choice,
-    with_interfaces,
-    with_outcome,
-    with_silent,
-)
+from tests.builders import cluster, with_choice, with_interfaces, with_outcome, with_silent
+from tests.fact_builders import host_of, interface, launch, some
 
 GONE = Missing("unsupported", "not told")
 

@@ -13,7 +13,8 @@ from ncclcheck.model.hardware import PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.lead import Member, Orders
 from ncclcheck.run.recounting import recount, recount_here
-from tests.builders import host_of, launch, node, some, with_facts
+from tests.builders import node, with_facts
+from tests.fact_builders import host_of, launch, some
 from tests.hardware_builders import NO_ERRORS, ib_ports, rdma_cluster
 
 GROWN: dict[str, Fact[int]] = {**NO_ERRORS, "symbol_error": 5}

@@ -14,7 +14,7 @@ from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.lead import Member
 from ncclcheck.run.sharing import mark_content, mark_name, share_here, views_of
-from tests.builders import host_of, launch
+from tests.fact_builders import host_of, launch
 
 NONCE = "0123456789abcdef" * 2
 

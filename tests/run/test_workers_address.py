@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Names
 from ncclcheck.run.workers_address import first_by_name
-from tests.builders import cluster, launch, with_facts
+from tests.builders import cluster, with_facts
+from tests.fact_builders import launch
 
 
 def test_the_first_in_the_order_of_the_names() -> None:

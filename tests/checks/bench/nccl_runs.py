@@ -11,7 +11,7 @@ from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.split import batches
 from ncclcheck.model.bench import BenchPlan, BenchResult, NodeLog, Op, Point, RankTime, TimeUs
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import host_of
+from tests.fact_builders import host_of
 
 DEVICES = " ".join(f"[{rail}]mlx5_{rail}:1/IB" for rail in range(8))
 # NCCL 2.18 writes "Bootstrap : Using" and numbers of algorithms, 2.28 "Bootstrap: Using" and their names.

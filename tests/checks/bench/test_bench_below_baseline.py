@@ -10,8 +10,10 @@ from ncclcheck.model.bench import Point
 from ncclcheck.model.demands import BenchDemands
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import bench_demands, bench_point, bench_result, cluster, some, with_bench
+from tests.bench_builders import bench_demands, bench_point, bench_result, with_bench
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import some
 
 SLUG = "bench-below-baseline"
 LATE = (3.0, 1.0, 4.0, 2.0)

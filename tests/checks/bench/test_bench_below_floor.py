@@ -10,18 +10,13 @@ from ncclcheck.model.bench import BenchPlan, BenchResult, Op, Point
 from ncclcheck.model.demands import BenchDemands, parse_floor
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import (
-    bench_point,
-    bench_result,
-    cluster,
-    interface,
-    timed_probes,
-    with_bench,
-    with_interfaces,
-)
+from tests.bench_builders import bench_point, bench_result, with_bench
+from tests.builders import cluster, with_interfaces
 from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface
 from tests.hardware_builders import rdma_cluster
+from tests.probe_builders import timed_probes
 
 SLUG = "bench-below-floor"
 M, G = 1 << 20, 1 << 30

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.fact import Missing
-from tests.builders import cluster, with_bench
+from tests.bench_builders import with_bench
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
 
 

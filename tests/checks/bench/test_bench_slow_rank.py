@@ -8,7 +8,8 @@ from ncclcheck.measure.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import bench_point, cluster, with_bench
+from tests.bench_builders import bench_point, with_bench
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
 
 

@@ -10,9 +10,11 @@ from msgspec.structs import replace
 from ncclcheck.model.bench import NodeLog
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import bench_point, cluster, everywhere, host_of, some, with_bench, with_environment
+from tests.bench_builders import bench_point, with_bench
+from tests.builders import cluster, everywhere, with_environment
 from tests.checks.bench.nccl_runs import IB, NEW, OLD, SOCKET, node_log, with_nccl_bench
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import host_of, some
 from tests.hardware_builders import rdma_cluster, with_rdma
 
 SLUG = "bench-transport-fallback"

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from ncclcheck.model.bench import WrongElement
 from ncclcheck.model.fact import Missing
-from tests.builders import bench_point, cluster, with_bench
+from tests.bench_builders import bench_point, with_bench
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
 
 LATE = (1.0, 2.0, 3.0, 4.0)

@@ -9,7 +9,8 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu, NcclChoice, NcclConfigFile
 from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import RankPlace, Snapshot
-from tests.builders import answer, cluster, everywhere, software, with_environment
+from tests.builders import cluster, everywhere, with_environment
+from tests.fact_builders import answer, software
 
 NOT_TOLD = Missing("absent", "not told")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.model.facts import NcclConfigFile
-from tests.builders import interface, with_interfaces
+from tests.builders import with_interfaces
 from tests.checks.environment.clusters import running, with_further_rank, with_gpus
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface
 
 SLUG = "env-contradiction"
 

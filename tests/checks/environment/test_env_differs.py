@@ -7,19 +7,10 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
 from ncclcheck.model.snapshot import RankPlace, Snapshot
-from tests.builders import (
-    answer,
-    cluster,
-    interface,
-    launch,
-    with_choice,
-    with_environment,
-    with_facts,
-    with_interfaces,
-    without,
-)
+from tests.builders import cluster, with_choice, with_environment, with_facts, with_interfaces, without
 from tests.checks.environment.clusters import with_rdma
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import answer, interface, launch
 
 
 def with_rank(snapshot: Snapshot, **differs: str | None) -> Snapshot:

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import NcclConfigFile
 from ncclcheck.model.snapshot import RankPlace, Snapshot
-from tests.builders import GONE, cluster, node, some, with_environment, with_facts
+from tests.builders import cluster, node, with_environment, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 from tests.policies import with_policy
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.builders import cluster, interface, node, some, with_environment, with_facts, with_interfaces
+from tests.builders import cluster, node, with_environment, with_facts, with_interfaces
 from tests.checks.environment.clusters import running, with_further_rank
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface, some
 
 SLUG = "gloo-ifname-syntax"
 NAME = "GLOO_SOCKET_IFNAME"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import interface, with_interfaces
+from tests.builders import with_interfaces
 from tests.checks.environment.clusters import running, with_rdma
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface
 
 SLUG = "env-bad-value"
 DEVICES = ("mlx5_0", "mlx5_1", "mlx5_10", "mlx5_11", "mlx5_2")

@@ -6,8 +6,9 @@ import pytest
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import Fabric, GpuWork
-from tests.builders import GONE, cluster, with_facts
+from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE
 from tests.gpu_builders import with_all_gpus, with_gpu
 
 UNTOLD = Missing("unsupported", "this driver does not tell it")

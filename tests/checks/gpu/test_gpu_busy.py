@@ -6,8 +6,9 @@ import pytest
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuProcess
-from tests.builders import GONE, cluster
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE
 from tests.gpu_builders import with_gpu
 
 GIB = 1 << 30

@@ -8,8 +8,9 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import TorchGpus
 from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, everywhere, launch, node, some, with_environment, with_facts, without
+from tests.builders import cluster, everywhere, node, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import launch, some
 from tests.gpu_builders import with_all_gpus
 from tests.hardware_builders import gpu_of, rdma_cluster
 

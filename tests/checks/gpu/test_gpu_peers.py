@@ -7,8 +7,9 @@ import pytest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import PeerAccess
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, node, some, with_facts
+from tests.builders import cluster, node, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 from tests.gpu_builders import with_all_gpus, with_gpu
 
 SLUG = "gpu-peers"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.model.fact import Missing
-from tests.builders import GONE, cluster
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE
 from tests.gpu_builders import with_all_gpus, with_gpu
 
 

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuDriver, GpuWork
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, node, some, with_facts, without
+from tests.builders import cluster, everywhere, node, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 from tests.gpu_builders import with_all_gpus, with_gpu
 from tests.hardware_builders import rdma_cluster
 

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuLog, LoggedError
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, with_facts, without
+from tests.builders import cluster, everywhere, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE
 from tests.gpu_builders import with_gpu
 
 FELL_OFF = LoggedError(

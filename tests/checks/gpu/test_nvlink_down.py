@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import NvLink
-from tests.builders import GONE, cluster
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE
 from tests.gpu_builders import LINKS, links, with_all_gpus, with_gpu
 
 ALL_DOWN = links(*range(LINKS))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import clock_probes, cluster, some
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import some
+from tests.probe_builders import clock_probes
 
 
 def clocks(nodes: int, **ahead_us: float) -> Snapshot:

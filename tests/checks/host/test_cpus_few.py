@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import Cgroup
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, launch, limits, some, with_facts
+from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, launch, limits, some
 
 UNLIMITED = some(limits().cgroup)
 

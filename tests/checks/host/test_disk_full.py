@@ -7,8 +7,9 @@ from typing import Any, Literal
 import pytest
 
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, path_fact, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, path_fact
 
 GIB = 1 << 30
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, limits, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, limits
 
 PORT = RdmaPort("mlx5_0", 1, *(Missing("absent", "") for _ in RdmaPort.__struct_fields__[2:]))
 RDMA = Rdma((PORT,), ("uverbs0",), ())

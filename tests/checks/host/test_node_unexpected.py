@@ -12,8 +12,9 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import DevShm
 from ncclcheck.model.policy import parse_policy
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, interface, limits, some, with_choice, with_facts, with_interfaces, without
+from tests.builders import with_choice, with_facts, with_interfaces, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, interface, limits, some
 from tests.hardware_builders import nic_of, rdma_cluster, with_device, with_port
 from tests.policies import MET, with_policy
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, limits, with_facts
+from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, limits
 
 
 def files(soft: Any, nodes: int = 2, hard: Any = 4096) -> Snapshot:

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from ncclcheck.model.facts import Manifest, PathFact
 from ncclcheck.model.name_sketch import NameSketch
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import FILES, GONE, cluster, everywhere, manifest, path_fact, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, run
+from tests.fact_builders import FILES, GONE, manifest, path_fact
 
 
 def seen(nodes: int = 3, **changes: Any) -> Snapshot:

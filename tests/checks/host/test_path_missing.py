@@ -7,8 +7,9 @@ import pytest
 from ncclcheck.model.fact import Missing, Why
 from ncclcheck.model.facts import PathFact
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, everywhere, path_fact, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, run
+from tests.fact_builders import path_fact
 
 
 def seen(fact: PathFact) -> Snapshot:

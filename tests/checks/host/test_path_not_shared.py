@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, some
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 
 
 def views(seen: dict[str, tuple[str, ...]], nodes: int = 3, **of_node02: Any) -> Snapshot:

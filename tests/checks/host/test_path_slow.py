@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, path_fact, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, path_fact
 
 
 def seen(**changes: Any) -> Snapshot:

@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, limits, some, with_facts
+from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, limits, some
 
 
 def pids(left: Any, nproc: Any = 1 << 18, **changes: Any) -> Snapshot:

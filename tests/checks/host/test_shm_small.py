@@ -10,8 +10,9 @@ from ncclcheck.checks.host.shm_small import BUFFER_KIB
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import DevShm
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, limits, with_environment, with_facts
+from tests.builders import cluster, with_environment, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, limits
 
 
 def shm(size_mib: int, free_mib: int | None = None, nodes: int = 2, **sections: Any) -> Snapshot:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.snapshot import Refused
-from tests.builders import cluster, launch, seen_alone, with_master, with_silent
+from tests.builders import cluster, seen_alone, with_master, with_silent
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import launch
 
 
 def test_all_came() -> None:

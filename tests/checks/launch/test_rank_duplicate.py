@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, launch
+from tests.builders import cluster, everywhere
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, launch
 
 
 def claimed(*claims: tuple[str, int, int]) -> Snapshot:

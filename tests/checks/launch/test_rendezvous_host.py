@@ -7,17 +7,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Names
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import (
-    cluster,
-    docker0,
-    loopback,
-    seen_alone,
-    with_facts,
-    with_interfaces,
-    with_master,
-    with_silent,
-)
+from tests.builders import cluster, seen_alone, with_facts, with_interfaces, with_master, with_silent
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import docker0, loopback
 
 
 def c10d(snapshot: Snapshot, **serves: bool) -> Snapshot:

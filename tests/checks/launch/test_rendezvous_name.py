@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import NameView, Snapshot, WorkersAddress
-from tests.builders import address_of, cluster
+from tests.builders import cluster
 from tests.checks.launch.test_rendezvous_host import c10d
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import address_of
 
 
 def named(**views: Fact[tuple[str, ...]]) -> Snapshot:

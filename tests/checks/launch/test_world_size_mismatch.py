@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.launch import Contradiction, Launch
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, launch
+from tests.builders import cluster, everywhere
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, launch
 
 
 def with_last_claim(claim: Launch) -> Snapshot:

@@ -7,17 +7,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
 from ncclcheck.model.snapshot import RankPlace, Snapshot
-from tests.builders import (
-    GONE,
-    cluster,
-    interface,
-    with_choice,
-    with_environment,
-    with_facts,
-    with_interfaces,
-    without,
-)
+from tests.builders import cluster, with_choice, with_environment, with_facts, with_interfaces, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, interface
 
 
 def named(value: str, host: str = "node03") -> Snapshot:

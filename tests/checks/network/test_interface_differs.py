@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, interface, some, with_choice, with_interfaces, with_outcome, without
+from tests.builders import cluster, with_choice, with_interfaces, with_outcome, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface, some
 
 
 def moved(name: str, address: str, prefix: int = 24) -> Snapshot:

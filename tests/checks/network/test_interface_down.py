@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.builders import cluster, interface, with_environment, with_interfaces, without
+from tests.builders import cluster, with_environment, with_interfaces, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface
 
 UP = interface("eth0", "10.0.0.3/24")
 

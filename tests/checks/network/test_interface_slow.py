@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Snapshot
-from tests.builders import cluster, interface, some, timed_probes, with_interfaces
+from tests.builders import cluster, with_interfaces
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface, some
+from tests.probe_builders import timed_probes
 
 
 def changed(snapshot: Snapshot, change: Callable[[Probe], Probe]) -> Snapshot:

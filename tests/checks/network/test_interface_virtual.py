@@ -6,17 +6,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import (
-    address_of,
-    cluster,
-    docker0,
-    interface,
-    with_choice,
-    with_interfaces,
-    with_outcome,
-    without,
-)
+from tests.builders import cluster, with_choice, with_interfaces, with_outcome, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import address_of, docker0, interface
 
 
 def of_veths() -> Snapshot:

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.snapshot import Probe, Snapshot
-from tests.builders import cluster, some
+from tests.builders import cluster
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import some
 
 
 def later(snapshot: Snapshot, more_us: float, *hosts: str, quickest: float | None = None) -> Snapshot:

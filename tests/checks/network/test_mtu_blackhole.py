@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
-from tests.builders import both_ways, cluster, into, out_of, some, with_outcome, without
+from tests.builders import cluster, into, out_of, with_outcome, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import some
+from tests.probe_builders import both_ways
 
 
 def test_large_packets_that_arrive_are_silent() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, interface, with_interfaces, with_outcome, without
+from tests.builders import cluster, with_interfaces, with_outcome, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface
 
 
 def smaller(snapshot: Snapshot, host: str, address: str) -> Snapshot:

@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, ProbeOutcome
-from tests.builders import both_ways, cluster, into, out_of, some, with_outcome, without
+from tests.builders import cluster, into, out_of, with_outcome, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import some
+from tests.probe_builders import both_ways
 
 SLUG = "peer-filtered"
 OUTCOME: ProbeOutcome = "filtered"

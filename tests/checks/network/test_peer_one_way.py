@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.model.fact import Missing
-from tests.builders import both_ways, cluster, into, out_of, with_outcome, without
+from tests.builders import cluster, into, out_of, with_outcome, without
 from tests.checks.running import finding, is_silent, run
+from tests.probe_builders import both_ways
 
 
 def test_open_ways_are_silent() -> None:

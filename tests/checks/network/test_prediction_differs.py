@@ -6,17 +6,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.facts import NcclChoice
 from ncclcheck.model.snapshot import Confirmation, Snapshot
-from tests.builders import (
-    GONE,
-    answer,
-    cluster,
-    everywhere,
-    interface,
-    with_choice,
-    with_interfaces,
-    without,
-)
+from tests.builders import cluster, everywhere, with_choice, with_interfaces, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, answer, interface
 
 
 def test_a_model_that_agrees_is_silent() -> None:

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, Route
 from ncclcheck.model.snapshot import Probe, Snapshot
-from tests.builders import cluster, interface, node, some, with_choice, with_facts, with_interfaces
+from tests.builders import cluster, node, with_choice, with_facts, with_interfaces
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface, some
 
 Way = Callable[[int], tuple[str, str]]  # number of the node -> (source address, interface)
 

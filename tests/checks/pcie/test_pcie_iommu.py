@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import everywhere, node, software, some, with_facts
+from tests.builders import everywhere, node, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import software, some
 from tests.hardware_builders import (
     gpu_of,
     healthy_kernel,

@@ -10,18 +10,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import (
-    GONE,
-    answer,
-    everywhere,
-    nccl_choice,
-    node,
-    some,
-    with_environment,
-    with_facts,
-    without,
-)
+from tests.builders import everywhere, node, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, answer, nccl_choice, some
 from tests.hardware_builders import PEER_MEMORY, healthy_kernel, healthy_rdma, rdma_cluster, with_rdma
 from tests.nccl.hardware import port
 

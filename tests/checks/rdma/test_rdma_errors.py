@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, node, some, with_facts
+from tests.builders import node, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 from tests.hardware_builders import NO_ERRORS, rdma_cluster, roce_cluster
 
 SLUG = "rdma-errors"

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import answer, interface, nccl_choice, with_environment, with_facts, with_interfaces
+from tests.builders import with_environment, with_facts, with_interfaces
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import answer, interface, nccl_choice
 from tests.hardware_builders import rdma_cluster, roce_cluster, with_port
 from tests.nccl.hardware import LINK_LOCAL, ROCE_GIDS, UNREAD, gid
 

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import NetPlugin, Pci, Rdma
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, everywhere, node, some, with_environment, with_facts, without
+from tests.builders import everywhere, node, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 from tests.hardware_builders import healthy_rdma, rdma_cluster, with_rdma
 from tests.nccl.hardware import NO_LIBRARY, port
 

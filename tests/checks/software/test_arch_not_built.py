@@ -10,8 +10,9 @@ from ncclcheck.model.expected import Expectation, Expected, Profile, Text
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuDriver, TorchGpus
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE
 from tests.gpu_builders import with_gpu
 from tests.image_builders import healthy_image
 from tests.policies import with_policy

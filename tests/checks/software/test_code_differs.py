@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, code_path, node, some, with_facts, without
+from tests.builders import cluster, node, with_facts, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import code_path, some
 
 
 def with_path(snapshot: Snapshot, host: str, **changes: Any) -> Snapshot:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.model.image import DriverLibrary
-from tests.builders import software
 from tests.checks.running import finding, is_silent
+from tests.fact_builders import software
 from tests.image_builders import healthy_image, with_sections
 
 STUB = DriverLibrary("/usr/local/cuda/lib64/stubs/libcuda.so.1", "stub", "LD_LIBRARY_PATH")

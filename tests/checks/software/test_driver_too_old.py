@@ -7,8 +7,9 @@ import pytest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuDriver
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, everywhere, software, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, software
 
 ABSENT = Missing("absent", "no driver")
 

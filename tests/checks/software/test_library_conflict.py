@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import NcclLibrary
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, LIBRARY, cluster, everywhere, node, software, some, with_facts, with_silent
+from tests.builders import cluster, everywhere, node, with_facts, with_silent
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, LIBRARY, software, some
 
 TORCHS = NcclLibrary(LIBRARY, "2.27.5", "torch (DT_RPATH of libtorch_cuda.so)", True)
 SYSTEMS = NcclLibrary("/usr/lib/x86_64-linux-gnu/libnccl.so.2", "2.21.5", "loader cache")

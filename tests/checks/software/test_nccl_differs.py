@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ncclcheck.model.fact import Missing
-from tests.builders import LIBRARY, cluster, everywhere, software, with_software, without
+from tests.builders import cluster, everywhere, with_software, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import LIBRARY, software
 
 
 def test_one_version_is_silent() -> None:

@@ -8,8 +8,8 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import NcclLibrary
 from ncclcheck.model.image import TorchBuild
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, some
 from tests.checks.running import finding, run
+from tests.fact_builders import GONE, some
 from tests.image_builders import healthy_image, with_sections
 
 NONE = Missing("absent", "this torch was built without CUDA")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.builders import GONE
 from tests.checks.running import finding, run
+from tests.fact_builders import GONE
 from tests.image_builders import healthy_image
 
 NCCL = "torch 2.9.0 has requirement nvidia-nccl-cu12==2.27.5, but you have nvidia-nccl-cu12 2.28.9."

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import NetPlugin
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import GONE, cluster, node, some, with_environment, with_facts, with_silent
+from tests.builders import cluster, node, with_environment, with_facts, with_silent
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 
 GOOD = NetPlugin("libnccl-net-ofi.so", "/opt/amazon/lib/libnccl-net-ofi.so", (9, 10), "AWS Libfabric")
 NOT_THERE = "{}: cannot open shared object file: No such file or directory"

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
-from tests.builders import GONE, some, with_facts, with_software, without
+from tests.builders import with_facts, with_software, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import GONE, some
 from tests.hardware_builders import rdma_cluster
 from tests.policies import with_policy
 

@@ -8,8 +8,8 @@ import pytest
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.image import Verbs
-from tests.builders import GONE
 from tests.checks.running import finding, run
+from tests.fact_builders import GONE
 from tests.image_builders import PROVIDER, healthy_image
 
 NONE = Missing("absent", "not there")

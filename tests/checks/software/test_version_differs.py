@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.model.fact import Missing
-from tests.builders import cluster, everywhere, software, with_software, without
+from tests.builders import cluster, everywhere, with_software, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import software
 
 
 def test_one_image_is_silent() -> None:
