@@ -112,6 +112,7 @@ def test_a_string_is_one_value_where_several_may_be_given() -> None:
     assert "as_is" not in api._as_on_the_command_line("bench", {"as_is": False, "iters": 3})
 
 
+@pytest.mark.further
 @pytest.mark.slow
 def test_twice_in_every_rank_of_a_torchrun_job_before_its_own_process_group(tmp_path: Path) -> None:
     script = tmp_path / "job.py"

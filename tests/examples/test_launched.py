@@ -60,6 +60,7 @@ def test_the_containers_command_checks_and_trains_on_two_pods(
     assert "loss" in said
 
 
+@pytest.mark.further
 def test_the_batch_script_checks_and_trains(
     lab: Callable[..., Lab], slurm: Callable[..., Slurm], tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from tests.test_api import IN_A_JOB
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 
+@pytest.mark.further
 def test_twice_on_two_nodes_and_then_the_job_meets_on_the_same_port(
     lab: Callable[..., Lab], tmp_path: Path
 ) -> None:

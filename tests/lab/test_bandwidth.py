@@ -30,7 +30,12 @@ def shaped(lab: Lab, rate: str) -> Lab:
 
 
 def goodput_gb_s(lab: Lab) -> float:
-    """What iperf3 carries from the second node to the first, without its first second."""
+    """What iperf3 carries from the second node to the first: the most of three times, since others only take away."""
+    return max(carried_gb_s(lab) for _ in range(3))
+
+
+def carried_gb_s(lab: Lab) -> float:
+    """What iperf3 carries in one second, after a first one that does not count."""
     first, second = lab.nodes[:2]
     with first.service(["iperf3", "--server"]):
         deadline = time.monotonic() + 10

@@ -14,6 +14,7 @@ from tests.lab import faults, namespaces
 from tests.lab.launched import Told, command, job_environment, read
 from tests.lab.nodes import Lab, Node
 from tests.lab.process import Running
+from tests.lab.slurm import Slurm
 from tests.lab.ssh import Site, ssh_skip_reason
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -85,6 +86,22 @@ def test_each_way_to_fail_is_told_with_its_reason(lab: LabOf, site: SiteOf) -> N
     assert "Could not resolve hostname" in said["nowhere"]
     assert one.findings("node-silent") == []
     assert one.finished.seconds < 40
+
+
+@pytest.mark.further
+def test_the_hosts_of_an_allocation_are_those_that_slurm_gave(
+    lab: LabOf, site: SiteOf, slurm: Callable[[Lab], Slurm]
+) -> None:
+    three = lab(3)
+    cluster, ssh = slurm(three), site(three)
+    words = command(three["switch"], "preflight", "--hosts", "slurm", "--ssh", ssh.ssh)
+    given = ["salloc", "-N2", "--exclude=node2", *words]
+    one = read(three["switch"], three["switch"].start(given, job_environment(cluster.env)).wait(120))
+    assert one.code == 0, str(one.finished)
+    assert one.report is not None
+    assert [node["host"] for node in one.report["nodes"]] == ["node1", "node3"]
+    assert one.outcome("peer-filtered") == "passed"
+    assert three.leftovers() == ()
 
 
 def test_what_ends_here_ends_there_too(lab: LabOf, site: SiteOf) -> None:

@@ -68,6 +68,7 @@ def test_slurm(lab: LabOf, slurm: Callable[[Lab], Slurm], tmp_path: Path) -> Non
     assert report["nodes"][0]["facts"]["launch"]["hosts"] == ["node1", "node2", "node3", "node4"]
 
 
+@pytest.mark.further
 def test_mpirun(lab: LabOf, openmpi: Callable[[Lab], OpenMpi], tmp_path: Path) -> None:
     four = lab(4)
     output = str(tmp_path / "report.json")

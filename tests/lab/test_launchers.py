@@ -57,6 +57,7 @@ def test_srun_starts_a_task_on_every_node(lab: BuildLab, slurm: Callable[[Lab], 
     assert four.leftovers() == ()
 
 
+@pytest.mark.further
 @pytest.mark.slow
 def test_slurm_can_be_started_again_after_it_was_torn_down(
     lab: BuildLab, slurm: Callable[[Lab], Slurm]

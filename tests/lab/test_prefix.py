@@ -127,6 +127,7 @@ def test_a_blocked_port_differing_code_and_a_trap_stop_it_with_the_cause(lab: La
     assert blocked["node2"].finding("master-filtered")["hosts"] == ["node2"]
 
 
+@pytest.mark.further
 def test_the_traps_of_c10d_are_named_before_torch_hangs(lab: LabOf) -> None:
     three = lab(3)
     program(three)

@@ -103,7 +103,9 @@ def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> Non
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.parametrize("answer", ["tcp-reset", "icmp-port-unreachable"])
+@pytest.mark.parametrize(
+    "answer", ["tcp-reset", pytest.param("icmp-port-unreachable", marks=pytest.mark.further)]
+)
 def test_a_rejected_master_port_is_told_from_a_late_node(lab: LabOf, answer: faults.RejectWith) -> None:
     two = lab(2)
     faults.reject(two["node1"], PORT, answer)
@@ -114,6 +116,7 @@ def test_a_rejected_master_port_is_told_from_a_late_node(lab: LabOf, answer: fau
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
+@pytest.mark.further
 def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
     two = lab(2)
     faults.reject(two["node1"], PORT, "icmp-host-prohibited")
@@ -138,6 +141,7 @@ def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode)
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
+@pytest.mark.further
 def test_a_master_name_that_does_not_resolve(lab: LabOf) -> None:
     two = lab(2)
     outcomes = run(two, "preflight", *PATIENT, master="no-such-master")
@@ -147,6 +151,7 @@ def test_a_master_name_that_does_not_resolve(lab: LabOf) -> None:
         assert one.finished.seconds <= LONG_BEFORE_S
 
 
+@pytest.mark.further
 def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> None:
     two = lab(2)
     outcomes = run(two, "preflight", *PATIENT, master="localhost")
@@ -189,6 +194,7 @@ def test_a_duplicate_rank_names_both_hosts(lab: LabOf) -> None:
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
+@pytest.mark.further
 def test_a_different_number_of_nodes_is_named_with_its_host(lab: LabOf) -> None:
     three = lab(3)
     outcomes = run(three, "preflight", own_words={three["node3"]: ["--nnodes", "5"]})
@@ -366,6 +372,7 @@ def test_an_mtu_black_hole_that_lets_segmented_blocks_through_is_proven(lab: Lab
     assert outcomes["node1"].code == 1
 
 
+@pytest.mark.further
 def test_another_nccl_library_on_one_node_is_named_with_both_versions(lab: LabOf) -> None:
     libraries = os.environ.get("NCCLCHECK_TEST_NCCL_LIBRARIES", "").split(":")
     if len(libraries) <= 1:

@@ -74,6 +74,7 @@ def add_addresses(node: Node, name: str, *addresses: str) -> None:
         hosts.writelines(f"{address} {name}\n" for address in addresses)
 
 
+@pytest.mark.further
 def test_a_silent_first_address_of_the_master_holds_every_client_and_is_named(lab: LabOf) -> None:
     """torch tries the addresses in order and waits at one that does not answer, so the job would hang as well."""
     two = lab(2)

@@ -19,7 +19,7 @@ from tests.nccl import random_worlds
 from tests.nccl.library_oracle import Answer, Answers, Question
 
 WORLDS = int(os.environ.get("NCCLCHECK_TEST_NCCL_WORLDS", "100"))
-FIRST = 30  # worlds that every run takes; the others as long as there is time
+FIRST = 15  # worlds that every run takes; the others as long as there is time
 QUESTIONS = 10  # an answer takes about 20 ms; a new machine tells more than further questions to the same one
 SEED = int(os.environ.get("NCCLCHECK_TEST_SEED", "20251"))
 ROOT = Path(__file__).resolve().parents[2]
