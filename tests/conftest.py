@@ -20,7 +20,7 @@ from tests.lab.openmpi import OpenMpi, openmpi_skip_reason
 from tests.lab.slurm import Slurm, slurm_skip_reason
 
 _RUNS = 3
-_DISTURBED = pytest.StashKey[list[str]]()
+_DISTURBED = "failed while cores were taken away"
 
 
 def pytest_configure() -> None:
@@ -55,8 +55,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """A test of speed that failed while the host took the cores away is run again, twice at most, and that is said."""
-    if item.get_closest_marker("alone") is None:
+    """A test of speed or of nodes that failed while the host took the cores away runs again, twice at most."""
+    if not any(item.get_closest_marker(mark) for mark in ("alone", "lab")):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for _ in range(_RUNS):
@@ -65,7 +65,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         share = meter.share()
         if not any(one.failed for one in reports) or share < stolen_time.MUCH:
             break
-        item.config.stash.setdefault(_DISTURBED, []).append(f"{share:.0%} of the cores: {item.nodeid}")
+        item.user_properties.append((_DISTURBED, f"{share:.0%} of the cores: {item.nodeid}"))
     for one in reports:
         item.ihook.pytest_runtest_logreport(report=one)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -74,8 +74,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was not tested and why, one line per reason, and what failed while the host took cores away."""
-    if disturbed := terminalreporter.config.stash.get(_DISTURBED, []):
-        terminalreporter.section("failed while the host gave the cores to others")
+    ended = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
+    properties = [pair for one in ended if one.when == "call" for pair in one.user_properties]
+    if disturbed := [str(text) for name, text in properties if name == _DISTURBED]:
+        terminalreporter.section("failed while the host gave the cores to others, and ran again")
         for text in disturbed:
             terminalreporter.write_line(text)
     reasons: Counter[str] = Counter()

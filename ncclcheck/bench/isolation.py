@@ -97,18 +97,21 @@ def most_proofs(world_size: int) -> int:
 def _cores(rank: Rank, tries: int, times: int) -> tuple[CoreSpeed, ...]:
     """For the piece of work done so many times, each of these tries; the times are those of `WORK_TIMES`."""
     task = rank.task
-    best = (float("inf"), float("inf"))
+    best = (float("inf"), float("inf"), 0.0)
     data = bytes(WORK_BYTES)
     for _ in range(tries):
         for slot in range(min(SLOTS, task.world_size)):
             barrier(rank.device, rank.progress)
             if task.rank % SLOTS == slot:
                 work_us, core_us = _work(data, times)
-                best = (min(best[0], work_us), min(best[1], core_us))
+                share = min(1.0, core_us / work_us)
+                best = (min(best[0], work_us), min(best[1], core_us), max(best[2], share))
     rows = _shared(rank, [*best, claim_on_cores()])
     return tuple(
-        CoreSpeed(number, task.hosts[number], round(work_us, 1), round(core_us, 1), int(claim))
-        for number, (work_us, core_us, claim) in enumerate(rows)
+        CoreSpeed(
+            number, task.hosts[number], round(work_us, 1), round(core_us, 1), int(claim), round(share, 3)
+        )
+        for number, (work_us, core_us, share, claim) in enumerate(rows)
     )
 
 
@@ -137,7 +140,12 @@ def _work(data: bytes, times: int) -> tuple[float, float]:
 
 def _better_cores(one: Sequence[CoreSpeed], other: Sequence[CoreSpeed]) -> tuple[CoreSpeed, ...]:
     return tuple(
-        replace(b, work_us=min(a.work_us, b.work_us), core_us=min(a.core_us, b.core_us))
+        replace(
+            b,
+            work_us=min(a.work_us, b.work_us),
+            core_us=min(a.core_us, b.core_us),
+            core_share=max(a.core_share, b.core_share),
+        )
         for a, b in zip(one, other, strict=True)
     )
 

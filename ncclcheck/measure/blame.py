@@ -29,6 +29,7 @@ _CROWDED_OUTLIER = 3.0  # robust standard deviations; besides the other limits, 
 _LEAST_SPREAD = 0.03  # of the iteration time; so that five of them are a difference that matters
 _LEAST_STALLED_SPREAD = 0.005
 _FACTOR = 3.0  # times the others' median
+_LEAST_SHARE = 1e-3  # of the time: below it the clock of the core has not moved yet
 _FACTOR_OF_TWO = 5.0  # two ranks have no spread to compare with
 
 How: TypeAlias = Literal["late", "stalled", "crowded"]
@@ -52,14 +53,14 @@ class SlowRank(Struct, frozen=True):
 class SlowCore(Struct, frozen=True):
     """A rank that takes far longer than the others for the same work, all others asleep.
 
-    `work_us` is by the clock, and `core_us` of it was spent on the core. `shared`: its core does the work as fast as
-    the others', but has to do something else as well.
+    `work_us` is by the clock; `core_share` is the part of the time in which it had its core, at best. `shared`: its
+    core does the work as fast as the others', but has to do something else as well.
     """
 
     rank: int
     host: str
     work_us: float
-    core_us: float
+    core_share: float
     others_us: float
     shared: bool
 
@@ -98,6 +99,7 @@ def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
     work = Others(one.work_us for one in cores)
     core = Others(one.core_us for one in cores)
     sharing = Others(map(_sharing, cores))
+    beyond = Others(map(_beyond, cores))
     if not len(work):
         return ()
     slower = {
@@ -110,11 +112,14 @@ def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
         one.rank
         for one in cores
         if _sharing(one) > _sharing_factor(one, sharing) * sharing.median(_sharing(one))
-        and _is_outside(_sharing(one), sharing)
+        and _sharing(one) - sharing.median(_sharing(one))
+        > _OUTLIER * beyond.spread(_beyond(one), _LEAST_SPREAD * sharing.median(_sharing(one)))
     }
     shared -= slower | _by_chance(shared, cores)
     found = [
-        SlowCore(one.rank, one.host, one.work_us, one.core_us, work.median(one.work_us), one.rank in shared)
+        SlowCore(
+            one.rank, one.host, one.work_us, _core_share(one), work.median(one.work_us), one.rank in shared
+        )
         for one in cores
         if one.rank in slower | shared
     ]
@@ -131,7 +136,18 @@ def are_told_apart(cores: Sequence[CoreSpeed]) -> bool:
 
 def _sharing(core: CoreSpeed) -> float:
     """Time by the clock for each time of the core; 1 up to 1.25 of it, which is a core that the rank had for itself."""
-    return core.work_us / core.core_us if core.work_us > CROWDED_WORK * core.core_us else 1.0
+    sharing = 1.0 / max(_core_share(core), _LEAST_SHARE)
+    return sharing if sharing > CROWDED_WORK else 1.0
+
+
+def _beyond(core: CoreSpeed) -> float:
+    """`_sharing` without its step: one that is just above 1.25 is no wide spread beside one that is just below."""
+    return max(1.0, _sharing(core) - (CROWDED_WORK - 1.0))
+
+
+def _core_share(core: CoreSpeed) -> float:
+    """Of one try, at best: the least times of several tries are not of the same one where a core's speed changes."""
+    return core.core_share or min(1.0, core.core_us / core.work_us)
 
 
 def _sharing_factor(own: CoreSpeed, sharing: Others) -> float:

@@ -126,8 +126,9 @@ class LinkSpeed(
 class CoreSpeed(Struct, frozen=True, forbid_unknown_fields=True):
     """How long one rank took for the same piece of work, all other ranks asleep: by the clock, and of its core.
 
-    Each is the least of a few tries. `claim`: ranks with the same number may use the same cores of one machine alike,
-    so which of them waits for a core is chance; 0: not known.
+    Each is the least of a few tries. `core_share`: the largest part of the time of one try in which the rank had its
+    core; 0: not known, and then it follows from the other two. `claim`: ranks with the same number may use the same
+    cores of one machine alike, so which of them waits for a core is chance; 0: not known.
     """
 
     rank: int
@@ -135,6 +136,7 @@ class CoreSpeed(Struct, frozen=True, forbid_unknown_fields=True):
     work_us: float
     core_us: float
     claim: int = 0
+    core_share: float = 0.0
 
 
 class Isolation(Struct, frozen=True, forbid_unknown_fields=True):

@@ -31,6 +31,7 @@ def falls(line: str) -> bool:
     return last < first * 2 / 3
 
 
+@pytest.mark.further
 @pytest.mark.slow
 def test_plain_torch_behind_the_prefix() -> None:
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

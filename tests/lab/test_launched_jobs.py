@@ -58,6 +58,7 @@ def test_torchrun_with_two_ranks_per_node_reports_once_and_names_a_ranks_own_env
     assert "3" in finding["summary"] + str(finding["evidence"])
 
 
+@pytest.mark.further
 def test_slurm(lab: LabOf, slurm: Callable[[Lab], Slurm], tmp_path: Path) -> None:
     four = lab(4)
     cluster = slurm(four)

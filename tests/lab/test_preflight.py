@@ -174,10 +174,13 @@ def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
 def test_a_missing_node_is_named_at_the_join_deadline_and_nothing_passed_for_it(lab: LabOf) -> None:
     four = lab(4)
     whole_s = max(one.finished.seconds for one in run(four, "preflight").values())
-    outcomes = run(four, "preflight", "--join-timeout", "10", nodes=four.nodes[:3])
+    join_s = round(
+        6 + whole_s
+    )  # about 10 s where nothing else runs; a node starts as late as this machine lets it
+    outcomes = run(four, "preflight", "--join-timeout", str(join_s), nodes=four.nodes[:3])
     for one in outcomes.values():
         assert one.code == 3, str(one.finished)
-        assert one.finished.seconds <= 10 + 1.5 * whole_s + 2, whole_s  # 16 s where nothing else runs
+        assert one.finished.seconds <= join_s + 1.5 * whole_s + 2, whole_s
     finding = outcomes["node1"].finding("node-silent")
     assert finding["hosts"] == ["node-rank-3"]
     assert outcomes["node1"].report is not None
@@ -238,6 +241,7 @@ def test_an_mtu_black_hole_is_proven(lab: LabOf) -> None:
     assert outcomes["node1"].code == 1
 
 
+@pytest.mark.further
 def test_the_same_docker_address_everywhere_is_seen_and_harms_nobody_while_unused(lab: LabOf) -> None:
     two = lab(2, docker=True)
     for node in two.nodes:
@@ -293,6 +297,7 @@ def test_interface_settings_that_fail_are_called_and_mended(lab: LabOf, value: s
         assert advised["NCCL_SOCKET_IFNAME"]["proof"] == "asked"
 
 
+@pytest.mark.further
 def test_differing_code_and_environment_name_the_odd_node(lab: LabOf) -> None:
     three = lab(3)
     for node in three.nodes:

@@ -202,6 +202,33 @@ def test_what_the_cpu_limited_is_no_slow_link() -> None:
     assert slow_links([]) == ((), ())
 
 
+def test_a_core_whose_speed_changes_is_not_taken_for_one_that_is_shared() -> None:
+    """The least time by the clock and the least of the core are of different tries: seen where the host was busy."""
+    seen = (
+        CoreSpeed(0, "node01", 49.3e3, 39.1e3, 1, 0.97),
+        CoreSpeed(1, "node02", 38.6e3, 32.0e3, 1, 0.96),
+        CoreSpeed(2, "node03", 66.6e3, 32.9e3, 2, 0.48),
+    )
+    (slow,) = slow_cores(seen)
+    assert (slow.rank, slow.shared, slow.core_share) == (2, True, 0.48)
+    assert are_told_apart(seen)
+    assert not are_told_apart([replace(one, core_share=0.0) for one in seen])
+
+
+def test_one_of_the_others_just_beyond_a_core_of_its_own_hides_nobody() -> None:
+    shares = (0.79, 0.82, 0.49)  # 1.26, 1.22 and 2.04 times the time of the core
+    cores = [
+        CoreSpeed(rank, f"node0{rank}", 30e3 / one, 30e3, 1 + rank // 2, one)
+        for rank, one in enumerate(shares)
+    ]
+    assert [slow.rank for slow in slow_cores(cores)] == [2]
+
+
+def test_a_clock_of_the_core_that_did_not_move_is_no_crash() -> None:
+    stuck = [CoreSpeed(rank, f"node0{rank + 1}", 25e3, 0.0 if rank == 1 else 25e3) for rank in range(3)]
+    assert [slow.rank for slow in slow_cores(stuck)] == [1]
+
+
 def test_eight_thousand_ranks_are_judged_in_no_time() -> None:
     noise = random.Random(5)  # noqa: S311 - noise, no secret
     late = [noise.uniform(150.0, 450.0) for _ in range(8000)]  # so that no rank is set aside at first sight

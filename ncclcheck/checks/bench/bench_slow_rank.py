@@ -109,7 +109,7 @@ def _lateness(slow: SlowRank) -> str:
 
 def _core(slow: SlowCore) -> str:
     times = f"{slow.work_us / slow.others_us:.1f} times as long as the others for the same work by itself"
-    had = f"it had its core for {slow.core_us / slow.work_us:.0%} of the time"
+    had = f"it had its core for {slow.core_share:.0%} of the time"
     why = f"{had}, others use it or a quota holds it" if slow.shared else "its core is slower"
     return f"it takes {times}: {why}"
 
