@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from msgspec import UNSET
-
 from ncclcheck.cli.documents import load
-from ncclcheck.model.bench import Backend, BenchResult, Point
+from ncclcheck.measure.baseline import baseline_point
+from ncclcheck.model.bench import Backend, BenchResult
 from ncclcheck.model.demands import (
     MOST_FLOORS,
     TOLERANCE,
     Baseline,
-    BaselinePoint,
     BenchDemands,
     Floor,
     parse_floor,
@@ -99,18 +97,5 @@ def load_baseline(file: str) -> Baseline:
         world_size=bench.world_size,
         nodes=bench.nodes,
         transport=bench.transport,
-        points=tuple(_point(one) for one in bench.points),
-    )
-
-
-def _point(one: Point) -> BaselinePoint:
-    return BaselinePoint(
-        op=one.op,
-        size_bytes=one.size_bytes,
-        dtype=one.dtype,
-        iters=one.iters,
-        busbw_gb_s=one.busbw_gb_s,
-        time_us=one.time_us,
-        unstable=one.unstable,
-        samples_us=() if one.samples_us is UNSET else one.samples_us,
+        points=tuple(baseline_point(one) for one in bench.points),
     )

@@ -68,6 +68,20 @@ class _Centre(Struct, frozen=True):
     values: int
 
 
+def baseline_point(point: Point) -> BaselinePoint:
+    """The point as later runs are compared with it, with its iteration times where it has them."""
+    return BaselinePoint(
+        op=point.op,
+        size_bytes=point.size_bytes,
+        dtype=point.dtype,
+        iters=point.iters,
+        busbw_gb_s=point.busbw_gb_s,
+        time_us=point.time_us,
+        unstable=point.unstable,
+        samples_us=() if point.samples_us is UNSET else point.samples_us,
+    )
+
+
 def compare(
     pairs: Iterable[tuple[Point, BaselinePoint]], tolerance: float, backend: Backend = "gloo"
 ) -> tuple[Compared, ...]:

@@ -12,10 +12,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.baseline import Compared
+from ncclcheck.measure.baseline import Compared, baseline_point
 from ncclcheck.measure.baseline import compare as compare_points
-from ncclcheck.model.bench import Backend, Point
-from ncclcheck.model.demands import BaselinePoint
+from ncclcheck.model.bench import Backend
 from ncclcheck.model.finding import SEVERITIES, Severity
 from ncclcheck.model.report import BenchReport, Report, Status
 from ncclcheck.model.units import format_number, format_size
@@ -324,7 +323,7 @@ def _bandwidth(
         return (), "the bandwidths are not compared: the benchmarks are not the same", []
     known = {(point.op, point.size_bytes, point.dtype): point for point in old.points}
     pairs = [
-        (point, _baseline(known[key]))
+        (point, replace(baseline_point(known[key]), samples_us=()))  # reports are compared by their summaries
         for point in new.points
         if (key := (point.op, point.size_bytes, point.dtype)) in known
     ]
@@ -346,18 +345,6 @@ def _lost_bench(old: Report, new: Report) -> Iterator[str]:
     """The same command measured something before and nothing now."""
     if old.command == new.command and old.bench is not None and old.bench.points and new.bench is None:
         yield "there was a benchmark and there is none now"
-
-
-def _baseline(point: Point) -> BaselinePoint:
-    return BaselinePoint(
-        op=point.op,
-        size_bytes=point.size_bytes,
-        dtype=point.dtype,
-        iters=point.iters,
-        busbw_gb_s=point.busbw_gb_s,
-        time_us=point.time_us,
-        unstable=point.unstable,
-    )
 
 
 def _point_change(one: Compared) -> PointChange:

@@ -1,0 +1,60 @@
+"""What runs again and what is left out: the rules of conftest.py, in a run of pytest of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import clean_environment
+
+ROOT = Path(__file__).parents[1]
+RULES = "pytest_runtest_protocol, pytest_runtest_setup, pytest_terminal_summary"
+SECOND_TIME = """
+import pytest
+RUNS = []
+@pytest.mark.{mark}
+def test_it():
+    RUNS.append(1)
+    assert len(RUNS) > 1
+"""
+
+
+def ran(folder: Path, test: str, much: float = 1.0, **environ: str) -> subprocess.CompletedProcess[str]:
+    """pytest over one file under our rules, where `much` is the share of stolen time from which a failure is none."""
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    alone\n    lab\n    further\n")
+    (folder / "conftest.py").write_text(
+        f"from tests import stolen_time\nfrom tests.conftest import {RULES}\nstolen_time.MUCH = {much}\n"
+    )
+    (folder / "test_it.py").write_text(test)
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=folder, capture_output=True, text=True,
+        timeout=60, check=False, env=clean_environment(PYTHONPATH=str(ROOT), **environ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", ["alone", "lab"])
+def test_what_failed_while_the_cores_were_taken_away_runs_again_and_that_is_said(
+    tmp_path: Path, mark: str
+) -> None:
+    done = ran(tmp_path, SECOND_TIME.format(mark=mark), much=-1.0)
+    assert done.returncode == 0, done.stdout
+    assert "ran again" in done.stdout
+    assert "of the cores: test_it.py::test_it" in done.stdout
+
+
+def test_a_failure_on_cores_of_ones_own_is_a_failure_and_so_is_a_third_one(tmp_path: Path) -> None:
+    assert "1 failed" in ran(tmp_path, SECOND_TIME.format(mark="alone")).stdout
+    always = "import pytest\n@pytest.mark.alone\ndef test_it():\n    assert False\n"
+    done = ran(tmp_path, always, much=-1.0)
+    assert done.returncode == 1
+    assert done.stdout.count("of the cores: test_it.py::test_it") == 2  # times that it ran again
+
+
+def test_a_further_case_is_left_out_when_its_time_is_over_and_only_then(tmp_path: Path) -> None:
+    test = "import pytest\n@pytest.mark.further\ndef test_it():\n    pass\n"
+    assert "1 passed" in ran(tmp_path, test).stdout
+    late = ran(tmp_path, test, NCCLCHECK_TEST_FURTHER_UNTIL="1")
+    assert "1 test: a further case, and no time was left for it" in late.stdout
