@@ -7,8 +7,9 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -20,6 +21,7 @@ from tests.lab.openmpi import OpenMpi, openmpi_skip_reason
 from tests.lab.slurm import Slurm, slurm_skip_reason
 
 _RUNS = 3
+_COUNTS = "NCCLCHECK_TEST_COUNTS"  # set by scripts/test
 _DISTURBED = "failed while cores were taken away"
 
 
@@ -74,6 +76,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was not tested and why, one line per reason, and what failed while the host took cores away."""
+    if counts := os.environ.get(_COUNTS):
+        _add_counts(Path(counts), terminalreporter.stats)
     ended = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
     properties = [pair for one in ended if one.when == "call" for pair in one.user_properties]
     if disturbed := [str(text) for name, text in properties if name == _DISTURBED]:
@@ -88,6 +92,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("not tested here")
         for why, count in reasons.most_common():
             terminalreporter.write_line(f"{count} test{'s' if count > 1 else ''}: {why}")
+
+
+def _add_counts(path: Path, stats: Mapping[str, Sequence[object]]) -> None:
+    """Add this part's numbers of passed, failed and skipped tests to the file that scripts/test sums up."""
+    kinds = (("passed",), ("failed", "error"), ("skipped", "xfailed"))
+    numbers = [sum(len(stats.get(kind, ())) for kind in outcome) for outcome in kinds]
+    with path.open("a") as counts:
+        counts.write(" ".join(map(str, numbers)) + "\n")
 
 
 @pytest.fixture(scope="session")

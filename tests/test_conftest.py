@@ -29,9 +29,10 @@ def ran(folder: Path, test: str, much: float = 1.0, **environ: str) -> subproces
         f"from tests import stolen_time\nfrom tests.conftest import {RULES}\nstolen_time.MUCH = {much}\n"
     )
     (folder / "test_it.py").write_text(test)
+    own = {"PYTHONPATH": str(ROOT), "NCCLCHECK_TEST_COUNTS": "", **environ}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=folder, capture_output=True, text=True,
-        timeout=60, check=False, env=clean_environment(PYTHONPATH=str(ROOT), **environ),
+        timeout=60, check=False, env=clean_environment(**own),
     )  # fmt: skip
 
 
@@ -58,3 +59,20 @@ def test_a_further_case_is_left_out_when_its_time_is_over_and_only_then(tmp_path
     assert "1 passed" in ran(tmp_path, test).stdout
     late = ran(tmp_path, test, NCCLCHECK_TEST_FURTHER_UNTIL="1")
     assert "1 test: a further case, and no time was left for it" in late.stdout
+
+
+def test_every_part_adds_its_counts_and_an_error_is_a_failure(tmp_path: Path) -> None:
+    test = """
+import pytest
+@pytest.fixture
+def broken():
+    assert False
+def test_passes(): pass
+def test_fails(): assert False
+def test_has_no_fixture(broken): pass
+def test_is_skipped(): pytest.skip("no reason")
+"""
+    counts = tmp_path / "counts"
+    counts.write_text("7 0 0\n")
+    ran(tmp_path, test, NCCLCHECK_TEST_COUNTS=str(counts))
+    assert counts.read_text() == "7 0 0\n1 2 1\n"
