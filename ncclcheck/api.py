@@ -173,7 +173,7 @@ def run(
 
 def to_text(report: Report, *, verbose: int = 0) -> str:
     """The report as the command prints it, without colours."""
-    from ncclcheck.report.terminal import render
+    from ncclcheck.report.text.terminal import render
 
     return render(report, verbose=verbose)
 
@@ -188,8 +188,8 @@ def to_json(report: Report) -> str:
 def _report(command: Command, given: Mapping[str, Any]) -> Report:
     from msgspec.structs import replace
 
+    from ncclcheck.cli.commands.session import ended_run
     from ncclcheck.cli.request import run_options
-    from ncclcheck.cli.session import ended_run
 
     options = _as_on_the_command_line(command, given)
     before = os.environ.get("TORCH_CPP_LOG_LEVEL")
@@ -208,7 +208,7 @@ def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[
     """The options as click would have read them, by the very types that the command has. Raises UsageError."""
     import click
 
-    from ncclcheck.cli import session
+    from ncclcheck.cli.commands import session
     from ncclcheck.cli.usage import one_sentence
     from ncclcheck.model.errors import UsageError
 

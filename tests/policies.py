@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.policy import parse_policy
+from ncclcheck.model.policy.policy import parse_policy
 from ncclcheck.model.snapshot import Snapshot
 
 TODAY = "2026-11-21"

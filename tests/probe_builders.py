@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.measure.rounds import plan_rounds
+from ncclcheck.measure.links.rounds import plan_rounds
 from ncclcheck.model.snapshot import (
     Measured,
     Probe,

@@ -13,8 +13,8 @@ import pytest
 
 import ncclcheck
 from ncclcheck import api
-from ncclcheck.cli import session
-from tests.cli.commands import clean_environment, saved_run
+from ncclcheck.cli.commands import session
+from tests.cli.command_line import clean_environment, saved_run
 
 # What is of a command and not of a report: where it goes, what is shown, what is started after it.
 ONLY_A_COMMAND_HAS = {"format_", "output", "save", "verbose", "quiet", "apply", "command"}

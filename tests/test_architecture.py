@@ -41,7 +41,7 @@ WORLD_MODULES = frozenset(
 )  # fmt: skip
 WORLD_BUILTINS = frozenset({"open", "input", "print"})
 MAY_MEASURE_ITSELF = {"checks/registry.py": frozenset({"time"})}  # how many seconds a check took
-TORCH_FILES = ("exchange/store.py", "bench/", "facts/gpu_work_child.py")
+TORCH_FILES = ("exchange/store/tcp.py", "bench/", "facts/gpu/gpu_work_child.py")
 PICKLES = frozenset({"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"})
 PICKLE_CALLS = frozenset(
     {
@@ -58,31 +58,31 @@ MOST_FUNCTION_LINES = 60
 # What only makes sense as a process of its own, or among several nodes, is tested by the test of what starts it.
 TESTED_BY = {
     "__main__.py": "cli/test_main.py",
-    "facts/code_child.py": "facts/test_code.py",
-    "facts/gpu_values.py": "facts/test_gpus.py",
-    "facts/gpu_work_child.py": "facts/test_gpu_work.py",
-    "facts/gpus_child.py": "facts/test_gpus.py",
-    "facts/image_child.py": "facts/test_image_packages.py",
-    "facts/interface_kind.py": "facts/test_interfaces.py",
-    "facts/marks_child.py": "facts/test_marks.py",
-    "facts/paths_child.py": "facts/test_paths.py",
-    "facts/loading_child.py": "facts/test_loading.py",
-    "facts/nccl_child.py": "facts/test_nccl_library.py",
-    "facts/verbs_child.py": "facts/test_verbs_library.py",
-    "facts/verbs_ports_child.py": "facts/test_verbs_ports.py",
+    "facts/software/code_child.py": "facts/software/test_code.py",
+    "facts/gpu/gpu_values.py": "facts/gpu/test_gpus.py",
+    "facts/gpu/gpu_work_child.py": "facts/gpu/test_gpu_work.py",
+    "facts/gpu/gpus_child.py": "facts/gpu/test_gpus.py",
+    "facts/image/image_child.py": "facts/image/test_image_packages.py",
+    "facts/network/interface_kind.py": "facts/network/test_interfaces.py",
+    "facts/storage/marks_child.py": "facts/storage/test_marks.py",
+    "facts/storage/paths_child.py": "facts/storage/test_paths.py",
+    "facts/software/loading_child.py": "facts/software/test_loading.py",
+    "facts/nccl/nccl_child.py": "facts/nccl/test_nccl_library.py",
+    "facts/rdma/verbs_child.py": "facts/rdma/test_verbs_library.py",
+    "facts/rdma/verbs_ports_child.py": "facts/rdma/test_verbs_ports.py",
     "bench/worker.py": "bench/test_workers.py",
     "run/first_node.py": "lab/test_preflight.py",
     "launch/line/launch_line.py": "launch/line/test_torchrun.py",
     "run/node.py": "lab/test_preflight.py",
-    "cli/remote.py": "lab/test_hosts.py",
-    "exchange/directory_child.py": "exchange/test_directory.py",
+    "cli/commands/remote.py": "lab/test_hosts.py",
+    "exchange/store/shared_folder_child.py": "exchange/store/test_shared_folder.py",
     "run/meeting.py": "lab/test_meeting.py",
     "run/met_node.py": "lab/test_hosts.py",
     "run/options.py": "cli/test_request.py",
     "run/other_node.py": "lab/test_preflight.py",
     "run/session.py": "lab/test_preflight.py",
-    "run/replay.py": "cli/test_session.py",
-    "run/facts.py": "cli/test_facts.py",
+    "run/replay.py": "cli/commands/test_session.py",
+    "run/facts.py": "cli/commands/test_facts.py",
     "logs/raw.py": "logs/test_resolve.py",
     "logs/topics_harmless.py": "logs/test_meaning.py",
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import clean_environment
+from tests.cli.command_line import clean_environment
 
 ROOT = Path(__file__).parents[1]
 RULES = "pytest_runtest_protocol, pytest_runtest_setup, pytest_terminal_summary"

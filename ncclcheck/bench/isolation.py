@@ -17,7 +17,7 @@ from ncclcheck.bench.agreement import barrier
 from ncclcheck.bench.collectives import all_gather
 from ncclcheck.bench.point import Rank
 from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
-from ncclcheck.measure.pairing import rounds_of_pairs
+from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed, Point
 
 if TYPE_CHECKING:

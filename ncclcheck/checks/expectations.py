@@ -14,7 +14,10 @@ from packaging.version import InvalidVersion, Version
 
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.registry import Answer
-from ncclcheck.model.expected import (
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Gpu
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.policy.expected import (
     Expectation,
     Expected,
     Number,
@@ -25,9 +28,6 @@ from ncclcheck.model.expected import (
     VersionRange,
     Wanted,
 )
-from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Gpu
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Node, Snapshot
 
 NOT_SET = "not set"

@@ -16,8 +16,8 @@ from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
 from ncclcheck.nccl.environment import source_of
 from ncclcheck.nccl.prediction import Prediction, effective_environment, known_version, node_choice, predict
-from ncclcheck.nccl.variables import TABLE
-from ncclcheck.nccl.variables_values import misread
+from ncclcheck.nccl.variables.variables import TABLE
+from ncclcheck.nccl.variables.variables_values import misread
 from ncclcheck.nccl.versions import NEWEST
 
 NCCL_VARIABLE, GLOO_VARIABLE = "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"

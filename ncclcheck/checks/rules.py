@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ncclcheck.checks.registry import Check, Selection, all_checks, matching
-from ncclcheck.model.expected import Rule
+from ncclcheck.model.policy.expected import Rule
 from ncclcheck.model.snapshot import Snapshot
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ncclcheck.nccl.number import number, strtoll
-from ncclcheck.nccl.variables import TABLE, lookup
-from ncclcheck.nccl.variables_folklore import folklore, in_the_right_spelling
-from ncclcheck.nccl.variables_types import default_of
+from ncclcheck.nccl.variables.variables import TABLE, lookup
+from ncclcheck.nccl.variables.variables_folklore import folklore, in_the_right_spelling
+from ncclcheck.nccl.variables.variables_types import default_of
 
 # What a launcher sets for each node or process, and what is a matter of each machine.
 _PER_PLACE = frozenset(

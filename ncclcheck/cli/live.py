@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from ncclcheck.cli.screen import write_error
-from ncclcheck.report.plain import plain
+from ncclcheck.report.text.plain import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -13,14 +13,14 @@ from typing import NoReturn
 import click
 
 import ncclcheck
-from ncclcheck.cli.checks import checks
-from ncclcheck.cli.env import env
-from ncclcheck.cli.explain import explain
-from ncclcheck.cli.facts import facts
-from ncclcheck.cli.predict import predict
-from ncclcheck.cli.remote import remote
-from ncclcheck.cli.report import report
-from ncclcheck.cli.session import bench, preflight, run
+from ncclcheck.cli.commands.checks import checks
+from ncclcheck.cli.commands.env import env
+from ncclcheck.cli.commands.explain import explain
+from ncclcheck.cli.commands.facts import facts
+from ncclcheck.cli.commands.predict import predict
+from ncclcheck.cli.commands.remote import remote
+from ncclcheck.cli.commands.report import report
+from ncclcheck.cli.commands.session import bench, preflight, run
 from ncclcheck.cli.usage import CommandGroup, one_sentence
 from ncclcheck.model.errors import NcclcheckError
 

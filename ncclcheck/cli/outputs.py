@@ -27,7 +27,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.report.document import to_json
 from ncclcheck.report.formats import SUFFIXES, Format, rendered
-from ncclcheck.report.terminal import render
+from ncclcheck.report.text.terminal import render
 
 # GitHub refuses a larger step summary as a whole ("supports content up to a size of 1024k").
 SUMMARY_BYTES = 1024 * 1000

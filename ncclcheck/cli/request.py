@@ -18,9 +18,9 @@ from ncclcheck.facts.environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Op
 from ncclcheck.model.errors import UsageError
-from ncclcheck.model.policy import Policy, parse_policy
+from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
-from ncclcheck.nccl.variables import TABLE, lookup
+from ncclcheck.nccl.variables.variables import TABLE, lookup
 from ncclcheck.run.options import BenchRequest, Command, RunOptions, Under
 
 PREFLIGHT_S = 60.0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ncclcheck.model.errors import UsageError
-from ncclcheck.report.plain import plain
+from ncclcheck.report.text.plain import plain
 
 
 def write_out(text: str) -> None:

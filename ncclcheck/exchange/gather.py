@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
-from ncclcheck.exchange.store import TcpStore, polls
+from ncclcheck.exchange.store.tcp import TcpStore, polls
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch

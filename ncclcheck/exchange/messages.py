@@ -6,9 +6,9 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from ncclcheck.exchange.bandwidth import Received, Sent
-from ncclcheck.exchange.measuring import Again, Quantity, Ring
-from ncclcheck.exchange.reach import Peer, Target
+from ncclcheck.exchange.probe.bandwidth import Received, Sent
+from ncclcheck.exchange.probe.measuring import Again, Quantity, Ring
+from ncclcheck.exchange.probe.reach import Peer, Target
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError

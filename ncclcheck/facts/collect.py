@@ -9,24 +9,24 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.facts.clock import read_clock
-from ncclcheck.facts.code import read_code
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.environment import read_environment
-from ncclcheck.facts.gpu_facts import read_gpu_facts, without_answer
-from ncclcheck.facts.interfaces import read_interfaces
-from ncclcheck.facts.kernel import read_kernel
-from ncclcheck.facts.limits import read_limits
-from ncclcheck.facts.names import read_names
-from ncclcheck.facts.nccl_choice import Inquire, read_nccl
-from ncclcheck.facts.nccl_library import inquire
-from ncclcheck.facts.paths import CALLED_S, WantedPath, read_paths
-from ncclcheck.facts.pci import read_pci
-from ncclcheck.facts.rdma import read_rdma, unusable_files
-from ncclcheck.facts.rdma_counters import read_rdma_counters
-from ncclcheck.facts.software import read_software
-from ncclcheck.facts.verbs_library import find_verbs_library
-from ncclcheck.facts.verbs_ports import with_active_mtu
+from ncclcheck.facts.gpu.gpu_facts import read_gpu_facts, without_answer
+from ncclcheck.facts.host.clock import read_clock
+from ncclcheck.facts.host.kernel import read_kernel
+from ncclcheck.facts.host.limits import read_limits
+from ncclcheck.facts.nccl.nccl_choice import Inquire, read_nccl
+from ncclcheck.facts.nccl.nccl_library import inquire
+from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.names import read_names
+from ncclcheck.facts.pci.pci import read_pci
+from ncclcheck.facts.rdma.rdma import read_rdma, unusable_files
+from ncclcheck.facts.rdma.rdma_counters import read_rdma_counters
+from ncclcheck.facts.rdma.verbs_library import find_verbs_library
+from ncclcheck.facts.rdma.verbs_ports import with_active_mtu
+from ncclcheck.facts.software.code import read_code
+from ncclcheck.facts.software.software import read_software
+from ncclcheck.facts.storage.paths import CALLED_S, WantedPath, read_paths
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts
 from ncclcheck.model.hardware import Rdma

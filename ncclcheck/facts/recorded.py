@@ -9,13 +9,12 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from ncclcheck.facts.cgroup import read_cgroup
 from ncclcheck.facts.deadline import Started, start
 from ncclcheck.facts.environment import read_environment
 from ncclcheck.facts.files import readable
-from ncclcheck.facts.interface_files import SYSFS_NET, Told, complete
-from ncclcheck.facts.kernel import read_kernel
-from ncclcheck.facts.limits import (
+from ncclcheck.facts.host.cgroup import read_cgroup
+from ncclcheck.facts.host.kernel import read_kernel
+from ncclcheck.facts.host.limits import (
     cpus_allowed,
     effective_capabilities,
     mem_total_kib,
@@ -24,10 +23,11 @@ from ncclcheck.facts.limits import (
     process_limit,
     size_option_kib,
 )
-from ncclcheck.facts.nccl_config import settings_in
-from ncclcheck.facts.pci import nvidia_gpus, read_pci
-from ncclcheck.facts.rdma import read_rdma
-from ncclcheck.facts.rdma_counters import read_rdma_counters
+from ncclcheck.facts.nccl.nccl_config import settings_in
+from ncclcheck.facts.network.interface_files import SYSFS_NET, Told, complete
+from ncclcheck.facts.pci.pci import nvidia_gpus, read_pci
+from ncclcheck.facts.rdma.rdma import read_rdma
+from ncclcheck.facts.rdma.rdma_counters import read_rdma_counters
 from ncclcheck.facts.tree import Place, machine, natural
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import (

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.others import Others
-from ncclcheck.measure.outliers import FEWEST_NODES, SlowEnd, SlowPair, slow_ends
+from ncclcheck.measure.links.others import Others
+from ncclcheck.measure.links.outliers import FEWEST_NODES, SlowEnd, SlowPair, slow_ends
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point, RankTime
 
 LATE_SHARE = 0.20  # of the iteration time: below it nobody would gain much

@@ -10,10 +10,10 @@ from msgspec import Struct
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.demands import BenchDemands
 from ncclcheck.model.events import Log
-from ncclcheck.model.expected import Expected
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
 from ncclcheck.model.launch import Launch
+from ncclcheck.model.policy.expected import Expected
 
 ProbeKind: TypeAlias = Literal["tcp", "mtu", "latency", "bandwidth", "clock"]
 ProbeOutcome: TypeAlias = Literal[

@@ -26,7 +26,7 @@ from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.exit_code import FailOn, verdict
-from ncclcheck.report.fold import fold_hosts
+from ncclcheck.report.text.fold import fold_hosts
 
 
 def build_report(

@@ -20,8 +20,8 @@ from ncclcheck.model.report import BenchReport, Report, Status
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.compare_values import ValueChange, value_changes
 from ncclcheck.report.exit_code import plural
-from ncclcheck.report.fold import fold_hosts
 from ncclcheck.report.gate import is_counted
+from ncclcheck.report.text.fold import fold_hosts
 
 _TOLD = ("passed", "found")
 _RANK: dict[Status, int] = {"pass": 0, "unknown": 1, "fail": 2, "error": 2}

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
 from ncclcheck.model.report import Status, Verdict
-from ncclcheck.report.fold import fold_hosts
+from ncclcheck.report.text.fold import fold_hosts
 
 FailOn: TypeAlias = Literal["error", "warning", "never"]
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from ncclcheck.model.report import Report
 from ncclcheck.report.document import to_json
-from ncclcheck.report.terminal import render
+from ncclcheck.report.text.terminal import render
 
 Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html"]
 SUFFIXES: dict[str, Format] = {
@@ -42,7 +42,7 @@ def _renderer(format_: Format) -> Callable[[Report], str]:
 
         return to_github
     if format_ == "html":
-        from ncclcheck.report.html import to_html
+        from ncclcheck.report.html.html import to_html
 
         return to_html
     return to_json

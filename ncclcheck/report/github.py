@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 from ncclcheck.model.finding import Finding
 from ncclcheck.model.report import Report
-from ncclcheck.report.checks_text import unknown_lines
-from ncclcheck.report.findings_text import merged_findings, one_finding
-from ncclcheck.report.page import draw_plain
-from ncclcheck.report.plain import plain
-from ncclcheck.report.sections import sections
+from ncclcheck.report.text.checks_text import unknown_lines
+from ncclcheck.report.text.findings_text import merged_findings, one_finding
+from ncclcheck.report.text.page import draw_plain
+from ncclcheck.report.text.plain import plain
+from ncclcheck.report.text.sections import sections
 
 Level: TypeAlias = Literal["error", "warning", "notice"]
 _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "info": "notice"}

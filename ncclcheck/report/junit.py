@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from ncclcheck.model.report import Report
 from ncclcheck.report.exit_code import plural
-from ncclcheck.report.findings_text import merged_findings, one_finding
-from ncclcheck.report.fold import fold_hosts
 from ncclcheck.report.gate import CheckCase, check_cases
-from ncclcheck.report.page import draw_plain
-from ncclcheck.report.plain import plain
-from ncclcheck.report.sections import sections
+from ncclcheck.report.text.findings_text import merged_findings, one_finding
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.page import draw_plain
+from ncclcheck.report.text.plain import plain
+from ncclcheck.report.text.sections import sections
 
 if TYPE_CHECKING:
     from junitparser import TestCase

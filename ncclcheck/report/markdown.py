@@ -8,22 +8,22 @@ from ncclcheck.model.bench import Point
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.report import NcclEntry, Report, Used
 from ncclcheck.model.units import format_number, format_size
-from ncclcheck.report.bench_text import (
+from ncclcheck.report.exit_code import plural
+from ncclcheck.report.markdown_text import block, code, folded, md, paragraph, table
+from ncclcheck.report.shell import comment, export
+from ncclcheck.report.text.bench_text import (
     bench_setting,
     failure_words,
     reference_words,
     repeat_words,
     wrong_words,
 )
-from ncclcheck.report.comparison_text import comparison_lines
-from ncclcheck.report.exit_code import plural
-from ncclcheck.report.findings_text import merged_evidence, merged_findings
-from ncclcheck.report.fold import fold_hosts
-from ncclcheck.report.markdown_text import block, code, folded, md, paragraph, table
-from ncclcheck.report.measured_text import measured_lines
-from ncclcheck.report.page import draw_plain
-from ncclcheck.report.sections import reach_lines
-from ncclcheck.report.shell import comment, export
+from ncclcheck.report.text.comparison_text import comparison_lines
+from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.measured_text import measured_lines
+from ncclcheck.report.text.page import draw_plain
+from ncclcheck.report.text.sections import reach_lines
 
 _MARK = {"pass": "✅", "fail": "❌", "unknown": "❓", "error": "💥"}
 _SEVERITY = {"error": "🔴 error", "warning": "🟡 warning", "info": "🔵 info"}

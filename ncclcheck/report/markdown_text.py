@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ncclcheck.report.plain import plain
+from ncclcheck.report.text.plain import plain
 
 # Characters with a meaning inside a line; `$` opens a formula on GitHub and GitLab.
 _INLINE = re.compile(r"[\\`*\[\]~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")

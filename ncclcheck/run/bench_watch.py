@@ -20,7 +20,7 @@ from ncclcheck.bench.watch import (
 )
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, REPORT_LIMIT_BYTES, Bench, read_message
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.measure.plan import refusals
 from ncclcheck.measure.remaining import Standing, seconds_left
 from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFailure

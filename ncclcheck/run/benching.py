@@ -12,7 +12,7 @@ from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot

@@ -16,7 +16,7 @@ from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
 from ncclcheck.bench.collectives import COLLECTIVES
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Compare
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.measure.busbw import algbw_gb_s
 from ncclcheck.measure.paired import Speedup, paired_speedup
 from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict, Variant

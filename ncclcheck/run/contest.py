@@ -10,7 +10,7 @@ from typing import TypeVar
 from ncclcheck.bench.turns import Turn, mean_of, round_key, turn_key
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.measure.paired import side_of_turn
 from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.codec import encode

@@ -13,7 +13,7 @@ from msgspec import Struct
 import ncclcheck
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, Finish
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import Report

@@ -10,16 +10,16 @@ from concurrent.futures import Future
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.first import Trouble, confirm_detour, hold_port, listen, own_way
 from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos, late_hellos
-from ncclcheck.exchange.knock import KnockListener
-from ncclcheck.exchange.master import SYN_S, names_loopback
-from ncclcheck.exchange.memory import Memory
+from ncclcheck.exchange.join.first import Trouble, confirm_detour, hold_port, listen, own_way
+from ncclcheck.exchange.join.knock import KnockListener
+from ncclcheck.exchange.join.master import SYN_S, names_loopback
 from ncclcheck.exchange.messages import Finish
-from ncclcheck.exchange.reach import Target
-from ncclcheck.exchange.relayed import RelayedStore
-from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, serve, torch_word
-from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.exchange.probe.reach import Target
+from ncclcheck.exchange.store.memory import Memory
+from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, polls, serve, torch_word
+from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing

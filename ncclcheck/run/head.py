@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from ncclcheck.checks.registry import Selection
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos
-from ncclcheck.exchange.memory import Memory
 from ncclcheck.exchange.messages import SCHEMA
-from ncclcheck.exchange.relay import answer
-from ncclcheck.exchange.relayed import RelayedStore
-from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.exchange.store.memory import Memory
+from ncclcheck.exchange.store.relay import answer
+from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.reading import port
 from ncclcheck.launch.torchrun import DEFAULT_PORT

@@ -10,9 +10,9 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.facts.collect import nccl_version
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.environment import read_environment
-from ncclcheck.facts.image import ImageRequest, read_image
-from ncclcheck.facts.nccl_choice import read_nccl
-from ncclcheck.facts.software import read_software
+from ncclcheck.facts.image.image import ImageRequest, read_image
+from ncclcheck.facts.nccl.nccl_choice import read_nccl
+from ncclcheck.facts.software.software import read_software
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts, Software

@@ -32,9 +32,9 @@ from ncclcheck.exchange.messages import (
     Step,
     read_message,
 )
-from ncclcheck.exchange.reach import Peer, Target
-from ncclcheck.exchange.store import TcpStore
-from ncclcheck.measure.schedule import plan_pairs
+from ncclcheck.exchange.probe.reach import Peer, Target
+from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing

@@ -16,7 +16,7 @@ from ncclcheck.bench.memory import free_bytes
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, place
 from ncclcheck.exchange.messages import SCHEMA, Bench
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.bench import Isolation, NodeLog, Point
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.networks import find_networks
 from ncclcheck.advice.reach import read_reach
-from ncclcheck.exchange.bandwidth import Received, Sent
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
-from ncclcheck.exchange.measuring import (
+from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Measure, Timed, read_message
+from ncclcheck.exchange.probe.bandwidth import Received, Sent
+from ncclcheck.exchange.probe.measuring import (
     Again,
     Me,
     Ring,
@@ -25,10 +26,9 @@ from ncclcheck.exchange.measuring import (
     transfers,
     transfers_again,
 )
-from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Measure, Timed, read_message
-from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target
-from ncclcheck.exchange.store import TcpStore
-from ncclcheck.measure.again import (
+from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target
+from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.measure.links.again import (
     MOST_PASSES,
     MOST_ROUNDS,
     late_again,
@@ -36,7 +36,7 @@ from ncclcheck.measure.again import (
     suspicious,
     with_the_best,
 )
-from ncclcheck.measure.rounds import STREAMS, plan_rounds
+from ncclcheck.measure.links.rounds import STREAMS, plan_rounds
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing

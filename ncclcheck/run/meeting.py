@@ -10,13 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.directory import Directory, where
 from ncclcheck.exchange.gather import drawn_tickets, gather_hellos
-from ncclcheck.exchange.knock import KnockListener
-from ncclcheck.exchange.master import find_master, give_up
+from ncclcheck.exchange.join.knock import KnockListener
+from ncclcheck.exchange.join.master import find_master, give_up
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES
-from ncclcheck.exchange.relayed import RelayedStore
-from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls
+from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store.shared_folder import Directory, where
+from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, polls
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing

@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.first import confirm_detour
-from ncclcheck.exchange.master import find_master
+from ncclcheck.exchange.join.first import confirm_detour
+from ncclcheck.exchange.join.master import find_master
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Finish, read_message
-from ncclcheck.exchange.relayed import RelayedStore
-from ncclcheck.exchange.store import TcpStore, join, loaded_torch, torch_word
+from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, torch_word
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing

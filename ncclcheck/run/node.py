@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.measuring import answer_latency
 from ncclcheck.exchange.messages import (
     FACTS_LIMIT_BYTES,
     SCHEMA,
@@ -33,15 +32,16 @@ from ncclcheck.exchange.messages import (
     Step,
     read_message,
 )
-from ncclcheck.exchange.reach import Greeting, Listeners, Peer, Target, probe_peers
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.probe.measuring import answer_latency
+from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target, probe_peers
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.facts.collect import FactsRequest, collect
 from ncclcheck.facts.environment import read_environment
-from ncclcheck.facts.names import resolve
-from ncclcheck.facts.nccl_library import ask, find_library, inquire
-from ncclcheck.facts.nccl_listener import NcclListener
-from ncclcheck.facts.routes import source_for
-from ncclcheck.measure.schedule import ALL_PAIRS_UP_TO
+from ncclcheck.facts.nccl.nccl_library import ask, find_library, inquire
+from ncclcheck.facts.nccl.nccl_listener import NcclListener
+from ncclcheck.facts.network.names import resolve
+from ncclcheck.facts.network.routes import source_for
+from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing

@@ -12,7 +12,7 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.bench import Op
 from ncclcheck.model.demands import BenchDemands
-from ncclcheck.model.expected import Expected
+from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 

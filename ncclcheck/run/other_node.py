@@ -8,10 +8,10 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.master import Search, find_master, give_up
+from ncclcheck.exchange.join.master import Search, find_master, give_up
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
-from ncclcheck.exchange.store import TcpStore, join, loaded_torch, polls, torch_word
-from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, polls, torch_word
+from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Recount, Recounted, read_message
-from ncclcheck.exchange.store import TcpStore
-from ncclcheck.facts.rdma_counters import AFTER_S, read_again
+from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.facts.rdma.rdma_counters import AFTER_S, read_again
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing

@@ -9,11 +9,11 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.messages import Finish
-from ncclcheck.exchange.relayed import RelayedStore
-from ncclcheck.exchange.rendezvous import placed
-from ncclcheck.exchange.store import load_torch
-from ncclcheck.facts.interfaces import read_interfaces
+from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store.tcp import load_torch
+from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.launch.detect import detect
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.errors import UsageError

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Share, Shared, SharedFolder, read_message
-from ncclcheck.exchange.store import TcpStore, polls
+from ncclcheck.exchange.store.tcp import TcpStore, polls
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.files import readable
-from ncclcheck.facts.marks import Mark
+from ncclcheck.facts.storage.marks import Mark
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing

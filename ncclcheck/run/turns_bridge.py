@@ -10,7 +10,7 @@ from itertools import count
 
 from ncclcheck.bench.turns import round_key, turn_key
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store import TcpStore, polls
+from ncclcheck.exchange.store.tcp import TcpStore, polls
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import in_background
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Resolve, Resolved, read_message
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import NameView, Node, Snapshot, WorkersAddress

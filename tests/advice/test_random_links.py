@@ -14,7 +14,7 @@ from ncclcheck.advice.interface import decide
 from ncclcheck.advice.networks import find_networks
 from ncclcheck.advice.reach import read_reach
 from ncclcheck.advice.speed import best_first
-from ncclcheck.measure.rounds import plan_rounds
+from ncclcheck.measure.links.rounds import plan_rounds
 from ncclcheck.model.snapshot import Measured, Probe, Snapshot
 from tests.advice.clusters import of_nodes, unasked
 from tests.fact_builders import host_of, interface, some

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.networks import Network, Rank
 from ncclcheck.advice.speed import best_first, figure, is_as_good, is_clearly_faster, why_slow
-from ncclcheck.measure.networks import Throughput
-from ncclcheck.measure.slow_parts import SlowestPart
+from ncclcheck.measure.links.networks import Throughput
+from ncclcheck.measure.links.slow_parts import SlowestPart
 
 
 def network(name: str, gbit_s: float | None = None, link_mbps: int = 0, *, cpu: bool = False) -> Network:

@@ -19,11 +19,11 @@ from ncclcheck.checks.expectations import (
     unexpected,
 )
 from ncclcheck.checks.registry import all_checks
-from ncclcheck.model.expected import Expectation, Number, Presence, Subnet, Text, VersionRange
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NOT_READ
 from ncclcheck.model.finding import NotApplicable
-from ncclcheck.model.policy_values import COUNTS, SECTIONS
+from ncclcheck.model.policy.expected import Expectation, Number, Presence, Subnet, Text, VersionRange
+from ncclcheck.model.policy.policy_values import COUNTS, SECTIONS
 from ncclcheck.model.snapshot import Node
 from tests.builders import cluster, node, with_facts, without
 from tests.fact_builders import GONE, some

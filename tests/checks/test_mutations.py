@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.registry import Check, all_checks, run_check
-from ncclcheck.model.expected import Number
 from ncclcheck.model.fact import Missing, Why
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.gpu import PeerAccess
 from ncclcheck.model.hardware import Pci, RdmaCounters
+from ncclcheck.model.policy.expected import Number
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import with_bench
 from tests.builders import node

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.checks.rules import in_force, told
-from ncclcheck.model.expected import Rule
+from ncclcheck.model.policy.expected import Rule
 from tests.builders import with_environment
 from tests.hardware_builders import rdma_cluster
 from tests.image_builders import healthy_image

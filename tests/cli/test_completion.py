@@ -13,7 +13,7 @@ import click
 import pytest
 
 from ncclcheck.cli.completion import any_check, check_names, dtypes, ops, sizes
-from tests.cli.commands import clean_environment
+from tests.cli.command_line import clean_environment
 
 ROOT = Path(__file__).parents[2]
 COMMAND = click.Context(click.Command("preflight"))

@@ -18,7 +18,7 @@ from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.options import BenchRequest
 from tests.bench_builders import bench_point, bench_result, with_bench
 from tests.builders import cluster
-from tests.cli.commands import ncclcheck
+from tests.cli.command_line import ncclcheck
 from tests.report.reports import report
 
 REQUEST = BenchRequest((1 << 20, 1 << 30), ("all_reduce", "all_gather"))

@@ -15,7 +15,7 @@ from ncclcheck.model.errors import UsageError
 from ncclcheck.model.saved import FactsDocument, Saved
 from ncclcheck.report.document import to_json
 from tests.builders import cluster, node
-from tests.cli.commands import saved_run
+from tests.cli.command_line import saved_run
 from tests.report.reports import report
 
 

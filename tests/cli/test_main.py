@@ -13,7 +13,7 @@ import click
 import pytest
 
 import ncclcheck.cli.main as cli
-from tests.cli.commands import clean_environment, ncclcheck, refused, saved_run
+from tests.cli.command_line import clean_environment, ncclcheck, refused, saved_run
 from tests.cost import interpreter_s, processor_s
 
 

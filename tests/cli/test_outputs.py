@@ -14,7 +14,7 @@ from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.report import Report
 from ncclcheck.report.formats import SCREEN_FORMATS, rendered
-from ncclcheck.report.terminal import render
+from ncclcheck.report.text.terminal import render
 from tests.report.reports import finding, found, report
 
 

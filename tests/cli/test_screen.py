@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.cli.screen import progress, write_error
-from tests.cli.commands import clean_environment, ncclcheck, saved_run
+from tests.cli.command_line import clean_environment, ncclcheck, saved_run
 
 
 def on_a_terminal(*arguments: str, **environ: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.commands import ncclcheck
+from tests.cli.command_line import ncclcheck
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = tuple(EXAMPLES / name for name in ("ci/github-image.yml", "ci/gitlab-image.yml", "docker/Dockerfile"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import clean_environment
+from tests.cli.command_line import clean_environment
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

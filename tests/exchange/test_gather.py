@@ -11,7 +11,7 @@ import pytest
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import QUIET_S, Arrivals, gather_answers, gather_hellos, late_hellos
 from ncclcheck.exchange.messages import SCHEMA, Hello
-from ncclcheck.exchange.store import TcpStore, join, serve
+from ncclcheck.exchange.store.tcp import TcpStore, join, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock

@@ -114,7 +114,7 @@ def test_a_python_child_runs_our_module_in_spite_of_the_files_around_it(tmp_path
     (tmp_path / "tree").mkdir()
     program = (
         "from ncclcheck.facts.child import run_python_child\n"
-        "print(run_python_child('ncclcheck.facts.code_child', ['tree', '5'], deadline_s=10))"
+        "print(run_python_child('ncclcheck.facts.software.code_child', ['tree', '5'], deadline_s=10))"
     )
     root = str(Path(__file__).parents[2])
     done = subprocess.run(

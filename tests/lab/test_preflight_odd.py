@@ -109,7 +109,7 @@ def test_the_same_node_started_twice_is_a_clash_of_ranks_and_of_nothing_else(lab
 INTRUDER = """
 import sys, time
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store import TcpStore, join
+from ncclcheck.exchange.store.tcp import TcpStore, join
 key, value = sys.argv[1], sys.argv[2].encode()
 print("ready", flush=True)
 store = None

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
-from ncclcheck.measure.pairing import rounds_of_pairs
+from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point
 from tests.bench_builders import bench_point
 

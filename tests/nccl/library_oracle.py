@@ -15,9 +15,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.facts.interfaces import read_interfaces
-from ncclcheck.facts.nccl_config import read_config_files
-from ncclcheck.facts.nccl_words import bootstrap_line, version_text
+from ncclcheck.facts.nccl.nccl_config import read_config_files
+from ncclcheck.facts.nccl.nccl_words import bootstrap_line, version_text
+from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.facts import Interface, NcclConfigFile
 

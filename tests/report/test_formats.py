@@ -17,10 +17,10 @@ from markdown_it import MarkdownIt
 from ncclcheck.model.codec import decode
 from ncclcheck.model.finding import Finding
 from ncclcheck.model.report import Report
-from ncclcheck.report.findings_text import merged_findings
-from ncclcheck.report.fold import fold_hosts
 from ncclcheck.report.formats import SCREEN_FORMATS, SUFFIXES, rendered
-from ncclcheck.report.plain import plain
+from ncclcheck.report.text.findings_text import merged_findings
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.plain import plain
 from tests.report.hostile import reports
 from tests.report.junit_rules import broken_rules
 from tests.report.reports import finding, found, report

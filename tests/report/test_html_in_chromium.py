@@ -16,7 +16,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ncclcheck.report.document import to_json
-from ncclcheck.report.html import to_html
+from ncclcheck.report.html.html import to_html
 from tests.report.browser import (
     browser,
     browser_skip_reason,

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ncclcheck.report.markdown_text import block, code, folded, md, paragraph, table
-from ncclcheck.report.plain import plain
+from ncclcheck.report.text.plain import plain
 from tests.report.hostile import TEXT
 
 PARSER = MarkdownIt("commonmark").enable("table")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, Bench, Step
-from ncclcheck.exchange.store import TcpStore, join
+from ncclcheck.exchange.store.tcp import TcpStore, join
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store import TcpStore, serve
+from ncclcheck.exchange.store.tcp import TcpStore, serve
 from tests.run.benches import client
 
 RUNS = count()

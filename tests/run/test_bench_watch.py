@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.bench import BenchPlan, BenchResult, CoreSpeed, Isolation, NodeLog
 from ncclcheck.model.codec import encode

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.memory import Memory
 from ncclcheck.exchange.messages import Bench, Step
-from ncclcheck.exchange.relayed import RelayedStore
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.memory import Memory
+from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Fact, Missing

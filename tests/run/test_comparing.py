@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.compared import AsIsAndAdvised
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot

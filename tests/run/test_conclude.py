@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.codec import decode, encode_pretty
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.policy import parse_policy
+from ncclcheck.model.policy.policy import parse_policy
 from ncclcheck.model.saved import Saved
 from ncclcheck.run.conclude import Clock, judge, save, start_clock
 from ncclcheck.run.options import RunOptions

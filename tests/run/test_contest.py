@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.run.bench_network import Network
 from ncclcheck.run.bench_watch import Watch

@@ -14,7 +14,7 @@ import pytest
 from ncclcheck.model.errors import UsageError
 from ncclcheck.run.image import refuse_nodes
 from ncclcheck.run.options import RunOptions
-from tests.cli.commands import clean_environment, ncclcheck
+from tests.cli.command_line import clean_environment, ncclcheck
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from ncclcheck.advice.block import advise
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, gather_hellos
 from ncclcheck.exchange.messages import SCHEMA, Confirmed, Hello, Report
-from ncclcheck.exchange.store import TcpStore, serve
+from ncclcheck.exchange.store.tcp import TcpStore, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Knock, Probe, Snapshot

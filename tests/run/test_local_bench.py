@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench, read_message
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.run.local_bench import BenchState, run_local_bench

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.exchange.bandwidth import Received, Sent
-from ncclcheck.exchange.measuring import Ring
 from ncclcheck.exchange.messages import SCHEMA, Timed
-from ncclcheck.exchange.reach import Target
+from ncclcheck.exchange.probe.bandwidth import Received, Sent
+from ncclcheck.exchange.probe.measuring import Ring
+from ncclcheck.exchange.probe.reach import Target
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Snapshot
 from ncclcheck.run.lead import Member

@@ -6,7 +6,7 @@ import threading
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Recounted, read_message
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters

@@ -9,7 +9,7 @@ import pytest
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Share, Shared, SharedFolder, read_message
-from ncclcheck.exchange.store import TcpStore, serve
+from ncclcheck.exchange.store.tcp import TcpStore, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.lead import Member

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ncclcheck.bench.turns import round_key, turn_key
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.memory import Memory
-from ncclcheck.exchange.relayed import RelayedStore
+from ncclcheck.exchange.store.memory import Memory
+from ncclcheck.exchange.store.relayed import RelayedStore
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.turns_bridge import bridge_turns
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.memory import Memory
-from ncclcheck.exchange.relay import answer
+from ncclcheck.exchange.store.memory import Memory
+from ncclcheck.exchange.store.relay import answer
 from ncclcheck.model.snapshot import Unreached
 from ncclcheck.spawn.fleet import NOISE_LIMIT_BYTES, Fleet, Host
 from ncclcheck.spawn.process import state_letter

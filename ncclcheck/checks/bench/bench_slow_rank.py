@@ -8,7 +8,7 @@ from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks
-from ncclcheck.measure.outliers import Pair, SlowEnd, SlowPair
+from ncclcheck.measure.links.outliers import Pair, SlowEnd, SlowPair
 from ncclcheck.model.bench import BenchResult, Point, RankTime
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot

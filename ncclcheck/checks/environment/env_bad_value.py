@@ -12,10 +12,10 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, Fix
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import versions
-from ncclcheck.nccl.variables import TABLE
-from ncclcheck.nccl.variables_numbers import Misreading
-from ncclcheck.nccl.variables_types import Variable, is_read, where_from
-from ncclcheck.nccl.variables_values import misread
+from ncclcheck.nccl.variables.variables import TABLE
+from ncclcheck.nccl.variables.variables_numbers import Misreading
+from ncclcheck.nccl.variables.variables_types import Variable, is_read, where_from
+from ncclcheck.nccl.variables.variables_values import misread
 
 
 @check(

@@ -11,7 +11,7 @@ from ncclcheck.model.finding import Fix, Severity
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname, versions
 from ncclcheck.nccl.environment import files_read
-from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.variables.variables import TABLE
 
 _MOST_SOCKETS = 64  # MAX_SOCKETS of src/transport/net_socket.cc
 _MOST_THREADS = 16

@@ -9,8 +9,8 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Fix, Severity
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import versions
-from ncclcheck.nccl.variables import TABLE
-from ncclcheck.nccl.variables_types import Variable, is_gone, is_too_new, where_from
+from ncclcheck.nccl.variables.variables import TABLE
+from ncclcheck.nccl.variables.variables_types import Variable, is_gone, is_too_new, where_from
 
 
 @check(

@@ -25,7 +25,7 @@ from ncclcheck.model.snapshot import RankPlace, Snapshot
 from ncclcheck.nccl import hca
 from ncclcheck.nccl.ifname import parse_gloo
 from ncclcheck.nccl.prediction import effective_environment, known_version
-from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.variables.variables import TABLE
 from ncclcheck.nccl.versions import NEWEST
 
 _SOURCE = "environment of the job there, and NCCL's config files"

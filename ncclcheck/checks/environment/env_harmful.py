@@ -13,9 +13,9 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl.variables import TABLE
-from ncclcheck.nccl.variables_types import is_read, where_from
-from ncclcheck.nccl.variables_values import misread
+from ncclcheck.nccl.variables.variables import TABLE
+from ncclcheck.nccl.variables.variables_types import is_read, where_from
+from ncclcheck.nccl.variables.variables_values import misread
 
 _HOST_ID = "NCCL_HOSTID"
 Certainty: TypeAlias = Literal["yes", "no", "not known"]

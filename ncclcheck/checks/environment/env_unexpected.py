@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from ncclcheck.checks.environment.settings import ENVIRONMENT, HIDDEN, Place, places
 from ncclcheck.checks.expectations import NOT_SET, Seen, unexpected
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.expected import Expectation, Presence
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.policy.expected import Expectation, Presence
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.prediction import effective_environment
 

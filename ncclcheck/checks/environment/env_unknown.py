@@ -11,8 +11,8 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import versions
-from ncclcheck.nccl.variables import TABLE, lookup
-from ncclcheck.nccl.variables_folklore import RENAMED, did_you_mean, folklore, in_the_right_spelling
+from ncclcheck.nccl.variables.variables import TABLE, lookup
+from ncclcheck.nccl.variables.variables_folklore import RENAMED, did_you_mean, folklore, in_the_right_spelling
 
 _PREFIXES = ("NCCL_", "TORCH_NCCL_", "GLOO_", "TORCHELASTIC_")
 _NEWEST_TORCH: versions.Version = (2, 15, 99)  # the newest whose names are in the table

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.clocks import Deviation, deviations
+from ncclcheck.measure.links.clocks import Deviation, deviations
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot

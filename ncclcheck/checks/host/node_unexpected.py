@@ -10,10 +10,10 @@ from ncclcheck.checks.gpus import label
 from ncclcheck.checks.pcie_path import Path, paths
 from ncclcheck.checks.rdma_ports import Surveyed, file_of, surveyed
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.expected import Expectation
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu, Limits
 from ncclcheck.model.hardware import RdmaPort
+from ncclcheck.model.policy.expected import Expectation
 from ncclcheck.model.snapshot import Node, Snapshot
 
 _KIB = 1024

@@ -10,7 +10,7 @@ from ncclcheck.checks.majority import Comparison, compare, sentence
 from ncclcheck.checks.majority import evidence as compared_evidence
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.networks import (
+from ncclcheck.measure.links.networks import (
     Places,
     Throughput,
     attempts,
@@ -18,8 +18,8 @@ from ncclcheck.measure.networks import (
     measured_networks,
     summed_up,
 )
-from ncclcheck.measure.outliers import FEWEST_NODES, Pair, SlowEnd, SlowPair
-from ncclcheck.measure.slow_parts import SlowParts, slow_parts
+from ncclcheck.measure.links.outliers import FEWEST_NODES, Pair, SlowEnd, SlowPair
+from ncclcheck.measure.links.slow_parts import SlowParts, slow_parts
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Probe, Snapshot

@@ -7,8 +7,8 @@ from statistics import median
 
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.networks import Places, attempts, least_us
-from ncclcheck.measure.outliers import LatePairs, Pair, late_pairs
+from ncclcheck.measure.links.networks import Places, attempts, least_us
+from ncclcheck.measure.links.outliers import LatePairs, Pair, late_pairs
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot

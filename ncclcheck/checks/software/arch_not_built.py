@@ -11,9 +11,9 @@ from ncclcheck.checks.expectations import demands_on
 from ncclcheck.checks.gpus import by_text, closing, label
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.expected import Text
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.policy.expected import Text
 from ncclcheck.model.snapshot import Node, Snapshot
 
 _FLAG = re.compile(r"(?P<kind>sm|compute)_(?P<digits>\d{2,3})(?P<only>[af]?)", re.ASCII)

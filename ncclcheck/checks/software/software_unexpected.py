@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from ncclcheck.checks.expectations import Reader, Seen, or_nothing, unexpected
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.expected import Expectation
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Software
+from ncclcheck.model.policy.expected import Expectation
 from ncclcheck.model.snapshot import Node, Snapshot
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.measure.pairing import rounds_of_pairs
+from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncclcheck.checks.registry import all_checks, run_check
-from ncclcheck.nccl.variables import TABLE
-from ncclcheck.nccl.variables_folklore import FOLKLORE
+from ncclcheck.nccl.variables.variables import TABLE
+from ncclcheck.nccl.variables.variables_folklore import FOLKLORE
 from tests.checks.environment.clusters import running, with_rdma
 
 NGC_CONTAINER = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.checks.environment.workarounds import WORKAROUNDS, Workaround
-from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.variables.variables import TABLE
 from tests.checks.environment.clusters import place_of
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.host.node_unexpected import READERS
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import DevShm
-from ncclcheck.model.policy import parse_policy
+from ncclcheck.model.policy.policy import parse_policy
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import with_choice, with_facts, with_interfaces, without
 from tests.checks.running import finding, is_silent, run

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.software.arch_not_built import runs_machine_code, runs_ptx
-from ncclcheck.model.expected import Expectation, Expected, Profile, Text
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuDriver, TorchGpus
+from ncclcheck.model.policy.expected import Expectation, Expected, Profile, Text
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, is_silent, run

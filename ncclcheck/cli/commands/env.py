@@ -1,0 +1,59 @@
+"""`ncclcheck env`: the advised environment as lines for a shell, or for what else starts a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ncclcheck.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ncclcheck.model.report import Report
+
+# A finding that the advice is the cure for is no failure of `env`; not knowing, a bug and an interruption are.
+_GOOD_ENOUGH = (0, 1, 4)
+
+
+@click.command()
+@options.preflight_options
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["sh", "json", "docker", "slurm", "k8s"], case_sensitive=False),
+    default="sh",
+    help="sh: lines for a shell, docker: an env file, slurm: lines for a batch script, k8s: an env list.  [sh]",
+)
+@click.pass_context
+def env(context: click.Context, /, **given: Any) -> None:
+    """Print the advised environment as export lines, or in another format.
+
+    For the shell that starts the job: eval "$(ncclcheck env)". A preflight runs first; --from takes a report, a saved
+    run or a facts file instead.
+    """
+    from ncclcheck.advice.environment_block import render
+    from ncclcheck.cli.screen import write_error, write_out
+
+    report = _report(given)
+    write_out(render(report.advice, given["format_"]))
+    verdict = report.verdict
+    if verdict.exit_code:
+        write_error(f"{'; '.join(verdict.reasons)} ('ncclcheck preflight' shows it all)")
+    context.exit(0 if verdict.exit_code in _GOOD_ENOUGH else verdict.exit_code)
+
+
+def _report(given: Mapping[str, Any]) -> Report:
+    from ncclcheck.cli.commands.session import ended_run
+    from ncclcheck.cli.documents import load
+    from ncclcheck.cli.request import run_options
+    from ncclcheck.model.report import Report
+
+    if given.get("from_"):
+        document = load(given["from_"], "--from")
+        if isinstance(document, Report):
+            return document
+    ended = ended_run(run_options("preflight", given), given)
+    ended.release()
+    return ended.report

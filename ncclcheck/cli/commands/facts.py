@@ -1,0 +1,73 @@
+"""`ncclcheck facts`: what this node says of itself."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ncclcheck import __version__
+from ncclcheck.cli.values import FileName
+
+
+@click.command()
+@click.option(
+    "--code", multiple=True, type=FileName(), metavar="PATH", help="Identify this code too; repeatable."
+)
+@click.option(
+    "--data", multiple=True, type=FileName(), metavar="PATH", help="Look at this data too; repeatable."
+)
+@click.option(
+    "--shared-dir",
+    multiple=True,
+    type=FileName(),
+    metavar="PATH",
+    help="Look at this shared folder too, without writing to it; repeatable.",
+)
+@click.option(
+    "--root",
+    type=FileName(),
+    metavar="TREE",
+    help="Read the recorded machine whose /sys, /proc and /dev are in this folder, and nothing of this one.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json"], case_sensitive=False),
+    default="json",
+    help="JSON is the only one.",
+)
+@click.option(
+    "--as-policy",
+    is_flag=True,
+    help="Print the policy for --expect that this node meets as it is (TOML).",
+)
+def facts(
+    *,
+    code: tuple[str, ...],
+    data: tuple[str, ...],
+    shared_dir: tuple[str, ...],
+    root: str | None,
+    format_: str,
+    as_policy: bool,
+) -> None:
+    """Print the facts of this node as JSON, which --from takes, or as a policy, which --expect takes."""
+    from ncclcheck.model.errors import UsageError
+
+    for option, given in (("--code", code), ("--data", data), ("--shared-dir", shared_dir)):
+        if root is not None and given:
+            raise UsageError(
+                f"{option}: {given[0]} is on this machine, of which --root reads nothing: give one of them"
+            )
+    from ncclcheck.cli.screen import write_out
+    from ncclcheck.model.codec import encode_pretty
+    from ncclcheck.run.facts import recorded_machine, this_node
+
+    del format_  # there is only one
+    document = this_node(os.environ, code, data, shared_dir) if root is None else recorded_machine(root)
+    if as_policy:
+        from ncclcheck.report.text import policy_text
+
+        write_out(policy_text.as_policy(document.host, document.facts, __version__))
+    else:
+        write_out(encode_pretty(document) + "\n")

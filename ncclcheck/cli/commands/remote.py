@@ -1,0 +1,62 @@
+"""`ncclcheck remote`: one node of a run that a head node leads over ssh. For programs, not for people."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from contextlib import suppress
+
+import click
+
+_TASK_S = 30.0
+_ENDING_S = 5.0
+
+
+@click.command(hidden=True)
+@click.pass_context
+def remote(context: click.Context) -> None:
+    """Started on a node by --hosts on a head node, which it talks to through standard input and output."""
+    context.exit(take_part())
+
+
+def take_part() -> int:
+    """0 once the head node has given its verdict; 1 where it is gone or says nothing that can be used.
+
+    When the connection ends, so does everything here: ssh that dies takes its standard input away.
+    """
+    import ncclcheck
+    from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA
+    from ncclcheck.exchange.store.relayed import Pipe, RelayedStore, write_all
+    from ncclcheck.model.codec import decode, encode
+    from ncclcheck.run.head import RemoteTask
+    from ncclcheck.run.session import run_session
+    from ncclcheck.spawn.fleet import GREETING, Greeting
+
+    reader, writer = os.dup(0), os.dup(1)
+    os.dup2(2, 1)  # what libraries print is none of our words
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 (a device)
+        os.dup2(nothing.fileno(), 0)
+    over = threading.Event()
+    greeting = encode(Greeting(ncclcheck.__version__, SCHEMA))
+    write_all(writer, b"\n" + GREETING.encode() + greeting + b"\n")
+    pipe = Pipe(reader, writer, lambda: None if over.is_set() else _end())
+    line = pipe.next_line(_TASK_S)
+    if line is None:
+        return 1
+    task = decode(line, RemoteTask, limit_bytes=FACTS_LIMIT_BYTES)
+    with suppress(OSError):  # then where the login leads
+        os.chdir(task.folder)
+    store = RelayedStore(pipe, task.port)
+    ended = run_session(task.options, os.environ, lambda _: None, store)
+    over.set()
+    ended.release()
+    return 0 if store.lost is None else 1
+
+
+def _end() -> None:
+    """The process is interrupted, as by Ctrl-C, and gone soon after whatever it does."""
+    last = threading.Timer(_ENDING_S, os._exit, (130,))
+    last.daemon = True
+    last.start()
+    os.kill(os.getpid(), signal.SIGTERM)

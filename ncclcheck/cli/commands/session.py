@@ -1,0 +1,202 @@
+"""The commands that run on nodes: preflight, bench and run; and the run itself for whoever else needs one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from ncclcheck.cli import options
+from ncclcheck.cli.usage import PrefixCommand
+from ncclcheck.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncclcheck.cli.commands.prefix import Prefixed
+    from ncclcheck.model.report import Report
+    from ncclcheck.run.options import Command, Ended, RunOptions
+
+USAGE = 2
+
+
+@click.command(cls=PrefixCommand)
+@options.preflight_options
+@options.image
+@options.report_options
+@click.option("--apply", is_flag=True, help="Start COMMAND with the advised settings added.")
+@click.pass_context
+def preflight(context: click.Context, /, **given: Any) -> None:
+    """Are these nodes and this network fit for the job?
+
+    Run it on every node as the job will be run (torchrun, srun, mpirun), or by hand with --nnodes, --node-rank and
+    --master-addr. Without either it checks this one node.
+
+    With -- COMMAND, put before the line that starts the job on each node, it reads nodes, ranks, address and script
+    from that line (torchrun, accelerate launch, fabric run, deepspeed, python), and becomes COMMAND when all is well;
+    else it ends with its own exit code, and COMMAND is not started.
+    """
+    context.exit(perform("preflight", given))
+
+
+@click.command()
+@options.bench_options
+@click.option("--no-preflight", is_flag=True, help="Measure without checking the nodes first.")
+@options.preflight_options
+@options.report_options
+@click.pass_context
+def bench(context: click.Context, /, **given: Any) -> None:
+    """How fast are collectives between these nodes, and who is slow?
+
+    Sizes and bandwidths are those of nccl-tests. Without a launcher it uses every GPU of this node, or two gloo ranks
+    where there is none.
+    """
+    context.exit(perform("bench", given))
+
+
+@click.command()
+@options.bench_options
+@options.preflight_options
+@options.report_options
+@click.pass_context
+def run(context: click.Context, /, **given: Any) -> None:
+    """Preflight and bench, then one report with the settings to use."""
+    context.exit(perform("run", given))
+
+
+def perform(command: Command, given: Mapping[str, Any]) -> int:
+    """Run or replay, write and print the report, and return the exit code; or become COMMAND, if one was given."""
+    from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
+    from ncclcheck.cli.request import run_options
+
+    refuse_bad_outputs(given)
+    run = run_options(command, given)
+    prefixed = _prefixed(given, run)
+    if prefixed is not None:
+        from ncclcheck.cli.commands.prefix import before
+
+        run = before(run, prefixed, applies=bool(given.get("apply")))
+    ended = ended_run(run, given, prefixed.checked_environ if prefixed else os.environ)
+    code = ended.report.verdict.exit_code
+    unwritten = (
+        write_files(ended.report, ended.saved, given) if ended.writes else ()
+    )  # the same on every node
+    shown = not ended.prints or show(ended.report, given, unwritten)
+    all_written = shown and not unwritten
+    ended.release()
+    if prefixed is not None and code == 0:  # also where a file could not be written: all nodes start, or none
+        _start(prefixed, ended, applies=run.applies)
+    return (
+        code if all_written else code or USAGE
+    )  # CI that waits for the file must not take its absence for a pass
+
+
+def _prefixed(given: Mapping[str, Any], run: RunOptions) -> Prefixed | None:
+    if not given.get("command"):
+        if given.get("apply"):
+            raise UsageError("--apply is for the command that follows '--', and there is none")
+        return None
+    if given.get("from_"):
+        raise UsageError(
+            "--from replays a run that is over, so there is nothing to start after it: leave out '--'"
+        )
+    from ncclcheck.cli.commands.prefix import read_prefixed
+
+    return read_prefixed(given["command"], os.environ, run.flags)
+
+
+def _start(prefixed: Prefixed, ended: Ended, *, applies: bool) -> NoReturn:
+    """This process is COMMAND, once node 0 has left the master port."""
+    from ncclcheck.cli.commands.prefix import advised_here, become, say_applied
+    from ncclcheck.run.context import host_name
+
+    settings = advised_here(ended.report.advice, host_name()) if applies else []
+    if applies and ended.prints:
+        say_applied(settings)
+    ended.until_free()
+    become(prefixed, settings)
+
+
+def ended_run(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Ended:
+    """The run of `run`, or with --from its replay. A bug in it still ends as a report, with exit code 70."""
+    from ncclcheck.cli.documents import load_saved
+
+    try:
+        if given.get("from_"):
+            return _replayed(run, load_saved(given["from_"], run.command), given)
+        return _live(run, given, environ)
+    except UsageError:
+        raise
+    except Exception as error:  # whatever it is, the user gets a report, and CI a file
+        return _bug(error, run, given)
+
+
+def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str]) -> Ended:
+    from ncclcheck.cli.live import screen
+    from ncclcheck.cli.screen import progress
+    from ncclcheck.run.session import run_session
+
+    if given.get("image"):
+        from ncclcheck.run.image import refuse_nodes, run_image
+
+        refuse_nodes(run)
+        if given.get("nnodes") is not None:  # one in the policy is for the nodes that it is for too
+            raise UsageError("--image judges an image, which is no node: leave out --nnodes")
+        if given.get("command"):
+            raise UsageError("--image judges an image, which starts nothing: leave out '--' and what follows")
+        return run_image(run, os.environ, progress(quiet=bool(given.get("quiet"))))
+
+    with screen(quiet=bool(given.get("quiet"))) as shown:
+        return run_session(run, environ, shown.say, show=shown.show)
+
+
+def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> Ended:
+    from ncclcheck.run.replay import replay
+
+    if given.get("image"):
+        raise UsageError(
+            "--image looks at this image, but --from replays what was seen before: leave one out"
+        )
+    _refuse_launch_flags(given)
+    return replay(saved, run)
+
+
+def _refuse_launch_flags(given: Mapping[str, Any]) -> None:
+    for name in ("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "meet_in"):
+        if given.get(name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option} places a run on nodes, but --from replays one that is over: leave one out"
+            )
+
+
+def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> Ended:
+    from datetime import datetime, timezone
+
+    from ncclcheck.cli.crash import describe, save_traceback
+    from ncclcheck.cli.documents import SAVED_KIND
+    from ncclcheck.model.report import SCHEMA_VERSION, Advice
+    from ncclcheck.model.saved import Saved
+    from ncclcheck.model.snapshot import Snapshot
+    from ncclcheck.report.build import build_report
+    from ncclcheck.run.options import Ended
+
+    path = save_traceback(error, [Path(file).parent for file in given.get("output") or ()])
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    report: Report = build_report(
+        Snapshot(nodes=()),
+        (),
+        Advice(),
+        command=run.command,
+        created=created,
+        elapsed_s=0.0,
+        fail_on=run.fail_on,
+        require=(),
+        interrupted=False,
+        bug=describe(error, path),
+    )
+    saved = Saved(
+        SCHEMA_VERSION, SAVED_KIND, report.tool, run.command, created, 0.0, False, Snapshot(nodes=())
+    )
+    return Ended(report, saved, prints=True)

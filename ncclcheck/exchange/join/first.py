@@ -1,0 +1,119 @@
+"""Node 0's own start: is the port free, who holds it, and does the master's name lead back here."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from typing import TypeAlias
+
+import psutil
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.master import describe, is_loopback, resolve_master
+from ncclcheck.exchange.probe.dial import dial
+from ncclcheck.exchange.store.tcp import TcpStore, join
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.launch import Launch
+
+SELF_S = 6.0
+BACKLOG = 2048  # as torch's store has it
+LOCAL_SYN_S = 2.5  # two SYNs: nothing is lost on the loopback interface but by a rule
+
+
+Trouble: TypeAlias = tuple[MasterOutcome, str]
+
+
+def hold_port(port: int) -> socket.socket | Trouble:
+    """The port is this process's from now on, though nothing listens yet; or why it cannot be, and who holds it.
+
+    As TCPStore does it: on all addresses, dual-stack where there is IPv6. It is held until the store takes it over, so
+    that no moment is left in which another program, or a child of ours that is just being forked, has it.
+    """
+    refused: OSError | None = None
+    for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104 (as the job's store will)
+        try:
+            one = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            refused = error
+            continue
+        try:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            one.bind((address, port))
+            return one
+        except OSError as error:
+            one.close()
+            refused = error
+            if error.errno in (errno.EADDRINUSE, errno.EACCES, errno.EPERM):
+                break
+    return _why_not(refused, port)
+
+
+def listen(held: socket.socket) -> Trouble | None:
+    """The held port takes connections, also of this node itself: TCPStore's server is its own first client."""
+    port = held.getsockname()[1]
+    try:
+        held.listen(BACKLOG)
+    except OSError as error:
+        return _why_not(error, port)
+    outcome, detail = dial(["127.0.0.1"], port, Deadline(LOCAL_SYN_S))
+    if outcome in ("refused", "filtered", "no-route"):
+        return outcome, f"not even this node reaches its own port {port} while it listens there ({detail})"
+    return None
+
+
+def _why_not(error: OSError | None, port: int) -> Trouble:
+    if error is not None and error.errno in (errno.EACCES, errno.EPERM):
+        return "port-denied", f"binding port {port} is not allowed for this user"
+    return "port-in-use", holder(port)
+
+
+def holder(port: int) -> str:
+    """Who listens on the port, as far as this user may know."""
+    try:
+        for one in psutil.net_connections(kind="tcp"):
+            if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port:
+                if one.pid is None:
+                    return f"a process of another user or namespace holds {one.laddr.ip}:{port}"
+                return f"{psutil.Process(one.pid).name()} (pid {one.pid}) holds {one.laddr.ip}:{port}"
+    except (psutil.Error, OSError) as error:
+        return f"the holder could not be read: {error}"
+    return f"something holds port {port}; no listener is visible to this user"
+
+
+def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPath:
+    """What node 0 sees of the master's name; its outcome is "serving" when the name leads to this node."""
+    name = launch.master_addr or ""
+    addresses = resolve_master(name, deadline)
+    way = describe(name, launch.master_port, addresses, own)
+    if isinstance(addresses, Missing):
+        return way
+    if not way.is_local:
+        return replace(
+            way, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node"
+        )
+    if launch.nnodes > 1 and any(is_loopback(address) for address in addresses):
+        detail = f"{name} is {', '.join(addresses)} here: other nodes would look for node 0 on themselves"
+        return replace(way, outcome="loopback", detail=detail)
+    return replace(way, outcome="serving")
+
+
+def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadline) -> MasterPath:
+    """The way, "serving" after all if the address leads here though it is not this node's (a virtual one, NAT).
+
+    Believed only when our own store answers there with this run's nonce.
+    """
+    addresses: Fact[tuple[str, ...]] = way.addresses
+    if way.outcome != "not-first-node" or isinstance(addresses, Missing):
+        return way
+    patience = deadline.within(SELF_S)
+    outcome, detail = dial(addresses, way.port, patience)
+    if outcome != "connected":
+        return replace(way, detail=f"{way.detail}, and {detail} on port {way.port}")
+    store = join(addresses[0], way.port, prefix, patience)
+    if isinstance(store, TcpStore) and store.get("serving") == nonce:
+        return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
+    return replace(way, detail=f"{way.detail}, and another program answers there")

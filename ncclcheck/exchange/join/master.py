@@ -1,0 +1,148 @@
+"""Each node's own way to MASTER_ADDR:MASTER_PORT, diagnosed before anything depends on it."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.knock import PROTOCOL, KnockMessage, send_knock
+from ncclcheck.exchange.probe.dial import DialOutcome, dial
+from ncclcheck.facts.network.names import resolve
+from ncclcheck.facts.network.routes import source_for
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import Knock
+
+RESOLVE_S = 5.0  # names of pods and cloud hosts may appear some seconds after the node
+SYN_S = 8.0  # SYNs leave at 0, 1, 3 and 7 s (tcp(7), tcp_syn_retries): four lost in a row are no accident
+UNREACHABLE_S = 5.0  # ARP gives up after 3 s; a node that boots gets one more try
+LOCAL_S = 8.0  # node 0 may be on this very machine, and takes some seconds to serve
+CONFIRMED_S = 2.0  # node 0 says its store is up, yet TCP is refused: no reason to wait on
+_RETRY_S = 0.2
+
+
+class Search(Struct, frozen=True):
+    """What a node that is not node 0 looks for: who it is, and where. `serving`: node 0 says that its store is up."""
+
+    launch: Launch
+    host: str
+    own_addresses: frozenset[str]
+    job_id: str
+    serving: bool = False
+
+
+def resolve_master(name: str, deadline: Deadline) -> Fact[tuple[str, ...]]:
+    """The addresses of the master's name, asked again for a few seconds where there is none yet."""
+    patience = deadline.within(RESOLVE_S)
+    while True:
+        addresses = resolve(name, max(patience.left(), 0.5))
+        if not isinstance(addresses, Missing) or patience.passed:
+            return addresses
+        time.sleep(patience.left(_RETRY_S))
+
+
+def is_loopback(address: str) -> bool:
+    """True for 127.0.0.0/8 and ::1."""
+    return ipaddress.ip_address(address.split("%")[0]).is_loopback
+
+
+def names_loopback(way: MasterPath) -> bool:
+    """True when the name means "this machine" everywhere, so that no other machine can come by it."""
+    try:
+        return is_loopback(way.name)
+    except ValueError:
+        return way.name.split(".")[0].lower() == "localhost"
+
+
+def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozenset[str]) -> MasterPath:
+    """The way as far as it can be told without connecting: name, addresses, and the kernel's choice of source."""
+    nowhere = Missing("absent", "the name has no address")
+    if isinstance(addresses, Missing):
+        return MasterPath(name, port, addresses, False, nowhere, nowhere, "unresolvable", addresses.detail)
+    source, interface = source_for(addresses[0], port)
+    local = all(address in own or is_loopback(address) for address in addresses)
+    return MasterPath(name, port, addresses, local, source, interface, "refused")
+
+
+def find_master(search: Search, deadline: Deadline, say: Callable[[str], None]) -> MasterPath:
+    """The way of a node that is not node 0, with outcome "answered" once something accepts there.
+
+    Filtered and unreachable are called in at most 10 s. Refused is tried again until the deadline, since node 0 may
+    start later; it ends early when node 0 itself says by datagram that its store is up or never will be.
+    """
+    launch = search.launch
+    started = time.monotonic()
+    name = launch.master_addr or ""
+    addresses = resolve_master(name, deadline)
+    way = describe(name, launch.master_port, addresses, search.own_addresses)
+    if not isinstance(addresses, Missing):
+        way = _connect(way, addresses, search, deadline, say)
+    return replace(way, seconds=round(time.monotonic() - started, 3))
+
+
+def _connect(
+    way: MasterPath, addresses: Sequence[str], search: Search, deadline: Deadline, say: Callable[[str], None]
+) -> MasterPath:
+    astray = way.is_local and search.launch.node_rank != 0
+    patience = deadline.within(LOCAL_S) if astray else deadline
+    unreachable = deadline.within(UNREACHABLE_S)
+    confirmed = deadline.within(CONFIRMED_S) if search.serving else None
+    way = replace(way, serving_confirmed=search.serving)
+    next_knock, told = 0.0, False
+    while True:
+        allowed_s = deadline.left(SYN_S)
+        outcome, detail = dial(addresses, way.port, Deadline(allowed_s))
+        if outcome == "filtered" and way.attempts and allowed_s < SYN_S:
+            break  # cut short by the deadline: so little silence does not unsay what was answered before
+        way = replace(
+            way, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
+        )
+        if outcome in ("connected", "filtered", "error") or patience.passed:
+            break
+        if outcome == "no-route" and unreachable.passed:
+            break
+        if not told:
+            say(f"{way.name}:{way.port} {outcome} ({detail}); trying until it answers")
+            told = True
+        if time.monotonic() >= next_knock:
+            reply = send_knock(addresses, way.port, _message(way, search, final=False), 0.3)
+            next_knock = time.monotonic() + 1.0
+            if reply is not None and reply.given_up:
+                way = replace(way, detail=f"{detail}; node 0 answers by datagram: {reply.given_up}")
+                break
+            if reply is not None and reply.serving and confirmed is None:
+                way = replace(way, serving_confirmed=True)
+                confirmed = deadline.within(CONFIRMED_S)
+        if confirmed is not None and confirmed.passed:
+            break
+        time.sleep(patience.left(_RETRY_S))
+    return way
+
+
+def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> MasterOutcome:
+    if outcome == "connected":
+        return "answered"
+    if astray:
+        return "loopback" if all(is_loopback(address) for address in addresses) else "not-first-node"
+    return "refused" if outcome == "error" else outcome
+
+
+def give_up(way: MasterPath, search: Search) -> MasterPath:
+    """The way with what node 0 had to say, after telling it (three times, datagrams get lost) that we cannot join."""
+    if isinstance(way.addresses, Missing):
+        return way
+    for _ in range(3):
+        reply = send_knock(way.addresses, way.port, _message(way, search, final=True), 0.3)
+        if reply is not None:
+            return replace(way, serving_confirmed=way.serving_confirmed or reply.serving)
+    return way
+
+
+def _message(way: MasterPath, search: Search, *, final: bool) -> KnockMessage:
+    return KnockMessage(PROTOCOL, search.job_id, final, Knock(search.host, search.launch.node_rank, way))

@@ -1,0 +1,67 @@
+"""Torch's c10d rendezvous: which node serves its store, decided by torch's rule and by where the name leads."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.join.master import is_loopback
+from ncclcheck.facts.deadline import start
+from ncclcheck.facts.network.names import resolve
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.launch import NOT_RANKED, Launch
+
+DECIDE_S = 5.0  # a name server may be slow; torch would wait for it as well
+
+
+def placed(launch: Launch, own: frozenset[str], deadline_s: float = DECIDE_S) -> Launch:
+    """The launch with `serves_store` decided, and node rank 0 where this node is the one that others will call.
+
+    That is the node that torch takes for the host (`--rdzv-conf is_host` decides, else `takes_itself_for_host`), and
+    also the one that has the endpoint's address though torch does not notice: it then says so. Every other node gets
+    its rank when it joins. `own` are this node's addresses.
+    """
+    host, end = launch.master_addr or "", time.monotonic() + deadline_s
+    rule = start(takes_itself_for_host, host)
+    addresses = resolve(host, deadline_s)
+    told = launch.serves_store
+    serves: Fact[bool] = rule.result(max(end - time.monotonic(), 0.1)) if told is None else told
+    serves_store = not isinstance(serves, Missing) and serves
+    is_called = not isinstance(addresses, Missing) and any(
+        address in own and not is_loopback(address) for address in addresses
+    )
+    rank = 0 if serves_store or is_called else NOT_RANKED
+    return replace(launch, serves_store=serves_store, node_rank=rank, rank=rank)
+
+
+def takes_itself_for_host(host: str) -> bool:
+    """Whether torch, on this machine, would serve the store of the endpoint `host`.
+
+    As torch 2.13 compares: localhost and loopback, the host name, its canonical names, and the addresses of both
+    (torch/distributed/elastic/rendezvous/utils.py, _matches_machine_hostname). An alias of this machine, or an address
+    of a second interface, is not recognised.
+    """
+    try:
+        literal = ipaddress.ip_address(host)
+    except ValueError:
+        literal = None
+    name = socket.gethostname()
+    if host in ("localhost", name) or (literal is not None and literal.is_loopback):
+        return True
+    theirs = {address for address, _ in _looked_up(host)}
+    return any(
+        canonical == host or address in theirs or address == str(literal)
+        for address, canonical in _looked_up(name)
+    )
+
+
+def _looked_up(name: str) -> list[tuple[str, str]]:
+    """Address and canonical name, as getaddrinfo gives them; nothing where it gives none."""
+    try:
+        found = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP, flags=socket.AI_CANONNAME)
+    except (OSError, UnicodeError):
+        return []
+    return [(str(address[0]), canonical) for _, _, _, canonical, address in found]

@@ -1,0 +1,61 @@
+"""One connection to a listener of a peer, for a purpose: both ends have proven that they are of this run."""
+
+from __future__ import annotations
+
+import socket
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.probe.channels import reset
+from ncclcheck.exchange.probe.dial import outcome_of
+from ncclcheck.exchange.probe.reach import LINE_BYTES, Greeting, Target
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.snapshot import ProbeOutcome
+
+
+class CallError(Exception):
+    """The peer was not reached. `outcome` is the word for the probe, the text the detail."""
+
+    def __init__(self, outcome: ProbeOutcome, detail: str) -> None:
+        super().__init__(detail)
+        self.outcome: ProbeOutcome = outcome
+
+
+def call(target: Target, own: Greeting, peer_ticket: int, deadline: Deadline) -> socket.socket:
+    """A connection to the peer, which has handed it on under `own.channel`. Raises CallError."""
+    seconds = max(deadline.left(), 0.001)
+    try:
+        connection = socket.create_connection((target.address, target.port), seconds)
+    except TimeoutError as error:
+        raise CallError("filtered", f"no answer within {seconds:.1f} s") from error
+    except OSError as error:
+        word = outcome_of(error.errno or 0)
+        raise CallError("error" if word == "connected" else word, str(error)[:200]) from error
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(encode(own) + b"\n")
+        answer = decode(_line(connection, deadline), Greeting, limit_bytes=LINE_BYTES)
+        if (answer.nonce, answer.ticket) != (own.nonce, peer_ticket):
+            raise CallError("wrong-peer", f"another node answered at {target.address}")
+    except TimeoutError as error:
+        reset(connection)
+        raise CallError("stalled", f"it accepts, and says nothing for {seconds:.1f} s") from error
+    except (OSError, DecodeError) as error:
+        reset(connection)
+        raise CallError("error", f"no greeting came back ({type(error).__name__})") from error
+    except CallError:
+        reset(connection)
+        raise
+    return connection
+
+
+def _line(connection: socket.socket, deadline: Deadline) -> bytes:
+    """One line, byte by byte: what comes after it is for the one who asked for the connection."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) < LINE_BYTES:
+        connection.settimeout(max(deadline.left(), 0.001))
+        one = connection.recv(1)
+        if not one:
+            raise ConnectionResetError("closed before a whole line came")
+        line += one
+    return line

@@ -1,0 +1,174 @@
+"""One node's part in measuring: its round trips, or its transfers round by round, in step with its partners only."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.probe.bandwidth import Received, Sent, Window, receive, send
+from ncclcheck.exchange.probe.channels import Channels
+from ncclcheck.exchange.probe.clock import CHANNEL as CLOCK
+from ncclcheck.exchange.probe.clock import measure_clock, tell_time
+from ncclcheck.exchange.probe.latency import CHANNEL, Callee, echo, measure_latency
+from ncclcheck.exchange.probe.reach import Greeting, Peer
+from ncclcheck.measure.links.again import Round
+from ncclcheck.measure.links.rounds import PATIENCE_S, RoundPlan
+from ncclcheck.model.snapshot import Probe
+
+Quantity = Literal["latency", "bandwidth"]
+_SENDER_SLACK_S = 0.5
+PINGS_AGAIN_S = 0.1
+
+
+class Ring(Struct, frozen=True, forbid_unknown_fields=True):
+    """The nodes in the order of the rounds; each peer's targets are its listeners, one per network, in one order."""
+
+    peers: tuple[Peer, ...]
+    plan: RoundPlan
+
+    def place_of(self, ticket: int) -> int | None:
+        """The position of that node; None where it takes no part."""
+        return next((place for place, peer in enumerate(self.peers) if peer.ticket == ticket), None)
+
+    def rounds(self) -> Iterator[tuple[int, int, int]]:
+        """(number, network, shift) of each round, all of one network before the next."""
+        shifts = [(network, shift) for network in range(self.plan.networks) for shift in self.plan.shifts]
+        yield from ((number, network, shift) for number, (network, shift) in enumerate(shifts))
+
+    def transfers(self) -> Iterator[tuple[int, int, int, int]]:
+        """(number, network, from, to) of each transfer, the nodes by their places."""
+        for number, network, shift in self.rounds():
+            for place in range(len(self.peers)):
+                yield number, network, place, (place + shift) % len(self.peers)
+
+    def networks(self) -> tuple[dict[str, tuple[str, str]], ...]:
+        """The (interface, address) of each host in each network that is measured."""
+        return tuple(
+            {peer.host: (peer.targets[number].interface, peer.targets[number].address) for peer in self.peers}
+            for number in range(self.plan.networks)
+        )
+
+    def partner(self, place: int, shift: int) -> Peer:
+        """The node that far round the ring; a negative shift is the one that sends to us."""
+        return self.peers[(place + shift) % len(self.peers)]
+
+
+class Again(Struct, frozen=True, forbid_unknown_fields=True):
+    """Rounds after those of the ring, whose numbers go on from `first`."""
+
+    first: int
+    rounds: tuple[Round, ...]
+
+    def transfers(self) -> Iterator[tuple[int, int, int, int]]:
+        """(number, network, from, to) of each transfer, the nodes by their places."""
+        for number, one in enumerate(self.rounds, self.first):
+            yield from ((number, one.network, source, target) for source, target in one.pairs)
+
+
+class Me(Struct, frozen=True):
+    """This node in a ring: its name, the run's nonce, its place, and where what is meant for it arrives."""
+
+    host: str
+    greeting: Greeting
+    place: int
+    channels: Channels
+
+
+def answer_latency(channels: Channels) -> None:
+    """From now on whoever measures its latency to this node gets its messages back, or is told the time."""
+    channels.serve(CHANNEL, echo)
+    channels.serve(CLOCK, tell_time)
+
+
+def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
+    """The round trips from this node to its partners, one after the other; then how far their clocks are off ours."""
+    deadline = Deadline(ring.plan.latency_s)
+    found: dict[tuple[str, str], Probe] = {}
+    for _, network, shift in ring.rounds():
+        peer = ring.partner(me.place, shift)
+        callee = Callee(peer.ticket, peer.host, peer.targets[network])
+        if (peer.host, callee.target.address) not in found:
+            probe = measure_latency(
+                me.host, me.greeting.nonce, me.greeting.ticket, callee, ring.plan.pings_s, deadline
+            )
+            found[peer.host, callee.target.address] = probe
+    return (*found.values(), *_clocks(ring, me, deadline))
+
+
+def latencies_again(ring: Ring, again: Again, me: Me) -> tuple[Probe, ...]:
+    """This node's round trips that are measured again, one after the other, each with more time than at first."""
+    mine = [(network, target) for _, network, source, target in again.transfers() if source == me.place]
+    deadline = Deadline(latency_again_s(again))
+    found = []
+    for network, target in mine:
+        peer = ring.peers[target]
+        callee = Callee(peer.ticket, peer.host, peer.targets[network])
+        own = me.greeting
+        found.append(measure_latency(me.host, own.nonce, own.ticket, callee, PINGS_AGAIN_S, deadline))
+    return tuple(found)
+
+
+def latency_again_s(again: Again) -> float:
+    """The longest that this takes, with a partner that never answers."""
+    callers = Counter(source for _, _, source, _ in again.transfers())
+    return PATIENCE_S + PINGS_AGAIN_S * max(callers.values(), default=0)
+
+
+def _clocks(ring: Ring, me: Me, deadline: Deadline) -> Iterator[Probe]:
+    """One probe per partner, on the first network: a clock is the same whichever way it is asked."""
+    partners = dict.fromkeys(ring.partner(me.place, shift).ticket for shift in ring.plan.shifts)
+    for peer in ring.peers:
+        if peer.ticket in partners and peer.targets:
+            callee = Callee(peer.ticket, peer.host, peer.targets[0])
+            yield measure_clock(me.host, me.greeting, callee, deadline)
+
+
+def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
+    """This node's side of all its transfers, as sender and as receiver, after at most the plan's time.
+
+    A round starts when both its ends have finished the round before.
+    """
+    window = Window(ring.plan.warm_up_s, ring.plan.window_s)
+    began = time.monotonic()
+    sent: list[Sent] = []
+
+    def latest_start(number: int) -> Deadline:
+        return Deadline(began + ring.plan.latest_start_s(number) - time.monotonic())
+
+    def send_all() -> None:
+        for number, network, shift in ring.rounds():
+            peer = ring.partner(me.place, shift)
+            start = latest_start(number)
+            sent.append(send(number, peer.targets[network], me.greeting, peer.ticket, window, start))
+
+    sender = threading.Thread(target=send_all, name="send-rounds", daemon=True)
+    sender.start()
+    received = tuple(
+        receive(number, me.channels, ring.partner(me.place, -shift).ticket, window, latest_start(number))
+        for number, _, shift in ring.rounds()
+    )
+    sender.join(began + ring.plan.bandwidth_s + _SENDER_SLACK_S - time.monotonic())
+    return tuple(sent), received
+
+
+def transfers_again(ring: Ring, again: Again, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
+    """This node's side of the transfers that are measured again, one at a time and in the order of all nodes."""
+    window = Window(ring.plan.warm_up_s, ring.plan.window_s)
+    began = time.monotonic()
+    sent: list[Sent] = []
+    received: list[Received] = []
+    for number, network, source, target in again.transfers():
+        latest_s = ring.plan.latest_start_s(number - again.first)
+        start = Deadline(began + latest_s - time.monotonic())
+        if me.place == source:
+            peer = ring.peers[target]
+            sent.append(send(number, peer.targets[network], me.greeting, peer.ticket, window, start))
+        elif me.place == target:
+            received.append(receive(number, me.channels, ring.peers[source].ticket, window, start))
+    return tuple(sent), tuple(received)

@@ -1,0 +1,253 @@
+"""A store in the files of a folder that nodes share, and how nodes of one run find each other there.
+
+Made for NFS too: a value appears whole, by renaming; what is counted are files created exclusively; nothing is locked.
+An NFS client remembers for up to a minute that a name was not there, and believes that until the folder changes as far
+as it knows: so before looking again for what was not there, a node changes the folder itself, by a file of its own that
+comes and goes (nfs(5), "Directory entry caching"; a client's own change drops what it remembers of the folder).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from ncclcheck.exchange.store.relay import VALUE_LIMIT_BYTES
+from ncclcheck.model.codec import encode
+
+HEARTBEAT_S = 0.4
+DEAD_S = 15.0  # so long without a sign of life, and node 0 is gone
+_FRESH_S = 0.05
+_MOST_OTHERS = 64
+_MARK_BYTES = 256
+_OLD_S = 3600.0  # by the folder's own clock: what is left of a run that was killed
+_ALIVE = ".alive"
+
+
+class Look(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a node finds in the folder: whether the run of node 0 is there, and which others were ever seen there."""
+
+    found: bool = False
+    others: tuple[str, ...] = ()
+    filesystem: str = ""
+
+
+class RunFolder:
+    """The values of one run, one file each, in a folder only for its user.
+
+    State: counts, when it looked last, and of a node that is not node 0 the last sign of life of that.
+    """
+
+    def __init__(self, path: Path, dead_s: float | None = None) -> None:
+        self.path, self._dead_s = path, dead_s
+        self._beat: tuple[bytes | None, float] = (None, time.monotonic())
+        self._own = f".{secrets.token_hex(8)}"
+        self._counts: dict[str, int] = {}
+        self._looked_at = 0.0
+
+    def set(self, key: str, value: bytes) -> None:
+        """The value is there, whole. Raises OSError."""
+        write_file(self.path / self._own, value)
+        (self.path / self._own).rename(self.path / _name(key))
+
+    def add(self, key: str, amount: int) -> int:
+        """The counter after adding: each number is a file that only one node can have created. Raises OSError."""
+        count = self._count(key)
+        while amount > 0:
+            try:
+                os.close(os.open(self._number(key, count + 1), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                amount -= 1
+            except FileExistsError:
+                pass  # somebody else's number
+            count += 1
+            self._counts[key] = count
+        return count
+
+    def read(self, key: str) -> bytes | None:
+        """The value, or the counter as a number; None while nobody has set it. Raises OSError."""
+        value = self._read_once(key)
+        if value is not None or not self._made_fresh():
+            return value
+        return self._read_once(key)
+
+    def _read_once(self, key: str) -> bytes | None:
+        value = read_file(self.path / _name(key), VALUE_LIMIT_BYTES)
+        if value is None and (count := self._count(key)):
+            return str(count).encode()
+        return value
+
+    def _count(self, key: str) -> int:
+        count = self._counts.get(key, 0)
+        while Path(self._number(key, count + 1)).exists():
+            count += 1
+            self._counts[key] = count
+        return count
+
+    def _number(self, key: str, number: int) -> str:
+        return str(self.path / f"{_name(key)}.{number}")
+
+    def _made_fresh(self) -> bool:
+        """What is remembered of the folder is forgotten; False where that has just been done."""
+        if time.monotonic() - self._looked_at < _FRESH_S:
+            return False
+        touch(self.path / f"{self._own}-look")
+        self._looked_at = time.monotonic()
+        if self._dead_s is not None:
+            self._refuse_dead(self._dead_s)
+        return True
+
+    def _refuse_dead(self, seconds: float) -> None:
+        """Nothing, while node 0 shows that it is alive; else OSError, so that nobody waits for it."""
+        beat, now = read_file(self.path / _ALIVE, _MARK_BYTES), time.monotonic()
+        if beat != self._beat[0]:
+            self._beat = beat, now
+        elif now - self._beat[1] > seconds:
+            text = f"node 0 gave no sign of life for {seconds:.0f} s"
+            raise OSError(errno.ETIMEDOUT, text, str(self.path))
+
+
+class MeetingPlace:
+    """The shared folder itself, for one process. State: its mark there, the run, and what it saw of others.
+
+    `digest` stands for the job. Names that are left of earlier runs are never taken for this one: the run is one whose
+    node 0 is alive, which it shows by writing a file again and again.
+    """
+
+    def __init__(self, folder: Path, digest: str, host: str, filesystem: str) -> None:
+        self._folder, self._digest, self._filesystem = folder, digest, filesystem
+        self._mark = folder / f"{self._prefix('here')}{secrets.token_hex(8)}"
+        self._alive: dict[str, bytes] = {}
+        self._met: set[str] = set()
+        self._beats = 0
+        self._is_mine = False
+        self.run: RunFolder | None = None
+        try:
+            write_file(self._mark, host.encode()[:_MARK_BYTES])
+        except OSError:  # a full disk takes the name, and not what is in it
+            with suppress(OSError):
+                self._mark.unlink()
+            raise
+        self._owner = self._mark.lstat().st_uid  # what this user is called here, which NFS may change
+
+    def open_run(self) -> None:
+        """This node is node 0: its run can be found from now on. Raises OSError."""
+        path = self._folder / f"{self._prefix('run')}{secrets.token_hex(8)}"
+        path.mkdir(mode=0o700)
+        self.run, self._is_mine = RunFolder(path), True
+        self.beat()
+        self._remove_old()
+
+    def beat(self) -> None:
+        """The others see once more that node 0 is alive."""
+        if self.run is not None and self._is_mine:
+            self._beats += 1
+            new = self.run.path / f"{_ALIVE}.new"
+            write_file(new, str(self._beats).encode())
+            new.rename(self.run.path / _ALIVE)
+
+    def look(self) -> bytes:
+        """Whether the run is found, and who else has a mark here. Raises OSError."""
+        touch(self._mark.with_name(f"{self._mark.name}-look"))
+        names = sorted(os.listdir(self._folder))  # noqa: PTH208 (names only: one call, also of a large folder)
+        if self.run is None:
+            self.run = next((RunFolder(path, DEAD_S) for name in names if (path := self._living(name))), None)
+        marks = [name for name in names if name.startswith(self._prefix("here")) and name != self._mark.name]
+        self._met |= {host for name in marks[:_MOST_OTHERS] if (host := self._host_of(self._folder / name))}
+        return encode(Look(self.run is not None, tuple(sorted(self._met)), self._filesystem))
+
+    def close(self) -> None:
+        """Nothing of this process is left in the folder; of node 0 nothing of the run."""
+        with suppress(OSError):
+            self._mark.unlink(missing_ok=True)
+        if self.run is not None and self._is_mine:
+            with suppress(OSError):
+                _remove(self.run.path)
+
+    def _remove_old(self) -> None:
+        """What earlier runs of this job left here is gone, if it is old and this user's."""
+        now = self._mark.lstat().st_mtime
+        for path in self._folder.glob(f"{self._prefix('')[:-1]}*"):
+            with suppress(OSError):
+                found = path.lstat()
+                if found.st_uid == self._owner and now - found.st_mtime > _OLD_S:
+                    _remove(path)
+
+    def _host_of(self, mark: Path) -> str:
+        """Whose mark it is; nothing for what another user, or no ncclcheck at all, has left under such a name."""
+        try:
+            found = mark.lstat()
+            is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == self._owner
+            text = read_file(mark, _MARK_BYTES) if is_ours else None
+        except OSError:
+            return ""  # it went meanwhile, or cannot be read
+        return "".join(letter for letter in (text or b"").decode(errors="replace") if letter.isprintable())
+
+    def _living(self, name: str) -> Path | None:
+        """The run of that name, if it is this user's and its node 0 has given a sign of life since the last look."""
+        path = self._folder / name
+        if not name.startswith(self._prefix("run")):
+            return None
+        try:
+            found = path.lstat()
+            beat = read_file(path / _ALIVE, _MARK_BYTES)
+        except OSError:
+            return None  # on its way, or another user's
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != self._owner or beat is None:
+            return None
+        return path if self._alive.setdefault(name, beat) != beat else None
+
+    def _prefix(self, kind: str) -> str:
+        return f".ncclcheck-{self._digest}-{kind}-"
+
+
+def write_file(path: Path, value: bytes) -> None:
+    """A new file of this user with the value, closed, so that other nodes may read it. Raises OSError."""
+    with suppress(FileNotFoundError):
+        path.unlink()
+    with os.fdopen(
+        os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb"
+    ) as file:
+        file.write(value)
+
+
+def read_file(path: Path, limit_bytes: int) -> bytes | None:
+    """What is in it; None where there is no such file (any more). Raises OSError, also for more than the limit."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ESTALE):
+            return None
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        value = file.read(limit_bytes + 1)
+    if len(value) > limit_bytes:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return value
+
+
+def touch(path: Path) -> None:
+    """The folder of `path` was changed by this node. Raises OSError."""
+    flags = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not hold us
+    os.close(os.open(path, flags, 0o600))
+    path.unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    if stat.S_ISDIR(path.lstat().st_mode):
+        for file in path.iterdir():
+            file.unlink(missing_ok=True)
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _name(key: str) -> str:
+    """A file name for the key, which no other key has."""
+    return f"_{quote(key, safe='')}"

@@ -1,0 +1,109 @@
+"""`--meet-in DIR`: the store of a run in a shared folder, where TCP between the nodes does not work.
+
+The files are touched by a child process alone (`exchange.directory_child`), so that a mount that hangs is a value here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+
+from msgspec import Struct
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store.relayed import Pipe, RelayedStore
+from ncclcheck.exchange.store.run_folder import Look
+from ncclcheck.exchange.store.tcp import CALL_S, polls
+from ncclcheck.facts.child import end_child, surviving_command
+from ncclcheck.facts.deadline import missing_for
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.launch import Launch
+
+_REMOVE_S = 3.0
+_LOOK_BYTES = 1 << 16
+
+
+class Where(Struct, frozen=True):
+    """The folder as this process has it, and which job and host it looks for and is."""
+
+    folder: str
+    digest: str
+    host: str
+    leads: bool
+
+
+def where(folder: str, launch: Launch, host: str) -> Where:
+    """The same digest for every process of the job: of what all of them are told alike."""
+    told = f"{launch.job_id}\n{launch.nnodes}\n{launch.master_addr}\n{launch.master_port}"
+    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    leads = launch.node_rank == 0 and launch.is_agent
+    return Where(os.path.abspath(folder), digest, host, leads)  # noqa: PTH100 (no link is followed, nothing is read)
+
+
+class Directory:
+    """The folder, through its child process. `close` must follow. State: that process and the store it serves."""
+
+    def __init__(self, place: Where, port: int) -> None:
+        self.place, self._port = place, port
+        self.last = Look()
+        self._store: RelayedStore | None = None
+        self._process: subprocess.Popen[bytes] | Missing
+        words = [place.folder, place.digest, place.host, "lead" if place.leads else "follow"]
+        try:
+            self._process = subprocess.Popen(
+                surviving_command("ncclcheck.exchange.store.shared_folder_child", words),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except (OSError, ValueError) as error:
+            self._process = missing_for(error, sys.executable)
+            return
+        if self._process.stdin is not None and self._process.stdout is not None:
+            self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno())
+            self._store = RelayedStore(self._pipe, port)
+
+    def look(self) -> Fact[Look]:
+        """What is found in the folder now; Missing where it cannot be used, for good."""
+        if isinstance(self._process, Missing):
+            return self._process
+        if self._store is None:
+            return Missing("error", "no pipe to the child process")
+        told = self._store.ask(self._pipe.look)
+        if isinstance(told, Missing):
+            text = f"{self.place.folder} did not answer within {CALL_S:.0f} s: its mount hangs"
+            return Missing("timeout", text) if told.missing == "timeout" else told
+        try:
+            self.last = decode(told, Look, limit_bytes=_LOOK_BYTES)
+        except DecodeError as error:
+            return Missing("error", str(error))
+        return self.last
+
+    def open(self, deadline: Deadline) -> RelayedStore | Missing:
+        """The run's store as soon as node 0 is found; Missing "absent" at the deadline, else why it cannot be used."""
+        for _ in polls(deadline):
+            found = self.look()
+            if isinstance(found, Missing):
+                return found
+            if found.found and self._store is not None:
+                return self._store
+        return Missing("absent", f"node 0 did not come to {self.place.folder}")
+
+    def close(self) -> None:
+        """What this process left in the folder is gone, unless its mount hangs; and so is the child."""
+        if isinstance(self._process, Missing):
+            return
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(_REMOVE_S)
+        except subprocess.TimeoutExpired:
+            end_child(self._process)
+        if self._process.stdout is not None and self._pipe.ended(_REMOVE_S):
+            self._process.stdout.close()

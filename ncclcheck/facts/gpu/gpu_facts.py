@@ -1,0 +1,68 @@
+"""All that is asked about the GPUs: NVML and the kernel's log first, then torch, and a piece of work on each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ncclcheck.facts.deadline import start
+from ncclcheck.facts.gpu.gpu_log import read_gpu_log
+from ncclcheck.facts.gpu.gpu_work import read_gpu_work, read_torch_gpus
+from ncclcheck.facts.gpu.gpus import Nvml, read_nvml
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Gpu
+from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
+
+_LOG_S = 3.0
+
+
+class GpuFacts(Struct, frozen=True):
+    """The sections of NodeFacts that concern GPUs."""
+
+    gpus: Fact[tuple[Gpu, ...]]
+    driver: Fact[GpuDriver]
+    log: Fact[GpuLog]
+    work: Fact[tuple[GpuWork, ...]]
+    torch: Fact[TorchGpus]
+
+
+def without_answer(why: Missing) -> GpuFacts:
+    """All of it Missing for one reason."""
+    return GpuFacts(why, why, why, why, why)
+
+
+def read_gpu_facts(environ: Mapping[str, str], nvml_s: float, deadline_s: float) -> GpuFacts:
+    """What is known after `deadline_s`, NVML after `nvml_s`.
+
+    Work begins when NVML is done, so that no process of ours is among those it lists. Torch is not loaded where NVML
+    finds no driver or no GPU, nor where a call into the driver hung: it would hang there too.
+    """
+    end = time.monotonic() + deadline_s
+    log = start(read_gpu_log, min(_LOG_S, deadline_s))
+    nvml = read_nvml(environ, nvml_s)
+    why_not = _no_work(nvml)
+    left_s = end - time.monotonic()
+    if isinstance(nvml.gpus, Missing) or why_not is not None:
+        untried = why_not or Missing("error", "not tried")
+        return GpuFacts(nvml.gpus, nvml.driver, log.result(left_s), untried, untried)
+    torch = start(read_torch_gpus, environ, left_s)
+    work = read_gpu_work(len(nvml.gpus), environ, left_s)
+    return GpuFacts(
+        nvml.gpus,
+        nvml.driver,
+        log.result(end - time.monotonic()),
+        work,
+        torch.result(end - time.monotonic()),
+    )
+
+
+def _no_work(nvml: Nvml) -> Missing | None:
+    if isinstance(nvml.gpus, Missing):
+        return Missing(nvml.gpus.missing, f"not tried: {nvml.gpus.detail}")
+    if not nvml.gpus:
+        return Missing("absent", "the driver lists no GPU")
+    if not isinstance(nvml.driver, Missing) and nvml.driver.stuck_call:
+        return Missing("error", f"not tried, since {nvml.driver.stuck_call} got stuck")
+    return None

@@ -1,0 +1,183 @@
+"""Asks torch for its GPUs, and lets each do a small verified piece of work in a child process that may be abandoned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ncclcheck.facts.child import Ending, end_child, python_command, read_child, start_child
+from ncclcheck.facts.deadline import missing_for, start
+from ncclcheck.facts.software.software import torch_words
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.gpu import GpuWork, TorchGpus, WorkOutcome
+
+_MODULE = "ncclcheck.facts.gpu.gpu_work_child"
+# A GPU that has not moved on for so long hangs; opening the first one after a quiet time takes up to two seconds.
+HUNG_S = 5.0
+_SLACK_S = 1.2
+_NO_CUDA = Missing("unsupported", "this torch was built without CUDA")
+
+
+class _Line(Struct):
+    stage: str | None = None
+    at_s: float = 0.0
+    uuid: str | None = None
+    answer: dict[str, Any] | None = None
+
+
+class Told(Struct):
+    """What one child said: the stage it was in last, since when, its answer, and how it ended."""
+
+    stage: str = ""
+    at_s: float = 0.0
+    uuid: str | None = None
+    answer: dict[str, Any] | None = None
+    seconds: float = 0.0
+    ending: Ending = "exited"
+    returncode: int | None = None
+    words: str = ""
+
+
+def torch_has_cuda() -> Fact[bool]:
+    """Was torch built with CUDA? Its version.py tells without loading it; Missing where there is no torch."""
+    words = torch_words()
+    if isinstance(words, Missing):
+        return words
+    return words.get("cuda") is not None
+
+
+def read_torch_gpus(
+    environ: Mapping[str, str], deadline_s: float, has_cuda: Callable[[], Fact[bool]] = torch_has_cuda
+) -> Fact[TorchGpus]:
+    """What torch sees under the environment of the job. It is not loaded where it has no CUDA."""
+    cuda = has_cuda()
+    if not cuda or isinstance(cuda, Missing):
+        return cuda if isinstance(cuda, Missing) else _NO_CUDA
+    told = ask(["list"], environ, deadline_s)
+    if isinstance(told, Missing):
+        return told
+    if told.answer is None:
+        return _untold(told, deadline_s)
+    if "error" in told.answer:
+        return Missing("error", str(told.answer["error"]))
+    try:
+        return msgspec.convert(
+            {"count": told.answer["count"], "architectures": tuple(told.answer["architectures"])},
+            _Listing,
+        ).as_fact()
+    except (KeyError, TypeError, msgspec.ValidationError) as error:
+        return Missing("error", f"torch: an answer that is not understood: {error}")
+
+
+class _Listing(Struct):
+    count: int
+    architectures: tuple[str, ...]
+
+    def as_fact(self) -> TorchGpus:
+        """The same as a fact."""
+        return TorchGpus(self.count, self.architectures)
+
+
+def read_gpu_work(
+    most: int,
+    environ: Mapping[str, str],
+    deadline_s: float,
+    has_cuda: Callable[[], Fact[bool]] = torch_has_cuda,
+) -> Fact[tuple[GpuWork, ...]]:
+    """What came of the work on each GPU that torch sees, at most `most`, all at once.
+
+    A child that was still loading torch at the deadline says nothing of its GPU: unless another GPU is at fault, the
+    whole is then Missing.
+    """
+    cuda = has_cuda()
+    if not cuda or isinstance(cuda, Missing):
+        return cuda if isinstance(cuda, Missing) else _NO_CUDA
+    deadline = time.monotonic() + deadline_s
+    started = [start(ask, ["work", str(ordinal)], environ, deadline_s) for ordinal in range(most)]
+    answers = [one.result(deadline - time.monotonic() + _SLACK_S) for one in started]
+    return gathered(
+        [
+            told if isinstance(told, Missing) else judged(ordinal, told, deadline_s)
+            for ordinal, told in enumerate(answers)
+        ]
+    )
+
+
+def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]:
+    """All that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
+    known = tuple(one for one in works if isinstance(one, GpuWork))
+    untold = [one for one in works if isinstance(one, Missing)]
+    if untold and all(one.outcome == "ok" for one in known):
+        return untold[0]
+    return known
+
+
+def judged(ordinal: int, told: Told, deadline_s: float) -> GpuWork | Missing | None:
+    """What the child's words mean for its GPU. One that had no time to show anything is Missing, not at fault.
+
+    None: torch has no GPU of that number, since the environment hides it.
+    """
+    uuid: Fact[str] = told.uuid or Missing("unsupported", "this torch does not tell it")
+
+    def work(outcome: WorkOutcome, detail: str) -> GpuWork:
+        return GpuWork(ordinal, outcome, uuid, round(told.seconds, 1), detail)
+
+    if told.answer is not None and "error" in told.answer:
+        return Missing("error", str(told.answer["error"]))
+    if told.answer is not None:
+        outcome, detail = told.answer.get("outcome"), str(told.answer.get("detail", ""))
+        if outcome == "hidden":
+            return None
+        if outcome in ("ok", "wrong-result", "failed"):
+            return work(outcome, detail)
+        return Missing("error", f"torch: an answer that is not understood: {outcome!r}")
+    if told.stage in ("", "import"):
+        return _untold(told, deadline_s)
+    if told.ending == "late":
+        if told.seconds - told.at_s < HUNG_S:
+            return Missing("timeout", f"torch: no time was left to {told.stage} (GPU {ordinal})")
+        return work("hung", f"{told.stage}: no answer for {told.seconds - told.at_s:.0f} s")
+    return work(
+        "failed", f"{told.stage}: the process ended with {told.returncode}: {told.words}".rstrip(": ")
+    )
+
+
+def _untold(told: Told, deadline_s: float) -> Missing:
+    if told.ending == "late":
+        return Missing("timeout", f"torch: {told.stage or 'start'}: no answer within {deadline_s:g} s")
+    return Missing("error", f"torch: the child ended with {told.returncode} in {told.stage}: {told.words}")
+
+
+def ask(
+    arguments: list[str], environ: Mapping[str, str], deadline_s: float, module: str = _MODULE
+) -> Told | Missing:
+    """Run the child, and gather its lines; afterwards it is gone, or abandoned if it cannot be killed."""
+    began = time.monotonic()
+    try:
+        process = start_child(python_command(module, arguments), environ)
+    except (OSError, ValueError) as error:
+        return missing_for(error, module)
+    output: dict[int, bytearray] = {}
+    ending: Ending = "late"
+    try:
+        ending = read_child(process, output, began + deadline_s)
+    finally:
+        seconds = time.monotonic() - began
+        end_child(process)
+    out, err = (bytes(part) for part in output.values())
+    told = Told(seconds=seconds, ending=ending, returncode=process.returncode)
+    told.words = err.decode("utf-8", "replace").strip()[-300:]
+    for text in out.split(b"\n"):
+        try:
+            line = msgspec.json.decode(text, type=_Line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # cut by the end, or printed by something that torch loaded
+        if line.stage is not None:
+            told.stage, told.at_s = line.stage, line.at_s
+        told.uuid = line.uuid or told.uuid
+        told.answer = line.answer or told.answer
+    return told

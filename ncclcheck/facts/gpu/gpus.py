@@ -1,0 +1,280 @@
+"""Asks NVML about the GPUs and their driver, in a child process that is abandoned when a call does not return."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from ncclcheck.facts.child import DYING_S, Ending, end_child, python_command, read_child, start_child
+from ncclcheck.facts.deadline import missing_for, start
+from ncclcheck.facts.gpu.gpu_processes import described
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Gpu
+from ncclcheck.model.gpu import GpuDriver, GpuState
+
+_MODULE = "ncclcheck.facts.gpu.gpus_child"
+_MOST_CHILDREN = 6  # so often it is asked again without the calls that crashed or hung
+# A call that has not come back for so long is left out by another child, while the first one goes on waiting for it.
+_PATIENCE_S = 1.0
+_POLL_S = 0.05
+_UNAVOIDABLE = ("nvmlInit", "nvmlDeviceGetCount")  # without which nothing can be asked
+_STATE_FIELDS = frozenset(one.name for one in fields(GpuState))
+_OWN_FIELDS = ("name", "uuid", "pci", "memory_bytes")
+
+
+class Nvml(Struct, frozen=True):
+    """What NVML told: the GPUs in its order (by PCI address), and the driver."""
+
+    gpus: Fact[tuple[Gpu, ...]]
+    driver: Fact[GpuDriver]
+
+
+class _Line(Struct, forbid_unknown_fields=True):
+    """One line of the child, see gpus_child."""
+
+    call: str | None = None
+    gpu: int | None = None
+    at_s: float = 0.0
+    field: str | None = None
+    value: Any = None
+    missing: str | None = None
+    detail: str = ""
+    done: bool = False
+
+
+class _Told(Struct):
+    """What the child's lines say so far."""
+
+    driver: dict[str, Any]
+    gpus: dict[int, dict[str, Any]]
+    last_call: str = ""
+    last_gpu: int | None = None
+    missing: Missing | None = None
+    done: bool = False
+
+
+class _Asked:
+    """One child at work without the calls in `skip` (call -> why not). State: what it has written, and since when."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None,
+        deadline: float,
+        deadline_s: float,
+        skip: Mapping[str, Missing],
+    ) -> None:
+        self._said = (b"", time.monotonic())
+        self._running = start(self._ask, environ, deadline, deadline_s, dict(skip))
+
+    def ended(self, wait_s: float) -> tuple[_Told, Missing | None] | None:
+        """What it told, and why it did not tell all (None: it did); None while it is at work."""
+        result = self._running.result(wait_s)
+        if isinstance(result, Missing):
+            return None if result.missing == "timeout" else (_Told({}, {}), result)
+        return result
+
+    def so_far(self) -> tuple[_Told, float]:
+        """What it has told, and for how long it has been silent."""
+        said, at = self._said
+        return _read(said), time.monotonic() - at
+
+    def _hear(self, said: bytes) -> bool:
+        self._said = (said, time.monotonic())
+        return False
+
+    def _ask(
+        self, environ: Mapping[str, str] | None, deadline: float, deadline_s: float, skip: dict[str, Missing]
+    ) -> tuple[_Told, Missing | None]:
+        words = json.dumps({call: _plain(why) for call, why in skip.items()})
+        try:
+            process = start_child(python_command(_MODULE, [words]), environ)
+        except (OSError, ValueError) as error:
+            return _Told({}, {}), missing_for(error, _MODULE)
+        output: dict[int, bytearray] = {}
+        ending: Ending = "late"
+        try:
+            ending = read_child(process, output, deadline, self._hear)
+        finally:
+            gone = end_child(process)
+        texts = [bytes(part) for part in output.values()]
+        told = _read(texts[0])
+        if told.done or told.missing is not None:
+            return told, None
+        if ending == "late":
+            left = "" if gone else f" (process {process.pid} survives SIGKILL)"
+            why = Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s{left}")
+            return told, why
+        said = texts[1].decode("utf-8", "replace").strip()[-500:]
+        ended = f"the child ended with {process.returncode}"
+        return told, Missing("error", f"NVML: {ended} in {_named(told)}" + (f": {said}" if said else ""))
+
+
+def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = 5.0) -> Nvml:
+    """What NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
+
+    GPUs stand in NVML's order (by PCI address). CUDA_VISIBLE_DEVICES does not hide them from it: this is what the node
+    has, not what a job was given. Without a driver library they are Missing "absent".
+    The rest is asked again without the call that crashed, and meanwhile without one that does not come back: a call
+    that is only slow is waited for until the deadline.
+    """
+    deadline = time.monotonic() + deadline_s
+    skip: dict[str, Missing] = {}
+    stuck: list[str] = []  # the same calls, as they are named
+    asked = [_Asked(environ, deadline, deadline_s, skip)]
+    while time.monotonic() < deadline and not _is_over(asked):
+        found = _to_leave_out(asked[-1], deadline_s) if len(asked) < _MOST_CHILDREN else None
+        if found is None:
+            continue
+        told, why = found
+        skip[_call(told)] = why
+        stuck.append(_named(told))
+        asked.append(_Asked(environ, deadline, deadline_s, skip))
+    for number, end in enumerate(
+        one.ended(0) for one in asked
+    ):  # each leaves out one call more than the one before
+        if end is not None and (end[0].done or end[0].missing):
+            return _nvml(*end, stuck[:number], skip)
+    return _combined([one.ended(DYING_S + _POLL_S) for one in asked], stuck, skip)
+
+
+def _is_over(asked: list[_Asked]) -> bool:
+    """True when one child has told all, and none before it may still do so; or when there is nothing to wait for."""
+    ends = [one.ended(0) for one in asked[:-1]] + [asked[-1].ended(_POLL_S)]
+    for end in ends:
+        if end is None:
+            return False
+        told, why = end
+        if told.done or told.missing is not None:
+            return True
+    return (
+        not told.last_call or len(asked) >= _MOST_CHILDREN or (why is not None and why.missing == "timeout")
+    )
+
+
+def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_Told, Missing] | None:
+    """What it told so far, and why its last call should be left out; None where there is no reason to."""
+    end = newest.ended(0)
+    if end is not None:
+        told, _ = end
+        is_cut = not told.done and told.missing is None and bool(told.last_call)
+        return (told, Missing("error", f"NVML: {told.last_call} crashed")) if is_cut else None
+    told, silent_s = newest.so_far()
+    if silent_s < _PATIENCE_S or not told.last_call or told.last_call in _UNAVOIDABLE:
+        return None
+    return told, Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s")
+
+
+def _call(told: _Told) -> str:
+    return f"{told.last_call} {told.last_gpu}"
+
+
+def _combined(
+    ends: list[tuple[_Told, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
+) -> Nvml:
+    """All that any child told, the later one where several told it; one that had no time to ask says nothing."""
+    whole = _Told({}, {})
+    why: Missing | None = Missing("timeout", "NVML: the process that asks it did not end")
+    for number, end in enumerate(ends):
+        if end is None or (number and not end[0].last_call):
+            continue
+        told, why = end
+        whole.driver |= told.driver
+        for index, values in told.gpus.items():
+            whole.gpus.setdefault(index, {}).update(values)
+        whole.last_call, whole.last_gpu, whole.missing = told.last_call, told.last_gpu, told.missing
+    return _nvml(whole, why, stuck, skip)
+
+
+def _named(told: _Told) -> str:
+    if not told.last_call:
+        return "nvidia-ml-py"
+    return told.last_call if told.last_gpu is None else f"{told.last_call} of GPU {told.last_gpu}"
+
+
+def _read(output: bytes) -> _Told:
+    """What whole lines say; the last one may have been cut."""
+    told = _Told({}, {})
+    for text in output.split(b"\n"):
+        try:
+            line = msgspec.json.decode(text, type=_Line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        if line.done:
+            told.done = True
+        elif line.missing is not None:
+            told.missing = decode(text, Missing)
+        elif line.call is not None:
+            told.last_call, told.last_gpu = line.call, line.gpu
+        elif line.field is not None and line.gpu is None:
+            told.driver[line.field] = line.value
+        elif line.field is not None and line.gpu is not None:
+            told.gpus.setdefault(line.gpu, {})[line.field] = line.value
+    return told
+
+
+def _nvml(told: _Told, why: Missing | None, stuck: list[str], skip: Mapping[str, Missing]) -> Nvml:
+    if told.missing is not None and not told.driver:
+        return Nvml(told.missing, told.missing)
+    rest = why or told.missing or Missing("error", "NVML: the call crashed")
+    driver = GpuDriver(
+        version=_value(told.driver.get("version"), str, rest),
+        cuda=_value(told.driver.get("cuda"), str, rest),
+        answered_after_s=_value(told.driver.get("answered_after_s"), float, rest),
+        stuck_call=stuck[0] if stuck else _named(told) if why is not None else "",
+        stuck_why=next(iter(skip.values())).detail if stuck else rest.detail if why is not None else "",
+    )
+    if why is not None and not told.last_call:
+        return Nvml(why, why)  # not even the package answered: that is no driver's fault
+    if told.missing is not None or (not told.gpus and why is not None):
+        return Nvml(told.missing or rest, driver)
+    gpus = tuple(_gpu(index, values, rest) for index, values in sorted(told.gpus.items()))
+    return Nvml(tuple(described_gpu(gpu) for gpu in gpus), driver)
+
+
+def described_gpu(gpu: Gpu) -> Gpu:
+    """The same with its processes named, and those of this run marked."""
+    processes = gpu.state.processes
+    if isinstance(processes, Missing):
+        return gpu
+    return replace(gpu, state=replace(gpu.state, processes=described(processes)))
+
+
+def _gpu(index: int, values: dict[str, Any], rest: Missing) -> Gpu:
+    lost = values.get("lost")
+    untold = rest if lost is None else _missing(lost, rest)
+    state = {name: values[name] for name in _STATE_FIELDS if name in values}
+    state |= {name: _plain(untold) for name in _STATE_FIELDS if name not in values}
+    document = {"index": index, "state": state}
+    document |= {name: values.get(name, _plain(untold)) for name in _OWN_FIELDS}
+    try:
+        return decode(json.dumps(document), Gpu)
+    except DecodeError as error:
+        wrong = Missing("error", f"NVML: an answer that is not understood: {error}")
+        return Gpu(index, wrong, wrong, wrong, wrong, GpuState(**dict.fromkeys(_STATE_FIELDS, wrong)))
+
+
+def _value(value: Any, type_: type[Any], rest: Missing) -> Any:
+    if value is None:
+        return rest
+    if isinstance(value, type_):
+        return value
+    return _missing(value, rest)
+
+
+def _missing(value: Any, rest: Missing) -> Missing:
+    try:
+        return msgspec.convert(value, Missing)
+    except msgspec.ValidationError:
+        return rest
+
+
+def _plain(missing: Missing) -> dict[str, str]:
+    return {"missing": missing.missing, "detail": missing.detail}

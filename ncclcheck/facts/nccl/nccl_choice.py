@@ -1,0 +1,67 @@
+"""Reads what NCCL would use here: the libraries there are, the choice of torch's, its config files, its plug-ins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from ncclcheck.facts.files import readable
+from ncclcheck.facts.nccl.nccl_config import read_config_files
+from ncclcheck.facts.nccl.nccl_library import Inquiry, first_library, inquire
+from ncclcheck.facts.nccl.nccl_plugins import as_plugins, plugin_files
+from ncclcheck.facts.nccl.nccl_search import Found, rpath_folders, search_libraries
+from ncclcheck.facts.nccl.nccl_words import version_text
+from ncclcheck.facts.software.loading import Loaded, Version, load
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NcclChoice
+from ncclcheck.model.hardware import NcclLibrary, NetPlugin
+
+# How a library is asked: its path, the environment, and the time for it.
+Inquire: TypeAlias = Callable[[str, Mapping[str, str], float], Inquiry]
+_LOADING_S = 3.0  # for the other libraries and the plug-ins, at most
+_KEPT_BACK_S = 1.5  # for them, at least
+
+
+def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire = inquire) -> NcclChoice:
+    """What the library torch would load chooses under `environ`, and what else it would load and read."""
+    end = time.monotonic() + deadline_s
+    found = search_libraries(environ)
+    library = first_library(found)
+    asking_s = max(deadline_s - _KEPT_BACK_S, deadline_s / 2)
+    inquiry = Inquiry(library) if isinstance(library, Missing) else ask_with(library, environ, asking_s)
+    unasked = [one.path for one in found if isinstance(inquiry.answer, Missing) or one.path != library]
+    groups = _plugin_groups(inquiry)
+    left_s = min(_LOADING_S, max(end - time.monotonic(), 0.1))
+    loaded = load(unasked, () if isinstance(groups, Missing) else groups, rpath_folders(), environ, left_s)
+    versions = dict(zip(unasked, loaded.versions, strict=True))
+    return NcclChoice(
+        asked=inquiry.answer,
+        config_files=read_config_files(environ),
+        home_set="HOME" in environ,
+        libraries=tuple(_library(one, versions.get(one.path), inquiry) for one in found),
+        plugins=_plugins(groups, loaded),
+    )
+
+
+def _library(found: Found, version: Fact[Version] | None, inquiry: Inquiry) -> NcclLibrary:
+    """`version` None: it is the library that was asked, and answered."""
+    known: Fact[str]
+    if version is None:
+        known = inquiry.answer if isinstance(inquiry.answer, Missing) else inquiry.answer.version
+    elif isinstance(version, Missing):
+        known = Missing(version.missing, f"{found.path}: {version.detail}")
+    else:
+        known = version_text(version.number)
+    return NcclLibrary(readable(found.path), known, found.origin, found.loaded_by_torch)
+
+
+def _plugin_groups(inquiry: Inquiry) -> Fact[Sequence[Sequence[str]]]:
+    answer = inquiry.answer
+    if isinstance(answer, Missing):
+        return Missing(answer.missing, f"which plug-ins NCCL takes is not known: {answer.detail}")
+    return plugin_files(inquiry.net_plugin)
+
+
+def _plugins(groups: Fact[Sequence[Sequence[str]]], loaded: Loaded) -> Fact[tuple[NetPlugin, ...]]:
+    return groups if isinstance(groups, Missing) else as_plugins(groups, loaded.plugins)

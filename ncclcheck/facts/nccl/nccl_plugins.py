@@ -1,0 +1,52 @@
+"""The network plug-ins that NCCL could try: the files for a value of NCCL_NET_PLUGIN, and what came of loading them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncclcheck.facts.files import readable
+from ncclcheck.facts.software.loading import Plugin
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.hardware import NetPlugin
+
+VARIABLE = "NCCL_NET_PLUGIN"
+DEFAULT = "libnccl-net.so"
+_MOST = 14  # NCCL_NET_MAX_PLUGINS without the two built-in networks
+
+
+def plugin_files(value: str | None) -> tuple[tuple[str], ...]:
+    """Every file that NCCL of any version could try under NCCL_NET_PLUGIN=`value` (None: unset), each a group.
+
+    Which of them a version does try, and when it stops, are rules of `nccl.plugins`. A value is a file, the X of
+    libnccl-net-X.so, or a list of these. NCCL src/net.cc, since 2.26 src/plugin/plugin_open.cc and net.cc.
+    """
+    if not value:
+        return ((DEFAULT,),)
+    parts = [name for name in value.split(",") if name][:_MOST]
+    names = dict.fromkeys([value, *parts])
+    return tuple((file,) for file in dict.fromkeys(file for name in names for file in _files(name)))
+
+
+def _files(name: str) -> tuple[str, str]:
+    return name, f"libnccl-net-{name}.so"
+
+
+def as_plugins(
+    groups: Sequence[Sequence[str]], answers: Sequence[Fact[tuple[Plugin, ...]]]
+) -> tuple[NetPlugin, ...]:
+    """The files in the order of the groups, each with what came of it."""
+    found = []
+    for files, answer in zip(groups, answers, strict=True):
+        if isinstance(answer, Missing):  # nobody lived to say which of the files it was
+            detail = f"{', '.join(files)}: {answer.detail}"
+            found.append(NetPlugin(readable(files[-1]), Missing(answer.missing, detail)))
+        else:
+            found += [
+                NetPlugin(readable(one.file), _readable(one.path), one.apis, _readable(one.network))
+                for one in answer
+            ]
+    return tuple(found)
+
+
+def _readable(text: Fact[str]) -> Fact[str]:
+    return text if isinstance(text, Missing) else readable(text)

@@ -1,0 +1,93 @@
+"""Reads the network interfaces of this machine: addresses in the kernel's order, flags, and what /sys says of each."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from ncclcheck.facts.files import readable
+from ncclcheck.facts.network.interface_files import SYSFS_NET, Told, complete
+from ncclcheck.facts.network.link_driver import driver_of, hardware_type_of
+from ncclcheck.facts.tree import Place, machine
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Address, Family, Interface
+
+
+def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
+    """Every interface of this network namespace, in the order getifaddrs(3) lists the links.
+
+    NCCL scans addresses in that order (src/misc/socket.cc), so the order is part of the fact. An interface that
+    vanishes while it is read is left out. `root` is where /sys is looked for.
+    """
+    import netifaces
+    import psutil
+
+    here = machine(root)
+    stats = psutil.net_if_stats()
+    # psutil sorts by family but keeps the kernel's order within one; netifaces lists alias labels last.
+    labels = list(psutil.net_if_addrs())
+    found = []
+    for name in netifaces.interfaces():
+        # An alias label belongs to its interface; one without statistics has just gone.
+        if ":" in name or name not in stats:
+            continue
+        try:
+            own_labels = [label for label in labels if label.partition(":")[0] == name] or [name]
+            addresses = _read_addresses(own_labels)
+            index = socket.if_nametoindex(name)
+        except (OSError, ValueError):  # what the three calls raise for a name that is no more
+            continue
+        flags = tuple(flag for flag in stats[name].flags.split(",") if flag)
+        told = Told(
+            name=name,
+            index=index,
+            mtu=stats[name].mtu,
+            flags=flags,
+            running="running" in flags,
+            addresses=addresses,
+            driver=driver_of(name),
+            type=_type_of(here, name),
+        )
+        found.append(complete(here, told))
+    return tuple(found)
+
+
+def _type_of(here: Place, name: str) -> Fact[int]:
+    """The ARPHRD_ number; a container may hide /sys, the kernel still answers."""
+    hardware_type = here.number(f"{SYSFS_NET}/{name}/type")
+    return hardware_type_of(name) if isinstance(hardware_type, Missing) else hardware_type
+
+
+def _read_addresses(labels: list[str]) -> tuple[Address, ...]:
+    """The addresses of one interface, IPv4 before IPv6 as the kernel dumps them."""
+    import netifaces
+
+    by_label = [(label, netifaces.ifaddresses(label)) for label in labels]
+    families: tuple[tuple[Family, int], ...] = (("inet", netifaces.AF_INET), ("inet6", netifaces.AF_INET6))
+    return tuple(
+        _address(family, label, entry)
+        for family, number in families
+        for label, entries in by_label
+        for entry in entries.get(number, ())
+        if "addr" in entry
+    )
+
+
+def _address(family: Family, label: str, entry: dict[str, str]) -> Address:
+    """One address from netifaces' words: `fe80::1%eth0` with netmask `ffff:ffff:ffff:ffff::/64`."""
+    address, _, scope = entry["addr"].partition("%")
+    scope_id = 0
+    if scope:
+        scope_id = int(scope) if scope.isdigit() else socket.if_nametoindex(scope)
+    prefix_length = _prefix_length(family, entry.get("netmask", ""))
+    return Address(family, address, prefix_length, readable(label), scope_id)
+
+
+def _prefix_length(family: Family, netmask: str) -> int:
+    mask, _, length = netmask.partition("/")
+    if length:
+        return int(length)
+    number = socket.AF_INET if family == "inet" else socket.AF_INET6
+    if not mask:  # a point-to-point address stands alone
+        return 32 if family == "inet" else 128
+    return int.from_bytes(socket.inet_pton(number, mask), "big").bit_count()

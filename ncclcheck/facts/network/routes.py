@@ -1,0 +1,60 @@
+"""Asks the kernel which source address, and so which interface, it would use towards an address."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Sequence
+
+from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface
+
+_NO_ROUTE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
+
+
+def source_for(
+    address: str, port: int = 9, interfaces: Sequence[Interface] | None = None
+) -> tuple[Fact[str], Fact[str]]:
+    """The source address towards `address`, and the interface that owns it.
+
+    Connecting a UDP socket makes the kernel choose the route and sends nothing. `address` is an IP address, not a
+    name; port 9 (discard) is as good as any. `interfaces` saves reading them again for each of many destinations.
+    """
+    source = _source(address, port)
+    if isinstance(source, Missing):
+        return source, source
+    own_address, scope_id = source
+    known = read_interfaces() if interfaces is None else interfaces
+    return own_address, owner_of(own_address, known, scope_id)
+
+
+def _source(address: str, port: int) -> Fact[tuple[str, int]]:
+    """The address the kernel would send from, and the scope id of an IPv6 link-local one."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    numeric = socket.AI_NUMERICHOST
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(socket.getaddrinfo(address, port, family, socket.SOCK_DGRAM, flags=numeric)[0][4])
+            own = probe.getsockname()
+    except OSError as error:
+        if error.errno in _NO_ROUTE:
+            return Missing("absent", f"no route to {address}: {error.strerror}")
+        return missing_for(error, f"route to {address}")
+    return str(own[0]).partition("%")[0], own[3] if family == socket.AF_INET6 else 0
+
+
+def owner_of(address: str, interfaces: Sequence[Interface], scope_id: int = 0) -> Fact[str]:
+    """The one interface that has `address` (in the scope, where one is given); Missing if none or several have it."""
+    owners = [
+        one.name
+        for one in interfaces
+        if scope_id in (0, one.index) and any(own.address == address for own in one.addresses)
+    ]
+    match owners:
+        case [owner]:
+            return owner
+        case []:
+            return Missing("absent", f"no interface has the address {address}")
+    return Missing("unsupported", f"{address} is on {' and '.join(owners)}: which one sends cannot be told")

@@ -1,0 +1,94 @@
+"""Identifies the code that would run: git commit, a hash over each tree, and the installed packages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from ncclcheck.facts.child import end_child, python_command, read_child, start_child
+from ncclcheck.facts.deadline import missing_for, start
+from ncclcheck.facts.files import readable
+from ncclcheck.facts.software.git import read_git
+from ncclcheck.facts.software.packages import installed
+from ncclcheck.model.fact import Fact, Missing, Why
+from ncclcheck.model.facts import Code, CodePath
+
+ANSWERED_S = 4.5  # a path that did not answer by then is on a dead mount
+# What a child needs to start, and to end after its own deadline, before ours.
+_CHILD_SLACK_S = 1.0
+_MODULE = "ncclcheck.facts.software.code_child"
+_DEAD = f"did not answer within {ANSWERED_S:g} s"
+
+
+def read_code(paths: Sequence[str], deadline_s: float = 8.0) -> Code:
+    """The identity of each path, all read at once, and of the packages this Python sees."""
+    end = time.monotonic() + deadline_s
+    started = [(path, start(_tree, path, deadline_s), start(read_git, path, deadline_s)) for path in paths]
+    packages = start(read_packages).result(deadline_s)
+    found = []
+    for path, tree, git in started:
+        hashed = tree.result(end - time.monotonic())
+        # Where the path itself does not answer, git would hang there too.
+        is_dead = isinstance(hashed, Missing) and hashed.detail.endswith(_DEAD)
+        asked = hashed if is_dead and isinstance(hashed, Missing) else git.result(end - time.monotonic())
+        sha256, files = (hashed, hashed) if isinstance(hashed, Missing) else hashed
+        commit, dirty = (asked, asked) if isinstance(asked, Missing) else asked
+        found.append(CodePath(readable(path), sha256, files, commit, dirty))
+    listed = packages if isinstance(packages, Missing) else packages_hash(packages)
+    return Code(paths=tuple(found), packages_sha256=listed, packages=packages)
+
+
+def read_packages() -> dict[str, str]:
+    """Version by normalised name of every package on this Python's path."""
+    return {name: package.version for name, package in sorted(installed(sys.path).items())}
+
+
+def packages_hash(packages: dict[str, str]) -> str:
+    """SHA-256 over the lines `name==version` in order of the names."""
+    lines = "".join(f"{name}=={packages[name]}\n" for name in sorted(packages))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _tree(path: str, deadline_s: float) -> Fact[tuple[str, int]]:
+    own_deadline_s = max(deadline_s - _CHILD_SLACK_S, deadline_s / 2)
+    try:
+        process = start_child(python_command(_MODULE, [path, str(own_deadline_s)]), None)
+    except (OSError, ValueError) as error:
+        return missing_for(error, readable(path))
+    try:
+        said, complaint = _heard(process, deadline_s)
+    finally:
+        end_child(process)
+    if not said and process.returncode in (None, -signal.SIGKILL):
+        return Missing("timeout", f"{readable(path)}: {_DEAD}")
+    try:
+        words = json.loads(said)
+    except ValueError:
+        if process.returncode in (None, -signal.SIGKILL):
+            return Missing("timeout", f"{readable(path)}: not read within {deadline_s:g} s")
+        text = complaint.decode("utf-8", "replace").strip()[-500:]
+        return Missing(
+            "error", f"{readable(path)}: the hashing child ended with {process.returncode}: {text}"
+        )
+    if "missing" in words:
+        why: Why = words["missing"]
+        return Missing(why, readable(words["detail"]))
+    return words["sha256"], words["files"]
+
+
+def _heard(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, bytes]:
+    """What the child wrote to stdout and stderr. One that has not seen the path after ANSWERED_S is not waited for."""
+    began = time.monotonic()
+    said = [b"", b""]
+    for until in (began + min(ANSWERED_S, deadline_s), began + deadline_s):
+        output: dict[int, bytearray] = {}
+        read_child(process, output, until, lambda text: b"\n" in text)
+        said = [one + bytes(more) for one, more in zip(said, output.values(), strict=True)]
+        if not any(said):
+            break
+    return said[0], said[1]

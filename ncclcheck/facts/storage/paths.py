@@ -1,0 +1,91 @@
+"""Looks at the paths a job needs, each in a process of its own that is abandoned when a dead mount holds it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.facts.child import end_child, python_command, read_child, start_child
+from ncclcheck.facts.deadline import missing_for, start
+from ncclcheck.facts.files import readable
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import PathFact
+
+CALLED_S = 4.5  # what did not answer by then is called dead
+_LIST_S = 3.0
+_READ_S = 3.5
+_DYING_S = 1.5
+_MODULE = "ncclcheck.facts.storage.paths_child"
+
+
+Purpose: TypeAlias = Literal["data", "code", "shared"]
+
+
+class WantedPath(Struct, frozen=True):
+    """A path of the command line, and what it is for."""
+
+    path: str
+    purpose: Purpose
+
+
+def read_paths(wanted: Sequence[WantedPath], deadline_s: float = CALLED_S) -> tuple[PathFact, ...]:
+    """Each path, all at once, after at most `deadline_s` and the second that a process is given to die."""
+    started = [(one, start(read_path, one, deadline_s)) for one in wanted]
+    end = time.monotonic() + deadline_s + _DYING_S
+    found = []
+    for one, reading in started:
+        fact = reading.result(end - time.monotonic())
+        found.append(_unread(one, fact) if isinstance(fact, Missing) else fact)
+    return tuple(found)
+
+
+def read_path(one: WantedPath, deadline_s: float = CALLED_S, module: str = _MODULE) -> PathFact:
+    """What the path told within `deadline_s`; whatever it did not is Missing "timeout", and its process is gone.
+
+    A process that survives SIGKILL (uninterruptible sleep on a dead mount) is left behind, and named.
+    """
+    end = time.monotonic() + deadline_s
+    command = python_command(module, [one.path, one.purpose, str(_LIST_S), str(_READ_S)])
+    output: dict[int, bytearray] = {}
+    try:
+        process = start_child(command, None)
+    except (OSError, ValueError) as error:
+        return _unread(one, missing_for(error))
+    ending = "late"
+    try:
+        ending = read_child(process, output, end)
+    finally:
+        gone = end_child(process)
+    stdout, stderr = (bytes(text) for text in output.values())
+    if ending == "exited" and process.returncode == 0:
+        why = Missing("absent", "not told of this kind of path")
+    elif ending == "late":
+        left = "" if gone else f"; process {process.pid}, which looked, survived SIGKILL and was left behind"
+        why = Missing("timeout", f"{readable(one.path)} did not answer within {deadline_s:g} s{left}")
+    else:
+        text = stderr.decode("utf-8", "replace").strip()[-300:]
+        why = Missing(
+            "error", f"{readable(one.path)}: the process that looked ended with {process.returncode}: {text}"
+        )
+    return _put_together(one, stdout, why)
+
+
+def _put_together(one: WantedPath, stdout: bytes, otherwise: Missing) -> PathFact:
+    told: dict[str, Any] = json.loads(encode(_unread(one, otherwise)))
+    try:
+        for line in stdout.splitlines():
+            told |= json.loads(line)
+        return decode(json.dumps(told), PathFact)
+    except (DecodeError, ValueError, TypeError) as error:
+        return _unread(one, Missing("error", f"{readable(one.path)}: {str(error)[:200]}"))
+
+
+def _unread(one: WantedPath, why: Missing) -> PathFact:
+    fields = [name for name in PathFact.__struct_fields__ if name not in ("path", "purpose")]
+    return PathFact(readable(one.path), one.purpose, **dict.fromkeys(fields, why))

@@ -1,0 +1,71 @@
+"""The slow parts of one network: nodes that send or receive slowly there, and slow ways between nodes that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from ncclcheck.measure.links.networks import Throughput, is_cpu_limited, summed_up
+from ncclcheck.measure.links.outliers import FEWEST_NODES, Pair, SlowEnd, SlowPair, slow_ends, slow_way_of_two
+from ncclcheck.model.snapshot import Probe
+
+
+class SlowParts(Struct, frozen=True):
+    """The slow ends, and the slow pairs that they do not explain. `values`: what was measured of each pair."""
+
+    ends: tuple[SlowEnd, ...]
+    pairs: tuple[SlowPair, ...]
+    values: dict[Pair, float]
+
+    def transfers(self) -> tuple[Pair, ...]:
+        """Every (from, to) that is called slow."""
+        of_ends = (pair for one in self.ends for pair in one.pairs)
+        return tuple(dict.fromkeys((*of_ends, *(one.pair for one in self.pairs))))
+
+
+class SlowestPart(Struct, frozen=True):
+    """The slowest of them: `where` in words ("from node3"), what it carries, and what is usual, in Gbit/s."""
+
+    where: str
+    throughput: Throughput
+    usual: float
+
+
+def slow_parts(transfers: Iterable[Probe]) -> SlowParts:
+    """What `outliers.slow_ends` says of the bandwidth probes of one network; of two nodes, `slow_way_of_two`.
+
+    What the CPU limited is never called slow, nor what came to nothing.
+    """
+    found = _by_pair(transfers)
+    values = {pair: median(one.value or 0.0 for one in probes) for pair, probes in found.items()}
+    limited = frozenset(pair for pair, probes in found.items() if any(map(is_cpu_limited, probes)))
+    if len({host for pair in values for host in pair}) >= FEWEST_NODES:
+        return SlowParts(*slow_ends(values, limited), values)
+    return SlowParts((), slow_way_of_two(values, limited), values)
+
+
+def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
+    """What a collective over these nodes has to wait for; None where no part of the network is called slow."""
+    slow = slow_parts(transfers)
+    found = _by_pair(transfers)
+    ends = [
+        (one.median, f"{'from' if one.end == 'sender' else 'to'} {one.host}", one.usual, one.pairs)
+        for one in slow.ends
+    ]
+    ways = [(one.value, f"from {one.pair[0]} to {one.pair[1]}", one.usual, (one.pair,)) for one in slow.pairs]
+    if not (ends or ways):
+        return None
+    _, where, usual, pairs = min((*ends, *ways))
+    return SlowestPart(
+        where, summed_up([(one, one.value or 0.0) for pair in pairs for one in found[pair]]), usual
+    )
+
+
+def _by_pair(transfers: Iterable[Probe]) -> Mapping[Pair, Sequence[Probe]]:
+    found: dict[Pair, list[Probe]] = {}
+    for probe in transfers:
+        if probe.value is not None:
+            found.setdefault((probe.from_host, probe.to_host), []).append(probe)
+    return found

@@ -1,0 +1,335 @@
+"""The `--expect` policy: what the operator demands of a run, written as TOML and read strictly."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.model.demands import Floor, parse_floor
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.policy import policy_values as values
+from ncclcheck.model.policy.expected import Expectation, Expected, Number, Profile, Rule
+from ncclcheck.model.policy.policy_values import COUNTS, SECTIONS, WrongValueError
+from ncclcheck.model.policy.toml_lines import Path, lines_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FailOn = Literal["error", "warning", "never"]
+RuleKind = Literal["require", "ignore", "demote"]
+_RULES: tuple[RuleKind, ...] = get_args(RuleKind)
+_JOB = ("nodes", "fail_on", "select", *_RULES, "floors")  # of the whole run, so not for some of its nodes
+_TOP = ("nodes", *COUNTS, "fail_on", "select", *_RULES, *SECTIONS, "floors")
+_MATCH = ("hosts", "gpu_model")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_LIMIT_BYTES = 1 << 20
+_SHOWN = 80
+
+
+class Policy(Struct, frozen=True, forbid_unknown_fields=True):
+    """The demands of a policy file; None and empty: nothing demanded. Check names are codes, prefixes or slugs."""
+
+    nodes: int | None = None
+    gpus_per_node: int | None = None
+    fail_on: FailOn | None = None
+    select: tuple[str, ...] = ()
+    floors: tuple[Floor, ...] = ()
+    expected: Expected = Expected()
+
+
+def parse_policy(text: str, file: str, profile: str | None = None) -> Policy:
+    """The policy in `text`, with what its profile of that name says instead.
+
+    Without a name, profiles that say for which hosts or GPUs they are hold there, and the others nowhere. Raises
+    UsageError, which names `file`, the line, the key and its value, and what would be right.
+    """
+    document = _Document(text, file)
+    profiles = document.table.get("profile", {})
+    if not isinstance(profiles, dict) or not all(isinstance(one, dict) for one in profiles.values()):
+        raise document.error(("profile",), profiles, "expected tables, like [profile.h100]")
+    parts = {name: _part(document, profiles[name], ("profile", name)) for name in profiles}
+    base = _part(document, {key: one for key, one in document.table.items() if key != "profile"}, ())
+    if profile is not None and profile not in parts:
+        raise UsageError(f"--profile {profile!r}: {file} has no such profile: {_right_name(profile, parts)}")
+    if profile is not None:
+        return _policy([base, parts[profile]], ())
+    matched = [(name, part) for name, part in parts.items() if part.match is not None]
+    return _policy([base], matched)
+
+
+class _Part(Struct, frozen=True):
+    """What one part of the file says: the file itself, or a profile."""
+
+    job: dict[str, Any]
+    floors: dict[str, Floor]
+    rules: tuple[Rule, ...]
+    expectations: tuple[Expectation, ...]
+    match: Profile | None = None
+
+
+class _Document:
+    """The file, and the sentence about a mistake in it."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.file = file
+        wrong = f"--expect {file}: not valid TOML:"
+        if len(text) > _LIMIT_BYTES:
+            raise UsageError(f"--expect {file}: more than {_LIMIT_BYTES >> 20} MiB, which no policy has")
+        try:
+            self.table = tomllib.loads(text)
+            self._lines = lines_of(text)
+        except tomllib.TOMLDecodeError as error:  # its text ends in "(at line 3, column 7)"
+            end = f"(at the end, line {len(text.splitlines())})"
+            raise UsageError(f"{wrong} {str(error).replace('(at end of document)', end)}") from error
+        except RecursionError as error:
+            raise UsageError(f"{wrong} nested too deeply") from error
+        except ValueError as error:  # a number of thousands of digits, a date that is none
+            raise UsageError(f"{wrong} a number or date in it is impossible") from error
+
+    def source(self, path: Path) -> str:
+        """`site.toml, line 12`: where the key is, or the nearest table around it."""
+        line = self._line(path)
+        return f"{self.file}, line {line}" if line else self.file
+
+    def _line(self, path: Path) -> int:
+        return next(
+            (
+                self._lines[path[:length]]
+                for length in range(len(path), 0, -1)
+                if path[:length] in self._lines
+            ),
+            0,
+        )
+
+    def _place(self, path: Path) -> str:
+        line = self._line(path)
+        return f" (line {line})" if line else ""
+
+    def error(self, path: Path, value: Any, right: str) -> UsageError:
+        """The value is not what the key can have."""
+        if right.startswith("impossible: "):
+            right = f"is {right}"
+            return UsageError(
+                f"--expect {self.file}: {_dotted(path)} = {_shown(value)}{self._place(path)} {right}"
+            )
+        return UsageError(
+            f"--expect {self.file}: {_dotted(path)} = {_shown(value)}{self._place(path)}: {right}"
+        )
+
+    def unknown(self, path: Path, known: Iterable[str]) -> UsageError:
+        """There is no such key."""
+        right = _right_name(str(path[-1]), tuple(known))
+        return UsageError(f"--expect {self.file}: unknown key {_dotted(path)!r}{self._place(path)}: {right}")
+
+    def keys(self, table: Mapping[str, Any], path: Path, known: Iterable[str]) -> None:
+        """Nothing, if the table has only known keys."""
+        for key in table:
+            if key not in known:
+                raise self.unknown((*path, key), known)
+
+
+def _part(document: _Document, table: dict[str, Any], path: Path) -> _Part:
+    known = (*_TOP, *_MATCH) if path else (*_TOP, "profile")
+    document.keys(table, path, known)
+    job: dict[str, Any] = {}
+    if "nodes" in table:
+        job["nodes"] = _read(document, (*path, "nodes"), table["nodes"], _nodes)
+    if "fail_on" in table:
+        job["fail_on"] = _read(document, (*path, "fail_on"), table["fail_on"], _fail_on)
+    if "select" in table:
+        job["select"] = tuple(one.check for one in _rules(document, table, path, "select"))
+    part = _Part(
+        job,
+        _floors(document, table.get("floors", {}), (*path, "floors")),
+        tuple(rule for kind in _RULES for rule in _rules(document, table, path, kind)),
+        tuple(_expectations(document, table, path)),
+        _match(document, table, path),
+    )
+    if part.match is not None:
+        for key in _JOB:
+            if key in table:
+                raise document.error(
+                    (*path, key),
+                    table[key],
+                    "of the whole run, but this profile is for the nodes that hosts or gpu_model name: move it to "
+                    f"the top, or leave those out and choose the profile with --profile {path[-1]}",
+                )
+    return part
+
+
+def _read(document: _Document, path: Path, value: Any, read: Any) -> Any:
+    try:
+        return read(value)
+    except WrongValueError as error:
+        raise document.error(path, value, str(error)) from error
+
+
+def _nodes(value: Any) -> int:
+    return values.whole_number(value, 1, 65536, 4)  # as on the command line
+
+
+def _fail_on(value: Any) -> str:
+    return values.choice(value, *get_args(FailOn))
+
+
+def _match(document: _Document, table: Mapping[str, Any], path: Path) -> Profile | None:
+    """For which nodes the profile is; None where it does not say so."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, what, like in (("hosts", "a host", '"node*"'), ("gpu_model", "a model", '"*H100*"')):
+        if path and key in table:
+            found[key] = _read(
+                document,
+                (*path, key),
+                table[key],
+                lambda value, what=what, like=like: values.patterns(value, what, like),
+            )
+    if not found:
+        return None
+    return Profile(str(path[-1]), found.get("hosts", ()), found.get("gpu_model", ()), document.source(path))
+
+
+def _rules(document: _Document, table: Mapping[str, Any], above: Path, kind: str) -> Iterator[Rule]:
+    path = (*above, kind)
+    given = table.get(kind, [])
+    if not isinstance(given, list):
+        raise document.error(path, given, 'expected a list of checks, like ["gpu-count", "NC2"]')
+    for number, one in enumerate(given):
+        place = (*path, number)
+        if isinstance(one, str) and one:
+            yield Rule(_kind(kind), one, document.source(place))
+        elif isinstance(one, dict) and kind != "select":
+            yield _rule(document, one, place, _kind(kind))
+        else:
+            like = ' or {check = "gpu-count", reason = "...", until = 2026-12-31}' if kind != "select" else ""
+            raise document.error(place, one, f'expected the name of a check, like "gpu-count"{like}')
+
+
+def _kind(kind: str) -> RuleKind:
+    return next((one for one in _RULES if one == kind), "require")  # of `select` only the names are used
+
+
+def _rule(document: _Document, one: dict[str, Any], path: Path, kind: RuleKind) -> Rule:
+    document.keys(one, path, ("check", "reason", "until"))
+    for key, like in (("check", '"gpu-count"'), ("reason", '"ticket 4711: replaced next week"')):
+        if key in one and not (isinstance(one[key], str) and one[key].strip()):
+            raise document.error((*path, key), one[key], f"expected a text, like {like}")
+    until = one.get("until")
+    if until is not None and (isinstance(until, str) or not _DATE.fullmatch(str(until))):
+        raise document.error((*path, "until"), until, "expected a date without quotes, like 2026-12-31")
+    needed = ("check",) if kind == "require" else ("check", "reason", "until")
+    for key in needed:
+        if key not in one:
+            why = "" if key == "check" else ": an exception says why, and when it ends"
+            raise document.error(path, one, f"{key} is missing{why}")
+    reason = " ".join(one.get("reason", "").split())
+    return Rule(kind, one["check"], document.source(path), reason, str(until or ""))
+
+
+def _floors(document: _Document, table: Any, path: Path) -> dict[str, Floor]:
+    if not isinstance(table, dict):
+        raise document.error(path, table, 'expected a table, like [floors] with "all_reduce@1G" = 300')
+    found: dict[str, Floor] = {}
+    for place, value in table.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise document.error((*path, place), value, "expected GB/s of bus bandwidth, a number like 300")
+        rule = f"{value!r}" if place == "any" else f"{place}={value!r}"
+        try:
+            floor = parse_floor(rule)
+        except UsageError as error:
+            why = str(error).partition(f"{rule!r}: ")[2] or str(error)
+            right = 'name it any, all_reduce, "@1G" or "all_reduce@1G"'
+            raise document.error((*path, place), value, f"{why.partition(';')[0]}: {right}") from error
+        name = str(floor).rpartition("=")[0]
+        if name in found:
+            raise document.error((*path, place), value, f"said twice: it is the same floor as {found[name]}")
+        found[name] = floor
+    return found
+
+
+def _expectations(document: _Document, table: Mapping[str, Any], path: Path) -> Iterator[Expectation]:
+    profile = str(path[-1]) if path else ""
+
+    def expectation(place: Path, value: Any, kind: values.Kind) -> Expectation:
+        wanted = _read(document, place, value, kind.read)
+        key = ".".join(str(one) for one in place[len(path) :])
+        return Expectation(key, wanted, document.source(place), profile)
+
+    for count, kind in COUNTS.items():
+        if count in table:
+            yield expectation((*path, count), table[count], kind)
+    for section, kinds in SECTIONS.items():
+        given = table.get(section, {})
+        place = (*path, section)
+        if not isinstance(given, dict):
+            raise document.error(place, given, f"expected a table, like [{_dotted(place)}]")
+        for key, value in given.items():
+            if section == "environment":
+                if not values.is_variable(key):
+                    raise document.error((*place, key), value, "this can be no name of a variable")
+                yield expectation((*place, key), value, values.VARIABLE)
+            elif key in kinds:
+                yield expectation((*place, key), value, kinds[key])
+            else:
+                raise document.unknown((*place, key), kinds)
+
+
+def _policy(parts: list[_Part], matched: list[tuple[str, _Part]] | tuple[()]) -> Policy:
+    """The parts one over the other, for every node, and the profiles that hold for some nodes only."""
+    job: dict[str, Any] = {}
+    floors: dict[str, Floor] = {}
+    rules: dict[tuple[str, str], Rule] = {}
+    expectations: dict[str, Expectation] = {}
+    for part in parts:
+        job |= part.job
+        floors |= part.floors
+        rules |= {(rule.kind, rule.check): rule for rule in part.rules}
+        expectations |= {one.key: replace(one, profile="") for one in part.expectations}
+    of_profiles = [one for _, part in matched for one in part.expectations]
+    count = expectations.get("gpus_per_node")
+    if count is not None and not any(one.key == "gpus_per_node" for one in of_profiles):
+        del expectations["gpus_per_node"]  # the same for all: the check gpu-count knows what to do with it
+        if isinstance(count.wanted, Number) and count.wanted.value is not None:
+            job["gpus_per_node"] = int(count.wanted.value)
+    return Policy(
+        **job,
+        floors=tuple(floors.values()),
+        expected=Expected(
+            (*expectations.values(), *of_profiles),
+            tuple(part.match for _, part in matched if part.match is not None),
+            tuple(rules.values()),
+        ),
+    )
+
+
+def _right_name(name: str, known: Iterable[str]) -> str:
+    each = list(known)
+    near = difflib.get_close_matches(name.replace("-", "_").lower(), each, 1) or difflib.get_close_matches(
+        name, each, 1
+    )
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known are {', '.join(each)}" if each else "there is none"
+
+
+def _dotted(path: Path) -> str:
+    """`profile.h100.versions.torch`, `ignore[0].until`."""
+    text = ""
+    for part in path:
+        plain = str(part) if isinstance(part, int) or re.fullmatch(r"[\w-]+", part) else f'"{part}"'
+        text += f"[{plain}]" if isinstance(part, int) else f".{plain}" if text else plain
+    return text
+
+
+def _shown(value: Any) -> str:
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+    if not isinstance(value, str | int | float | list | dict):
+        text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,0 +1,212 @@
+"""The report as one HTML page that needs nothing else: styles, script, charts and data are inside, no network is used.
+
+Everything of other machines goes through `plain` and Jinja's autoescaping; the page's content security policy allows
+our scripts by their hashes and no connection at all, so even a mistake of ours could not run or load anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.report import Report
+from ncclcheck.model.units import format_number, format_size
+from ncclcheck.report.exit_code import plural
+from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pairs
+from ncclcheck.report.html.html_nodes import NodeTable, nccl_groups, node_table
+from ncclcheck.report.shell import comment, export
+from ncclcheck.report.text.bench_text import (
+    bench_setting,
+    failure_words,
+    reference_words,
+    repeat_words,
+    wrong_words,
+)
+from ncclcheck.report.text.comparison_text import comparison_lines
+from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.measured_text import measured_lines
+from ncclcheck.report.text.page import draw_plain
+from ncclcheck.report.text.plain import plain
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_LARGEST_PLAIN = 256 * 1024  # a larger report is embedded compressed: facts of a thousand nodes take 50 MB
+_START = "page.start();"
+_SCRIPTS = ("page.js", "nodes.js", "reach.js", "charts.js")
+_VERDICT_WORDS = {
+    "pass": "Pass",
+    "fail": "Fail",
+    "unknown": "Could not tell",
+    "error": "Error in ncclcheck",
+}
+_IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def to_html(report: Report) -> str:
+    """The page. It holds every finding and check as text, so it can be read and printed without its script too."""
+    environment = _environment()
+    findings = merged_findings(report.findings)
+    nodes = node_table(report, findings)
+    charts = chart_data(report)
+    script = _script(environment)
+    library = _plotly() if charts else ""
+    return environment.get_template("report.html.jinja").render(
+        report=report,
+        findings=findings,
+        nodes=nodes,
+        counts=_counts(report),
+        verdict_word=_VERDICT_WORDS[report.verdict.status],
+        silent=[node.host for node in report.nodes if node.status == "silent"],
+        not_known=_not_known(report),
+        nccl_groups=nccl_groups(report),
+        coverage=None if isinstance(report.coverage, Missing) else report.coverage,
+        has_ranks=report.bench is not None and any(point.ranks for point in report.bench.points),
+        failed_pairs=failed_pairs(report),
+        most_pairs=MOST_PAIRS,
+        charts=charts,
+        bench_setting=bench_setting(report.bench) if report.bench else "",
+        measured_text=draw_plain(measured_lines(report)),
+        comparison_text=draw_plain(comparison_lines(report)),
+        settings_text=_settings(report),
+        style=_asset(environment, "report.css"),
+        script=script,
+        library=library,
+        start=_START,
+        policy=_policy([script, _START, library]),
+        page_data=script_json({"nodes": _packed(nodes), "charts": charts}),
+        document=_document(report),
+    )
+
+
+def _environment() -> Environment:
+    # Jinja takes 50 ms to import, which a preflight that prints text need not pay.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("ncclcheck.report.html", "web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        plain=plain,
+        fold=fold_hosts,
+        size=lambda size_bytes: format_size(size_bytes) if size_bytes > 0 else str(size_bytes),
+        number=format_number,
+        evidence=merged_evidence,
+        latest=lambda ranks: max(ranks, key=lambda one: one.late_us, default=None),
+        words=lambda text: text.replace("_", " ").replace("-", " "),
+    )
+    environment.globals.update(plural=plural, export=export, comment=comment)
+    environment.globals.update(
+        failure=failure_words, reference=reference_words, repeat=repeat_words, wrong=wrong_words
+    )
+    return environment
+
+
+def _asset(environment: Environment, name: str) -> str:
+    """A file of the package, which is ours: it goes into the page as it is."""
+    if environment.loader is None:  # it is set above
+        return ""
+    return environment.loader.get_source(environment, name)[0]
+
+
+def _script(environment: Environment) -> str:
+    """The page's own script. Line ends as the browser will hash them."""
+    return "\n".join(_asset(environment, name) for name in _SCRIPTS)
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    # It is a script inside a page, so the one text that would end it must not occur, whichever version this is.
+    return re.sub(r"(?i)</(script)", r"<\\/\1", str(get_plotlyjs()))
+
+
+def _policy(scripts: list[str]) -> str:
+    """Scripts run if they are these, and nothing is loaded from or sent to anywhere."""
+    hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts if one)
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it ends the element or starts a comment."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _harmless(text)
+
+
+def _harmless(text: str) -> str:
+    return (
+        "".join(_IN_SCRIPT.get(letter, letter) for letter in text)
+        if any(c in text for c in _IN_SCRIPT)
+        else text
+    )
+
+
+def _document(report: Report) -> dict[str, str]:
+    """The report's JSON: as it is, or compressed where it is large."""
+    data = encode(report)
+    if len(data) <= _LARGEST_PLAIN:
+        return {
+            "type": "application/json",
+            "text": _harmless(data.decode("utf-8", "backslashreplace")),
+        }
+    packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
+    return {"type": "application/gzip+base64", "text": packed}
+
+
+def _packed(nodes: NodeTable) -> dict[str, Any]:
+    """The node table for the script: lists, not objects with names."""
+    return {
+        "columns": nodes.columns,
+        "groups": [
+            [one.hosts, one.count, one.status, one.findings, one.worst, one.values] for one in nodes.groups
+        ],
+        "rows": [[one.host, one.node_rank, one.address, one.group] for one in nodes.rows],
+    }
+
+
+def _counts(report: Report) -> dict[str, int]:
+    outcomes = [entry.outcome for entry in report.checks]
+    severities = [finding.severity for finding in report.findings]
+    return {
+        "errors": severities.count("error"),
+        "warnings": severities.count("warning"),
+        "infos": severities.count("info"),
+        "passed": outcomes.count("passed"),
+        "not_known": outcomes.count("unknown") + outcomes.count("crashed"),
+        "not_applicable": outcomes.count("not_applicable"),
+        "nodes": len(report.nodes),
+    }
+
+
+def _not_known(report: Report) -> list[Any]:
+    """Checks that crashed or could not tell, also in part."""
+    return [
+        entry
+        for entry in report.checks
+        if entry.outcome in ("crashed", "unknown") or (entry.outcome == "found" and entry.reason)
+    ]
+
+
+def _settings(report: Report) -> str:
+    """The lines that a shell takes."""
+    lines = []
+    for setting in report.advice.env:
+        where = f", on {fold_hosts(setting.hosts)} only" if setting.hosts else ""
+        lines += [plain(f"{comment(setting)}{where}"), plain(export(setting.name, setting.value))]
+    return "\n".join(lines)

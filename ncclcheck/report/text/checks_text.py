@@ -1,0 +1,104 @@
+"""Checks that found nothing, for people: what could not be told and why, and with -v what passed or did not apply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from ncclcheck.model.report import CheckEntry, Report
+from ncclcheck.report.exit_code import plural
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.page import Line, Span, line
+
+_OF_HOST = re.compile(r"(?P<section>\w+ of )?(?P<hosts>\S+): (?P<why>.*)", re.DOTALL)
+_MOST_PARTS = 4
+_MOST_NAMED = 8  # checks that could not tell for one and the same reason
+_NOBODY = "no node reported"
+# In the words of checks/hosts.py, checks/master.py, checks/registry.py and model/snapshot.py.
+_EXPLAINED = (
+    "did not report",
+    "did not meet",
+    "its way to the master ended before that",
+    "no probes were made",
+)
+
+
+def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
+    """The checks that crashed or could not tell, by reason. They did not pass, and this says so."""
+    for entry in report.checks:
+        if entry.outcome == "crashed":
+            crashed = f"  {entry.code} {entry.slug}: a bug in ncclcheck, please report it: {entry.reason}"
+            yield line(Span("crashed", "bold red"), crashed)
+    hosts = {node.host for node in report.nodes}
+    cause = "" if verbose else _common_cause(report)
+    by_reason: dict[str, list[CheckEntry]] = {}
+    told_by_cause = 0
+    for entry in report.checks:
+        own = _own_reason(entry.reason) if cause else entry.reason
+        if entry.outcome == "unknown" and cause and not own:
+            told_by_cause += 1
+        elif entry.outcome == "unknown":
+            by_reason.setdefault(fold_reason(own, hosts, verbose), []).append(entry)
+    if told_by_cause:
+        could_not = f"  {cause}: {plural(told_by_cause, 'check')} could not tell (-v lists them)"
+        yield line(Span("unknown", "bold magenta"), could_not)
+    for reason, entries in by_reason.items():
+        could_not = f"  {_names(entries, verbose)}: {reason or 'no reason was given'}"
+        yield line(Span("unknown", "bold magenta"), could_not)
+    for entry in report.checks:
+        own = _own_reason(entry.reason) if cause else entry.reason
+        if entry.outcome == "found" and own:
+            partly = f"  {entry.code} {entry.slug}, in part: {fold_reason(own, hosts, verbose)}"
+            yield line(Span("unknown", "bold magenta"), partly)
+
+
+def _names(entries: Sequence[CheckEntry], verbose: int) -> str:
+    names = [f"{entry.code} {entry.slug}" for entry in entries]
+    if len(names) > _MOST_NAMED and not verbose:
+        rest = len(names) - _MOST_NAMED
+        names = [*names[:_MOST_NAMED], f"and {rest} more checks (-v lists them)"]
+    return ", ".join(names)
+
+
+def _common_cause(report: Report) -> str:
+    """What keeps most checks from telling, said once instead of by each of them; empty where there is nothing."""
+    silent = [node.host for node in report.nodes if node.status == "silent"]
+    if silent:
+        return f"{fold_hosts(silent)} did not report"
+    if any("did not meet" in entry.reason for entry in report.checks):
+        return "the nodes did not meet"
+    return ""
+
+
+def _own_reason(reason: str) -> str:
+    """The reason without the parts that the common cause, or a finding above, explains: of no node, all of it."""
+    if _NOBODY in reason:
+        return ""
+    return "; ".join(part for part in reason.split("; ") if not any(word in part for word in _EXPLAINED))
+
+
+def quiet_check_lines(report: Report, verbose: int) -> Iterator[Line]:
+    """With -v: the checks that passed, did not apply or were ignored."""
+    if not verbose:
+        return
+    for outcome in ("passed", "not_applicable", "ignored"):
+        for entry in report.checks:
+            if entry.outcome == outcome:
+                why = f" ({entry.reason})" if entry.reason else ""
+                yield line(f"{outcome.replace('_', ' ')}  {entry.code} {entry.slug}: {entry.title}{why}")
+
+
+def fold_reason(reason: str, hosts: Collection[str], verbose: int = 0) -> str:
+    """A reason in parts, "interfaces of node01: why; node02: why", with the hosts of equal parts folded."""
+    hosts_of: dict[tuple[str, str], list[str]] = {}
+    for part in reason.split("; "):
+        match = _OF_HOST.fullmatch(part)
+        known = match is not None and all(host in hosts for host in match["hosts"].split(","))
+        key = (match["section"] or "", match["why"]) if match and known else ("", part)
+        hosts_of.setdefault(key, []).extend(match["hosts"].split(",") if match and known else ())
+    parts = [
+        f"{section}{fold_hosts(these)}: {why}" if these else why for (section, why), these in hosts_of.items()
+    ]
+    if len(parts) > _MOST_PARTS and not verbose:
+        parts = [*parts[:_MOST_PARTS], f"and {len(parts) - _MOST_PARTS} more: -v shows all"]
+    return "; ".join(parts)

@@ -1,0 +1,74 @@
+"""What `explain` found, for people: the cause, what was really used, and with -v the lines that only sound bad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.model.report import LogReport, Report
+from ncclcheck.report.exit_code import plural
+from ncclcheck.report.text.findings_text import finding_lines
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
+
+_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
+_KIB, _MIB = 1 << 10, 1 << 20
+_MOST_VALUES = 8
+
+
+def render_explain(
+    report: Report, log: LogReport, *, verbose: int = 0, width: int | None = None, color: bool = False
+) -> str:
+    """The report as text. The last line is `exit CODE: REASON`."""
+    return draw(_page(report, log, verbose), width=width, color=color)
+
+
+def _page(report: Report, log: LogReport, verbose: int) -> Iterator[Line]:
+    yield line(
+        Span(f"{report.tool.name} {report.tool.version} · explain · {_what_was_read(log, verbose)}", "bold")
+    )
+    for section in (finding_lines(report, verbose), used_lines(log, verbose), harmless_lines(log, verbose)):
+        lines = list(section)
+        if lines:
+            yield BLANK
+            yield from lines
+    yield BLANK
+    first, *others = report.verdict.reasons or ("no reason was given",)
+    for reason in others:
+        yield line(f"also: {reason}")
+    yield line(
+        Span(f"exit {report.verdict.exit_code}", _STYLE[report.verdict.status]), f": {first}", wrap=False
+    )
+
+
+def _what_was_read(log: LogReport, verbose: int) -> str:
+    lines = sum(file.lines for file in log.files)
+    size = sum(file.size_bytes for file in log.files)
+    named = ", ".join(file.name for file in log.files) if verbose else ""
+    told = f"{plural(len(log.files), 'file')}, {plural(lines, 'line')}"
+    if size:
+        told += f", {size / _MIB:.1f} MiB" if size >= _MIB else f", {max(size / _KIB, 0.1):.1f} KiB"
+    return f"{told}: {named}" if named else told
+
+
+def used_lines(log: LogReport, verbose: int) -> Iterator[Line]:
+    """What the job really used: what all have in common in one line each, and where they differ."""
+    rows = [row for row in log.used if verbose or row.what != "settings"]
+    if rows:
+        yield line(Span("really used", "bold"))
+    shown: dict[str, int] = {}
+    for row in rows:
+        shown[row.what] = shown.get(row.what, 0) + 1
+        if shown[row.what] > _MOST_VALUES and not verbose:
+            continue
+        where = f"  on {fold_hosts(row.hosts)}" if row.hosts else ""
+        mark = "  (differs)" if row.differs else ""
+        yield line(f"{row.what}: {row.value}{where}{mark}", indent=2)
+
+
+def harmless_lines(log: LogReport, verbose: int) -> Iterator[Line]:
+    """With -v: the lines that sound like trouble and are normal."""
+    if not verbose or not log.harmless:
+        return
+    yield line(Span("normal, though it does not sound so", "bold"))
+    for one in log.harmless:
+        yield line(f"{one.observed} (from {one.source}): {one.expected}", indent=2)

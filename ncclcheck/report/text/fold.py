@@ -1,0 +1,31 @@
+"""Many hosts as few words: `node[01-03,07]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ncclcheck.report.text.plain import plain
+
+# What ClusterShell folds and unfolds without giving a character a meaning of its own (groups @, wildcards *, sets !&^).
+_FOLDABLE = re.compile(r"[A-Za-z0-9_.-]{1,253}")
+
+
+def fold_hosts(hosts: Iterable[str]) -> str:
+    """The hosts as ClusterShell folds them, each once; names it cannot take stand as they are, made harmless."""
+    # ClusterShell takes a tenth of a second to import, which --help and checks need not pay.
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+    names = sorted(set(hosts))
+    folded = NodeSet(resolver=RESOLVER_NOGROUP)
+    odd = []
+    for name in names:
+        if _FOLDABLE.fullmatch(name) is None:
+            odd.append(plain(name) or "(no name)")
+            continue
+        try:
+            folded.add(name)
+        except (NodeSetException, ValueError, OverflowError):
+            odd.append(name)
+    text = str(folded)
+    return ",".join([text, *odd] if text else odd)

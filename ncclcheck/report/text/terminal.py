@@ -1,0 +1,128 @@
+"""The report for people: worst first, equal nodes folded, and a last line with the exit code and its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import SEVERITIES
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.report import NodeEntry, Report
+from ncclcheck.report.exit_code import plural
+from ncclcheck.report.text.bench_text import bench_lines
+from ncclcheck.report.text.checks_text import quiet_check_lines, unknown_lines
+from ncclcheck.report.text.comparison_text import comparison_lines
+from ncclcheck.report.text.explain_text import render_explain
+from ncclcheck.report.text.findings_text import finding_lines
+from ncclcheck.report.text.measured_text import measured_lines
+from ncclcheck.report.text.nccl_text import nccl_lines
+from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
+from ncclcheck.report.text.settings_text import settings_lines
+
+_LAUNCHER = {
+    "flags": "nodes given on the command line",
+    "launch-line": "before the launcher",
+    "jsm": "LSF",
+    "sagemaker": "SageMaker",
+    "node-index": "a node number in the environment",
+    "none": "no launcher",
+    "environment": "RANK and WORLD_SIZE",
+    "slurm": "Slurm",
+    "openmpi": "Open MPI",
+    "pmi": "PMI",
+}
+_VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
+
+
+def render(report: Report, *, verbose: int = 0, width: int | None = None, color: bool = False) -> str:
+    """The report as text, wrapped at `width` columns (None: not at all).
+
+    `verbose` 1 adds what passed or did not apply, all evidence, and each node's NCCL; it never takes anything away.
+    The last line is `exit CODE: REASON`.
+    """
+    if report.log is not None:
+        return render_explain(report, report.log, verbose=verbose, width=width, color=color)
+    return draw(page(report, verbose), width=width, color=color)
+
+
+def page(report: Report, verbose: int) -> Iterator[Line]:
+    """The lines of the report, from the header to the exit code."""
+    yield from header_lines(report)
+    for section in (
+        finding_lines(report, verbose),
+        unknown_lines(report, verbose),
+        nccl_lines(report, verbose),
+        measured_lines(report),
+        comparison_lines(report),
+        bench_lines(report, verbose),
+        settings_lines(report),
+        quiet_check_lines(report, verbose),
+    ):
+        lines = list(section)
+        if lines:
+            yield BLANK
+            yield from lines
+    yield BLANK
+    yield from _summary(report)
+    yield from _verdict(report)
+
+
+def header_lines(report: Report) -> Iterator[Line]:
+    """Tool, command, nodes, launcher and NCCL version; and what was not looked at, if only one node was."""
+    launches = [launch for node in report.nodes if (launch := _launch(node)) is not None]
+    parts = [f"{report.tool.name} {report.tool.version}", report.command, _nodes(report, launches)]
+    parts += sorted({_LAUNCHER.get(launch.source, launch.source) for launch in launches})
+    versions = sorted({entry.version for entry in report.nccl if entry.version} | _in_image(report))
+    parts.append(f"NCCL {', '.join(versions)}" if versions else "NCCL unknown")
+    yield line(Span(" · ".join(parts), "bold"))
+    if len(report.nodes) == 1 and any(launch.source == "none" for launch in launches):
+        yield line("No launcher and no --nnodes: only this node was looked at.")
+
+
+def _in_image(report: Report) -> set[str]:
+    """The NCCL of an image, which has no network to choose."""
+    facts = [node.facts for node in report.nodes if node.facts and report.of == "image"]
+    software = [one.software for one in facts if not isinstance(one.software, Missing)]
+    return {one.nccl for one in software if not isinstance(one.nccl, Missing)}
+
+
+def _launch(node: NodeEntry) -> Launch | None:
+    facts = node.facts
+    return None if not facts or isinstance(facts.launch, Missing) else facts.launch
+
+
+def _nodes(report: Report, launches: list[Launch]) -> str:
+    silent = sum(node.status == "silent" for node in report.nodes)
+    said = max((launch.nnodes for launch in launches), default=0)
+    if not silent and len(report.nodes) == 1 and said > 1:
+        return f"1 of {said} nodes, seen from {report.nodes[0].host} alone"
+    count = plural(len(report.nodes), "node" if report.of == "nodes" else "image")
+    return f"{count}, {silent} silent" if silent else count
+
+
+def _summary(report: Report) -> Iterator[Line]:
+    outcomes = Counter(entry.outcome for entry in report.checks)
+    severities = Counter(finding.severity for finding in report.findings)
+    counts = [f"{outcomes['passed']} passed"]
+    counts += [
+        plural(severities[one], one) if one != "info" else f"{severities[one]} info" for one in SEVERITIES
+    ]
+    counts += [f"{outcomes[one]} {one.replace('_', ' ')}" for one in ("crashed", "unknown", "ignored")]
+    counts.append(f"{outcomes['not_applicable']} not applicable")
+    told = ", ".join(count for count in counts if not count.startswith("0 "))
+    subject = f"{plural(len(report.checks), 'check')}: {told}" if report.checks else "no checks"
+    yield line(f"{subject} · {report.elapsed_s:.1f} s · 'ncclcheck checks SLUG' explains a check")
+    if not isinstance(report.coverage, Missing):
+        coverage = report.coverage
+        yield line(
+            f"reach: {coverage.pairs_planned} of {coverage.pairs_possible} directed pairs of nodes ({coverage.scheme})"
+        )
+
+
+def _verdict(report: Report) -> Iterator[Line]:
+    first, *others = report.verdict.reasons or ("no reason was given",)
+    for reason in others:
+        yield line(f"also: {reason}")
+    style = _VERDICT_STYLE[report.verdict.status]
+    yield line(Span(f"exit {report.verdict.exit_code}", style), f": {first}", wrap=False)

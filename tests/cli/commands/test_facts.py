@@ -1,0 +1,85 @@
+"""`ncclcheck facts`: this node as a document that --from takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.command_line import ncclcheck
+from tests.facts.trees import HCA, roce_machine
+
+
+def test_the_facts_of_this_machine_can_be_replayed(tmp_path: Path) -> None:
+    done = ncclcheck("facts", "--format", "json", environ={"MY_TOKEN": "hunter2", "NCCL_DEBUG": "INFO"})
+    assert done.code == 0, done
+    document = json.loads(done.out)
+    assert list(document) == ["schema_version", "host", "facts"]
+    assert any(one["name"] == "lo" for one in document["facts"]["interfaces"])
+    assert document["facts"]["environment"]["NCCL_DEBUG"] == "INFO"
+    assert "hunter2" not in done.out
+    (tmp_path / "facts.json").write_text(done.out)
+    replayed = ncclcheck("preflight", "--from", str(tmp_path / "facts.json"))
+    assert replayed.code in (0, 1)
+    assert replayed.out.splitlines()[-1].startswith(f"exit {replayed.code}: ")
+
+
+def test_a_recorded_machine_is_read_as_if_it_were_this_one(tmp_path: Path) -> None:
+    roce_machine(tmp_path / "node42")
+    done = ncclcheck("facts", "--root", str(tmp_path / "node42"), environ={"NCCL_DEBUG": "INFO"})
+    assert done.code == 0, done
+    document = json.loads(done.out)
+    assert list(document) == ["schema_version", "host", "facts"]
+    assert document["host"] == "node42"
+    (port,) = document["facts"]["rdma"]["ports"]
+    assert (port["device"], port["pci"]) == ("mlx5_0", HCA)
+    assert document["facts"]["environment"]["missing"] == "absent"
+    assert "NCCL_DEBUG" not in done.out
+    (tmp_path / "facts.json").write_text(done.out)
+    replayed = ncclcheck("preflight", "--from", str(tmp_path / "facts.json"))
+    assert replayed.out.splitlines()[-1].startswith(f"exit {replayed.code}: ")
+    assert replayed.code in (0, 1, 3)
+
+
+def test_a_root_that_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name in ("nothing", "file"):
+        done = ncclcheck("facts", "--root", str(tmp_path / name))
+        assert done.code == 2
+        assert f"--root {tmp_path / name}: " in done.err
+    done = ncclcheck("facts", "--root", str(tmp_path), "--code", ".")
+    assert done.code == 2
+    assert "--code" in done.err
+
+
+def test_data_and_shared_folders_are_looked_at_and_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "shard.bin").write_bytes(b"x" * 10)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    done = ncclcheck("facts", "--data", str(tmp_path), "--shared-dir", str(shared), "--code", str(tmp_path))
+    paths = {one["purpose"]: one for one in json.loads(done.out)["facts"]["paths"]}
+    assert set(paths) == {"data", "shared", "code"}
+    assert paths["data"]["manifest"]["files"] == 1
+    assert paths["data"]["manifest"]["sample"][0]["size_bytes"] == 10
+    assert (paths["shared"]["kind"], paths["shared"]["listed"]) == ("folder", True)
+    assert list(shared.iterdir()) == []
+    for option in ("--data", "--shared-dir"):
+        done = ncclcheck("facts", "--root", str(tmp_path), option, str(tmp_path))
+        assert (done.code, option in done.err) == (2, True)
+
+
+def test_a_node_meets_the_policy_that_it_wrote(tmp_path: Path) -> None:
+    environ = {"NCCL_DEBUG": "INFO", "NCCL_SOCKET_FAMILY": "AF_INET"}
+    written = ncclcheck("facts", "--as-policy", environ=environ)
+    assert (written.code, written.err) == (0, "")
+    assert 'NCCL_SOCKET_FAMILY = "AF_INET"' in written.out
+    policy = tmp_path / "good.toml"
+    policy.write_text(written.out)
+    judges = "software-unexpected,env-unexpected,node-unexpected"
+    done = ncclcheck("preflight", "--expect", str(policy), "--select", judges, "-v", environ=environ)
+    assert done.code == 0, done.out
+    assert done.out.count("passed  NC") == 3
+    other = ncclcheck(
+        "preflight", "--expect", str(policy), "--select", judges, environ={"NCCL_DEBUG": "WARN"}
+    )
+    assert other.code == 1
+    assert f"{policy}, line" in other.out

@@ -1,0 +1,94 @@
+"""A store at the other end of two pipes: its values, its loss, and large documents."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store.memory import Memory
+from ncclcheck.exchange.store.relay import answer
+from ncclcheck.exchange.store.relayed import Pipe, RelayedStore
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.lines import Lines
+
+
+class Far:
+    """The other end, which answers from a memory of its own until it is closed."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.ended = threading.Event()
+        self._in, writer = os.pipe()
+        reader, self._out = os.pipe()
+        self.pipe = Pipe(reader, writer, self.ended.set)
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        lines = Lines()
+        while data := os.read(self._in, 1 << 16):
+            for line in lines.feed(data):
+                if line == b"close":
+                    os.close(self._out)
+                    return
+                os.write(self._out, answer(line, self.memory))
+
+    def close(self) -> None:
+        os.write(self.pipe._writer, b"close\n")
+
+
+@pytest.fixture
+def far() -> Iterator[Far]:
+    one = Far()
+    yield one
+    if not one.ended.is_set():
+        one.close()
+        one.ended.wait(5)
+
+
+def test_values_documents_and_counters_pass_through(far: Far) -> None:
+    store = RelayedStore(far.pipe, 29500)
+    other = RelayedStore(far.memory, 29500)
+    assert store.port == 29500
+    assert store.set("a", b"\x00") is None
+    assert other.get("a") == b"\x00"
+    assert store.get("b") == Missing("absent", "b is not set")
+    assert store.add("n", 1) == 1
+    assert other.add("n", 1) == 2
+    document = os.urandom(5 << 20)
+    assert other.set_document("report", document) is None
+    assert store.wait_document("report", Deadline(5)) == document
+    assert store.lost is None
+
+
+def test_a_document_of_usual_size_is_one_part(far: Far) -> None:
+    store = RelayedStore(far.pipe, 0)
+    assert store.set_document("facts/1", bytes(300_000)) is None
+    assert far.memory.read("facts/1") == b"1"
+
+
+def test_the_end_of_the_other_side_is_noticed_though_nothing_was_asked(far: Far) -> None:
+    store = RelayedStore(far.pipe, 0)
+    far.close()
+    assert far.ended.wait(5)
+    found = store.get("a")
+    assert isinstance(found, Missing)
+    assert found.missing == "error"
+    assert store.lost == found
+    assert store.add("n", 1) == found
+
+
+def test_a_line_that_answers_nothing_can_be_read_and_does_not_come_for_ever(far: Far) -> None:
+    os.write(far._out, b"a task\n")
+    assert far.pipe.next_line(5) == b"a task"
+    assert far.pipe.next_line(0.01) is None
+
+
+def test_an_answer_to_another_call_loses_the_store(far: Far) -> None:
+    os.write(far._out, b'{"id":99}\n')
+    found = RelayedStore(far.pipe, 0).get("a")
+    assert isinstance(found, Missing)
+    assert "answer 99 came to call 1" in found.detail

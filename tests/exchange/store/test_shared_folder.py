@@ -1,0 +1,82 @@
+"""Nodes that meet in a folder through their child processes; the child's end, and folders that cannot be used."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store.shared_folder import Directory, where
+from ncclcheck.model.fact import Missing
+from tests.fact_builders import launch
+
+
+def of_rank(rank: int, folder: Path) -> Directory:
+    return Directory(where(str(folder), launch(rank, 2), f"node0{rank + 1}"), 29500)
+
+
+def test_two_nodes_meet_and_leave_nothing_behind(tmp_path: Path) -> None:
+    first, second = of_rank(0, tmp_path), of_rank(1, tmp_path)
+    try:
+        here, there = first.open(Deadline(10)), second.open(Deadline(10))
+        assert isinstance(here, RelayedStore)
+        assert isinstance(there, RelayedStore)
+        assert here.set_document("serving", bytes(100_000)) is None
+        assert there.wait_document("serving", Deadline(5)) == bytes(100_000)
+        assert sorted([here.add("tickets", 1), there.add("tickets", 1)], key=str) == [1, 2]
+        assert second.last.others == ("node01",)
+        assert second.last.filesystem
+    finally:
+        second.close()
+        first.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_there_is_absent_and_says_where(tmp_path: Path) -> None:
+    second = of_rank(1, tmp_path)
+    try:
+        found = second.open(Deadline(3.0))  # its child has to start in this time
+        assert found == Missing("absent", f"node 0 did not come to {tmp_path}")
+        assert second.last.others == ()
+    finally:
+        second.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+    second = of_rank(1, tmp_path / "nope")
+    try:
+        found = second.open(Deadline(5))
+    finally:
+        second.close()
+    assert isinstance(found, Missing)
+    assert found.missing == "error"
+    assert str(tmp_path / "nope") in found.detail
+
+
+def test_what_it_left_is_removed_though_its_node_was_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from tests.exchange.store.test_shared_folder import *;"
+        f"d = of_rank(0, Path({str(tmp_path)!r})); d.open(Deadline(10)); print('there', flush=True); time.sleep(60)"
+    )
+    root = Path(__file__).parents[3]
+    with subprocess.Popen([sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE) as node:
+        assert node.stdout is not None
+        assert node.stdout.readline() == b"there\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        node.send_signal(signal.SIGKILL)
+        node.wait(10)
+    deadline = Deadline(10)
+    while list(tmp_path.iterdir()) and not deadline.passed:
+        os.sched_yield()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_digest_is_that_of_the_job() -> None:
+    of_job = where("/shared", launch(0, 2), "node01").digest
+    assert where("/shared", launch(1, 2), "node02").digest == of_job
+    assert where("/shared", launch(0, 3), "node01").digest != of_job

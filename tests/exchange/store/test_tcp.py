@@ -1,0 +1,91 @@
+"""The store with real TCPStore servers, and with programs that are none."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store.tcp import TcpStore, join, serve
+from ncclcheck.model.fact import Missing
+
+pytestmark = pytest.mark.slow  # imports torch
+
+
+def test_what_one_sets_the_other_gets() -> None:
+    server = serve(0, "run/", Deadline(30))
+    assert isinstance(server, TcpStore)
+    client = join("127.0.0.1", server.port, "run/", Deadline(10))
+    assert isinstance(client, TcpStore)
+    assert client.set("a", b"\x00\xff") is None
+    assert server.get("a") == b"\x00\xff"
+    assert client.add("n", 2) == 2
+    assert client.wait("a", Deadline(1)) == b"\x00\xff"
+
+
+def test_a_document_may_be_larger_than_the_server_takes_at_once() -> None:
+    server = serve(0, "run/", Deadline(30))
+    assert isinstance(server, TcpStore)
+    client = join("127.0.0.1", server.port, "run/", Deadline(10))
+    assert isinstance(client, TcpStore)
+    document = bytes(range(256)) * (9 << 12)
+    assert client.set_document("report", document) is None
+    assert not isinstance(server.wait("report", Deadline(5)), Missing)  # what is set is not acknowledged
+    assert server.get_document("report") == document
+    assert client.set_document("empty", b"") is None
+    assert server.wait("empty", Deadline(5)) == b"1"
+    assert server.get_document("empty") == b""
+
+
+def test_a_client_that_sends_100_mb_loses_its_connection_and_nobody_else_anything() -> None:
+    server = serve(0, "run/", Deadline(30))
+    assert isinstance(server, TcpStore)
+    client = join("127.0.0.1", server.port, "run/", Deadline(10))
+    assert isinstance(client, TcpStore)
+    client.set("facts", b"x" * (100 << 20))
+    assert isinstance(client.get("facts"), Missing)
+    assert server.get("facts") == Missing("absent", "facts is not set")
+    assert server.set("still", b"here") is None
+
+
+def test_a_key_that_nobody_sets_is_absent_now_and_late_at_the_deadline() -> None:
+    server = serve(0, "run/", Deadline(30))
+    assert isinstance(server, TcpStore)
+    assert server.get("b") == Missing("absent", "b is not set")
+    late = server.wait("b", Deadline(0.2))
+    assert isinstance(late, Missing)
+    assert late.missing == "timeout"
+    assert server.lost is None
+
+
+def test_runs_under_other_prefixes_do_not_meet() -> None:
+    server = serve(0, "one/", Deadline(30))
+    assert isinstance(server, TcpStore)
+    other = join("127.0.0.1", server.port, "two/", Deadline(10))
+    assert isinstance(other, TcpStore)
+    server.set("a", b"1")
+    assert isinstance(other.get("a"), Missing)
+
+
+def test_a_program_that_accepts_and_says_nothing_is_no_store_within_the_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as foreign:
+        started = time.monotonic()
+        store = join("127.0.0.1", foreign.getsockname()[1], "run/", Deadline(3))
+    assert isinstance(store, Missing)
+    assert time.monotonic() - started < 2 * 3  # its time is spent once
+
+
+def test_a_program_that_talks_first_is_no_store() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as foreign:
+
+        def greet() -> None:
+            connection, _ = foreign.accept()
+            with connection:
+                connection.sendall(b"SSH-2.0-OpenSSH_9.2p1\r\n")
+                connection.recv(1)
+
+        threading.Thread(target=greet, daemon=True).start()
+        assert isinstance(join("127.0.0.1", foreign.getsockname()[1], "run/", Deadline(3)), Missing)

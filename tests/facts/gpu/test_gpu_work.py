@@ -1,0 +1,91 @@
+"""Torch's GPUs and their piece of work, at the boundary of the child: there is no GPU where these tests run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ncclcheck.facts.gpu.gpu_work import HUNG_S, Told, ask, gathered, judged, read_gpu_work, read_torch_gpus
+from ncclcheck.facts.gpu.gpu_work_child import multiply
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.gpu import GpuWork
+from tests.fact_builders import some
+
+LATE = Missing("timeout", "late")
+
+
+def told(**changes: object) -> Told:
+    one = Told(stage="multiply", at_s=3.0, uuid="GPU-1", seconds=4.0, returncode=0)
+    for name, value in changes.items():
+        setattr(one, name, value)
+    return one
+
+
+def outcome(one: Told) -> tuple[str, str]:
+    work = judged(2, one, 10.0)
+    assert isinstance(work, GpuWork), work
+    assert (work.ordinal, work.uuid) == (2, "GPU-1")
+    return work.outcome, work.detail
+
+
+def test_what_the_child_answers_is_the_outcome() -> None:
+    assert outcome(told(answer={"outcome": "ok", "detail": ""})) == ("ok", "")
+    assert outcome(told(answer={"outcome": "wrong-result"})) == ("wrong-result", "")
+    failed = {"outcome": "failed", "detail": "RuntimeError: CUDA error: out of memory"}
+    assert outcome(told(answer=failed)) == ("failed", "RuntimeError: CUDA error: out of memory")
+
+
+def test_a_child_that_dies_on_the_gpu_is_a_failure_with_its_words() -> None:
+    dead = told(returncode=-11, words="Segmentation fault")
+    assert outcome(dead) == ("failed", "multiply: the process ended with -11: Segmentation fault")
+
+
+def test_only_a_gpu_that_had_its_time_hangs() -> None:
+    late = told(ending="late", at_s=3.0, seconds=3.0 + HUNG_S + 1)
+    assert outcome(late) == ("hung", "multiply: no answer for 6 s")
+    hurried = judged(2, told(ending="late", at_s=3.0, seconds=4.0), 4.0)
+    assert isinstance(hurried, Missing)
+    assert hurried.missing == "timeout"
+
+
+def test_a_torch_that_does_not_load_says_nothing_of_the_gpu() -> None:
+    for one in (told(stage="import", ending="late"), told(answer={"error": "torch cannot be imported"})):
+        assert isinstance(judged(0, one, 10.0), Missing)
+
+
+def test_a_gpu_that_the_environment_hides_is_none() -> None:
+    assert judged(7, told(answer={"outcome": "hidden"}), 10.0) is None
+
+
+def test_all_that_is_known_is_kept_when_one_is_at_fault_and_else_all_must_be_known() -> None:
+    good = GpuWork(0, "ok", "GPU-1", 1.0)
+    bad = GpuWork(1, "failed", "GPU-2", 1.0, "x")
+    assert gathered([good, None]) == (good,)
+    assert gathered([good, LATE]) == LATE
+    assert gathered([good, bad, LATE]) == (good, bad)
+
+
+def test_a_torch_without_cuda_is_not_loaded() -> None:
+    assert isinstance(read_torch_gpus({}, 0.0, lambda: False), Missing)
+    assert read_gpu_work(8, {}, 0.0, lambda: Missing("absent", "no torch")) == Missing("absent", "no torch")
+
+
+@pytest.mark.slow
+def test_a_real_torch_that_sees_no_gpu_lists_none_and_works_on_none() -> None:
+    pytest.importorskip("torch")
+    environ = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    assert some(read_torch_gpus(environ, 90.0, lambda: True)).count == 0
+    assert some(read_gpu_work(1, environ, 90.0, lambda: True)) == ()
+
+
+def test_the_product_is_checked_element_by_element() -> None:
+    torch = pytest.importorskip("torch")
+    assert multiply(torch, torch.device("cpu"))
+
+
+def test_a_child_that_cannot_start_or_is_killed_is_told() -> None:
+    one = ask(["list"], os.environ, 60.0, "ncclcheck.facts.no_such_module")
+    assert isinstance(one, Told)
+    assert (one.answer, one.returncode) == (None, 1)
+    assert "no_such_module" in one.words
