@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -131,12 +131,23 @@ class Finish(Struct, frozen=True, forbid_unknown_fields=True, tag="finish"):
     reasons: tuple[str, ...]
 
 
+Order: TypeAlias = Reach | Resolve | Measure | Share | Confirm | Bench | Compare | Recount | Finish
+
+
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
     """What every agent does next."""
 
     schema_version: str
     tool_version: str
-    order: Reach | Resolve | Measure | Share | Confirm | Bench | Compare | Recount | Finish
+    order: Order
+
+
+class OrdersRefused(Struct, frozen=True, forbid_unknown_fields=True):
+    """The orders that a node did not follow: what each asked for, and why that is none of node 0's."""
+
+    schema_version: str
+    tool_version: str
+    orders: tuple[tuple[str, str], ...]
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True):

@@ -55,6 +55,7 @@ from ncclcheck.run.node import (
     report_facts,
     with_master,
 )
+from ncclcheck.run.order_reader import refused_orders
 from ncclcheck.run.recounting import recount
 from ncclcheck.run.sharing import share
 from ncclcheck.run.workers_address import resolve_workers_address
@@ -242,6 +243,8 @@ def lead_arrivals(
         bench = lead_bench(context, orders, store, agents, snapshot, work, keep)
         seen.snapshot = replace(snapshot, bench=bench)
     seen.snapshot = recount(orders, store, agents, seen.snapshot, work)
+    refused = refused_orders(store, {agent.ticket: agent.host for agent in agents})
+    seen.snapshot = replace(seen.snapshot, refused=(*seen.snapshot.refused, *refused))
     seen.snapshot = with_late_claims(seen.snapshot, late_hellos(store, launch, arrivals))
 
 

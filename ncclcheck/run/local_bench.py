@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.bench import Isolation, NodeLog, Point
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.nccl.settable import first_refusal
 from ncclcheck.run.context import TOOL_VERSION, Context
 
 POLL_S = 0.1
@@ -94,6 +95,7 @@ class _Workers:
         try:
             _refuse_without_memory(self._order, len(self._tasks))
             environment = self._order.environments.get(str(self._ticket), {})
+            _refuse_settings(environment)
             self._running = supervise.start(self._tasks, environment)
         except OSError as error:
             self._word.say(supervise.not_started(self._tasks, error))
@@ -142,6 +144,13 @@ def _tasks(context: Context, store: TcpStore, ticket: int, order: Bench) -> list
         )
         for local in range(order.count.get(str(ticket), 0))
     ]
+
+
+def _refuse_settings(environment: Mapping[str, str | None]) -> None:
+    """Nothing, if a message may make all of these settings. OSError."""
+    reason = first_refusal(environment)
+    if reason is not None:
+        raise OSError(errno.EPERM, reason)
 
 
 def _refuse_without_memory(order: Bench, ranks: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -29,8 +28,6 @@ from ncclcheck.exchange.messages import (
     Resolve,
     Resolved,
     Share,
-    Step,
-    read_message,
 )
 from ncclcheck.exchange.probe.measuring import answer_latency
 from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target, probe_peers
@@ -43,15 +40,17 @@ from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.codec import encode
-from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, MasterPath, NcclAnswer, NodeFacts, Route
 from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.snapshot import Node
 from ncclcheck.nccl.prediction import candidate_interfaces
+from ncclcheck.nccl.settable import first_refusal
 from ncclcheck.run.context import TOOL_VERSION, Context, in_background
 from ncclcheck.run.local_bench import run_local_bench
 from ncclcheck.run.measuring import measure_here
+from ncclcheck.run.order_reader import OrderReader
+from ncclcheck.run.order_rules import Bounds, bounds_of
 from ncclcheck.run.recounting import recount_here
 from ncclcheck.run.sharing import share_here
 from ncclcheck.run.turns_bridge import bridge_turns
@@ -211,14 +210,18 @@ def report_rank(context: Context, place: Place) -> Missing | None:
 
 def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | Missing:
     """Do what node 0 orders, step by step, until it says Finish. `side` None: a further rank, which only waits."""
-    for number in itertools.count():
-        data = place.store.wait_document(f"step/{number}", context.deadline)
-        if isinstance(data, Missing):
-            return data
-        try:
-            order = read_message(data, Step, FACTS_LIMIT_BYTES * 16).order
-        except DecodeError as error:
-            return Missing("error", f"node 0's step {number} was refused: {error}")
+    flags = context.options.flags
+    bounds = (
+        Bounds(place.ticket, most_ranks=0)
+        if side is None
+        else bounds_of(place.ticket, context.launch, flags, side.facts)
+    )
+    reader = OrderReader(place.store, bounds, context.say)
+    while True:
+        step = reader.next(context.deadline)
+        if isinstance(step, Missing):
+            return step
+        number, order = step
         if isinstance(order, Finish):
             return order
         if side is not None:
@@ -227,7 +230,6 @@ def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | M
                 return answer
             if answer is not None:
                 place.store.set_document(f"answer/{number}/{place.ticket}", answer)
-    raise AssertionError("count() does not end")
 
 
 def _perform(
@@ -293,6 +295,9 @@ def confirm(
     def one(settings: dict[str, str | None]) -> Fact[NcclAnswer]:
         if isinstance(library, Missing):
             return library
+        reason = first_refusal(settings)
+        if reason is not None:
+            return Missing("denied", reason)
         environment = {name: value for name, value in context.environ.items() if name not in settings}
         environment |= {name: value for name, value in settings.items() if value is not None}
         return ask(library, environment, max(deadline.left(), 0.5))

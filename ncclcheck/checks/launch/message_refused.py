@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import job_size, not_reported
+from ncclcheck.checks.hosts import job_size, named, not_reported
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Refused, Snapshot
+
+ORDER = "order "  # begins the subject of an order that the host named did not follow
 
 
 @check("NC112", "message-refused", "Every message between the nodes was understood")
@@ -16,7 +18,8 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     A refused message means that a node runs another version of ncclcheck, or that something else writes into the
-    job's store. Its content was dropped unread, so that node was not checked.
+    job's store. Its content was dropped unread, so that node was not checked. An order that a node refused asked for
+    what node 0 never asks for, such as a variable that loads a library: the node did not follow it.
 
     ## How to fix
     Install the same ncclcheck on every node. If the versions are equal, look for another job on the same master
@@ -26,8 +29,14 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
     ncclcheck's own rule: messages are decoded strictly and bounded in size; nothing from the network is unpickled.
     """
     by_host: dict[str, list[Refused]] = {}
+    orders: list[Refused] = []
     for refused in snapshot.refused:
-        by_host.setdefault(refused.host, []).append(refused)
+        if refused.subject.startswith(ORDER):
+            orders.append(refused)
+        else:
+            by_host.setdefault(refused.host, []).append(refused)
+    if orders:
+        yield _not_followed(orders)
     for host, messages in by_host.items():
         subjects = ", ".join(dict.fromkeys(message.subject for message in messages))
         yield Finding(
@@ -49,6 +58,28 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
     if job_size(snapshot) == 1:
         yield NotApplicable("one node sends no messages")
     yield from not_reported(snapshot)
+
+
+def _not_followed(orders: list[Refused]) -> Finding:
+    """Orders that nodes did not follow: their origin is whoever else can write into the store."""
+    hosts = tuple(dict.fromkeys(order.host for order in orders))
+    return Finding(
+        "error",
+        f"{named(hosts)} refused an order that node 0 did not give ({orders[0].subject.removeprefix(ORDER)}): "
+        f"{orders[0].reason}; somebody else writes into the store of this run",
+        hosts,
+        tuple(
+            Evidence(
+                (order.host,),
+                f"message {order.subject!r}",
+                order.reason,
+                "an order of node 0",
+                "the store, which everybody who reaches the master port can write to",
+            )
+            for order in orders
+        ),
+        (Fix("close the master port to everybody but the nodes of the job"),),
+    )
 
 
 def _install(snapshot: Snapshot) -> str:

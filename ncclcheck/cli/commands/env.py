@@ -33,11 +33,15 @@ def env(context: click.Context, /, **given: Any) -> None:
     For the shell that starts the job: eval "$(ncclcheck env)". A preflight runs first; --from takes a report, a saved
     run or a facts file instead.
     """
+    from ncclcheck.advice.allowed import only_allowed
     from ncclcheck.advice.environment_block import render
     from ncclcheck.cli.screen import write_error, write_out
 
     report = _report(given)
-    write_out(render(report.advice, given["format_"]))
+    advice, refused = only_allowed(report.advice)
+    write_out(render(advice, given["format_"]))
+    for reason in refused:
+        write_error(f"left out of the advice: {reason}")
     verdict = report.verdict
     if verdict.exit_code:
         write_error(f"{'; '.join(verdict.reasons)} ('ncclcheck preflight' shows it all)")

@@ -170,6 +170,12 @@ def say_applied(settings: Sequence[tuple[str, str | None]]) -> None:
         write_error("--apply: nothing is advised; the environment stays as it is")
 
 
+def say_refused(reasons: Sequence[str]) -> None:
+    """What `--apply` does not take from the report is on standard error, on every node."""
+    for reason in reasons:
+        write_error(f"--apply: refused: {reason}")
+
+
 def _descriptors() -> frozenset[int]:
     try:
         return frozenset(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208 (names only)

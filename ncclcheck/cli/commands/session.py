@@ -108,10 +108,14 @@ def _prefixed(given: Mapping[str, Any], run: RunOptions) -> Prefixed | None:
 
 def _start(prefixed: Prefixed, ended: Ended, *, applies: bool) -> NoReturn:
     """This process is COMMAND, once node 0 has left the master port."""
-    from ncclcheck.cli.commands.prefix import advised_here, become, say_applied
+    from ncclcheck.advice.allowed import only_allowed
+    from ncclcheck.cli.commands.prefix import advised_here, become, say_applied, say_refused
     from ncclcheck.run.context import host_name
 
-    settings = advised_here(ended.report.advice, host_name()) if applies else []
+    advice, refused = only_allowed(ended.report.advice)
+    settings = advised_here(advice, host_name()) if applies else []
+    if applies:
+        say_refused(refused)
     if applies and ended.prints:
         say_applied(settings)
     ended.until_free()

@@ -24,6 +24,17 @@ def test_the_sender_of_garbage_is_named_once() -> None:
     assert found.fixes[0].commands == ("pip install ncclcheck==0.1.0",)
 
 
+def test_an_order_that_nodes_refused_accuses_none_of_them() -> None:
+    reason = "bench: 'LD_PRELOAD' is no setting that a message may make"
+    orders = tuple(Refused(host, "order step 3", reason) for host in ("node02", "node03"))
+    found = finding("message-refused", replace(cluster(4), refused=orders))
+    assert found.summary.startswith(
+        "node02 and node03 refused an order that node 0 did not give (step 3): bench: "
+    )
+    assert "LD_PRELOAD" in found.summary
+    assert "somebody else writes" in found.summary
+
+
 def test_a_node_that_met_nobody_cannot_tell() -> None:
     assert run("message-refused", seen_alone(cluster(4), "node02")).outcome == "unknown"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ncclcheck.report.document import to_json
 from tests.cli.command_line import ncclcheck, refused, saved_run
 from tests.report.reports import ADVICE, found, mtu_finding, report
@@ -19,6 +21,21 @@ def test_the_settings_of_a_report_are_export_lines(tmp_path: Path) -> None:
     assert "mtu-differs on node[02-03]" in done.err
     as_json = ncclcheck("env", "--from", str(tmp_path / "report.json"), "--format", "json")
     assert json.loads(as_json.out)["env"][0]["value"] == "=eth0"
+
+
+def test_a_report_of_a_stranger_sets_nothing_that_runs_something(tmp_path: Path) -> None:
+    settings = [
+        replace(ADVICE.env[0], name=name, value=value)
+        for name, value in (("LD_PRELOAD", "/tmp/evil.so"), ("A=1; touch owned; B", "1"), ("PATH", None))
+    ]
+    made = report(advice=replace(ADVICE, env=(*settings, *ADVICE.env)))
+    (tmp_path / "report.json").write_text(to_json(made))
+    for name in ("sh", "json", "docker", "slurm", "k8s"):
+        done = ncclcheck("env", "--from", str(tmp_path / "report.json"), "--format", name)
+        assert done.code == 0
+        assert "eth0" in done.out
+        assert not any(word in done.out for word in ("LD_PRELOAD", "touch", "PATH"))
+        assert done.err.count("left out of the advice") == 3
 
 
 def test_the_same_settings_for_what_starts_containers_and_jobs(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""What a node accepts of an order, whoever wrote it: checked here before anything is done.
+
+Whoever reaches the store can write an order. Its kind is one of a closed set (`exchange.messages.Order`), and every
+field of it has to be within what node 0 itself would ask for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.bench.collectives import ELEMENT_BYTES
+from ncclcheck.exchange.messages import (
+    FACTS_LIMIT_BYTES,
+    Bench,
+    Compare,
+    Confirm,
+    Order,
+    Step,
+    read_message,
+)
+from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.model.bench import BenchPlan
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.launch import Launch
+from ncclcheck.nccl.settable import first_refusal
+
+STEP_LIMIT_BYTES = FACTS_LIMIT_BYTES * 16
+LONGEST_S = 86_400.0  # no step takes longer than a day; each also ends with the node's own --timeout
+MOST_RANKS = 1 << 20
+RANKS_UNASKED = 16  # ranks that a node starts without its own launcher, flags or GPUs naming so many
+MOST_SETTINGS = 64
+MOST_ENVIRONMENTS = 64
+_MOST_POINTS = 1024
+_MOST_ITERATIONS = 1 << 31
+_LARGEST_BYTES = 1 << 44
+_LONGEST_HOST = 300
+_NONCE = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
+
+
+class Bounds(Struct, frozen=True):
+    """What this node itself knows: its ticket, and how many ranks it starts at most."""
+
+    ticket: int
+    most_ranks: int
+
+
+def bounds_of(ticket: int, launch: Launch, flags: LaunchFlags, facts: NodeFacts) -> Bounds:
+    """Return the bounds that this node's own launcher, flags and hardware set."""
+    gpus = 0 if isinstance(facts.gpus, Missing) else len(facts.gpus)
+    said = (launch.nproc_per_node or 0, launch.local_world_size, flags.nproc_per_node or 0)
+    return Bounds(ticket, max(*said, gpus, RANKS_UNASKED))
+
+
+def read_order(data: bytes, bounds: Bounds) -> Order:
+    """Return the order in `data`. Raises DecodeError where it is none, or asks for what node 0 never asks for."""
+    order = read_message(data, Step, STEP_LIMIT_BYTES).order
+    reason = next(_refusals(order, bounds), None)
+    if reason is not None:
+        raise DecodeError(f"{name_of(order)}: {reason}")
+    return order
+
+
+def name_of(order: Order) -> str:
+    """Return the order's kind for people: "bench"."""
+    return type(order).__name__.lower()
+
+
+def _refusals(order: Order, bounds: Bounds) -> Iterator[str]:
+    if isinstance(order, Confirm):
+        yield from _seconds(order.deadline_s)
+        for environments in order.environments.values():
+            yield from _environments(environments)
+    elif isinstance(order, Bench):
+        yield from _bench(order, bounds)
+    elif isinstance(order, Compare):
+        names = [bench.name for bench in order.sets]
+        if len(set(names)) != len(names) or "bench" in names:
+            yield "its sets of workers are not one as-is and one advised"
+        for bench in order.sets:
+            yield from _bench(bench, bounds)
+
+
+def _seconds(seconds: float) -> Iterator[str]:
+    if not 0.0 <= seconds <= LONGEST_S:
+        yield f"a deadline of {seconds:.3g} s"
+
+
+def _environments(environments: Sequence[Mapping[str, str | None]]) -> Iterator[str]:
+    if len(environments) > MOST_ENVIRONMENTS:
+        yield f"{len(environments)} environments, {MOST_ENVIRONMENTS} are accepted"
+    for environment in environments:
+        if len(environment) > MOST_SETTINGS:
+            yield f"{len(environment)} settings, {MOST_SETTINGS} are accepted"
+        reason = first_refusal(environment)
+        if reason is not None:
+            yield reason
+
+
+def _bench(order: Bench, bounds: Bounds) -> Iterator[str]:
+    yield from _seconds(order.deadline_s)
+    yield from _plan(order.plan)
+    for environment in order.environments.values():
+        yield from _environments([environment])
+    if not 1 <= order.world_size <= MOST_RANKS or len(order.hosts) != order.world_size:
+        yield f"{order.world_size} ranks on {len(order.hosts)} hosts"
+    if not all(0 < len(host) <= _LONGEST_HOST and host.isprintable() for host in order.hosts):
+        yield "a host name that is none"
+    if _NONCE.fullmatch(order.nonce) is None:
+        yield "a nonce that is none"
+    first, count = (of.get(str(bounds.ticket), 0) for of in (order.first_rank, order.count))
+    if not 0 <= count <= bounds.most_ranks:
+        yield f"{count} ranks on this node, {bounds.most_ranks} are accepted"
+    if not 0 <= first <= order.world_size - count:
+        yield f"ranks {first} to {first + count - 1} of {order.world_size}"
+
+
+def _plan(plan: BenchPlan) -> Iterator[str]:
+    if not plan.ops or not plan.sizes_bytes or len(plan.ops) * len(plan.sizes_bytes) > _MOST_POINTS:
+        yield f"a plan of {len(plan.ops)} collectives at {len(plan.sizes_bytes)} sizes"
+    if not all(0 < size <= _LARGEST_BYTES for size in plan.sizes_bytes):
+        yield "a size out of bounds"
+    if plan.dtype not in ELEMENT_BYTES:
+        yield "a type of elements that is none"
+    if not 0 <= plan.warmup <= _MOST_ITERATIONS or not 0 < (plan.iters or 1) <= _MOST_ITERATIONS:
+        yield "a number of iterations out of bounds"
+    if not 0.0 < plan.budget_s <= LONGEST_S:
+        yield "a budget out of bounds"
