@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ncclcheck.nccl.variables import TABLE
-from ncclcheck.nccl.variables_types import Kind, Variable
+from ncclcheck.nccl.variables.variables import TABLE
+from ncclcheck.nccl.variables.variables_types import Kind, Variable
 
 _OWNERS = frozenset({"NCCL", "torch", "Gloo"})
 # Parts of names that read, write, load, execute or call something, though their value is only a number or a switch.

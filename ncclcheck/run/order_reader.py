@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Order, OrdersRefused, read_message
-from ncclcheck.exchange.store import TcpStore, polls
+from ncclcheck.exchange.store.tcp import TcpStore, polls
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncclcheck.nccl.settable import SETTABLE, first_refusal, refusal
-from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.variables.variables import TABLE
 
 # What would run, load, write, read or call something of the sender's choice.
 NEVER = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, Confirm, Finish, Order, Recount, Step
-from ncclcheck.exchange.store import TcpStore
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.order_reader import MOST_TOLD, OrderReader, refused_key, refused_orders

@@ -14,7 +14,7 @@ from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.nccl.settable import SETTABLE, refusal
-from ncclcheck.nccl.variables import TABLE
+from ncclcheck.nccl.variables.variables import TABLE
 from ncclcheck.run.order_rules import RANKS_UNASKED, Bounds, bounds_of, read_order
 from tests.fact_builders import launch, node_facts
 
