@@ -15,11 +15,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from ncclcheck.bench.device import Device, open_device
+from ncclcheck.bench.device_id import device_id
 from ncclcheck.bench.isolation import isolate
 from ncclcheck.bench.point import measure_all, prepare
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
 from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns
+from ncclcheck.exchange.store.versions import is_own_bug, make_store
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 
@@ -81,7 +83,9 @@ class _Turns:
         import torch.distributed as dist
 
         patience = timedelta(seconds=task.join_timeout_s)
-        self._store = dist.TCPStore(task.store_host, task.store_port, is_master=False, timeout=patience)
+        self._store = make_store(
+            dist.TCPStore, task.store_host, task.store_port, is_master=False, timeout=patience
+        )
         self._prefix, self._longest = task.turns_prefix, timedelta(seconds=task.timeout_s)
 
     def wait_for(self, key: str) -> bytes:
@@ -93,11 +97,13 @@ class _Turns:
 
 
 def _join(task: WorkerTask, device: Device, progress: ProgressPage) -> None:
+    import torch
     import torch.distributed as dist
 
     progress.move("joining")
     progress.enter()
-    store = dist.TCPStore(
+    store = make_store(
+        dist.TCPStore,
         task.store_host,
         task.store_port,
         is_master=task.store_fd is not None,
@@ -111,7 +117,7 @@ def _join(task: WorkerTask, device: Device, progress: ProgressPage) -> None:
         rank=task.rank,
         world_size=task.world_size,
         timeout=timedelta(seconds=task.timeout_s),
-        device_id=device.torch_device if task.plan.backend == "nccl" else None,
+        **device_id(dist.init_process_group, torch.__version__, device.torch_device),
     )
     progress.leave(measured=False)
 
@@ -133,6 +139,7 @@ def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
     """Whether a peer or the network may be at fault (the error came out of a collective call), or this rank itself."""
     text = str(error).lower()
     own = isinstance(error, MemoryError) or "out of memory" in text or "can't allocate" in text
+    own = own or is_own_bug(error, serving=False)
     return "communication" if progress.inside and not own else "own"
 
 

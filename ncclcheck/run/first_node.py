@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos, late_hellos
 from ncclcheck.exchange.join.first import Trouble, confirm_detour, hold_port, listen, own_way
-from ncclcheck.exchange.join.knock import KnockListener
+from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import SYN_S, names_loopback
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.probe.reach import Target
 from ncclcheck.exchange.store.memory import Memory
 from ncclcheck.exchange.store.relayed import RelayedStore
-from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, polls, serve, torch_word
+from ncclcheck.exchange.store.tcp import TcpStore, first_line, join, loaded_torch, polls, serve, torch_word
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.codec import encode
@@ -64,6 +64,7 @@ SPEAKS_S = 10.0
 SERVE_S = 30.0
 DOOMED_JOIN_S = 10.0  # the job cannot start as it is: how long the others may still come, to be diagnosed too
 LINGER_S = 3.0
+FAILED_LINGER_S = 15.0  # a node that was connected already notices after other_node.SPEAKS_S, and asks then
 _NOWHERE = Missing("absent", "one node only")
 _NO_WAY = MasterPath("127.0.0.1", 0, ("127.0.0.1",), True, _NOWHERE, _NOWHERE, "not-needed")
 
@@ -83,7 +84,7 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
         if serves_nobody(context):
             store, way = RelayedStore(Memory(), 0), _NO_WAY
         else:
-            store, way = open_store(context, work, alone=alone)
+            store, way = _opened(context, knocks, work, alone=alone)
         side = local_side(context, prepared)
         side = replace(side, facts=with_master(side.facts, way))
         seen.snapshot = replace(
@@ -105,6 +106,26 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
     finally:
         if knocks is not None:
             knocks.close()
+
+
+def _opened(
+    context: Context, knocks: KnockListener | None, work: Deadline, *, alone: bool
+) -> tuple[TcpStore | Missing, MasterPath]:
+    """As `open_store`. The bug that it raises is told to the nodes that ask, so that they do not blame the network."""
+    try:
+        return open_store(context, work, alone=alone)
+    except Exception as error:
+        if knocks is not None:
+            knocks.given_up = f"{FAILED}{first_line(error)}"
+            _await_knocks(context, knocks, FAILED_LINGER_S)
+        raise
+
+
+def _await_knocks(context: Context, knocks: KnockListener, linger_s: float) -> None:
+    """The others know why node 0 does not serve, as far as they asked within `linger_s`."""
+    for _ in polls(context.deadline.within(linger_s)):
+        if len(knocks.final()) >= context.launch.nnodes - 1:
+            break
 
 
 def serves_nobody(context: Context) -> bool:
@@ -165,9 +186,7 @@ def _stand_down(context: Context, knocks: KnockListener, way: MasterPath, seen: 
     """Node 0 cannot serve: for a moment tell the nodes that ask, so that they need not wait, and note who asked."""
     knocks.given_up = f"its store cannot be served: {way.detail}"
     linger_s = LINGER_S + (SYN_S if way.outcome == "filtered" else 0.0)  # the others find out for themselves
-    for _ in polls(context.deadline.within(linger_s)):
-        if len(knocks.final()) >= context.launch.nnodes - 1:
-            break
+    _await_knocks(context, knocks, linger_s)
     silent = tuple(
         Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items()
     )

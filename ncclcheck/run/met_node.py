@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.first import confirm_detour
+from ncclcheck.exchange.join.knock import FAILED
 from ncclcheck.exchange.join.master import find_master
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Finish, read_message
 from ncclcheck.exchange.store.relayed import RelayedStore
-from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, torch_word
+from ncclcheck.exchange.store.tcp import TcpStore, first_line, join, loaded_torch, torch_word
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -106,6 +107,8 @@ def way_to_master(context: Context, store: RelayedStore, nonce: bytes) -> tuple[
         first = None if isinstance(told, Missing) else read_message(told, FirstNode, SMALL_LIMIT_BYTES)
     except DecodeError:
         first = None
+    if first is not None and first.detail.startswith(FAILED):
+        return nowhere(context, f"node 0 says: {first.detail}"), None
     serving = first is not None and first.serving
     search = replace(search_of(context), serving=serving)
     way = find_master(search, context.deadline.within(_WAY_S if serving else _SHORT_S), context.say)
@@ -123,7 +126,11 @@ def nowhere(context: Context, detail: str) -> MasterPath:
 def _serve(context: Context, store: RelayedStore, nonce: bytes) -> tuple[MasterPath, TcpStore | None]:
     launch = context.launch
     work = Deadline(context.deadline.left() - min(CONCLUDE_S, context.options.timeout_s / 5))
-    served, way = open_store(context, work, alone=launch.world_size == 1 and launch.nnodes == 1)
+    try:
+        served, way = open_store(context, work, alone=launch.world_size == 1 and launch.nnodes == 1)
+    except Exception as error:  # a bug: the others need not wait at the master address
+        word_of_first_node(store, serving=False, detail=f"{FAILED}{first_line(error)}")
+        raise
     if isinstance(served, Missing):
         word_of_first_node(store, serving=False, detail=served.detail)
         return way, None

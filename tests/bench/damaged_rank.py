@@ -23,6 +23,7 @@ from ncclcheck.bench.device import Call, Calls, open_device
 from ncclcheck.bench.point import Rank, measure_all, prepare
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.task import WorkerTask
+from ncclcheck.exchange.store.versions import make_store
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
 
@@ -125,8 +126,8 @@ def measure_as(rank: int, world_size: int, listener: socket.socket) -> None:
     torch.set_num_threads(1)
     port = listener.getsockname()[1]
     served = listener.detach() if rank == 0 else None
-    store = dist.TCPStore(
-        "127.0.0.1", port, is_master=rank == 0, master_listen_fd=served, wait_for_workers=False
+    store = make_store(
+        dist.TCPStore, "127.0.0.1", port, is_master=rank == 0, master_listen_fd=served, wait_for_workers=False
     )
     dist.init_process_group(
         "gloo", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=60)

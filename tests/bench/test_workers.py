@@ -14,9 +14,11 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.progress import ErrorKind, ProgressPage
 from ncclcheck.bench.supervise import Running, start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import DEADLINES, RankState, all_done, judge
+from ncclcheck.bench.worker import _kind
 from ncclcheck.model.bench import BenchPlan, Point, RankFailure
 from ncclcheck.model.fact import Missing
 from ncclcheck.spawn.process import state_letter
@@ -128,6 +130,23 @@ def test_a_worker_that_cannot_start_says_why() -> None:
         assert "float99" in failures[0].detail
 
 
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (RuntimeError("Connection closed by peer"), "communication"),
+        (MemoryError(), "own"),
+        (NotImplementedError("no listen fd"), "own"),  # a bug: nobody else and no network caused it
+        (TypeError("unexpected keyword argument"), "own"),
+    ],
+)
+def test_an_error_in_a_call_is_the_networks_only_if_a_network_can_cause_it(
+    error: Exception, kind: ErrorKind
+) -> None:
+    progress = ProgressPage(None)
+    progress.enter()
+    assert _kind(error, progress) == kind
+
+
 @pytest.mark.alone
 def test_a_rank_that_is_stopped_now_and_then_is_the_late_one() -> None:
     points: list[Point] = []
@@ -157,8 +176,10 @@ def test_a_rank_that_is_stopped_now_and_then_is_the_late_one() -> None:
 AGENT = """
 import sys, time, threading
 import torch.distributed as dist
+from ncclcheck.bench.progress import ErrorKind, ProgressPage
 from ncclcheck.bench.supervise import start
 from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.worker import _kind
 from ncclcheck.model.bench import BenchPlan
 
 plan = BenchPlan("gloo", ("all_reduce",), (65536,), "float32", 2, 10**7, 5.0, True)

@@ -35,7 +35,7 @@ class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
-    """What node 0 answers: is its store up; if it never will be, why."""
+    """What node 0 answers: is its store up; if it never will be, why (with FAILED before it: by a bug of its own)."""
 
     protocol: str
     serving: bool
@@ -43,6 +43,7 @@ class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 PROTOCOL = "ncclcheck-knock-1"
+FAILED = "ncclcheck failed there: "
 
 
 class KnockListener:

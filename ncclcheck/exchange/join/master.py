@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.join.knock import PROTOCOL, KnockMessage, send_knock
+from ncclcheck.exchange.join.knock import FAILED, PROTOCOL, KnockMessage, KnockReply, send_knock
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
@@ -114,7 +114,7 @@ def _connect(
             reply = send_knock(addresses, way.port, _message(way, search, final=False), 0.3)
             next_knock = time.monotonic() + 1.0
             if reply is not None and reply.given_up:
-                way = replace(way, detail=f"{detail}; node 0 answers by datagram: {reply.given_up}")
+                way = _given_up(way, reply)
                 break
             if reply is not None and reply.serving and confirmed is None:
                 way = replace(way, serving_confirmed=True)
@@ -139,9 +139,19 @@ def give_up(way: MasterPath, search: Search) -> MasterPath:
         return way
     for _ in range(3):
         reply = send_knock(way.addresses, way.port, _message(way, search, final=True), 0.3)
+        if reply is not None and reply.given_up.startswith(FAILED):
+            return _given_up(way, reply)
         if reply is not None:
             return replace(way, serving_confirmed=way.serving_confirmed or reply.serving)
     return way
+
+
+def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
+    """The way as node 0 explains it: where ncclcheck failed there, what TCP saw says nothing about the network."""
+    word = f"node 0 answers by datagram: {reply.given_up}"
+    if reply.given_up.startswith(FAILED):
+        return replace(way, outcome="lost", detail=word)
+    return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")
 
 
 def _message(way: MasterPath, search: Search, *, final: bool) -> KnockMessage:

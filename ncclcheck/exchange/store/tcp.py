@@ -13,10 +13,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store.versions import is_own_bug, make_store
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 
@@ -144,7 +146,7 @@ class TcpStore:
             try:
                 answer.put(function())
             except Exception as error:  # torch raises several types here; each means that the store is gone
-                answer.put(Missing("error", _first_line(error)))
+                answer.put(Missing("error", first_line(error)))
 
 
 def polls(deadline: Deadline) -> Iterable[None]:
@@ -170,28 +172,46 @@ def load_torch() -> bool:
 
 
 def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> TcpStore | Missing:
-    """A store served by this process on all addresses, on `port` (0: any): a number, or a held one to take over."""
+    """A store served by this process on all addresses, on `port` (0: any): a number, or a held one to take over.
 
-    def construct(store: Any, patience: timedelta) -> Any:
-        how = {"is_master": True, "wait_for_workers": False, "timeout": patience}
+    Raises what is no fault of the machine or the network: it is a bug, and no finding may come of it.
+    """
+
+    def construct(tcp_store: Any, patience: timedelta) -> Any:
+        options = {"is_master": True, "wait_for_workers": False, "timeout": patience}
         if isinstance(port, int):
-            return store("127.0.0.1", port, **how)
-        number = port.getsockname()[1]
-        return store("127.0.0.1", number, master_listen_fd=port.detach(), **how)
+            return make_store(tcp_store, "127.0.0.1", port, **options)
+        # A duplicate: torch closes what it has taken, and whether it has taken it is not told where it fails.
+        number, taken = port.getsockname()[1], os.dup(port.fileno())
+        return make_store(tcp_store, "127.0.0.1", number, master_listen_fd=taken, **options)
 
-    return _open(construct, prefix, deadline)
+    served: TcpStore | Missing | None = None
+    try:
+        served = _open(construct, prefix, deadline, serving=True)
+    finally:
+        if isinstance(port, socket.socket):
+            if not isinstance(served, TcpStore):
+                with suppress(OSError):
+                    port.shutdown(socket.SHUT_RDWR)  # nobody may wait at a port behind which nothing will be
+            port.close()
+    return served
 
 
 def join(host: str, port: int, prefix: str, deadline: Deadline) -> TcpStore | Missing:
-    """A client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time."""
+    """A client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time.
 
-    def construct(store: Any, patience: timedelta) -> Any:
-        return store(host, port, is_master=False, wait_for_workers=False, timeout=patience)
+    Raises what no network and no peer can cause: it is a bug, and no finding may come of it.
+    """
 
-    return _open(construct, prefix, deadline)
+    def construct(tcp_store: Any, patience: timedelta) -> Any:
+        return make_store(tcp_store, host, port, is_master=False, wait_for_workers=False, timeout=patience)
+
+    return _open(construct, prefix, deadline, serving=False)
 
 
-def _open(construct: Callable[[Any, timedelta], Any], prefix: str, deadline: Deadline) -> TcpStore | Missing:
+def _open(
+    construct: Callable[[Any, timedelta], Any], prefix: str, deadline: Deadline, *, serving: bool
+) -> TcpStore | Missing:
     imported = loaded_torch(deadline)
     if isinstance(imported, Missing):
         return imported
@@ -205,7 +225,11 @@ def _open(construct: Callable[[Any, timedelta], Any], prefix: str, deadline: Dea
     raw = _in_thread(work, seconds)
     if raw is None:
         return Missing("timeout", f"no TCPStore answer within {seconds:.0f} s")
-    return Missing("error", _first_line(raw)) if isinstance(raw, Exception) else TcpStore(raw, prefix)
+    if not isinstance(raw, Exception):
+        return TcpStore(raw, prefix)
+    if is_own_bug(raw, serving=serving):
+        raise raw
+    return Missing("error", first_line(raw))
 
 
 def loaded_torch(deadline: Deadline) -> Missing | None:
@@ -217,7 +241,7 @@ def loaded_torch(deadline: Deadline) -> Missing | None:
     seconds = max(deadline.left(IMPORT_S), 0.5)
     result = _in_thread(load_torch, seconds)
     if isinstance(result, Exception):
-        return Missing("unsupported", f"torch cannot be imported: {_first_line(result)}")
+        return Missing("unsupported", f"torch cannot be imported: {first_line(result)}")
     return None if result else Missing("timeout", f"importing torch took longer than {seconds:.0f} s")
 
 
@@ -243,6 +267,7 @@ def _in_thread(function: Callable[[], Any], seconds: float) -> Any:
         return None
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the error in one line, with its type."""
     kind = "" if type(error) is OSError else f"{type(error).__name__}: "  # the words of a relay say it all
     return f"{kind}{error}".splitlines()[0][:300]

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.join.knock import KnockListener
+from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import (
     Search,
     describe,
@@ -256,6 +256,17 @@ def test_who_gives_up_tells_node_0_and_hears_whether_it_serves(
     assert give_up(way, search) == replace(way, serving_confirmed=True)
     assert node_0.final()[1].master == way
     assert node_0.final()[1].host == "node02"
+
+
+def test_the_network_is_not_blamed_where_node_0_failed_by_itself(
+    held: socket.socket, node_0: KnockListener
+) -> None:
+    node_0.given_up = f"{FAILED}NotImplementedError: x"
+    found = find(node_1(held), 10.0)
+    assert found.outcome == "lost"
+    assert found.detail == f"node 0 answers by datagram: {FAILED}NotImplementedError: x"
+    connected = replace(found, outcome="foreign", detail="it does not answer as a TCPStore")
+    assert give_up(connected, node_1(held)) == found
 
 
 def test_who_gives_up_and_is_not_heard_loses_a_second_at_most(held: socket.socket) -> None:

@@ -7,8 +7,11 @@ import threading
 import time
 
 import pytest
+import torch.distributed
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.first import hold_port, listen
+from ncclcheck.exchange.probe.dial import dial
 from ncclcheck.exchange.store.tcp import TcpStore, join, serve
 from ncclcheck.model.fact import Missing
 
@@ -89,3 +92,37 @@ def test_a_program_that_talks_first_is_no_store() -> None:
 
         threading.Thread(target=greet, daemon=True).start()
         assert isinstance(join("127.0.0.1", foreign.getsockname()[1], "run/", Deadline(3)), Missing)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_bug"), [(NotImplementedError("no fd"), True), (RuntimeError("EADDRINUSE"), False)]
+)
+def test_a_bug_in_serving_is_raised_and_nobody_waits_at_the_port(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, is_bug: bool
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(torch.distributed, "TCPStore", broken)
+    held = hold_port(0)
+    assert isinstance(held, socket.socket)
+    assert listen(held) is None
+    port = held.getsockname()[1]
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as waiting:
+        if is_bug:
+            with pytest.raises(NotImplementedError, match="no fd"):
+                serve(held, "run/", Deadline(30))
+        else:
+            assert serve(held, "run/", Deadline(30)) == Missing("error", "RuntimeError: EADDRINUSE")
+        with pytest.raises(ConnectionResetError):
+            waiting.recv(1)
+    assert dial(["127.0.0.1"], port, Deadline(2))[0] == "refused"
+
+
+def test_a_bug_in_joining_is_raised_and_no_program_is_called_foreign(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise TypeError("unexpected keyword argument")
+
+    monkeypatch.setattr(torch.distributed, "TCPStore", broken)
+    with pytest.raises(TypeError, match="unexpected"):
+        join("127.0.0.1", 29500, "run/", Deadline(30))
