@@ -230,7 +230,7 @@ def has_behaviour(path: Path) -> bool:
 @in_each([path for path in MODULES if has_behaviour(path) or name_of(path) in TESTED_BY])
 def test_a_file_with_behaviour_has_a_test_file(path: Path) -> None:
     name = name_of(path)
-    expected = TESTED_BY.get(name, f"{Path(name).parent.as_posix()}/test_{path.name}")
+    expected = TESTED_BY.get(name, f"{Path(name).parent.as_posix()}/test_{path.name.lstrip('_')}")
     assert (ROOT / "tests" / expected).is_file(), f"expected tests/{expected}"
 
 
@@ -241,6 +241,28 @@ def test_the_list_of_files_tested_elsewhere_holds_no_leftovers() -> None:
 def test_every_package_is_a_layer() -> None:
     found = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert found == set(LAYER)
+
+
+@in_each(
+    [path for path in MODULES if len(path.relative_to(PACKAGE).parts) == 3 and package_of(path) == "checks"]
+)
+def test_a_family_of_checks_holds_checks_and_helpers_with_an_underscore(path: Path) -> None:
+    bodies = {check.body.__module__ for check in (*all_checks(), *all_checks("log"))}
+    is_check = ".".join(path.relative_to(ROOT).with_suffix("").parts) in bodies
+    assert is_check != path.name.startswith("_"), "a check has no leading underscore, and a helper has one"
+
+
+def test_the_top_of_checks_holds_no_helper_of_a_single_family() -> None:
+    families = {path.parent.name for path in (PACKAGE / "checks").glob("*/__init__.py")}
+    users: dict[str, set[str]] = {}
+    for path in MODULES:
+        package, *folders = path.relative_to(PACKAGE).parts[:-1] or [""]
+        for module, _ in imported(ast.walk(parsed(path))):
+            users.setdefault(module, set()).add(folders[0] if package == "checks" and folders else package)
+    for path in (PACKAGE / "checks").glob("*.py"):
+        found = users.get(f"ncclcheck.checks.{path.stem}", set())
+        if not path.stem.startswith("log_"):  # they move into their family together
+            assert len(found) != 1 or not found <= families, f"{path.name} is used by {found} only"
 
 
 @pytest.mark.parametrize("check", [*all_checks(), *all_checks("log")], ids=lambda check: str(check.slug))

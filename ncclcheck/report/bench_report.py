@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench_ceilings import binding_backends, ceilings
-from ncclcheck.checks.bench_hardware import hardware_of
+from ncclcheck.checks.bench._ceilings import binding_backends, ceilings
+from ncclcheck.checks.bench._hardware import hardware_of
 from ncclcheck.logs.used import of_processes
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.reference import fitting

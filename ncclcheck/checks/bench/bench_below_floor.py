@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ncclcheck.checks.bench_ceilings import ceilings
-from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.bench._ceilings import ceilings
+from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult, Op, Point
 from ncclcheck.model.ceiling import Ceiling

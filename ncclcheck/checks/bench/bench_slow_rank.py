@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ncclcheck.checks.bench_links import processes_of
+from ncclcheck.checks.bench._links import processes_of
+from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.rdma_ports import Surveyed, listed, surveyed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult

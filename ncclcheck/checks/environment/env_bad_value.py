@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment.names_on_node import rdma_devices, tensorpipe_interface
-from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.environment._devices import rdma_devices, tensorpipe_interface
+from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown
 from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, Setting, excludes_into_loopback, setting_of
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing

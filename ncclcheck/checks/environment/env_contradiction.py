@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown, unset
+from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown, unset
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix, Severity

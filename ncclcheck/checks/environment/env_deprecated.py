@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown, unset
+from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown, unset
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Fix, Severity
 from ncclcheck.model.snapshot import Snapshot

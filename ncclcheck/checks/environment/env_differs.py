@@ -7,11 +7,8 @@ from typing import TypeAlias
 
 from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.chosen import chosen
-from ncclcheck.checks.environment.settings import ENVIRONMENT, places
-from ncclcheck.checks.hosts import named, not_reported, verb
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
-from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.variables import (
+from ncclcheck.checks.environment._settings import ENVIRONMENT, places
+from ncclcheck.checks.environment._variables import (
     DEVICE_NAMES,
     INTERFACE_NAMES,
     differs_by_nature,
@@ -19,6 +16,9 @@ from ncclcheck.checks.variables import (
     is_read_by_nobody,
     means_the_same,
 )
+from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import RankPlace, Snapshot

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from ncclcheck.checks.environment.settings import Case, Judged, Place, findings, places, shown, unset
-from ncclcheck.checks.environment.workarounds import WORKAROUNDS, Workaround
+from ncclcheck.checks.environment._settings import Case, Judged, Place, findings, places, shown, unset
+from ncclcheck.checks.environment._workarounds import WORKAROUNDS, Workaround
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.environment.settings import ENVIRONMENT, HIDDEN, Place, places
+from ncclcheck.checks.environment._settings import ENVIRONMENT, HIDDEN, Place, places
 from ncclcheck.checks.expectations import NOT_SET, Seen, unexpected
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing

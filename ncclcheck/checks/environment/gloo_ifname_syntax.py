@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment.settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown
 from ncclcheck.checks.hosts import job_size
 from ncclcheck.checks.ifname_settings import gloo_fault
 from ncclcheck.checks.registry import Answer, check

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ncclcheck.checks.host._paths import Wanted, none_given, wanted
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
-from ncclcheck.checks.paths import Wanted, none_given, wanted
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Manifest, PathEntry

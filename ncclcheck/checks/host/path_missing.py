@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.host._paths import OPTION, Wanted, none_given, wanted
 from ncclcheck.checks.hosts import named, not_reported, verb
-from ncclcheck.checks.paths import OPTION, Wanted, none_given, wanted
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import PathFact

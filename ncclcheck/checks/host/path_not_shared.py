@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.host._paths import none_given, wanted
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import compare
-from ncclcheck.checks.paths import none_given, wanted
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown

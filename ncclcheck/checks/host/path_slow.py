@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
+from ncclcheck.checks.host._paths import Wanted, none_given, wanted
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.paths import Wanted, none_given, wanted
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.host._ranks import counted, ranks_on
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.ranks import counted, ranks_on
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Limits

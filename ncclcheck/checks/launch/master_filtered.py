@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.master import (
+from ncclcheck.checks.launch._master import (
     Sighting,
     first_address,
     hosts_of,

@@ -7,7 +7,14 @@ from ipaddress import ip_address
 
 from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import job_size, named, verb
-from ncclcheck.checks.master import Sighting, first_address, hosts_of, not_seen, path_evidence, sightings
+from ncclcheck.checks.launch._master import (
+    Sighting,
+    first_address,
+    hosts_of,
+    not_seen,
+    path_evidence,
+    sightings,
+)
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, Severity
 from ncclcheck.model.snapshot import Snapshot

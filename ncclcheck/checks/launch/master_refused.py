@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.master import Sighting, hosts_of, not_seen, others_came, path_evidence, saw
+from ncclcheck.checks.launch._master import Sighting, hosts_of, not_seen, others_came, path_evidence, saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.claims import claims, duplicated_node_ranks
 from ncclcheck.checks.hosts import job_size, named, not_reported, verb
-from ncclcheck.checks.master import saw
+from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks
+from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable

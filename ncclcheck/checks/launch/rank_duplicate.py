@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.claims import Claim, claims, duplicated_node_ranks, not_claimed
 from ncclcheck.checks.hosts import named
+from ncclcheck.checks.launch._claims import Claim, claims, duplicated_node_ranks, not_claimed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot

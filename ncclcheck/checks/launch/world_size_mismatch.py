@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.claims import Claim, claims, not_claimed
 from ncclcheck.checks.hosts import named
+from ncclcheck.checks.launch._claims import Claim, claims, not_claimed
 from ncclcheck.checks.majority import Comparison, compare, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix

@@ -8,7 +8,7 @@ from ncclcheck.checks.addresses import family, network
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
-from ncclcheck.checks.reach import directions
+from ncclcheck.checks.network._reach import directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot

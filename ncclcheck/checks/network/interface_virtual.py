@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
 from ncclcheck.checks.hosts import job_size, named
-from ncclcheck.checks.reach import directions
+from ncclcheck.checks.network._reach import directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot

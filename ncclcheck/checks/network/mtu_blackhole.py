@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.chosen import Chosen, chosen
-from ncclcheck.checks.reach import Blame, blame, directions, not_probed
+from ncclcheck.checks.network._peers import evidence, subject
+from ncclcheck.checks.network._reach import Blame, blame, directions, not_probed
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.unreached import evidence, subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.majority import compare, evidence, sentence
-from ncclcheck.checks.reach import directions
+from ncclcheck.checks.network._reach import directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotKnown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.network._peers import peer_answers
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.unreached import peer_answers
 from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Snapshot
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.reach import Blame, blame, directions, not_probed, one_way
+from ncclcheck.checks.network._peers import finding
+from ncclcheck.checks.network._reach import Blame, blame, directions, not_probed, one_way
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.unreached import finding
 from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Probe, Snapshot
 

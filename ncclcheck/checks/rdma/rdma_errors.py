@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from ncclcheck.checks.counter_growth import Growth, growth
 from ncclcheck.checks.hosts import named, not_reported
+from ncclcheck.checks.rdma._counter_growth import Growth, growth
 from ncclcheck.checks.rdma_ports import NATIVE, listed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks import gids
-from ncclcheck.checks.gid_agreement import Used, disagreements
 from ncclcheck.checks.hosts import not_reported, verb
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.rdma import _gids as gids
+from ncclcheck.checks.rdma._gid_agreement import Used, disagreements
 from ncclcheck.checks.rdma_ports import (
     NATIVE,
     ROCE,

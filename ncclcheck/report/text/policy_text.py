@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.environment.settings import HIDDEN
+from ncclcheck.checks.environment._settings import HIDDEN
 from ncclcheck.checks.expectations import Nothing, Seen
 from ncclcheck.checks.host.node_unexpected import READERS as NODE_READERS
 from ncclcheck.checks.software.software_unexpected import READERS as SOFTWARE_READERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.environment.settings import Place, places
+from ncclcheck.checks.environment._settings import Place, places
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu, NcclChoice, NcclConfigFile
 from ncclcheck.model.hardware import Rdma, RdmaPort

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment.settings import (
+from ncclcheck.checks.environment._settings import (
     Case,
     Judged,
     OneAnswer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.checks.environment.workarounds import WORKAROUNDS, Workaround
+from ncclcheck.checks.environment._workarounds import WORKAROUNDS, Workaround
 from ncclcheck.nccl.variables.variables import TABLE
 from tests.checks.environment.clusters import place_of
 

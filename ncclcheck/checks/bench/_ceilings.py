@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench_links import (
+from ncclcheck.checks.bench._links import (
     compute_capability,
     gbit,
     inside_term,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.bench_links import network_terms, network_used, processes_of
+from ncclcheck.checks.bench._links import network_terms, network_used, processes_of
 from ncclcheck.measure.reference import Hardware
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.ceiling import Fabric

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.measured import bench_of, not_measured
+from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from tests.bench_builders import with_bench

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.paths import none_given, wanted
+from ncclcheck.checks.host._paths import none_given, wanted
 from tests.builders import cluster, everywhere, with_facts
 from tests.fact_builders import GONE, path_fact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench_ceilings import best_points, binding_backends, ceilings
+from ncclcheck.checks.bench._ceilings import best_points, binding_backends, ceilings
 from ncclcheck.model.bench import BenchPlan, BenchResult, Op, Point
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot

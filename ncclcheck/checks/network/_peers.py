@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.reach import Blame, blame, both_ways, directions, elsewhere, not_probed, one_way
+from ncclcheck.checks.network._reach import (
+    Blame,
+    blame,
+    both_ways,
+    directions,
+    elsewhere,
+    not_probed,
+    one_way,
+)
 from ncclcheck.checks.registry import Answer
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Probe, ProbeOutcome, Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.checks import gids
+from ncclcheck.checks.rdma import _gids as gids
 from ncclcheck.model.hardware import Gid
 from tests.fact_builders import interface
 from tests.nccl.hardware import LINK_LOCAL, ROCE_GIDS, UNREAD, gid, port, roce

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncclcheck.checks.bench_hardware import hardware_of
+from ncclcheck.checks.bench._hardware import hardware_of
 from ncclcheck.measure.reference import Hardware
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import with_bench

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ncclcheck.checks.environment.settings import Place
+from ncclcheck.checks.environment._settings import Place
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Severity
 from ncclcheck.nccl import versions

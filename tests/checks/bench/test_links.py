@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench_links import (
+from ncclcheck.checks.bench._links import (
     compute_capability,
     gbit,
     inside_term,

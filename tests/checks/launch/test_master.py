@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ncclcheck.checks.master import another_port, not_seen, saw, sightings
+from ncclcheck.checks.launch._master import another_port, not_seen, saw, sightings
 from ncclcheck.model.facts import MasterOutcome
 from tests.builders import cluster, with_master, with_silent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from ncclcheck.checks.reach import Blame
-from ncclcheck.checks.unreached import evidence, subject
+from ncclcheck.checks.network._peers import evidence, subject
+from ncclcheck.checks.network._reach import Blame
 from tests.probe_builders import probe
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.gid_agreement import Used, disagreements
+from ncclcheck.checks.rdma._gid_agreement import Used, disagreements
 from ncclcheck.checks.rdma_ports import PortOn
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import Gid

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.variables import differs_by_nature, is_fatal, is_read_by_nobody, means_the_same
+from ncclcheck.checks.environment._variables import (
+    differs_by_nature,
+    is_fatal,
+    is_read_by_nobody,
+    means_the_same,
+)
 
 
 def test_places_differ_by_nature_and_the_master_does_not() -> None:

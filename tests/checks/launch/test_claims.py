@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.claims import claims, duplicated_node_ranks, not_claimed
+from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks, not_claimed
 from tests.builders import cluster, without
 
 

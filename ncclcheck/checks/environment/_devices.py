@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment.settings import Case, Place, shown
+from ncclcheck.checks.environment._settings import Case, Place, shown
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix
 from ncclcheck.nccl import hca, versions

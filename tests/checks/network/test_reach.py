@@ -7,7 +7,7 @@ from itertools import permutations, product
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.checks.reach import Blame, blame, directions, not_probed
+from ncclcheck.checks.network._reach import Blame, blame, directions, not_probed
 from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
 from tests.builders import cluster, with_outcome
 from tests.fact_builders import some

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks import gids
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.rdma import _gids as gids
 from ncclcheck.checks.rdma_ports import PortOn, listed
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts

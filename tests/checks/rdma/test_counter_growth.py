@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.checks.counter_growth import Growth, growth
+from ncclcheck.checks.rdma._counter_growth import Growth, growth
 
 TOP32, TOP64 = 1 << 32, 1 << 64
 
