@@ -75,6 +75,8 @@ TESTED_BY = {
     "launch/line/launch_line.py": "launch/line/test_torchrun.py",
     "run/node.py": "lab/test_preflight.py",
     "cli/commands/remote.py": "lab/test_hosts.py",
+    "exchange/store/base.py": "exchange/store/test_deadline_store.py",
+    "exchange/store/opening.py": "exchange/store/test_pipe.py",
     "exchange/store/shared_folder_child.py": "exchange/store/test_shared_folder.py",
     "run/meeting.py": "lab/test_meeting.py",
     "run/met_node.py": "lab/test_hosts.py",
@@ -189,6 +191,41 @@ def test_torch_is_imported_only_inside_functions_and_in_few_files(path: Path) ->
             if module.split(".")[0] == "torch":
                 assert name_of(path).startswith(TORCH_FILES), f"line {line}: {module} is not for this file"
                 assert id(node) in inside, f"line {line}: {module} is imported with the module"
+
+
+# What knows that the store is torch's TCPStore, and what bounds each call: for exchange/store/ alone.
+STORE_IMPLEMENTATIONS = ("ncclcheck.exchange.store.tcp", "ncclcheck.exchange.store.deadline_store")
+
+
+@in_each([path for path in FILES if not name_of(path).startswith("exchange/store/")])
+def test_only_the_store_package_names_the_media_of_a_store(path: Path) -> None:
+    tree = parsed(path)
+    for module, line in imported(ast.walk(tree)):
+        assert not module.startswith(STORE_IMPLEMENTATIONS), f"line {line}: open a store with store.opening"
+    for node in ast.walk(tree):
+        name = node.id if isinstance(node, ast.Name) else ""
+        assert name not in {"TcpStore", "DeadlineStore"}, f"{name}: annotate with store.base.Store"
+
+
+STORE_CALLS = ("get", "set", "add", "wait", "get_document", "set_document", "wait_document", "wait_for")
+
+
+def store_keys(tree: ast.Module) -> Iterator[ast.expr]:
+    """The first argument of every call of a method of a store, as far as names tell which object is one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            is_store = ast.unparse(node.func.value).endswith(("store", "served", "ranks"))
+            if is_store and node.func.attr in STORE_CALLS:
+                yield node.args[0]
+
+
+@in_each([path for path in FILES if not name_of(path).startswith("exchange/store/")])
+def test_the_keys_of_the_store_are_listed_in_one_file(path: Path) -> None:
+    for key in store_keys(parsed(path)):
+        is_text = isinstance(key, ast.JoinedStr) or (
+            isinstance(key, ast.Constant) and isinstance(key.value, str)
+        )
+        assert not is_text, f"line {key.lineno}: take the key from exchange/store/keys.py"
 
 
 @in_each(FILES)

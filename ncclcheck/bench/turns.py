@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from ncclcheck.bench.point import Rank, measure_round
+from ncclcheck.exchange.store import keys
 from ncclcheck.model.bench import Op
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
@@ -39,32 +40,22 @@ class TurnStore(Protocol):
         ...
 
 
-def turn_key(name: str, number: int) -> str:
-    """Where the ranks of the set `name` find their turn `number`, from 0."""
-    return f"{name}/turn/{number}"
-
-
-def round_key(name: str, number: int) -> str:
-    """Where rank 0 of the set `name` leaves what came of it."""
-    return f"{name}/round/{number}"
-
-
 def take_turns(rank: Rank, name: str, store: TurnStore) -> None:
     """Every turn that was given is measured, and there are no more. Raises DecodeError for a turn that is none."""
     for number in count():
         rank.progress.move("waiting")
-        turn = decode(store.wait_for(turn_key(name, number)), Turn)
+        turn = decode(store.wait_for(keys.bench_turn(name, number)), Turn)
         if turn.iterations < 1:
             return
         if turn.size_bytes not in rank.task.plan.sizes_bytes:
             raise DecodeError(f"turn {number}: {turn.size_bytes} bytes are not in the plan")
         mean_us = measure_round(rank, turn.op, turn.size_bytes, turn.iterations)
         if rank.task.rank == 0:
-            store.set(round_key(name, number), encode(Round(mean_us)))
+            store.set(keys.bench_round(name, number), encode(Round(mean_us)))
 
 
 def mean_of(data: bytes) -> float:
-    """The time in the round of `round_key`, in microseconds. Raises DecodeError when there is none."""
+    """Return the time of a round in microseconds. Raises DecodeError when there is none."""
     mean_us = decode(data, Round).mean_us
     if not mean_us > 0.0:
         raise DecodeError(f"{mean_us} us is no time of a round")

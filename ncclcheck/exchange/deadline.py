@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+
+_FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.1
 
 
 class Deadline:
@@ -24,3 +27,15 @@ class Deadline:
     def passed(self) -> bool:
         """True once nothing is left."""
         return self.left() <= 0.0
+
+
+def polls(deadline: Deadline) -> Iterable[None]:
+    """Yields at once and then at growing intervals, for the last time at the deadline."""
+    interval = _FIRST_POLL_S
+    while True:
+        last = deadline.passed
+        yield
+        if last:
+            return
+        time.sleep(deadline.left(interval))
+        interval = min(interval * 1.5, _LAST_POLL_S)

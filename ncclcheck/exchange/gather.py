@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
-from ncclcheck.exchange.store.tcp import TcpStore, polls
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
@@ -29,7 +30,7 @@ class Arrivals(Struct, frozen=True):
 
 
 def gather_hellos(
-    store: TcpStore,
+    store: Store,
     launch: Launch,
     given_up: Callable[[], Collection[int]],
     deadline: Deadline,
@@ -67,27 +68,27 @@ def gather_hellos(
     return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
 
 
-def late_hellos(store: TcpStore, launch: Launch, arrivals: Arrivals) -> tuple[Hello, ...]:
+def late_hellos(store: Store, launch: Launch, arrivals: Arrivals) -> tuple[Hello, ...]:
     """Those who came after `arrivals` was complete: nobody asked them anything, so nothing is known of them."""
     hellos, refused = dict(arrivals.hellos), dict(arrivals.refused)
     _read_new(store, launch, hellos, refused)
     return tuple(hello for ticket, hello in hellos.items() if ticket not in arrivals.hellos)
 
 
-def drawn_tickets(store: TcpStore, launch: Launch) -> Collection[int]:
+def drawn_tickets(store: Store, launch: Launch) -> Collection[int]:
     """The tickets that were drawn so far; of absurdly many, which no job of this size draws, the first ones."""
-    count = store.add("tickets", 0)
+    count = store.add(keys.TICKETS, 0)
     if isinstance(count, Missing):
         return ()
     return range(1, min(count, MOST_PER_PROCESS * launch.world_size) + 1)
 
 
-def _read_new(store: TcpStore, launch: Launch, hellos: dict[int, Hello], refused: dict[int, str]) -> bool:
+def _read_new(store: Store, launch: Launch, hellos: dict[int, Hello], refused: dict[int, str]) -> bool:
     new = False
     for ticket in drawn_tickets(store, launch):
         if ticket in hellos or ticket in refused:
             continue
-        data = store.get_document(f"hello/{ticket}")
+        data = store.get_document(keys.hello(ticket))
         if isinstance(data, Missing):
             continue  # its ticket is drawn, its hello not yet written
         new = True
@@ -108,7 +109,7 @@ def _few(ranks: set[int]) -> str:
 
 
 def gather_answers(
-    store: TcpStore, tickets: Collection[int], key: Callable[[int], str], deadline: Deadline
+    store: Store, tickets: Collection[int], key: Callable[[int], str], deadline: Deadline
 ) -> dict[int, bytes]:
     """The documents that were answered by the deadline, by ticket."""
     answers: dict[int, bytes] = {}

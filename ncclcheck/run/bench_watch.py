@@ -20,7 +20,8 @@ from ncclcheck.bench.watch import (
 )
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, REPORT_LIMIT_BYTES, Bench, read_message
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.plan import refusals
 from ncclcheck.measure.remaining import Standing, seconds_left
 from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFailure
@@ -47,7 +48,7 @@ class Watch:
     def __init__(
         self,
         context: Context,
-        store: TcpStore,
+        store: Store,
         agents: tuple[Member, ...],
         order: Bench,
         network: Network,
@@ -115,11 +116,11 @@ class Watch:
 
     def stop(self) -> None:
         """The nodes know that these workers are to be ended."""
-        self._store.set(f"{self._order.name}/stop", b"1")
+        self._store.set(keys.bench_stop(self._order.name), b"1")
 
     def done_key(self, ticket: int) -> str:
         """Where a node says that it has ended them."""
-        return f"{self._order.name}/done/{ticket}"
+        return keys.bench_done(self._order.name, ticket)
 
     def _interrupted(self) -> tuple[RankFailure, ...]:
         hosts = {one.host for one in self._agents if self._left(one) == "interrupted"}
@@ -146,7 +147,7 @@ class Watch:
 
     def _read(self) -> None:
         for one in self._agents:
-            data = self._store.get(f"{self._order.name}/state/{one.ticket}")
+            data = self._store.get(keys.bench_state(self._order.name, one.ticket))
             if isinstance(data, Missing):
                 continue
             try:
@@ -166,7 +167,7 @@ class Watch:
 
     def _read_points(self, count: int) -> None:
         while (known := len(self._points) + len(self._refused)) < count:
-            data = self._store.get_document(f"{self._order.name}/point/{known}")
+            data = self._store.get_document(keys.bench_point(self._order.name, known))
             if isinstance(data, Missing):
                 return
             try:
@@ -189,7 +190,7 @@ class Watch:
         """How fast ranks and links are by themselves; nothing where they did not come so far."""
         if not self._is_measured() or self._store.lost is not None:
             return Isolation()
-        data = self._store.get_document(f"{self._order.name}/isolation")
+        data = self._store.get_document(keys.bench_isolation(self._order.name))
         if isinstance(data, Missing):
             return Isolation()
         try:
@@ -221,7 +222,7 @@ class Watch:
         return replace(result, logs=tuple(NodeLog(one.host, self._log_of(one)) for one in self._agents))
 
     def _log_of(self, one: Member) -> Fact[tuple[Process, ...]]:
-        data = self._store.get_document(f"{self._order.name}/log/{one.ticket}")
+        data = self._store.get_document(keys.bench_log(self._order.name, one.ticket))
         if isinstance(data, Missing):
             return Missing("absent", "its NCCL log did not come")
         try:

@@ -12,7 +12,7 @@ from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -29,7 +29,7 @@ LATEST_S = 2.0  # of the run's own time, kept for the verdict when nodes are wai
 def lead_bench(
     context: Context,
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     snapshot: Snapshot,
     deadline: Deadline,
@@ -100,7 +100,7 @@ def cannot_measure(snapshot: Snapshot, deadline: Deadline) -> Missing | None:
     return None
 
 
-def stop_workers(context: Context, store: TcpStore, watches: Sequence[Watch]) -> None:
+def stop_workers(context: Context, store: Store, watches: Sequence[Watch]) -> None:
     """The nodes were told to end these workers, and those that still speak have done so, or a moment has passed."""
     for watch in watches:
         watch.stop()

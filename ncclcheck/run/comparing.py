@@ -16,7 +16,7 @@ from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
 from ncclcheck.bench.collectives import COLLECTIVES
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Compare
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.busbw import algbw_gb_s
 from ncclcheck.measure.paired import Speedup, paired_speedup
 from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict, Variant
@@ -38,7 +38,7 @@ NAMES: tuple[Literal["as-is"], Literal["advised"]] = ("as-is", "advised")
 def lead_comparison(
     context: Context,
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     snapshot: Snapshot,
     deadline: Deadline,
@@ -77,7 +77,7 @@ def lead_comparison(
 
 def _sides(
     context: Context,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     snapshot: Snapshot,
     networks: tuple[Network, Network],

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ncclcheck.bench.turns import Turn, mean_of, round_key, turn_key
+from ncclcheck.bench.turns import Turn, mean_of
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.paired import side_of_turn
 from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.codec import encode
@@ -35,7 +36,7 @@ T = TypeVar("T")
 class Side:
     """One of the sets of workers. State: the turns given to it, its times, and why it has no more."""
 
-    def __init__(self, store: TcpStore, watch: Watch, order: Bench, cannot_start: str = "") -> None:
+    def __init__(self, store: Store, watch: Watch, order: Bench, cannot_start: str = "") -> None:
         self._store, self.watch, self.order = store, watch, order
         self.started = not cannot_start
         self.times_us: list[float] = []
@@ -71,12 +72,12 @@ class Side:
     def give_turn(self, size_bytes: int, iterations: int) -> None:
         """Its ranks can read what to measure next."""
         turn = Turn("all_reduce", size_bytes, iterations)
-        self._store.set(turn_key(self.order.name, self._turns), encode(turn))
+        self._store.set(keys.bench_turn(self.order.name, self._turns), encode(turn))
         self._turns += 1
 
     def time_us(self) -> float | None:
         """The time of its last turn, once it is there."""
-        data = self._store.get(round_key(self.order.name, self._turns - 1))
+        data = self._store.get(keys.bench_round(self.order.name, self._turns - 1))
         try:
             return None if isinstance(data, Missing) else mean_of(data)
         except DecodeError as error:

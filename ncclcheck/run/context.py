@@ -13,7 +13,7 @@ from msgspec import Struct
 import ncclcheck
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, Finish
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import Report
@@ -52,7 +52,7 @@ class Seen:
         self.verdict: Finish | None = None  # node 0's, on the other nodes
         self.documents: tuple[Report, Saved] | None = None
         self.prints = True
-        self.stores: list[TcpStore] = []
+        self.stores: list[Store] = []
         self.until_free: Callable[[], None] = lambda: None  # waits until node 0 has left the master port
 
 

@@ -9,16 +9,17 @@ from concurrent.futures import Future
 
 from msgspec.structs import replace
 
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos, late_hellos
 from ncclcheck.exchange.join.first import Trouble, confirm_detour, hold_port, listen, own_way
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import SYN_S, names_loopback
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.probe.reach import Target
-from ncclcheck.exchange.store.memory import Memory
-from ncclcheck.exchange.store.relayed import RelayedStore
-from ncclcheck.exchange.store.tcp import TcpStore, first_line, join, loaded_torch, polls, serve, torch_word
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import first_line, join, loaded_torch, serve, torch_word, within_process
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.codec import encode
@@ -80,9 +81,9 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
         else KnockListener(launch.master_port, launch.job_id, launch.nnodes)
     )
     try:
-        store: TcpStore | Missing
+        store: Store | Missing
         if serves_nobody(context):
-            store, way = RelayedStore(Memory(), 0), _NO_WAY
+            store, way = within_process(MemoryBackend(), 0), _NO_WAY
         else:
             store, way = _opened(context, knocks, work, alone=alone)
         side = local_side(context, prepared)
@@ -93,7 +94,7 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
             claims=(launch,),
             claim_hosts=(context.host,),
         )
-        if isinstance(store, TcpStore):
+        if not isinstance(store, Missing):
             seen.stores.append(store)
             if knocks is not None:
                 knocks.serving = True
@@ -110,7 +111,7 @@ def as_first_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
 
 def _opened(
     context: Context, knocks: KnockListener | None, work: Deadline, *, alone: bool
-) -> tuple[TcpStore | Missing, MasterPath]:
+) -> tuple[Store | Missing, MasterPath]:
     """As `open_store`. The bug that it raises is told to the nodes that ask, so that they do not blame the network."""
     try:
         return open_store(context, work, alone=alone)
@@ -137,7 +138,7 @@ def serves_nobody(context: Context) -> bool:
     return launch.world_size == 1 and launch.nnodes == 1 and context.options.command == "bench"
 
 
-def open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpStore | Missing, MasterPath]:
+def open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[Store | Missing, MasterPath]:
     """The store that node 0 serves at the master address, or the launcher's own; and node 0's way to that address."""
     launch = context.launch
     if alone:
@@ -156,13 +157,13 @@ def open_store(context: Context, work: Deadline, *, alone: bool) -> tuple[TcpSto
         return store, replace(naming.result(), outcome=outcome, detail=detail)
     served = _serve(context, work)
     way = naming.result()
-    if not isinstance(served, TcpStore):
+    if isinstance(served, tuple):
         outcome, detail = served
         return Missing("error", detail), replace(way, outcome=outcome, detail=detail)
     return served, replace(way, outcome="serving") if launch.nnodes == 1 else way
 
 
-def _serve(context: Context, work: Deadline) -> TcpStore | Trouble:
+def _serve(context: Context, work: Deadline) -> Store | Trouble:
     held = hold_port(context.launch.master_port)
     if not isinstance(held, socket.socket):
         return held
@@ -195,7 +196,7 @@ def _stand_down(context: Context, knocks: KnockListener, way: MasterPath, seen: 
 
 def _lead(
     context: Context,
-    store: TcpStore,
+    store: Store,
     way: MasterPath,
     side: LocalSide,
     knocks: KnockListener | None,
@@ -204,7 +205,7 @@ def _lead(
 ) -> None:
     launch = context.launch
     nonce = secrets.token_bytes(16)
-    store.set("serving", nonce)
+    store.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.prefix, nonce, work)
     orders = Orders(store)
     place = arrive(context, store, nonce)
@@ -232,7 +233,7 @@ def _lead(
 def lead_arrivals(
     context: Context,
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     arrivals: Arrivals,
     silent: tuple[Silent, ...],
     seen: Seen,
@@ -270,7 +271,7 @@ def lead_arrivals(
 def _compare(
     context: Context,
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     seen: Seen,
     work: Deadline,
@@ -293,7 +294,7 @@ def _out_of_touch(context: Context, why: Missing, side: LocalSide, way: MasterPa
 
 def _probe(
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     targets: dict[int, tuple[Target, ...]],
     snapshot: Snapshot,
@@ -309,12 +310,12 @@ def _probe(
 
 def announce(
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     others: Collection[int],
     report: Report,
     saved: Saved,
 ) -> None:
     """The others have the verdict, and the report for their files."""
-    store.set_document("saved", encode(saved))
+    store.set_document(keys.SAVED, encode(saved))
     verdict = Finish(report.verdict.exit_code, report.verdict.reasons)
     finish(orders, store, others, verdict, encode(report))

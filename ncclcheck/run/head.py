@@ -17,9 +17,11 @@ from ncclcheck.checks.registry import Selection
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos
 from ncclcheck.exchange.messages import SCHEMA
-from ncclcheck.exchange.store.memory import Memory
-from ncclcheck.exchange.store.relay import answer
-from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import within_process
+from ncclcheck.exchange.store.pipe import answer_call
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.reading import port
@@ -66,10 +68,11 @@ def run_from_head(
     clock = start_clock()
     launch = head_launch(options.flags, request)
     context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say, show)
-    store = RelayedStore(Memory(), launch.master_port)
-    store.set("serving", secrets.token_bytes(16))
+    memory = MemoryBackend()
+    store = within_process(memory, launch.master_port)
+    store.set(keys.SERVING, secrets.token_bytes(16))
     orders, seen, interrupted = Orders(store), Seen(), False
-    fleet = _fleet(context, request, store)
+    fleet = _fleet(context, request, store, memory)
     try:
         fleet.start()
         say(f"starting ncclcheck on {launch.nnodes} host{'s' if launch.nnodes > 1 else ''} over ssh")
@@ -124,7 +127,7 @@ def with_unreached(snapshot: Snapshot, unreached: tuple[Unreached, ...]) -> Snap
     return replace(snapshot, viewpoint="all", unreached=known, silent=(*snapshot.silent, *lost))
 
 
-def _lead(context: Context, orders: Orders, store: RelayedStore, fleet: Fleet, seen: Seen) -> None:
+def _lead(context: Context, orders: Orders, store: Store, fleet: Fleet, seen: Seen) -> None:
     launch = context.launch
     work = Deadline(context.deadline.left() - min(CONCLUDE_S, context.options.timeout_s / 5))
 
@@ -138,23 +141,21 @@ def _lead(context: Context, orders: Orders, store: RelayedStore, fleet: Fleet, s
     lead_arrivals(context, orders, store, arrivals, silent, seen, work)
 
 
-def _so_far(store: RelayedStore, launch: Launch) -> Snapshot:
+def _so_far(store: Store, launch: Launch) -> Snapshot:
     """What the hosts have said up to now."""
     arrivals: Arrivals = gather_hellos(store, launch, tuple, Deadline(0.0), lambda _: None)
     snapshot, _ = read_members(store, roster(arrivals), arrivals, Deadline(_COLLECT_S))
     return replace(snapshot, silent=snapshot.silent + silent_nodes(launch, arrivals, {}))
 
 
-def _tell(
-    orders: Orders, store: RelayedStore, launch: Launch, fleet: Fleet, report: Report, saved: Saved
-) -> None:
+def _tell(orders: Orders, store: Store, launch: Launch, fleet: Fleet, report: Report, saved: Saved) -> None:
     try:
         announce(orders, store, drawn_tickets(store, launch), report, saved)
     finally:
         fleet.close(_BYE_S)
 
 
-def _fleet(context: Context, request: HeadRequest, store: RelayedStore) -> Fleet:
+def _fleet(context: Context, request: HeadRequest, store: Store, memory: MemoryBackend) -> Fleet:
     options, launch = context.options, context.launch
     connect_s = min(CONNECT_S, options.join_timeout_s)
     own_files = raise_file_limit(_FILES + _FILES_PER_HOST * launch.nnodes)
@@ -173,7 +174,7 @@ def _fleet(context: Context, request: HeadRequest, store: RelayedStore) -> Fleet
 
     return Fleet(
         [host(rank) for rank in range(launch.nnodes)],
-        partial(answer, backend=store.backend),
+        partial(answer_call, backend=memory),
         version=TOOL_VERSION,
         schema_version=SCHEMA,
         python=request.python,

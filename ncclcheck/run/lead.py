@@ -33,7 +33,8 @@ from ncclcheck.exchange.messages import (
     read_message,
 )
 from ncclcheck.exchange.probe.reach import Peer, Target
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -72,7 +73,7 @@ class Member(Struct, frozen=True):
 class Orders:
     """Numbers the steps. The state is that number: every agent reads the steps in this order."""
 
-    def __init__(self, store: TcpStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store, self._next = store, 0
 
     def give(
@@ -80,8 +81,8 @@ class Orders:
     ) -> Callable[[int], str]:
         """The order is out; the key under which a ticket's answer to it will stand."""
         number, self._next = self._next, self._next + 1
-        self._store.set_document(f"step/{number}", encode(Step(SCHEMA, TOOL_VERSION, order)))
-        return lambda ticket: f"answer/{number}/{ticket}"
+        self._store.set_document(keys.step(number), encode(Step(SCHEMA, TOOL_VERSION, order)))
+        return lambda ticket: keys.answer(number, ticket)
 
 
 def roster(arrivals: Arrivals) -> tuple[Member, ...]:
@@ -146,12 +147,12 @@ def silent_name(rank: int, launch: Launch, knocks: dict[int, Knock]) -> str:
 
 
 def read_members(
-    store: TcpStore, members: tuple[Member, ...], arrivals: Arrivals, deadline: Deadline
+    store: Store, members: tuple[Member, ...], arrivals: Arrivals, deadline: Deadline
 ) -> tuple[Snapshot, dict[int, tuple[Target, ...]]]:
     """The snapshot of what everybody says, and each node's listeners. Messages that are no facts are refused."""
     say_late = deadline.within(FACTS_S)
     asked = one_per_place(members)
-    found = gather_answers(store, [one.ticket for one in asked], lambda ticket: f"facts/{ticket}", say_late)
+    found = gather_answers(store, [one.ticket for one in asked], keys.facts, say_late)
     nodes, targets, ranks, silent = [], {}, [], []
     refused = [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in arrivals.refused.items()]
     agent_environment: dict[str, dict[str, str]] = {}
@@ -249,7 +250,7 @@ class Reached(Struct, frozen=True):
 
 def reach(
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     targets: dict[int, tuple[Target, ...]],
     deadline: Deadline,
@@ -337,7 +338,7 @@ def compared(
 
 
 def confirm_advice(
-    orders: Orders, store: TcpStore, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
+    orders: Orders, store: Store, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
 ) -> Snapshot:
     """The snapshot with what the real library of every node chooses under each proposed environment.
 
@@ -371,8 +372,8 @@ def confirm_advice(
     return replace(snapshot, confirmations=tuple(confirmations), silent=(*snapshot.silent, *silent))
 
 
-def finish(orders: Orders, store: TcpStore, others: Collection[int], order: Finish, report: bytes) -> None:
+def finish(orders: Orders, store: Store, others: Collection[int], order: Finish, report: bytes) -> None:
     """Everybody can read the verdict and the report, and those who are there have done so."""
-    store.set_document("report", report)
+    store.set_document(keys.REPORT, report)
     orders.give(order)
-    gather_answers(store, others, lambda ticket: f"bye/{ticket}", Deadline(BYE_S))
+    gather_answers(store, others, keys.bye, Deadline(BYE_S))

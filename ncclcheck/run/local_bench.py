@@ -16,7 +16,8 @@ from ncclcheck.bench.memory import free_bytes
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, place
 from ncclcheck.exchange.messages import SCHEMA, Bench
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import Isolation, NodeLog, Point
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
@@ -43,9 +44,7 @@ class BenchState(Struct, frozen=True, forbid_unknown_fields=True):
     left: Left = ""
 
 
-def run_local_bench(
-    context: Context, store: TcpStore, ticket: int, orders: Sequence[Bench]
-) -> Missing | None:
+def run_local_bench(context: Context, store: Store, ticket: int, orders: Sequence[Bench]) -> Missing | None:
     """This node's workers run until node 0 says stop, or cannot be asked any more; then none is left.
 
     Missing if it was lost, with where the ranks of this node were then.
@@ -72,7 +71,7 @@ def run_local_bench(
 class _Workers:
     """This node's workers of one order. State: whether they run, and what was said of them to node 0."""
 
-    def __init__(self, context: Context, store: TcpStore, ticket: int, order: Bench) -> None:
+    def __init__(self, context: Context, store: Store, ticket: int, order: Bench) -> None:
         self._store, self._ticket, self._order = store, ticket, order
         self._deadline = context.deadline.within(order.deadline_s)
         self._tasks = _tasks(context, store, ticket, order)
@@ -99,7 +98,7 @@ class _Workers:
             self._running = supervise.start(self._tasks, environment)
         except OSError as error:
             self._word.say(supervise.not_started(self._tasks, error))
-            self._store.set_document(f"{self._order.name}/done/{self._ticket}", encode(()))
+            self._store.set_document(keys.bench_done(self._order.name, self._ticket), encode(()))
 
     def look(self) -> None:
         """Node 0 knows how the workers are doing; they are ended where it says stop, or their time is over."""
@@ -108,7 +107,7 @@ class _Workers:
         points, states = self._running.poll()
         self._states = states
         self._word.say(states, points, isolation=self._running.isolation)
-        if not isinstance(self._store.get(f"{self._order.name}/stop"), Missing):
+        if not isinstance(self._store.get(keys.bench_stop(self._order.name)), Missing):
             self.end("")
         elif self._deadline.passed:
             self.end("timeout")
@@ -120,14 +119,14 @@ class _Workers:
         undead = self._running.stop(KILL_S)
         if self._order.plan.backend == "nccl":
             log = encode(NodeLog("", self._running.transport))
-            self._store.set_document(f"{self._order.name}/log/{self._ticket}", log)
+            self._store.set_document(keys.bench_log(self._order.name, self._ticket), log)
         self._running = None
         if left:
             self._word.say((), left=left)
-        self._store.set_document(f"{self._order.name}/done/{self._ticket}", encode(undead))
+        self._store.set_document(keys.bench_done(self._order.name, self._ticket), encode(undead))
 
 
-def _tasks(context: Context, store: TcpStore, ticket: int, order: Bench) -> list[WorkerTask]:
+def _tasks(context: Context, store: Store, ticket: int, order: Bench) -> list[WorkerTask]:
     first = order.first_rank.get(str(ticket), 0)
     return [
         WorkerTask(
@@ -136,7 +135,7 @@ def _tasks(context: Context, store: TcpStore, ticket: int, order: Bench) -> list
             local_rank=local,
             store_host=context.launch.master_addr or "127.0.0.1",
             store_port=store.port,
-            store_prefix=f"{context.prefix}group/{order.nonce}",
+            store_prefix=keys.bench_group(context.prefix, order.nonce),
             plan=order.plan,
             hosts=order.hosts,
             turns=order.name if order.turns else None,
@@ -166,7 +165,7 @@ def _refuse_without_memory(order: Bench, ranks: int) -> None:
 class _Word:
     """A node's words to node 0. State: their number, and how many points were handed over."""
 
-    def __init__(self, store: TcpStore, ticket: int, name: str) -> None:
+    def __init__(self, store: Store, ticket: int, name: str) -> None:
         self._store, self._ticket, self._name = store, ticket, name
         self._sequence, self._points = 0, 0
         self._isolated = False
@@ -180,11 +179,11 @@ class _Word:
     ) -> None:
         """Node 0 can read the states; what grows with the number of ranks was written before."""
         if isolation is not None and not self._isolated:
-            self._store.set_document(f"{self._name}/isolation", encode(isolation))
+            self._store.set_document(keys.bench_isolation(self._name), encode(isolation))
             self._isolated = True
         for point in points:
-            self._store.set_document(f"{self._name}/point/{self._points}", encode(point))
+            self._store.set_document(keys.bench_point(self._name, self._points), encode(point))
             self._points += 1
         self._sequence += 1
         message = BenchState(SCHEMA, TOOL_VERSION, self._sequence, states, self._points, left)
-        self._store.set(f"{self._name}/state/{self._ticket}", encode(message))
+        self._store.set(keys.bench_state(self._name, self._ticket), encode(message))

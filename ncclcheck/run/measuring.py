@@ -27,7 +27,7 @@ from ncclcheck.exchange.probe.measuring import (
     transfers_again,
 )
 from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.links.again import (
     MOST_PASSES,
     MOST_ROUNDS,
@@ -56,7 +56,7 @@ Ask: TypeAlias = Callable[[Measure, float], Found]  # the order, and the longest
 
 def measure(
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     targets: dict[int, tuple[Target, ...]],
     snapshot: Snapshot,
@@ -177,7 +177,7 @@ def chosen_places(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
 
 def _ask(
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     until: Deadline,
     order: Measure,

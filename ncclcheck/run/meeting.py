@@ -9,14 +9,15 @@ from concurrent.futures import Future
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.gather import drawn_tickets, gather_hellos
 from ncclcheck.exchange.join.knock import KnockListener
 from ncclcheck.exchange.join.master import find_master, give_up
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES
-from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import join, loaded_torch
 from ncclcheck.exchange.store.shared_folder import Directory, where
-from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, polls
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -27,7 +28,7 @@ from ncclcheck.model.snapshot import MeetingView, Silent, Snapshot
 from ncclcheck.run.context import CONCLUDE_S, Context, Seen, in_background
 from ncclcheck.run.first_node import announce, as_first_node, lead_arrivals
 from ncclcheck.run.lead import Orders, silent_nodes, silent_ranks
-from ncclcheck.run.met_node import MEETS_ELSEWHERE, as_met_node, as_met_rank, way_to_master
+from ncclcheck.run.met_node import as_met_node, as_met_rank, way_to_master
 from ncclcheck.run.node import LocalSide, arrive, follow, local_side, own_node, report_facts, with_master
 from ncclcheck.run.other_node import alone, as_further_rank, as_other_node, search_of
 
@@ -43,7 +44,7 @@ class _Reached(Struct, frozen=True):
     """What TCP says of node 0. `meets_in`: node 0 waits in its folder, and not in this store."""
 
     way: MasterPath
-    store: TcpStore | None = None
+    store: Store | None = None
     meets_in: bool = False
 
 
@@ -85,7 +86,7 @@ def _as_first(context: Context, prepared: Future[LocalSide], directory: Director
     knocks = None if launch.shared_store else KnockListener(launch.master_port, launch.job_id)
     try:
         nonce = secrets.token_bytes(16)
-        store.set("serving", nonce)
+        store.set(keys.SERVING, nonce)
         way, served = way_to_master(context, store, nonce)
         seen.stores += [] if served is None else [served]
         if knocks is not None:
@@ -101,8 +102,8 @@ def _lead(
     context: Context,
     prepared: Future[LocalSide],
     directory: Directory,
-    store: RelayedStore,
-    master: tuple[MasterPath, TcpStore | None],
+    store: Store,
+    master: tuple[MasterPath, Store | None],
     knocks: KnockListener | None,
     nonce: bytes,
     seen: Seen,
@@ -150,7 +151,7 @@ def _lead(
 class _Views:
     """What nodes that are not in the folder told node 0 by TCP. State: what was read."""
 
-    def __init__(self, served: TcpStore | None, nnodes: int) -> None:
+    def __init__(self, served: Store | None, nnodes: int) -> None:
         self._served, self._nnodes = served, nnodes
         self._known: dict[int, MeetingView] = {}
 
@@ -159,7 +160,7 @@ class _Views:
         for rank in range(1, self._nnodes):
             if self._served is None or rank in self._known:
                 continue
-            told = self._served.get_document(_view_key(rank))
+            told = self._served.get_document(keys.meeting_view(rank))
             if isinstance(told, Missing):
                 continue
             try:
@@ -175,10 +176,6 @@ def _named(silent: Silent, views: dict[int, MeetingView]) -> Silent:
     return replace(silent, host=views[silent.node_rank].host) if silent.node_rank in views else silent
 
 
-def _view_key(node_rank: int) -> str:
-    return f"meeting/{node_rank}"
-
-
 # the others
 
 
@@ -186,7 +183,7 @@ def _as_other(
     context: Context, prepared: Future[LocalSide], directory: Directory, began: float, seen: Seen
 ) -> None:
     found = _search(context, directory)
-    if isinstance(found, RelayedStore):
+    if not isinstance(found, tuple):
         as_met_node(context, prepared, found, seen)
         # The one that node 0 has printed is everybody's; a node that lost it on the way prints its own.
         seen.prints = seen.verdict is None
@@ -205,14 +202,14 @@ def _as_other(
     view = _view(context, directory, outcome, time.monotonic() - began, why.detail)
     view = replace(view, first_node_there=reached.store is not None)
     if reached.store is not None:
-        reached.store.set_document(_view_key(context.launch.node_rank), encode(view))
+        reached.store.set_document(keys.meeting_view(context.launch.node_rank), encode(view))
     elif reached.way.outcome != "lost":
         reached = _Reached(give_up(reached.way, search_of(context)))
     alone(context, prepared, reached.way, seen)
     seen.snapshot = replace(seen.snapshot, meetings=(view,))
 
 
-def _search(context: Context, directory: Directory) -> RelayedStore | tuple[Missing, Future[_Reached] | None]:
+def _search(context: Context, directory: Directory) -> Store | tuple[Missing, Future[_Reached] | None]:
     """The run's store in the folder; or why it is not there, and what TCP says of node 0 meanwhile."""
     began, reached_at = time.monotonic(), 0.0
     tcp: Future[_Reached] | None = None
@@ -220,7 +217,7 @@ def _search(context: Context, directory: Directory) -> RelayedStore | tuple[Miss
     why = Missing("absent", f"node 0 did not come to {directory.place.folder}")
     for _ in polls(deadline):
         store = directory.open(Deadline(0.0))
-        if isinstance(store, RelayedStore):
+        if not isinstance(store, Missing):
             return store
         if store.missing != "absent":
             why = store
@@ -248,9 +245,9 @@ def _reach(context: Context, deadline: Deadline) -> _Reached:
     store = join(way.name, way.port, context.prefix, context.deadline.within(_SPEAKS_S))
     if isinstance(store, Missing):
         return _Reached(replace(way, outcome="foreign", detail=store.detail))
-    if isinstance(store.wait("serving", context.deadline.within(_SPEAKS_S)), Missing):
+    if isinstance(store.wait(keys.SERVING, context.deadline.within(_SPEAKS_S)), Missing):
         return _Reached(replace(way, outcome="foreign", detail="a TCPStore of another program answers there"))
-    return _Reached(way, store, not isinstance(store.get(MEETS_ELSEWHERE), Missing))
+    return _Reached(way, store, not isinstance(store.get(keys.MEETS_ELSEWHERE), Missing))
 
 
 def _view(

@@ -17,8 +17,9 @@ from ncclcheck.exchange.join.first import confirm_detour
 from ncclcheck.exchange.join.knock import FAILED
 from ncclcheck.exchange.join.master import find_master
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Finish, read_message
-from ncclcheck.exchange.store.relayed import RelayedStore
-from ncclcheck.exchange.store.tcp import TcpStore, first_line, join, loaded_torch, torch_word
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import first_line, join, loaded_torch, torch_word
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -28,10 +29,6 @@ from ncclcheck.run.first_node import open_store
 from ncclcheck.run.node import LocalSide, arrive, follow, local_side, report_facts, report_rank
 from ncclcheck.run.other_node import alone, fetch_documents, lost, say_goodbye, search_of, until_gone
 
-FIRST_NODE_KEY = "first-node"
-MEETS_ELSEWHERE = (
-    "meets-elsewhere"  # in the store at the master address: node 0 does not wait for the others there
-)
 _WAY_S = 10.0  # to a master that is known to be up: long enough to tell filtered from slow
 _SHORT_S = 5.0  # to one that is not
 _SPEAKS_S = 6.0
@@ -46,15 +43,17 @@ class FirstNode(Struct, frozen=True, forbid_unknown_fields=True):
     detail: str
 
 
-def word_of_first_node(store: TcpStore, *, serving: bool, detail: str) -> Missing | None:
+def word_of_first_node(store: Store, *, serving: bool, detail: str) -> Missing | None:
     """The others know whether the master address is worth waiting for."""
-    return store.set_document(FIRST_NODE_KEY, encode(FirstNode(SCHEMA, TOOL_VERSION, serving, detail[:1000])))
+    return store.set_document(
+        keys.FIRST_NODE, encode(FirstNode(SCHEMA, TOOL_VERSION, serving, detail[:1000]))
+    )
 
 
-def as_met_node(context: Context, prepared: Future[LocalSide], store: RelayedStore, seen: Seen) -> None:
+def as_met_node(context: Context, prepared: Future[LocalSide], store: Store, seen: Seen) -> None:
     """What the leader of the run ordered was done, and its verdict is in `seen`; or what this node saw by itself."""
     seen.prints = False
-    nonce = store.wait("serving", context.deadline.within(context.options.join_timeout_s))
+    nonce = store.wait(keys.SERVING, context.deadline.within(context.options.join_timeout_s))
     if isinstance(nonce, Missing):
         alone(context, prepared, nowhere(context, nonce.detail), seen)
         return
@@ -78,11 +77,11 @@ def as_met_node(context: Context, prepared: Future[LocalSide], store: RelayedSto
         seen.until_free = partial(until_gone, context, at_master)
 
 
-def as_met_rank(context: Context, store: RelayedStore, seen: Seen) -> None:
+def as_met_rank(context: Context, store: Store, seen: Seen) -> None:
     """The same of a further rank of a node, which only tells its environment and waits."""
     seen.prints = False
     rank = context.launch.rank
-    nonce = store.wait("serving", context.deadline.within(context.options.join_timeout_s))
+    nonce = store.wait(keys.SERVING, context.deadline.within(context.options.join_timeout_s))
     place = nonce if isinstance(nonce, Missing) else arrive(context, store, nonce)
     if isinstance(place, Missing):
         seen.verdict = Finish(3, (f"rank {rank} did not meet node 0: {place.detail}",))
@@ -98,11 +97,11 @@ def as_met_rank(context: Context, store: RelayedStore, seen: Seen) -> None:
         say_goodbye(place)
 
 
-def way_to_master(context: Context, store: RelayedStore, nonce: bytes) -> tuple[MasterPath, TcpStore | None]:
+def way_to_master(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:
     """This node's way to the master address, and the store there: node 0 serves it, while somebody keeps it."""
     if context.launch.node_rank == 0:
         return _serve(context, store, nonce)
-    told = store.wait_document(FIRST_NODE_KEY, context.deadline.within(context.options.join_timeout_s))
+    told = store.wait_document(keys.FIRST_NODE, context.deadline.within(context.options.join_timeout_s))
     try:
         first = None if isinstance(told, Missing) else read_message(told, FirstNode, SMALL_LIMIT_BYTES)
     except DecodeError:
@@ -123,7 +122,7 @@ def nowhere(context: Context, detail: str) -> MasterPath:
     )
 
 
-def _serve(context: Context, store: RelayedStore, nonce: bytes) -> tuple[MasterPath, TcpStore | None]:
+def _serve(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:
     launch = context.launch
     work = Deadline(context.deadline.left() - min(CONCLUDE_S, context.options.timeout_s / 5))
     try:
@@ -134,14 +133,16 @@ def _serve(context: Context, store: RelayedStore, nonce: bytes) -> tuple[MasterP
     if isinstance(served, Missing):
         word_of_first_node(store, serving=False, detail=served.detail)
         return way, None
-    served.set(MEETS_ELSEWHERE, b"1")  # before it is told from a foreign one: nobody may wait here for orders
-    served.set("serving", nonce)
-    store.ranks_port = served.port
+    served.set(
+        keys.MEETS_ELSEWHERE, b"1"
+    )  # before it is told from a foreign one: nobody may wait here for orders
+    served.set(keys.SERVING, nonce)
+    store.port = served.port
     word_of_first_node(store, serving=True, detail="")
     return confirm_detour(way, context.prefix, nonce, work), served
 
 
-def _spoken_to(context: Context, way: MasterPath, nonce: bytes) -> tuple[MasterPath, TcpStore | None]:
+def _spoken_to(context: Context, way: MasterPath, nonce: bytes) -> tuple[MasterPath, Store | None]:
     """The way, "answered" only if it is this run's node 0 that answers there."""
     failed = loaded_torch(context.deadline)
     if failed is not None:
@@ -151,7 +152,7 @@ def _spoken_to(context: Context, way: MasterPath, nonce: bytes) -> tuple[MasterP
     if isinstance(tcp, Missing):
         detail = f"something accepts connections there but does not answer as a TCPStore ({tcp.detail})"
         return replace(way, outcome="foreign", detail=detail), None
-    if context.launch.shared_store or tcp.wait("serving", patience) == nonce:
+    if context.launch.shared_store or tcp.wait(keys.SERVING, patience) == nonce:
         return way, tcp
     foreign = "a TCPStore answers there, but of another program or job"
     return replace(way, outcome="foreign", detail=foreign), None

@@ -31,7 +31,8 @@ from ncclcheck.exchange.messages import (
 )
 from ncclcheck.exchange.probe.measuring import answer_latency
 from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target, probe_peers
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.collect import FactsRequest, collect
 from ncclcheck.facts.environment import read_environment
 from ncclcheck.facts.nccl.nccl_library import ask, find_library, inquire
@@ -155,30 +156,30 @@ def with_master(facts: NodeFacts, way: MasterPath) -> NodeFacts:
 class Place(Struct, frozen=True):
     """Where a process stands in a run: the store, its ticket (its number in order of arrival), the run's nonce."""
 
-    store: TcpStore
+    store: Store
     ticket: int
     nonce: str
     launch: Launch | None = None  # with the rank that was drawn on arrival; None: as it was before
-    served: TcpStore | None = None  # on node 0, where the nodes meet elsewhere: the one that ranks meet in
+    served: Store | None = None  # on node 0, where the nodes meet elsewhere: the one that ranks meet in
 
 
-def arrive(context: Context, store: TcpStore, nonce: bytes) -> Place | Missing:
+def arrive(context: Context, store: Store, nonce: bytes) -> Place | Missing:
     """This process has said hello, and has its place in the run."""
-    ticket = store.add("tickets", 1)
+    ticket = store.add(keys.TICKETS, 1)
     if isinstance(ticket, Missing):
         return ticket
     launch = _ranked(context.launch, store)
     if isinstance(launch, Missing):
         return launch
     hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch)
-    return store.set_document(f"hello/{ticket}", encode(hello)) or Place(store, ticket, nonce.hex(), launch)
+    return store.set_document(keys.hello(ticket), encode(hello)) or Place(store, ticket, nonce.hex(), launch)
 
 
-def _ranked(launch: Launch, store: TcpStore) -> Launch | Missing:
+def _ranked(launch: Launch, store: Store) -> Launch | Missing:
     """The launch with the node rank that is next, where only arrival gives one; more nodes than the job has clash."""
     if launch.node_rank != NOT_RANKED:
         return launch
-    drawn = store.add("ranks", 1)
+    drawn = store.add(keys.RANKS, 1)
     if isinstance(drawn, Missing):
         return drawn
     rank = min(drawn, launch.nnodes - 1)
@@ -199,13 +200,13 @@ def report_facts(place: Place, side: LocalSide, way: MasterPath) -> Missing | No
         oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")
         slim = replace(facts, code=oversize, environment=oversize)
         message = encode(Report(SCHEMA, TOOL_VERSION, slim, side.targets))
-    return place.store.set_document(f"facts/{place.ticket}", message)
+    return place.store.set_document(keys.facts(place.ticket), message)
 
 
 def report_rank(context: Context, place: Place) -> Missing | None:
     """Node 0 can read what a further rank of a node has in its environment."""
     message = RankReport(SCHEMA, TOOL_VERSION, read_environment(context.environ))
-    return place.store.set_document(f"facts/{place.ticket}", encode(message))
+    return place.store.set_document(keys.facts(place.ticket), encode(message))
 
 
 def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | Missing:
@@ -229,7 +230,7 @@ def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | M
             if isinstance(answer, Missing):
                 return answer
             if answer is not None:
-                place.store.set_document(f"answer/{number}/{place.ticket}", answer)
+                place.store.set_document(keys.answer(number, place.ticket), answer)
 
 
 def _perform(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Order, OrdersRefused, read_message
-from ncclcheck.exchange.store.tcp import TcpStore, polls
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -19,15 +20,10 @@ _LONGEST_REASON = 300
 _LONGEST_STEP = 40
 
 
-def refused_key(ticket: int) -> str:
-    """Return the key under which a node tells which orders it refused."""
-    return f"refused/{ticket}"
-
-
 class OrderReader:
     """Reads the steps in turn. State: the number of the next step, and what was refused so far."""
 
-    def __init__(self, store: TcpStore, bounds: Bounds, say: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, bounds: Bounds, say: Callable[[str], None]) -> None:
         self._store, self._bounds, self._say = store, bounds, say
         self._next = 0
         self._told: list[tuple[str, str]] = []
@@ -41,7 +37,7 @@ class OrderReader:
         for _ in polls(deadline):
             steps = (self._next,) if self._refused_data is None else (self._next, self._next + 1)
             for number in steps:
-                data = self._store.get_document(f"step/{number}")
+                data = self._store.get_document(keys.step(number))
                 if isinstance(data, Missing):
                     if data.missing != "absent":
                         return self._lost(data)
@@ -65,7 +61,7 @@ class OrderReader:
             self._say(f"refused step {number}: {reason}")
             self._told.append((f"step {number}", reason))
             message = OrdersRefused(SCHEMA, TOOL_VERSION, tuple(self._told))
-            self._store.set_document(refused_key(self._bounds.ticket), encode(message))
+            self._store.set_document(keys.refused_orders(self._bounds.ticket), encode(message))
         return None
 
     def _lost(self, why: Missing) -> Missing:
@@ -76,11 +72,11 @@ class OrderReader:
         return Missing(why.missing, f"{why.detail}; {step} was refused before: {reason}")
 
 
-def refused_orders(store: TcpStore, host_of: Mapping[int, str]) -> tuple[Refused, ...]:
+def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, ...]:
     """Return what the nodes (ticket -> host) refused to do: somebody else than node 0 wrote those orders."""
     refused: list[Refused] = []
     for ticket, host in host_of.items():
-        data = store.get_document(refused_key(ticket))
+        data = store.get_document(keys.refused_orders(ticket))
         if isinstance(data, Missing):
             continue
         try:

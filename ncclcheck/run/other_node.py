@@ -7,10 +7,12 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.master import Search, find_master, give_up
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
-from ncclcheck.exchange.store.tcp import TcpStore, join, loaded_torch, polls, torch_word
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import join, loaded_torch, torch_word
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
@@ -90,12 +92,12 @@ def as_further_rank(context: Context, seen: Seen) -> None:
     seen.verdict = Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
 
 
-def until_gone(context: Context, store: TcpStore) -> None:
+def until_gone(context: Context, store: Store) -> None:
     """Node 0's process has left the master port, or does not for long; a launcher's own store stays."""
     if context.launch.shared_store:
         return
     for _ in polls(Deadline(GONE_S)):
-        store.get("gone")
+        store.get(keys.NEVER_SET)
         if store.lost is not None:
             return
     context.say(f"node 0 still holds port {context.launch.master_port} after {GONE_S:.0f} s")
@@ -120,7 +122,7 @@ def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPa
         return store, replace(way, outcome="foreign", detail=detail)
     # The launcher's store is there before node 0's ncclcheck is; a store of our own is marked as soon as it opens.
     patience = context.options.join_timeout_s if launch.shared_store else SPEAKS_S
-    serving = store.wait("serving", context.deadline.within(patience))
+    serving = store.wait(keys.SERVING, context.deadline.within(patience))
     if isinstance(serving, Missing) and launch.shared_store:
         return serving, replace(
             way, outcome="lost", detail="the launcher's store answers, but node 0 never came"
@@ -158,11 +160,11 @@ def fetch_documents(context: Context, place: Place, seen: Seen) -> None:
 
 def say_goodbye(place: Place) -> None:
     """Node 0 need not wait for this process any more."""
-    place.store.set_document(f"bye/{place.ticket}", b"1")
+    place.store.set_document(keys.bye(place.ticket), b"1")
 
 
-def _read_documents(context: Context, store: TcpStore, seen: Seen) -> None:
-    report, saved = store.get_document("report"), store.get_document("saved")
+def _read_documents(context: Context, store: Store, seen: Seen) -> None:
+    report, saved = store.get_document(keys.REPORT), store.get_document(keys.SAVED)
     if isinstance(report, Missing) or isinstance(saved, Missing):
         return
     try:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Recount, Recounted, read_message
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.rdma.rdma_counters import AFTER_S, read_again
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -22,7 +22,7 @@ _ANSWER_S = 1.0  # for the answer to arrive, beyond the time that the reading ha
 
 
 def recount(
-    orders: Orders, store: TcpStore, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
+    orders: Orders, store: Store, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
 ) -> Snapshot:
     """The snapshot with a second reading of the counters of every node that has RDMA ports and still answers.
 

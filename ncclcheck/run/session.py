@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.messages import Finish
-from ncclcheck.exchange.store.relayed import RelayedStore
-from ncclcheck.exchange.store.tcp import load_torch
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import load_torch
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.launch.detect import detect
 from ncclcheck.measure.remaining import Standing
@@ -35,7 +35,7 @@ def run_session(
     options: RunOptions,
     environ: Mapping[str, str],
     say: Callable[[str], None],
-    relayed: RelayedStore | None = None,
+    relayed: Store | None = None,
     show: Callable[[Standing], None] = lambda _: None,
 ) -> Ended:
     """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch.
@@ -84,7 +84,7 @@ def _place(launch: Launch, options: RunOptions) -> Launch:
 
 
 def _take_part(
-    context: Context, prepared: Future[LocalSide] | None, seen: Seen, relayed: RelayedStore | None
+    context: Context, prepared: Future[LocalSide] | None, seen: Seen, relayed: Store | None
 ) -> None:
     launch, folder = context.launch, context.options.meet_in
     if relayed is not None and prepared is not None:

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Share, Shared, SharedFolder, read_message
-from ncclcheck.exchange.store.tcp import TcpStore, polls
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.storage.marks import Mark
@@ -33,7 +34,7 @@ _NOT_OURS = Missing("denied", "this node's own command line does not name it as 
 
 def share(
     orders: Orders,
-    store: TcpStore,
+    store: Store,
     agents: tuple[Member, ...],
     paths: tuple[str, ...],
     snapshot: Snapshot,
@@ -78,7 +79,7 @@ def views_of(
     return tuple(views)
 
 
-def share_here(order: Share, own_paths: tuple[str, ...], store: TcpStore, nonce: str, ticket: int) -> bytes:
+def share_here(order: Share, own_paths: tuple[str, ...], store: Store, nonce: str, ticket: int) -> bytes:
     """This node's part, as the answer to node 0. Its marks are gone afterwards, whatever happens.
 
     Only folders that this node's own command line names are written to.
@@ -93,10 +94,10 @@ def share_here(order: Share, own_paths: tuple[str, ...], store: TcpStore, nonce:
     saw: dict[str, tuple[Fact[tuple[int, ...]], float]] = {}
     try:
         wrote = {path: mark.written(deadline.left()) for path, mark in marks.items()}
-        _meet(store, f"share/{nonce}/wrote", len(order.tickets), Deadline(deadline.left() + _STARTED_S))
+        _meet(store, keys.share_wrote(nonce), len(order.tickets), Deadline(deadline.left() + _STARTED_S))
         looks = {path: start(_look, mark, nonce, order.tickets) for path, mark in marks.items()}
         saw = {path: _pair(look.result(LOOK_S + _STARTED_S)) for path, look in looks.items()}
-        _meet(store, f"share/{nonce}/looked", len(order.tickets), Deadline(LOOK_S))
+        _meet(store, keys.share_looked(nonce), len(order.tickets), Deadline(LOOK_S))
     finally:
         ends = {path: start(mark.close) for path, mark in marks.items()}
         left = {path: end.result(_REMOVE_S) for path, end in ends.items()}
@@ -123,7 +124,7 @@ def _digest(purpose: str, nonce: str) -> str:
     return hashlib.sha256(f"{purpose} {nonce}".encode()).hexdigest()
 
 
-def _meet(store: TcpStore, key: str, count: int, deadline: Deadline) -> None:
+def _meet(store: Store, key: str, count: int, deadline: Deadline) -> None:
     """Every node has come here, or the time is over."""
     if isinstance(store.add(key, 1), Missing):
         return

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Resolve, Resolved, read_message
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import NameView, Node, Snapshot, WorkersAddress
@@ -18,7 +18,7 @@ _ANSWER_S = 2.0  # for the answer to arrive, beyond the time that the asking has
 
 
 def resolve_workers_address(
-    orders: Orders, store: TcpStore, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
+    orders: Orders, store: Store, agents: tuple[Member, ...], snapshot: Snapshot, deadline: Deadline
 ) -> Snapshot:
     """The snapshot with what the workers' MASTER_ADDR leads to on every node, where c10d will choose it."""
     if not any(one.launch.rendezvous == "c10d" for one in agents) or len(agents) <= 1:

@@ -13,7 +13,8 @@ from ncclcheck.bench.point import measure_round, prepare
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 from ncclcheck.bench.supervise import start
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.bench.turns import Turn, mean_of, round_key, take_turns, turn_key
+from ncclcheck.bench.turns import Turn, mean_of, take_turns
+from ncclcheck.exchange.store import keys
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -28,7 +29,7 @@ class GivenTurns:
     """A store in which all turns stand already."""
 
     def __init__(self, *turns: bytes) -> None:
-        self.values = {turn_key("as-is", number): turn for number, turn in enumerate(turns)}
+        self.values = {keys.bench_turn("as-is", number): turn for number, turn in enumerate(turns)}
 
     def wait_for(self, key: str) -> bytes:
         return self.values[key]
@@ -41,8 +42,8 @@ def test_each_turn_is_measured_and_its_time_left_under_its_number() -> None:
     store = GivenTurns(encode(Turn("all_reduce", 1 << 10, 3)), encode(Turn("all_reduce", 1 << 12, 70)), LAST)
     page = new_page("turns")
     take_turns(prepare(TASK, open_device("gloo", 0), ProgressPage(page)), "as-is", store)
-    assert all(mean_of(store.values[round_key("as-is", number)]) > 0 for number in (0, 1))
-    assert round_key("as-is", 2) not in store.values
+    assert all(mean_of(store.values[keys.bench_round("as-is", number)]) > 0 for number in (0, 1))
+    assert keys.bench_round("as-is", 2) not in store.values
     progress = read_page(page)
     assert (progress.phase, progress.inside) == ("waiting", False)
 
@@ -100,9 +101,9 @@ def test_ranks_that_wait_for_their_turn_take_no_cpu_time_and_measure_when_it_com
         before = [sum(one.cpu_times()[:2]) for one in processes]
         time.sleep(2.0)  # the time over which they are watched
         assert all(sum(one.cpu_times()[:2]) - was < 0.1 for one, was in zip(processes, before, strict=True))
-        store.set("p/" + turn_key("as-is", 0), encode(Turn("all_reduce", 1 << 12, 5)))
-        assert mean_of(bytes(store.get("p/" + round_key("as-is", 0)))) > 0
-        store.set("p/" + turn_key("as-is", 1), LAST)
+        store.set("p/" + keys.bench_turn("as-is", 0), encode(Turn("all_reduce", 1 << 12, 5)))
+        assert mean_of(bytes(store.get("p/" + keys.bench_round("as-is", 0)))) > 0
+        store.set("p/" + keys.bench_turn("as-is", 1), LAST)
         while not all(state.done for state in running.poll()[1]):
             assert time.monotonic() < deadline, running.poll()
             time.sleep(0.05)

@@ -11,10 +11,14 @@ import pytest
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import QUIET_S, Arrivals, gather_answers, gather_hellos, late_hellos
 from ncclcheck.exchange.messages import SCHEMA, Hello
-from ncclcheck.exchange.store.tcp import TcpStore, join, serve
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.deadline_store import DeadlineStore
+from ncclcheck.exchange.store.opening import join, serve
 from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
+from tests.exchange.store.gone_backend import GoneBackend
 from tests.fact_builders import launch, master_path
 
 pytestmark = pytest.mark.slow  # imports torch
@@ -23,21 +27,21 @@ TIME_LEFT = re.compile(r" \([01] s left\)$")
 
 
 @pytest.fixture(scope="module")
-def server() -> TcpStore:
+def server() -> Store:
     found = serve(0, "server/", Deadline(60))
-    assert isinstance(found, TcpStore)
+    assert not isinstance(found, Missing)
     return found
 
 
 @pytest.fixture
-def store(server: TcpStore) -> TcpStore:
+def store(server: Store) -> Store:
     """The store of one run, in which nobody has come yet."""
     found = join("127.0.0.1", server.port, f"{next(RUNS)}/", Deadline(10))
-    assert isinstance(found, TcpStore)
+    assert not isinstance(found, Missing)
     return found
 
 
-def come(store: TcpStore, node_rank: int, nnodes: int = 3, *, local_rank: int = 0, of: int = 1) -> int:
+def come(store: Store, node_rank: int, nnodes: int = 3, *, local_rank: int = 0, of: int = 1) -> int:
     """A process has come: its ticket."""
     place = launch(node_rank, nnodes, local_rank=local_rank, local_world_size=of)
     ticket = store.add("tickets", 1)
@@ -58,7 +62,7 @@ def meanwhile(*steps: Callable[[], object]) -> Callable[[], Mapping[int, Knock]]
 
 
 def gathered(
-    store: TcpStore,
+    store: Store,
     knocks: Callable[[], Mapping[int, Knock]] = dict,
     *,
     place: Launch | None = None,
@@ -72,7 +76,7 @@ def nodes(arrivals: Arrivals) -> list[int]:
     return sorted(one.launch.node_rank for one in arrivals.hellos.values())
 
 
-def test_once_everybody_is_there_nobody_is_waited_for(store: TcpStore) -> None:
+def test_once_everybody_is_there_nobody_is_waited_for(store: Store) -> None:
     for rank in (2, 0, 1):
         come(store, rank)
     arrivals = gathered(store)
@@ -80,13 +84,13 @@ def test_once_everybody_is_there_nobody_is_waited_for(store: TcpStore) -> None:
     assert arrivals.waited_s < 1
 
 
-def test_those_who_come_later_are_waited_for(store: TcpStore) -> None:
+def test_those_who_come_later_are_waited_for(store: Store) -> None:
     come(store, 0)
     arrivals = gathered(store, meanwhile(lambda: come(store, 1), lambda: come(store, 2)))
     assert nodes(arrivals) == [0, 1, 2]
 
 
-def test_who_comes_when_the_others_are_complete_is_late(store: TcpStore) -> None:
+def test_who_comes_when_the_others_are_complete_is_late(store: Store) -> None:
     for rank in range(3):
         come(store, rank)
     arrivals = gathered(store)
@@ -95,7 +99,7 @@ def test_who_comes_when_the_others_are_complete_is_late(store: TcpStore) -> None
     assert [one.host for one in late_hellos(store, launch(0, 3), arrivals)] == ["node1"]
 
 
-def test_a_ticket_that_is_drawn_is_not_yet_a_hello(store: TcpStore) -> None:
+def test_a_ticket_that_is_drawn_is_not_yet_a_hello(store: Store) -> None:
     come(store, 0)
     store.add("tickets", 1)
     come(store, 2)
@@ -105,7 +109,7 @@ def test_a_ticket_that_is_drawn_is_not_yet_a_hello(store: TcpStore) -> None:
     assert not arrivals.refused
 
 
-def test_the_wait_ends_when_everyone_missing_has_said_that_it_cannot_join(store: TcpStore) -> None:
+def test_the_wait_ends_when_everyone_missing_has_said_that_it_cannot_join(store: Store) -> None:
     come(store, 0)
     gone = {rank: Knock(f"node{rank}", rank, master_path(rank, 3, "filtered")) for rank in (1, 2)}
     arrivals = gathered(store, lambda: gone)
@@ -113,13 +117,13 @@ def test_the_wait_ends_when_everyone_missing_has_said_that_it_cannot_join(store:
     assert arrivals.waited_s < 1
 
 
-def test_a_knock_of_one_does_not_end_the_wait_for_another(store: TcpStore) -> None:
+def test_a_knock_of_one_does_not_end_the_wait_for_another(store: Store) -> None:
     come(store, 0)
     one = {1: Knock("node1", 1, master_path(1, 3, "filtered"))}
     assert gathered(store, lambda: one, seconds=0.5).waited_s >= 0.5
 
 
-def test_at_the_deadline_those_who_came_are_there_and_the_others_were_named(store: TcpStore) -> None:
+def test_at_the_deadline_those_who_came_are_there_and_the_others_were_named(store: Store) -> None:
     come(store, 0)
     said: list[str] = []
     arrivals = gathered(store, seconds=4.5, say=said.append)
@@ -129,7 +133,7 @@ def test_at_the_deadline_those_who_came_are_there_and_the_others_were_named(stor
     assert all(TIME_LEFT.search(text) for text in said)
 
 
-def test_of_many_missing_nodes_the_first_are_named(store: TcpStore) -> None:
+def test_of_many_missing_nodes_the_first_are_named(store: Store) -> None:
     come(store, 0, 500)
     said: list[str] = []
     gathered(store, place=launch(0, 500), seconds=4.5, say=said.append)
@@ -138,7 +142,7 @@ def test_of_many_missing_nodes_the_first_are_named(store: TcpStore) -> None:
 
 
 def test_where_as_many_came_as_were_expected_under_clashing_ranks_no_other_is_waited_for(
-    store: TcpStore,
+    store: Store,
 ) -> None:
     for rank in (0, 1, 1):
         come(store, rank)
@@ -147,7 +151,7 @@ def test_where_as_many_came_as_were_expected_under_clashing_ranks_no_other_is_wa
     assert QUIET_S <= arrivals.waited_s < QUIET_S + 2
 
 
-def test_a_refused_hello_counts_as_somebody_who_came(store: TcpStore) -> None:
+def test_a_refused_hello_counts_as_somebody_who_came(store: Store) -> None:
     come(store, 0)
     come(store, 1)
     store.set_document(f"hello/{store.add('tickets', 1)}", b"not even JSON")
@@ -157,7 +161,7 @@ def test_a_refused_hello_counts_as_somebody_who_came(store: TcpStore) -> None:
     assert arrivals.waited_s < QUIET_S + 2
 
 
-def test_further_ranks_of_a_node_that_came_are_waited_for_and_that_is_said(store: TcpStore) -> None:
+def test_further_ranks_of_a_node_that_came_are_waited_for_and_that_is_said(store: Store) -> None:
     said: list[str] = []
     come(store, 0, 1, of=2)
 
@@ -172,33 +176,21 @@ def test_further_ranks_of_a_node_that_came_are_waited_for_and_that_is_said(store
     ]
 
 
-class GoneStore:
-    """torch's TCPStore after its server died: every call raises."""
-
-    port = 29500
-
-    def __getattr__(self, name: str) -> Callable[..., object]:
-        def call(*_: object) -> object:
-            raise RuntimeError(f"{name}: Connection reset by peer")
-
-        return call
-
-
 def test_a_lost_store_ends_every_wait() -> None:
-    store = TcpStore(GoneStore(), "lost/")
+    store = DeadlineStore(GoneBackend(), 29500)
     assert gathered(store) == Arrivals({}, {}, 0.0)
     assert gather_answers(store, [1, 2], lambda ticket: f"facts/{ticket}", Deadline(30)) == {}
     assert store.lost is not None
 
 
-def test_a_counter_that_was_tampered_with_costs_no_more_time_than_there_is(store: TcpStore) -> None:
+def test_a_counter_that_was_tampered_with_costs_no_more_time_than_there_is(store: Store) -> None:
     store.set("tickets", b"1000000000000")
     arrivals = gathered(store, seconds=0.5)
     assert arrivals.hellos == {}
     assert arrivals.waited_s < 3
 
 
-def test_answers_are_taken_as_soon_as_all_are_there(store: TcpStore) -> None:
+def test_answers_are_taken_as_soon_as_all_are_there(store: Store) -> None:
     for ticket in (3, 5):
         store.set_document(f"facts/{ticket}", b"%d" % ticket)
     deadline = Deadline(30)
@@ -206,12 +198,12 @@ def test_answers_are_taken_as_soon_as_all_are_there(store: TcpStore) -> None:
     assert deadline.left() > 29
 
 
-def test_answers_that_did_not_come_by_the_deadline_are_left_out(store: TcpStore) -> None:
+def test_answers_that_did_not_come_by_the_deadline_are_left_out(store: Store) -> None:
     store.set_document("facts/3", b"")
     assert gather_answers(store, [3, 4], lambda ticket: f"facts/{ticket}", Deadline(0.3)) == {3: b""}
 
 
-def test_nobody_asked_is_nobody_waited_for(store: TcpStore) -> None:
+def test_nobody_asked_is_nobody_waited_for(store: Store) -> None:
     deadline = Deadline(30)
     assert gather_answers(store, [], lambda ticket: f"facts/{ticket}", deadline) == {}
     assert deadline.left() > 29

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, Bench, Step
-from ncclcheck.exchange.store.tcp import TcpStore, join
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import join
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
@@ -43,9 +44,9 @@ def word(*states: RankState, points: int = 0, sequence: int = 1, left: Left = ""
     return encode(BenchState(SCHEMA, TOOL_VERSION, sequence, states, points, left))
 
 
-def client(server: TcpStore, prefix: str) -> TcpStore:
+def client(server: Store, prefix: str) -> Store:
     found = join("127.0.0.1", server.port, prefix, Deadline(10))
-    assert isinstance(found, TcpStore)
+    assert not isinstance(found, Missing)
     return found
 
 
@@ -57,7 +58,7 @@ def context(say: Callable[[str], None] = lambda _: None, **changes: Any) -> Cont
 class Nodes:
     """The nodes of a run, in a thread: they get the order, say their words, and end when they are told to."""
 
-    def __init__(self, store: TcpStore, words: Mapping[int, bytes], points: tuple[bytes, ...]) -> None:
+    def __init__(self, store: Store, words: Mapping[int, bytes], points: tuple[bytes, ...]) -> None:
         self.order: Bench | None = None
         self.stopped = False
         self._store, self._words, self._points = store, words, points

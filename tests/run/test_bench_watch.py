@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.bench import BenchPlan, BenchResult, CoreSpeed, Isolation, NodeLog
 from ncclcheck.model.codec import encode
@@ -31,23 +31,23 @@ NETWORK = Network("gloo", {"node01": 1, "node02": 1}, {}, {}, "a test")
 
 
 def watch(
-    store: TcpStore, say: Callable[[str], None] = lambda _: None, deadlines: Deadlines | None = None
+    store: Store, say: Callable[[str], None] = lambda _: None, deadlines: Deadlines | None = None
 ) -> Watch:
     return Watch(context(say), store, AGENTS, ORDER, NETWORK, deadlines=deadlines or DEADLINES)
 
 
-def say_words(store: TcpStore, *words: bytes) -> None:
+def say_words(store: Store, *words: bytes) -> None:
     for ticket, text in zip((11, 12), words, strict=True):
         store.set(f"bench/state/{ticket}", text)
 
 
-def result_of(store: TcpStore, say: Callable[[str], None] = lambda _: None) -> BenchResult:
+def result_of(store: Store, say: Callable[[str], None] = lambda _: None) -> BenchResult:
     return watch(store, say).until(Deadline(30))
 
 
 @pytest.mark.parametrize("left", get_args(Left)[1:])
 def test_a_node_whose_own_time_is_over_ends_the_run_without_blame_and_one_that_was_interrupted_with_it(
-    store: TcpStore, left: Left
+    store: Store, left: Left
 ) -> None:
     say_words(store, word(rank(0, **BUSY)), word(rank(1, **BUSY), left=left))
     result = result_of(store)
@@ -55,7 +55,7 @@ def test_a_node_whose_own_time_is_over_ends_the_run_without_blame_and_one_that_w
     assert ("--timeout of node02 was over" in result.unfinished) is (left == "timeout")
 
 
-def test_a_point_that_is_none_is_refused_and_said_once(store: TcpStore) -> None:
+def test_a_point_that_is_none_is_refused_and_said_once(store: Store) -> None:
     store.set_document("bench/point/0", b"{}")
     say_words(store, word(rank(0, **BUSY), points=1), word(rank(1, **BUSY), left="timeout"))
     said: list[str] = []
@@ -63,7 +63,7 @@ def test_a_point_that_is_none_is_refused_and_said_once(store: TcpStore) -> None:
     assert len([text for text in said if "a point of the benchmark was refused" in text]) == 1
 
 
-def test_what_passes_while_node_0_does_not_look_is_no_silence_of_the_others(store: TcpStore) -> None:
+def test_what_passes_while_node_0_does_not_look_is_no_silence_of_the_others(store: Store) -> None:
     say_words(store, word(rank(0, phase="joining", inside=True)), word(rank(1, phase="joining", inside=True)))
     one = watch(store, deadlines=replace(DEADLINES, lost_s=0.6))
     assert one.look() == ()
@@ -72,7 +72,7 @@ def test_what_passes_while_node_0_does_not_look_is_no_silence_of_the_others(stor
     assert one.until(Deadline(30)).failures != ()
 
 
-def test_a_node_whose_words_are_refused_is_lost_and_the_refusal_is_said_once(store: TcpStore) -> None:
+def test_a_node_whose_words_are_refused_is_lost_and_the_refusal_is_said_once(store: Store) -> None:
     say_words(store, word(rank(0, phase="joining", inside=True)), b'{"schema_version":"9"}')
     said: list[str] = []
     result = watch(store, said.append, replace(DEADLINES, lost_s=3.5, first_word_s=3.5)).until(Deadline(30))
@@ -83,7 +83,7 @@ def test_a_node_whose_words_are_refused_is_lost_and_the_refusal_is_said_once(sto
     assert refusals[0].startswith("a word of node02 about its workers was refused: schema version '9'")
 
 
-def test_a_look_names_who_spoils_it_by_the_deadlines_it_was_given(store: TcpStore) -> None:
+def test_a_look_names_who_spoils_it_by_the_deadlines_it_was_given(store: Store) -> None:
     joining = {"phase": "joining", "inside": True, "idle_s": 5.0}
     say_words(store, word(rank(0, **joining)), word(rank(1, **joining)))
     assert watch(store).look() == ()
@@ -95,7 +95,7 @@ def test_a_look_names_who_spoils_it_by_the_deadlines_it_was_given(store: TcpStor
 
 
 def test_where_the_ranks_were_is_known_after_their_node_left_and_the_others_are_told_to_end(
-    store: TcpStore,
+    store: Store,
 ) -> None:
     at = watch(store)
     say_words(store, word(rank(0)), word(rank(1), points=0))
@@ -108,7 +108,7 @@ def test_where_the_ranks_were_is_known_after_their_node_left_and_the_others_are_
     assert store.get_document("bench/done/12") == encode(POINT)
 
 
-def test_the_nccl_logs_of_the_nodes_are_read_once_their_workers_have_ended(store: TcpStore) -> None:
+def test_the_nccl_logs_of_the_nodes_are_read_once_their_workers_have_ended(store: Store) -> None:
     """What came, what did not, and what cannot be read; hosts are called as node 0 calls them."""
     order = replace(ORDER, plan=replace(ORDER.plan, backend="nccl"))
     of_nccl = Watch(context(), store, AGENTS, order, NETWORK)
@@ -125,7 +125,7 @@ def test_the_nccl_logs_of_the_nodes_are_read_once_their_workers_have_ended(store
     assert gloo.with_logs(gloo.result(())).logs == ()
 
 
-def test_how_far_it_is_is_that_of_the_rank_ahead_once_all_are_there(store: TcpStore) -> None:
+def test_how_far_it_is_is_that_of_the_rank_ahead_once_all_are_there(store: Store) -> None:
     say_words(store, word(rank(0, **BUSY)), word(rank(1, phase="starting", iteration=0)))
     one = watch(store)
     one.look()
@@ -140,9 +140,7 @@ def test_how_far_it_is_is_that_of_the_rank_ahead_once_all_are_there(store: TcpSt
 
 
 @pytest.mark.parametrize("read", [True, False])
-def test_what_ranks_do_by_themselves_is_in_the_result_or_refused_and_said(
-    store: TcpStore, read: bool
-) -> None:
+def test_what_ranks_do_by_themselves_is_in_the_result_or_refused_and_said(store: Store, read: bool) -> None:
     found = Isolation((CoreSpeed(0, "node01", 25.0, 24.0), CoreSpeed(1, "node02", 26.0, 24.0)))
     store.set_document("bench/point/0", encode(POINT))
     store.set_document("bench/isolation", encode(found) if read else b"[1]")
@@ -154,7 +152,7 @@ def test_what_ranks_do_by_themselves_is_in_the_result_or_refused_and_said(
 
 
 def test_where_only_the_comparison_of_single_ranks_is_missing_at_the_end_the_plan_was_done(
-    store: TcpStore,
+    store: Store,
 ) -> None:
     store.set_document("bench/point/0", encode(POINT))
     isolating = {"phase": "isolating", "inside": True}

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench, Step
-from ncclcheck.exchange.store.memory import Memory
-from ncclcheck.exchange.store.relayed import RelayedStore
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Fact, Missing
@@ -40,12 +40,12 @@ Start = Callable[..., Nodes]
 
 
 @pytest.fixture
-def nodes(server: TcpStore, prefix: str) -> Start:
+def nodes(server: Store, prefix: str) -> Start:
     return lambda words, *points: Nodes(client(server, prefix), words, points)
 
 
 def led(
-    store: TcpStore,
+    store: Store,
     snapshot: Snapshot | None = None,
     *,
     at: Context | None = None,
@@ -60,7 +60,7 @@ def led(
 
 @pytest.mark.slow
 def test_a_run_ends_when_every_rank_is_done_and_its_points_are_kept_on_the_way(
-    store: TcpStore, nodes: Start
+    store: Store, nodes: Start
 ) -> None:
     there = nodes({11: word(rank(0), points=1), 12: word(rank(1))}, encode(POINT))
     said: list[str] = []
@@ -77,7 +77,7 @@ def test_a_run_ends_when_every_rank_is_done_and_its_points_are_kept_on_the_way(
 
 
 @pytest.mark.slow
-def test_the_order_says_who_starts_which_ranks_and_how(store: TcpStore, nodes: Start) -> None:
+def test_the_order_says_who_starts_which_ranks_and_how(store: Store, nodes: Start) -> None:
     there = nodes({11: word(rank(0)), 12: word(rank(1))})
     led(store, seconds=20)
     order = there.order_once_ended()
@@ -94,7 +94,7 @@ def test_the_order_says_who_starts_which_ranks_and_how(store: TcpStore, nodes: S
 
 
 @pytest.mark.slow
-def test_a_dead_rank_ends_the_run_by_name_and_what_was_measured_stays(store: TcpStore, nodes: Start) -> None:
+def test_a_dead_rank_ends_the_run_by_name_and_what_was_measured_stays(store: Store, nodes: Start) -> None:
     running = {"phase": "measuring", "inside": True}
     there = nodes(
         {
@@ -111,7 +111,7 @@ def test_a_dead_rank_ends_the_run_by_name_and_what_was_measured_stays(store: Tcp
 
 
 @pytest.mark.slow
-def test_at_the_deadline_the_run_ends_without_blaming_anybody(store: TcpStore, nodes: Start) -> None:
+def test_at_the_deadline_the_run_ends_without_blaming_anybody(store: Store, nodes: Start) -> None:
     busy = {"phase": "measuring", "inside": True}
     there = nodes({11: word(rank(0, **busy)), 12: word(rank(1, **busy))})
     result = some(led(store, seconds=LEAST_S + 1.0))
@@ -136,7 +136,7 @@ def test_at_the_deadline_the_run_ends_without_blaming_anybody(store: TcpStore, n
     ids=["silent", "clash", "late", "unreached"],
 )
 def test_what_cannot_be_measured_is_refused_before_anybody_starts(
-    store: TcpStore, snapshot: Snapshot, seconds: float, why: str
+    store: Store, snapshot: Snapshot, seconds: float, why: str
 ) -> None:
     result = led(store, snapshot, seconds=seconds)
     assert isinstance(result, Missing)
@@ -146,7 +146,7 @@ def test_what_cannot_be_measured_is_refused_before_anybody_starts(
 
 
 @pytest.mark.slow
-def test_node_0_and_its_own_worker_measure_together(server: TcpStore, prefix: str, store: TcpStore) -> None:
+def test_node_0_and_its_own_worker_measure_together(server: Store, prefix: str, store: Store) -> None:
     place = replace(launch(0, 1), nproc_per_node=1)
     at = replace(context(), launch=place)
     theirs = client(server, prefix)
@@ -174,7 +174,7 @@ def test_node_0_and_its_own_worker_measure_together(server: TcpStore, prefix: st
 
 
 @pytest.mark.slow
-def test_where_nccl_finds_no_interface_as_it_is_that_is_the_result_and_nobody_starts(store: TcpStore) -> None:
+def test_where_nccl_finds_no_interface_as_it_is_that_is_the_result_and_nobody_starts(store: Store) -> None:
     result = some(led(store, without_interface(cluster(2), "node02"), at=context(under="as-is")))
     ((failed,), points, started) = (result.failures, result.points, result.started)
     assert (failed.rank, failed.host, failed.state, failed.where) == (
@@ -194,7 +194,7 @@ def test_where_torch_is_broken_that_is_the_reason_and_no_rank_is_blamed(
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/__init__.py").write_text("raise ImportError('libcudart.so.13: no such file')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    store = RelayedStore(Memory(), 0)
+    store = within_process(MemoryBackend(), 0)
     agent = Member(1, replace(launch(0, 1), world_size=1), "node01")
     side = threading.Thread(target=_follow, args=(store, 1), daemon=True)
     side.start()
@@ -203,7 +203,7 @@ def test_where_torch_is_broken_that_is_the_reason_and_no_rank_is_blamed(
     assert result == Missing("error", "torch cannot be imported: ImportError: libcudart.so.13: no such file")
 
 
-def _follow(store: TcpStore, ticket: int) -> None:
+def _follow(store: Store, ticket: int) -> None:
     order = decode(some(store.wait_document("step/0", Deadline(20))), Step).order
     assert isinstance(order, Bench)
     run_local_bench(context(), store, ticket, [order])

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.compared import AsIsAndAdvised
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -36,7 +36,7 @@ TWO = AsIsAndAdvised(
 )
 
 
-def side(store: TcpStore, times_us: Sequence[float], failure: str = "", *, by_accident: bool = False) -> Side:
+def side(store: Store, times_us: Sequence[float], failure: str = "", *, by_accident: bool = False) -> Side:
     made = Side(store, Watch(context(), store, AGENTS, ORDER, NETWORK), ORDER)
     made.times_us += times_us
     if failure:
@@ -51,7 +51,7 @@ def shown(as_is: Side, advised: Side) -> Comparison:
 
 
 def test_times_of_both_give_the_speedup_with_its_interval_and_the_bus_bandwidth_of_each(
-    store: TcpStore,
+    store: Store,
 ) -> None:
     found = shown(side(store, [80e3, 82e3, 81e3, 79e3] * 2), side(store, [8e3] * 8))
     assert (found.verdict, found.rounds, found.size_bytes) == ("faster", 8, 1 << 20)
@@ -76,7 +76,7 @@ def test_times_of_both_give_the_speedup_with_its_interval_and_the_bus_bandwidth_
     ],
 )
 def test_the_verdict_follows_from_the_times_and_failures(
-    store: TcpStore,
+    store: Store,
     as_is: tuple[list[float], str],
     advised: tuple[list[float], str],
     verdict: ComparisonVerdict,
@@ -88,7 +88,7 @@ def test_the_verdict_follows_from_the_times_and_failures(
         assert bool(variant.failure) != bool(variant.times_us)
 
 
-def test_an_accident_proves_nothing_unless_enough_was_measured_before(store: TcpStore) -> None:
+def test_an_accident_proves_nothing_unless_enough_was_measured_before(store: Store) -> None:
     killed = side(store, [], "rank 0 on node01: died", by_accident=True)
     found = shown(killed, side(store, [8e3] * 6))
     assert (found.verdict, found.as_is.failure) == ("not measured", "rank 0 on node01: died")
@@ -102,7 +102,7 @@ def slow_first() -> Snapshot:
     return with_bandwidth(two_networks(2), eth0=1.0, eth1=10.0)
 
 
-def led(store: TcpStore, snapshot: Snapshot, seconds: float = 60.0) -> Fact[Comparison]:
+def led(store: Store, snapshot: Snapshot, seconds: float = 60.0) -> Fact[Comparison]:
     return lead_comparison(
         context(), Orders(store), store, AGENTS, snapshot, Deadline(seconds), lambda _: None
     )
@@ -120,7 +120,7 @@ def led(store: TcpStore, snapshot: Snapshot, seconds: float = 60.0) -> Fact[Comp
     ids=["nothing", "late", "silent", "clash", "one-node"],
 )
 def test_what_cannot_be_compared_says_why_and_starts_nothing(
-    store: TcpStore, snapshot: Snapshot, seconds: float, missing: str, why: str
+    store: Store, snapshot: Snapshot, seconds: float, missing: str, why: str
 ) -> None:
     found = led(store, snapshot, seconds)
     assert isinstance(found, Missing)

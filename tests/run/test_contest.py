@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.run.bench_network import Network
 from ncclcheck.run.bench_watch import Watch
@@ -48,16 +48,14 @@ def order(name: str, environment: Mapping[str, str]) -> Bench:
     )
 
 
-def side(at: Context, store: TcpStore, order: Bench) -> Side:
+def side(at: Context, store: Store, order: Bench) -> Side:
     network = Network("gloo", {"node01": 2}, {}, {}, "a test")
     quick = Deadlines(join_s=8.0, first_call_s=8.0)
     return Side(store, Watch(at, store, (AGENT,), order, network, deadlines=quick), order)
 
 
 @contextmanager
-def contest(
-    server: TcpStore, prefix: str, as_is: Mapping[str, str], seconds: float = 60
-) -> Iterator[Contest]:
+def contest(server: Store, prefix: str, as_is: Mapping[str, str], seconds: float = 60) -> Iterator[Contest]:
     """A contest whose workers run in this process's node, and are gone after it."""
     at = replace(context(), launch=replace(PLACE, job_id=f"contest-{prefix}"))
     store, theirs = client(server, at.prefix), client(server, at.prefix)
@@ -76,7 +74,7 @@ def contest(
 
 @pytest.mark.alone  # times are compared
 def test_both_measure_as_often_in_turns_and_the_same_thing_twice_takes_about_as_long(
-    server: TcpStore, prefix: str
+    server: Store, prefix: str
 ) -> None:
     with contest(server, prefix, LOOPBACK) as both:
         both.measure()
@@ -90,7 +88,7 @@ def test_both_measure_as_often_in_turns_and_the_same_thing_twice_takes_about_as_
 
 @pytest.mark.further
 def test_one_that_cannot_form_its_group_is_ended_with_the_reason_and_the_other_measures_alone(
-    server: TcpStore, prefix: str
+    server: Store, prefix: str
 ) -> None:
     with contest(server, prefix, {"GLOO_SOCKET_IFNAME": "nothere0"}) as both:
         both.measure()
@@ -101,9 +99,7 @@ def test_one_that_cannot_form_its_group_is_ended_with_the_reason_and_the_other_m
     assert (failed.times_us, works.failure, len(works.times_us)) == ([], "", ROUNDS_ALONE)
 
 
-def test_a_killed_worker_is_an_accident_and_no_fault_of_its_environment(
-    server: TcpStore, prefix: str
-) -> None:
+def test_a_killed_worker_is_an_accident_and_no_fault_of_its_environment(server: Store, prefix: str) -> None:
     with contest(server, prefix, LOOPBACK) as both:
         first, second = both.sides
         kill_when_ready = threading.Thread(target=_kill_one, args=(first,), daemon=True)
@@ -122,7 +118,7 @@ def _kill_one(side: Side) -> None:
     os.kill(side.watch.states()[0].pid, signal.SIGKILL)
 
 
-def test_when_the_time_is_over_neither_is_to_blame(server: TcpStore, prefix: str) -> None:
+def test_when_the_time_is_over_neither_is_to_blame(server: Store, prefix: str) -> None:
     with contest(server, prefix, LOOPBACK, seconds=0.5) as both:
         both.measure()
     assert [(one.failure, one.by_accident, one.times_us) for one in both.sides] == [

@@ -9,7 +9,8 @@ from ncclcheck.advice.block import advise
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, gather_hellos
 from ncclcheck.exchange.messages import SCHEMA, Confirmed, Hello, Report
-from ncclcheck.exchange.store.tcp import TcpStore, serve
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Knock, Probe, Snapshot
@@ -102,15 +103,15 @@ def test_a_rank_that_never_came_is_silent_though_its_node_is_there() -> None:
 
 
 @pytest.fixture(scope="module")
-def store() -> TcpStore:
+def store() -> Store:
     server = serve(0, "test/", Deadline(60))
-    assert isinstance(server, TcpStore)
+    assert not isinstance(server, Missing)
     return server
 
 
 @pytest.mark.slow
 def test_a_node_that_does_not_say_what_nccl_chooses_there_with_the_proposal_is_silent_and_a_note_says_so(
-    store: TcpStore,
+    store: Store,
 ) -> None:
     snapshot = with_probes(two_networks(2), "filtered", interface="eth0")
     agents = (Member(201, launch(0, 2), "node01"), Member(202, launch(1, 2), "node02"))
@@ -129,7 +130,7 @@ def test_a_node_that_does_not_say_what_nccl_chooses_there_with_the_proposal_is_s
     assert "nothing is known of node02" in advise(asked).notes[0]
 
 
-def test_without_the_time_for_it_no_node_is_asked_and_none_is_silent(store: TcpStore) -> None:
+def test_without_the_time_for_it_no_node_is_asked_and_none_is_silent(store: Store) -> None:
     snapshot = with_probes(two_networks(2), "filtered", interface="eth0")
     agents = (Member(201, launch(0, 2), "node01"), Member(202, launch(1, 2), "node02"))
     assert confirm_advice(Orders(store), store, agents, snapshot, Deadline(2.5)) == snapshot
@@ -140,7 +141,7 @@ def nothing(_: object) -> None:
 
 
 @pytest.mark.slow
-def test_garbage_hellos_are_refused_and_the_others_still_read(store: TcpStore) -> None:
+def test_garbage_hellos_are_refused_and_the_others_still_read(store: Store) -> None:
     messages = [
         encode(hello(0, "node1")),
         b"\x80\x04garbage",
@@ -166,7 +167,7 @@ def test_garbage_hellos_are_refused_and_the_others_still_read(store: TcpStore) -
     ],
 )
 def test_facts_that_are_no_facts_are_refused_with_the_reason(
-    store: TcpStore, message: bytes, reason: str
+    store: Store, message: bytes, reason: str
 ) -> None:
     good = Report(SCHEMA, "0.1.0", node_facts(0, 2), ())
     store.set_document("facts/101", encode(good))

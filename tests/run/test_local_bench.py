@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Bench, read_message
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.run.local_bench import BenchState, run_local_bench
+from tests.exchange.store.gone_backend import GoneBackend
 from tests.fact_builders import some
 from tests.run.benches import SMALL, context, rank, word
 
@@ -57,7 +57,7 @@ def order() -> Bench:
 
 
 @pytest.mark.slow
-def test_a_node_says_where_its_workers_are_until_it_is_told_to_stop(store: TcpStore, order: Bench) -> None:
+def test_a_node_says_where_its_workers_are_until_it_is_told_to_stop(store: Store, order: Bench) -> None:
     store.set("bench/stop", b"1")
     deadline = Deadline(30)
     run_local_bench(context(), store, 12, [order])
@@ -68,27 +68,15 @@ def test_a_node_says_where_its_workers_are_until_it_is_told_to_stop(store: TcpSt
 
 
 @pytest.mark.slow
-def test_a_node_that_is_never_told_anything_ends_with_the_order(store: TcpStore, order: Bench) -> None:
+def test_a_node_that_is_never_told_anything_ends_with_the_order(store: Store, order: Bench) -> None:
     run_local_bench(context(), store, 12, [replace(order, deadline_s=0.5)])
     assert read_message(some(store.get("bench/state/12")), BenchState, SMALL).left == "timeout"
     assert store.get_document("bench/done/12") == b"[]"
 
 
-class GoneStore:
-    """torch's TCPStore after its server died: every call raises."""
-
-    port = 29500
-
-    def __getattr__(self, name: str) -> Callable[..., object]:
-        def call(*_: object) -> object:
-            raise RuntimeError(f"{name}: Connection reset by peer")
-
-        return call
-
-
 def test_a_node_that_lost_node_0_ends_its_workers(order: Bench) -> None:
     deadline = Deadline(30)
-    lost = run_local_bench(context(), TcpStore(GoneStore(), "lost/"), 12, [order])
+    lost = run_local_bench(context(), DeadlineStore(GoneBackend(), 29500), 12, [order])
     assert deadline.left() > 25
     assert lost is not None
     assert "Connection reset by peer" in lost.detail

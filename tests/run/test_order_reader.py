@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, Confirm, Finish, Order, Recount, Step
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.run.order_reader import MOST_TOLD, OrderReader, refused_key, refused_orders
+from ncclcheck.run.order_reader import MOST_TOLD, OrderReader, refused_orders
 from ncclcheck.run.order_rules import Bounds
 
 EVIL = Confirm({"2": ({"LD_PRELOAD": "/tmp/evil.so"},)}, 5.0)
 
 
-def give(store: TcpStore, number: int, order: Order) -> None:
+def give(store: Store, number: int, order: Order) -> None:
     store.set_document(f"step/{number}", encode(Step(SCHEMA, "1", order)))
 
 
-def reader(store: TcpStore, said: list[str] | None = None) -> OrderReader:
+def reader(store: Store, said: list[str] | None = None) -> OrderReader:
     return OrderReader(store, Bounds(2, 8), (said if said is not None else []).append)
 
 
-def test_orders_come_in_turn(store: TcpStore) -> None:
+def test_orders_come_in_turn(store: Store) -> None:
     give(store, 0, Recount())
     give(store, 1, Finish(0, ()))
     steps = reader(store)
@@ -30,7 +31,7 @@ def test_orders_come_in_turn(store: TcpStore) -> None:
     assert refused_orders(store, {2: "node2"}) == ()
 
 
-def test_after_a_refused_order_the_one_in_its_place_is_followed(store: TcpStore) -> None:
+def test_after_a_refused_order_the_one_in_its_place_is_followed(store: Store) -> None:
     said: list[str] = []
     give(store, 0, EVIL)
     steps = reader(store, said)
@@ -44,14 +45,14 @@ def test_after_a_refused_order_the_one_in_its_place_is_followed(store: TcpStore)
     assert "LD_PRELOAD" in refused.reason
 
 
-def test_after_a_refused_order_the_next_one_is_followed(store: TcpStore) -> None:
+def test_after_a_refused_order_the_next_one_is_followed(store: Store) -> None:
     give(store, 0, EVIL)
     give(store, 1, Finish(0, ()))
     steps = reader(store)
     assert steps.next(Deadline(5)) == (1, Finish(0, ()))
 
 
-def test_garbage_in_the_place_of_an_order_ends_with_the_deadline_and_the_reason(store: TcpStore) -> None:
+def test_garbage_in_the_place_of_an_order_ends_with_the_deadline_and_the_reason(store: Store) -> None:
     store.set_document("step/0", b"\x80\x04.")
     deadline = Deadline(10)
     lost = reader(store).next(Deadline(0.2))
@@ -60,7 +61,7 @@ def test_garbage_in_the_place_of_an_order_ends_with_the_deadline_and_the_reason(
     assert "step 0 was refused before" in lost.detail
 
 
-def test_of_many_refused_orders_some_are_told(store: TcpStore) -> None:
+def test_of_many_refused_orders_some_are_told(store: Store) -> None:
     steps = reader(store)
     for number in range(3 * MOST_TOLD):
         give(store, 0, Confirm({"2": ({f"LD_{number}": "x"},)}, 5.0))
@@ -68,7 +69,7 @@ def test_of_many_refused_orders_some_are_told(store: TcpStore) -> None:
     assert len(refused_orders(store, {2: "node2"})) == MOST_TOLD
 
 
-def test_what_a_node_tells_is_bounded_too(store: TcpStore) -> None:
-    store.set_document(refused_key(2), b"[]")
+def test_what_a_node_tells_is_bounded_too(store: Store) -> None:
+    store.set_document(keys.refused_orders(2), b"[]")
     (refused,) = refused_orders(store, {2: "node2"})
     assert refused.subject == "refused orders"

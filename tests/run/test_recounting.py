@@ -6,7 +6,7 @@ import threading
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Recounted, read_message
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
@@ -32,9 +32,7 @@ def reading(counts: dict[str, Fact[int]], ports: int = 8) -> bytes:
     return encode(Recounted(SCHEMA, "0", told))
 
 
-def recounted(
-    store: TcpStore, snapshot: Snapshot, answers: dict[int, bytes], seconds: float = 20.0
-) -> Snapshot:
+def recounted(store: Store, snapshot: Snapshot, answers: dict[int, bytes], seconds: float = 20.0) -> Snapshot:
     """What node 0 has after those tickets answered so."""
 
     def answer() -> None:
@@ -51,13 +49,13 @@ def after(snapshot: Snapshot, host: str, place: int = 0) -> object:
     return some(node(snapshot, host).facts.rdma_counters).ports[place].after
 
 
-def test_every_port_gets_its_second_reading(store: TcpStore) -> None:
+def test_every_port_gets_its_second_reading(store: Store) -> None:
     found = recounted(store, once_read(), {1: reading(NO_ERRORS), 2: reading(GROWN)})
     assert after(found, "node01") == NO_ERRORS
     assert after(found, "node02", 7) == GROWN
 
 
-def test_a_port_that_is_gone_and_a_node_that_talks_nonsense_say_so(store: TcpStore) -> None:
+def test_a_port_that_is_gone_and_a_node_that_talks_nonsense_say_so(store: Store) -> None:
     found = recounted(store, once_read(), {1: reading(NO_ERRORS, ports=7), 2: b"{}"})
     assert after(found, "node01", 7) == Missing("absent", "the port is not there any more")
     wrong = after(found, "node02")
@@ -65,13 +63,13 @@ def test_a_port_that_is_gone_and_a_node_that_talks_nonsense_say_so(store: TcpSto
     assert wrong.missing == "error"
 
 
-def test_a_node_that_says_nothing_is_late(store: TcpStore) -> None:
+def test_a_node_that_says_nothing_is_late(store: Store) -> None:
     found = recounted(store, once_read(), {1: reading(NO_ERRORS)}, seconds=1.5)
     assert after(found, "node01") == NO_ERRORS
     assert after(found, "node02") == Missing("timeout", "the node did not read its counters again")
 
 
-def test_nobody_is_asked_where_there_is_no_time_or_no_port(store: TcpStore) -> None:
+def test_nobody_is_asked_where_there_is_no_time_or_no_port(store: Store) -> None:
     late = recount(Orders(store), store, AGENTS, once_read(), Deadline(0.5))
     assert after(late, "node01") == Missing("timeout", "no time was left to read the counters again")
     none = with_facts(

@@ -9,7 +9,8 @@ import pytest
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Share, Shared, SharedFolder, read_message
-from ncclcheck.exchange.store.tcp import TcpStore, serve
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.lead import Member
@@ -20,13 +21,13 @@ NONCE = "0123456789abcdef" * 2
 
 
 @pytest.fixture
-def store() -> TcpStore:
+def store() -> Store:
     served = serve(0, "test/", Deadline(60))
-    assert isinstance(served, TcpStore), served
+    assert not isinstance(served, Missing), served
     return served
 
 
-def both(store: TcpStore, order: Share, paths: dict[int, tuple[str, ...]]) -> dict[int, Shared]:
+def both(store: Store, order: Share, paths: dict[int, tuple[str, ...]]) -> dict[int, Shared]:
     """What the nodes of those tickets answer, each with its own command line."""
     answers: dict[int, Shared] = {}
 
@@ -42,7 +43,7 @@ def both(store: TcpStore, order: Share, paths: dict[int, tuple[str, ...]]) -> di
     return answers
 
 
-def test_nodes_see_each_other_and_nothing_stays(store: TcpStore, tmp_path: Path) -> None:
+def test_nodes_see_each_other_and_nothing_stays(store: Store, tmp_path: Path) -> None:
     path = str(tmp_path)
     answers = both(store, Share((path,), (1, 2)), {1: (path,), 2: (path,)})
     for answer in answers.values():
@@ -51,7 +52,7 @@ def test_nodes_see_each_other_and_nothing_stays(store: TcpStore, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_written_where_the_own_command_line_says_nothing(store: TcpStore, tmp_path: Path) -> None:
+def test_nothing_is_written_where_the_own_command_line_says_nothing(store: Store, tmp_path: Path) -> None:
     path = str(tmp_path)
     answers = both(store, Share((path,), (1,)), {1: ()})
     (folder,) = answers[1].folders

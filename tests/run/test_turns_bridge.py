@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from ncclcheck.bench.turns import round_key, turn_key
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store.memory import Memory
-from ncclcheck.exchange.store.relayed import RelayedStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.turns_bridge import bridge_turns
 
 
 def test_every_turn_goes_over_and_its_round_comes_back() -> None:
-    run, ranks = RelayedStore(Memory(), 0), RelayedStore(Memory(), 0)
+    run, ranks = within_process(MemoryBackend(), 0), within_process(MemoryBackend(), 0)
     bridge_turns(["as-is", "advised"], run, ranks, Deadline(20))
     for name in ("as-is", "advised"):
         for number in range(3):
-            run.set(turn_key(name, number), b"turn")
-            assert ranks.wait(turn_key(name, number), Deadline(10)) == b"turn"
-            ranks.set(round_key(name, number), b"round")
-            assert run.wait(round_key(name, number), Deadline(10)) == b"round"
+            run.set(keys.bench_turn(name, number), b"turn")
+            assert ranks.wait(keys.bench_turn(name, number), Deadline(10)) == b"turn"
+            ranks.set(keys.bench_round(name, number), b"round")
+            assert run.wait(keys.bench_round(name, number), Deadline(10)) == b"round"
 
 
 def test_a_set_that_was_stopped_gets_no_more() -> None:
-    run, ranks = RelayedStore(Memory(), 0), RelayedStore(Memory(), 0)
+    run, ranks = within_process(MemoryBackend(), 0), within_process(MemoryBackend(), 0)
     run.set("as-is/stop", b"1")
     bridge_turns(["as-is"], run, ranks, Deadline(20))
-    assert isinstance(ranks.wait(turn_key("as-is", 0), Deadline(0.3)), Missing)
+    assert isinstance(ranks.wait(keys.bench_turn("as-is", 0), Deadline(0.3)), Missing)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store.memory import Memory
-from ncclcheck.exchange.store.relay import answer
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.pipe import answer_call
 from ncclcheck.model.snapshot import Unreached
 from ncclcheck.spawn.fleet import NOISE_LIMIT_BYTES, Fleet, Host
 from ncclcheck.spawn.process import state_letter
@@ -36,14 +36,14 @@ def host(script: str, rank: int = 0, fallback: str = "") -> Host:
 
 
 @pytest.fixture
-def fleet_of() -> Iterator[Callable[..., tuple[Fleet, Memory]]]:
+def fleet_of() -> Iterator[Callable[..., tuple[Fleet, MemoryBackend]]]:
     started: list[Fleet] = []
 
-    def build(*hosts: Host, greeting_s: float = 20.0) -> tuple[Fleet, Memory]:
-        memory = Memory()
+    def build(*hosts: Host, greeting_s: float = 20.0) -> tuple[Fleet, MemoryBackend]:
+        memory = MemoryBackend()
         fleet = Fleet(
             hosts,
-            partial(answer, backend=memory),
+            partial(answer_call, backend=memory),
             version="1",
             schema_version="1",
             python="python",
@@ -59,7 +59,7 @@ def fleet_of() -> Iterator[Callable[..., tuple[Fleet, Memory]]]:
         fleet.close()
 
 
-def awaited(memory: Memory, key: str) -> bytes | None:
+def awaited(memory: MemoryBackend, key: str) -> bytes | None:
     deadline = Deadline(20)
     while memory.read(key) is None and not deadline.passed:
         time.sleep(0.01)
@@ -73,7 +73,7 @@ def given_up(fleet: Fleet, count: int = 1) -> tuple[Unreached, ...]:
     return fleet.unreached()
 
 
-FleetOf = Callable[..., tuple[Fleet, Memory]]
+FleetOf = Callable[..., tuple[Fleet, MemoryBackend]]
 SETS = "task = sys.stdin.readline(); ask(id=1, op='set', key='task', value='b2s='); "
 
 

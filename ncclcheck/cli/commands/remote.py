@@ -27,7 +27,8 @@ def take_part() -> int:
     """
     import ncclcheck
     from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA
-    from ncclcheck.exchange.store.relayed import Pipe, RelayedStore, write_all
+    from ncclcheck.exchange.store.opening import over_pipe
+    from ncclcheck.exchange.store.pipe import Pipe, write_all
     from ncclcheck.model.codec import decode, encode
     from ncclcheck.run.head import RemoteTask
     from ncclcheck.run.session import run_session
@@ -47,7 +48,7 @@ def take_part() -> int:
     task = decode(line, RemoteTask, limit_bytes=FACTS_LIMIT_BYTES)
     with suppress(OSError):  # then where the login leads
         os.chdir(task.folder)
-    store = RelayedStore(pipe, task.port)
+    store = over_pipe(pipe, task.port)
     ended = run_session(task.options, os.environ, lambda _: None, store)
     over.set()
     ended.release()

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.master import describe, is_loopback, resolve_master
 from ncclcheck.exchange.probe.dial import dial
-from ncclcheck.exchange.store.tcp import TcpStore, join
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.opening import join
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.launch import Launch
@@ -114,6 +115,6 @@ def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadlin
     if outcome != "connected":
         return replace(way, detail=f"{way.detail}, and {detail} on port {way.port}")
     store = join(addresses[0], way.port, prefix, patience)
-    if isinstance(store, TcpStore) and store.get("serving") == nonce:
+    if not isinstance(store, Missing) and store.get(keys.SERVING) == nonce:
         return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
     return replace(way, detail=f"{way.detail}, and another program answers there")

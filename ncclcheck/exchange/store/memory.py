@@ -10,7 +10,7 @@ LIMIT_BYTES = 1 << 30
 LIMIT_KEYS = 1 << 20
 
 
-class Memory:
+class MemoryBackend:
     """Values and counters by key. State by design, guarded by a lock."""
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -20,7 +20,7 @@ class Memory:
         self._bytes, self._limit_bytes = 0, limit_bytes
 
     def set(self, key: str, value: bytes) -> None:
-        """The value is stored. Raises OSError where the store is full."""
+        """Store the value. Raises OSError where the store is full."""
         with self._lock:
             size = self._bytes + len(value) - len(self._values.get(key, b""))
             if size > self._limit_bytes or len(self._values) >= LIMIT_KEYS:
@@ -28,18 +28,18 @@ class Memory:
             self._bytes, self._values[key] = size, value
 
     def add(self, key: str, amount: int) -> int:
-        """The counter after adding."""
+        """Add to the counter and return its new value."""
         with self._lock:
             self._counts[key] = self._counts.get(key, 0) + amount
             return self._counts[key]
 
     def read(self, key: str) -> bytes | None:
-        """The value, or the counter as a number; None while nobody has set it."""
+        """Return the value, or the counter as a number; None while it is not set."""
         with self._lock:
             if key in self._counts:
                 return str(self._counts[key]).encode()
             return self._values.get(key)
 
     def look(self) -> bytes:
-        """Nothing: it is where it is."""
+        """Return an empty object: there is no place to describe."""
         return b"{}"

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from ncclcheck.exchange.store.relay import VALUE_LIMIT_BYTES
+from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES
 from ncclcheck.model.codec import encode
 
 HEARTBEAT_S = 0.4

@@ -1,6 +1,6 @@
 """`--meet-in DIR`: the store of a run in a shared folder, where TCP between the nodes does not work.
 
-The files are touched by a child process alone (`exchange.directory_child`), so that a mount that hangs is a value here.
+The files are touched by a child process alone (`shared_folder_child`), so that a mount that hangs is a value here.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import sys
 
 from msgspec import Struct
 
-from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store.relayed import Pipe, RelayedStore
+from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.deadline_store import CALL_S, DeadlineStore
+from ncclcheck.exchange.store.pipe import Pipe
 from ncclcheck.exchange.store.run_folder import Look
-from ncclcheck.exchange.store.tcp import CALL_S, polls
 from ncclcheck.facts.child import end_child, surviving_command
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.model.codec import decode
@@ -50,7 +51,7 @@ class Directory:
     def __init__(self, place: Where, port: int) -> None:
         self.place, self._port = place, port
         self.last = Look()
-        self._store: RelayedStore | None = None
+        self._store: DeadlineStore | None = None
         self._process: subprocess.Popen[bytes] | Missing
         words = [place.folder, place.digest, place.host, "lead" if place.leads else "follow"]
         try:
@@ -67,7 +68,7 @@ class Directory:
             return
         if self._process.stdin is not None and self._process.stdout is not None:
             self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno())
-            self._store = RelayedStore(self._pipe, port)
+            self._store = DeadlineStore(self._pipe, port)
 
     def look(self) -> Fact[Look]:
         """What is found in the folder now; Missing where it cannot be used, for good."""
@@ -85,7 +86,7 @@ class Directory:
             return Missing("error", str(error))
         return self.last
 
-    def open(self, deadline: Deadline) -> RelayedStore | Missing:
+    def open(self, deadline: Deadline) -> Store | Missing:
         """The run's store as soon as node 0 is found; Missing "absent" at the deadline, else why it cannot be used."""
         for _ in polls(deadline):
             found = self.look()

@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
-from ncclcheck.exchange.store.relay import answer
+from ncclcheck.exchange.store.pipe import answer_call
 from ncclcheck.exchange.store.run_folder import HEARTBEAT_S, MeetingPlace, RunFolder
 from ncclcheck.facts.storage.mounts import mount_at
 from ncclcheck.model.errors import DecodeError
@@ -82,7 +82,7 @@ def main() -> None:
     try:
         while data := os.read(0, _READ_BYTES):
             for line in lines.feed(data):
-                sys.stdout.buffer.write(answer(line, backend))
+                sys.stdout.buffer.write(answer_call(line, backend))
                 sys.stdout.buffer.flush()
     except (DecodeError, OSError):
         pass  # the parent is gone, or none of ours

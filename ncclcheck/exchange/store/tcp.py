@@ -1,8 +1,7 @@
-"""torch's TCPStore with a deadline on every call: the place where the nodes of a run meet.
+"""A store over torch's TCPStore, which node 0 or the launcher serves at the master address.
 
 TCPStore's own timeouts do not cover a peer that accepts and then says nothing (seen with torch 2.13: the constructor
-and `check` block without end), so every call runs in a thread of its own that can be abandoned. Values are bytes and
-are decoded strictly by the callers; nothing is ever unpickled.
+and `check` block without end): hence the thread of `deadline_store`.
 """
 
 from __future__ import annotations
@@ -11,154 +10,68 @@ import os
 import queue
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
 from ncclcheck.exchange.store.versions import is_own_bug, make_store
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 
-CALL_S = 8.0
-CLOSE_S = 1.0
 IMPORT_S = 60.0
 # Documents travel in parts that fit a packet of the smallest usual path MTU, each acknowledged before the next: where
 # large packets vanish, nodes can still meet and prove that they do. Only a large document gets large parts.
 SMALL_PART_BYTES = 1024
-LARGE_PART_BYTES = 4 * 1024 * 1024
 SMALL_DOCUMENT_BYTES = 512 * 1024
-MOST_PARTS = 1024
-_FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.1
 
 
-_Call: TypeAlias = tuple[Callable[[], Any], "queue.SimpleQueue[Any]"]
-
-
-class TcpStore:
-    """A TCPStore behind a thread. After one call has not come back the store counts as lost, for good."""
-
-    small_part_bytes = SMALL_PART_BYTES
+class TcpBackend:
+    """A torch TCPStore, with this run's keys under a prefix."""
 
     def __init__(self, raw: Any, prefix: str) -> None:
         self._raw, self._prefix = raw, prefix
-        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
-        self.lost: Missing | None = None
-        self._thread = threading.Thread(target=self._serve, name="store", daemon=True)
-        self._thread.start()
 
-    def close(self) -> None:
-        """The store is lost from now on, and one that is served here has left its port, unless a call hangs in it."""
-        self.lost = self.lost or Missing("absent", "the store is closed")
-        self._raw = None
-        self._calls.put(None)
-        self._thread.join(CLOSE_S)
+    def set(self, key: str, value: bytes) -> None:
+        """Send the value, which the server does not acknowledge."""
+        self._raw.set(self._prefix + key, value)
 
-    @property
-    def port(self) -> int:
-        """The TCP port of the server this store talks to."""
-        return int(self._raw.port)
+    def add(self, key: str, amount: int) -> int:
+        """Add to the counter and return its new value."""
+        return int(self._raw.add(self._prefix + key, amount))
 
-    def set(self, key: str, value: bytes) -> Missing | None:
-        """The value is stored; or the reason why not."""
-        answer = self._call(lambda: self._raw.set(self._prefix + key, value))
-        return answer if isinstance(answer, Missing) else None
-
-    def add(self, key: str, amount: int) -> int | Missing:
-        """The counter after adding."""
-        answer = self._call(lambda: self._raw.add(self._prefix + key, amount))
-        return answer if isinstance(answer, Missing) else int(answer)
-
-    def get(self, key: str) -> bytes | Missing:
-        """The value, or Missing: "absent" while nobody has set it, another reason when the store is lost."""
+    def read(self, key: str) -> bytes | None:
+        """Return the value; None while it is not set."""
         name = self._prefix + key
-        answer = self._call(lambda: bytes(self._raw.get(name)) if self._raw.check([name]) else None)
-        return Missing("absent", f"{key} is not set") if answer is None else answer
+        return bytes(self._raw.get(name)) if self._raw.check([name]) else None
 
-    def wait_document(self, key: str, deadline: Deadline) -> bytes | Missing:
-        """The document as soon as it is whole; Missing "timeout" at the deadline, at once when the store is lost."""
-        count = self.wait(key, deadline)
-        return count if isinstance(count, Missing) else self.get_document(key)
+    def check(self, key: str) -> bool:
+        """Return whether the key is set: an answer comes only after all that was sent before."""
+        return bool(self._raw.check([self._prefix + key]))
 
-    def wait(self, key: str, deadline: Deadline) -> bytes | Missing:
-        """The value as soon as it is there; Missing "timeout" at the deadline, at once when the store is lost."""
-        for _ in polls(deadline):
-            value = self.get(key)
-            if not (isinstance(value, Missing) and value.missing == "absent"):
-                return value
-        return Missing("timeout", f"{key} did not come in time")
 
-    def set_document(self, key: str, value: bytes) -> Missing | None:
-        """A value of any size is stored, in parts: the server drops a client that sends more than 8 MiB at once.
+class TcpStore(DeadlineStore):
+    """The store over a TCPStore.
 
-        (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp, MAX_PAYLOAD_LEN.)
-        """
-        size = self.small_part_bytes if len(value) <= SMALL_DOCUMENT_BYTES else LARGE_PART_BYTES
-        starts = range(0, max(len(value), 1), size)
-        for number, start in enumerate(starts):
-            failed = self._set_acknowledged(f"{key}/{number}", value[start : start + size])
-            if failed is not None:
-                return failed
-        return self._set_acknowledged(key, str(len(starts)).encode())
+    The server drops a client that sends more than 8 MiB at once, hence documents in parts.
+    (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp, MAX_PAYLOAD_LEN.)
+    """
+
+    def _part_bytes(self, document_bytes: int) -> int:
+        return (
+            SMALL_PART_BYTES
+            if document_bytes <= SMALL_DOCUMENT_BYTES
+            else super()._part_bytes(document_bytes)
+        )
 
     def _set_acknowledged(self, key: str, value: bytes) -> Missing | None:
-        """Stored, and the server has answered a question after it: what follows is not sent in one packet with it."""
+        """Store the value, and ask the server something: what follows is not sent in one packet with it."""
         failed = self.set(key, value)
-        answer = failed or self._call(lambda: self._raw.check([self._prefix + key]))
+        answer = failed or self._call(lambda backend: backend.check(key))
         return answer if isinstance(answer, Missing) else None
-
-    def get_document(self, key: str) -> bytes | Missing:
-        """What `set_document` stored under the key."""
-        count = self.get(key)
-        if isinstance(count, Missing):
-            return count
-        if not count.isdigit() or int(count) > MOST_PARTS:
-            return Missing("error", f"{key} is not a document of ours")
-        parts = []
-        for number in range(int(count)):
-            part = self.get(f"{key}/{number}")
-            if isinstance(part, Missing):
-                return part
-            parts.append(part)
-        return b"".join(parts)
-
-    def _call(self, function: Callable[[], Any]) -> Any:
-        if self.lost is not None:
-            return self.lost
-        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._calls.put((function, answer))
-        try:
-            result = answer.get(timeout=CALL_S)
-        except queue.Empty:
-            result = Missing("timeout", f"the store did not answer within {CALL_S:.0f} s")
-        if isinstance(result, Missing):
-            self.lost = result
-        return result
-
-    def _serve(self) -> None:
-        while True:
-            call = self._calls.get()
-            if call is None:
-                return
-            function, answer = call
-            try:
-                answer.put(function())
-            except Exception as error:  # torch raises several types here; each means that the store is gone
-                answer.put(Missing("error", first_line(error)))
-
-
-def polls(deadline: Deadline) -> Iterable[None]:
-    """Yields at once and then at growing intervals, for the last time at the deadline."""
-    interval = _FIRST_POLL_S
-    while True:
-        last = deadline.passed
-        yield
-        if last:
-            return
-        time.sleep(deadline.left(interval))
-        interval = min(interval * 1.5, _LAST_POLL_S)
 
 
 def load_torch() -> bool:
@@ -171,7 +84,7 @@ def load_torch() -> bool:
     return TCPStore is not None
 
 
-def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> TcpStore | Missing:
+def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store | Missing:
     """A store served by this process on all addresses, on `port` (0: any): a number, or a held one to take over.
 
     Raises what is no fault of the machine or the network: it is a bug, and no finding may come of it.
@@ -197,7 +110,7 @@ def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> TcpStor
     return served
 
 
-def join(host: str, port: int, prefix: str, deadline: Deadline) -> TcpStore | Missing:
+def join(host: str, port: int, prefix: str, deadline: Deadline) -> Store | Missing:
     """A client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time.
 
     Raises what no network and no peer can cause: it is a bug, and no finding may come of it.
@@ -226,7 +139,7 @@ def _open(
     if raw is None:
         return Missing("timeout", f"no TCPStore answer within {seconds:.0f} s")
     if not isinstance(raw, Exception):
-        return TcpStore(raw, prefix)
+        return TcpStore(TcpBackend(raw, prefix), int(raw.port))
     if is_own_bug(raw, serving=serving):
         raise raw
     return Missing("error", first_line(raw))
@@ -265,9 +178,3 @@ def _in_thread(function: Callable[[], Any], seconds: float) -> Any:
         return ended.get(timeout=seconds)
     except queue.Empty:
         return None
-
-
-def first_line(error: Exception) -> str:
-    """Return the error in one line, with its type."""
-    kind = "" if type(error) is OSError else f"{type(error).__name__}: "  # the words of a relay say it all
-    return f"{kind}{error}".splitlines()[0][:300]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.exchange.store.memory import Memory
+from ncclcheck.exchange.store.memory import MemoryBackend
 
 
 def test_values_and_counters() -> None:
-    memory = Memory()
+    memory = MemoryBackend()
     assert memory.read("a") is None
     memory.set("a", b"1")
     memory.set("a", b"22")
@@ -19,7 +19,7 @@ def test_values_and_counters() -> None:
 
 
 def test_it_takes_so_much_and_what_is_replaced_makes_room() -> None:
-    memory = Memory(limit_bytes=10)
+    memory = MemoryBackend(limit_bytes=10)
     memory.set("a", bytes(10))
     with pytest.raises(OSError, match="No space"):
         memory.set("b", b"x")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store.relay import VALUE_LIMIT_BYTES
+from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES
 from ncclcheck.exchange.store.run_folder import Look, MeetingPlace, RunFolder, read_file, touch, write_file
 from ncclcheck.model.codec import decode
 

@@ -1,0 +1,144 @@
+"""A store with a deadline on every call, over any backend.
+
+A backend may block for ever, so every call runs in a thread of its own that can be abandoned. Values are bytes and are
+decoded strictly by the callers; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
+from ncclcheck.model.fact import Missing
+
+CALL_S = 8.0
+CLOSE_S = 1.0
+MOST_PARTS = 1024
+_Call: TypeAlias = tuple[Callable[[], Any], "queue.SimpleQueue[Any]"]
+
+
+class DeadlineStore:
+    """The `store.base.Store` of a backend, which is called in a thread.
+
+    A call that has not come back in time, or has failed, loses the store for good.
+    """
+
+    def __init__(self, backend: Backend, port: int) -> None:
+        self._backend: Backend | None = backend
+        self.port = port
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._lost: Missing | None = None
+        self._thread = threading.Thread(target=self._serve, name="store", daemon=True)
+        self._thread.start()
+
+    @property
+    def lost(self) -> Missing | None:
+        """Return why the store cannot be used any more; None while it can."""
+        return self._lost
+
+    def close(self) -> None:
+        """Give up the store. One that is served here leaves its port, unless a call hangs in it."""
+        self._lost = self._lost or Missing("absent", "the store is closed")
+        self._backend = None
+        self._calls.put(None)
+        self._thread.join(CLOSE_S)
+
+    def set(self, key: str, value: bytes) -> Missing | None:
+        """Store the value; return the reason where that failed."""
+        answer = self._call(lambda backend: backend.set(key, value))
+        return answer if isinstance(answer, Missing) else None
+
+    def add(self, key: str, amount: int) -> int | Missing:
+        """Add to the counter and return its new value."""
+        answer = self._call(lambda backend: backend.add(key, amount))
+        return answer if isinstance(answer, Missing) else int(answer)
+
+    def get(self, key: str) -> bytes | Missing:
+        """Return the value, or Missing: "absent" while it is not set, another reason when the store is lost."""
+        answer = self._call(lambda backend: backend.read(key))
+        return Missing("absent", f"{key} is not set") if answer is None else answer
+
+    def wait(self, key: str, deadline: Deadline) -> bytes | Missing:
+        """Return the value as soon as it is set; Missing "timeout" at the deadline, at once when the store is lost."""
+        for _ in polls(deadline):
+            value = self.get(key)
+            if not (isinstance(value, Missing) and value.missing == "absent"):
+                return value
+        return Missing("timeout", f"{key} did not come in time")
+
+    def wait_document(self, key: str, deadline: Deadline) -> bytes | Missing:
+        """Return the document as soon as it is complete; Missing as for `wait`."""
+        count = self.wait(key, deadline)
+        return count if isinstance(count, Missing) else self.get_document(key)
+
+    def set_document(self, key: str, value: bytes) -> Missing | None:
+        """Store a value of any size, in parts, and last of all how many they are."""
+        size = self._part_bytes(len(value))
+        starts = range(0, max(len(value), 1), size)
+        for number, start in enumerate(starts):
+            failed = self._set_acknowledged(f"{key}/{number}", value[start : start + size])
+            if failed is not None:
+                return failed
+        return self._set_acknowledged(key, str(len(starts)).encode())
+
+    def get_document(self, key: str) -> bytes | Missing:
+        """Return what `set_document` stored under the key."""
+        count = self.get(key)
+        if isinstance(count, Missing):
+            return count
+        if not count.isdigit() or int(count) > MOST_PARTS:
+            return Missing("error", f"{key} is not a document of ours")
+        parts = []
+        for number in range(int(count)):
+            part = self.get(f"{key}/{number}")
+            if isinstance(part, Missing):
+                return part
+            parts.append(part)
+        return b"".join(parts)
+
+    def ask(self, question: Callable[[], bytes]) -> bytes | Missing:
+        """Return what the backend answers to a question that is no call of a store, within the same deadline."""
+        found: bytes | Missing = self._call(lambda _: question())
+        return found
+
+    def _part_bytes(self, _document_bytes: int) -> int:
+        """Return how large the parts of a document of that size may be."""
+        return VALUE_LIMIT_BYTES
+
+    def _set_acknowledged(self, key: str, value: bytes) -> Missing | None:
+        """Store the value and return once the backend has processed it."""
+        return self.set(key, value)
+
+    def _call(self, function: Callable[[Any], Any]) -> Any:
+        if self._lost is not None:
+            return self._lost
+        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._calls.put((lambda: function(self._backend), answer))
+        try:
+            result = answer.get(timeout=CALL_S)
+        except queue.Empty:
+            result = Missing("timeout", f"the store did not answer within {CALL_S:.0f} s")
+        if isinstance(result, Missing):
+            self._lost = result
+        return result
+
+    def _serve(self) -> None:
+        while True:
+            call = self._calls.get()
+            if call is None:
+                return
+            function, answer = call
+            try:
+                answer.put(function())
+            except Exception as error:  # torch raises several types here; each means that the store is gone
+                answer.put(Missing("error", first_line(error)))
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of the error, with its type unless its own text says it all."""
+    kind = "" if type(error) is OSError else f"{type(error).__name__}: "  # the text of a pipe's other end
+    return f"{kind}{error}".splitlines()[0][:300]

@@ -1,0 +1,112 @@
+"""Every key of the store of a run, and who writes it.
+
+A key that ends in a ticket is written by one process each; a ticket is the number of a process in order of arrival.
+"""
+
+from __future__ import annotations
+
+# Joining
+SERVING = "serving"  # node 0: the nonce of this run, as soon as the store is up
+TICKETS = "tickets"  # a counter: each process draws its ticket
+RANKS = "ranks"  # a counter: each node draws its rank, where the launcher gives none
+FIRST_NODE = "first-node"  # node 0, where the run meets elsewhere: does it serve the master address?
+MEETS_ELSEWHERE = (
+    "meets-elsewhere"  # node 0, in the store at the master address: it does not wait for nodes there
+)
+# The end of a run, by node 0
+REPORT = "report"
+SAVED = "saved"  # the snapshot
+NEVER_SET = "gone"  # read only to see whether the store still answers
+
+
+def hello(ticket: int) -> str:
+    """Return where a process says who it is."""
+    return f"hello/{ticket}"
+
+
+def facts(ticket: int) -> str:
+    """Return where a process leaves the facts of its node, or of its rank."""
+    return f"facts/{ticket}"
+
+
+def step(number: int) -> str:
+    """Return where node 0 leaves its order number `number`, from 0."""
+    return f"step/{number}"
+
+
+def answer(number: int, ticket: int) -> str:
+    """Return where a node answers that order."""
+    return f"answer/{number}/{ticket}"
+
+
+def refused_orders(ticket: int) -> str:
+    """Return where a node tells which orders it refused."""
+    return f"refused/{ticket}"
+
+
+def bye(ticket: int) -> str:
+    """Return where a process says that it needs the store no more."""
+    return f"bye/{ticket}"
+
+
+def meeting_view(node_rank: int) -> str:
+    """Return where a node that does not find node 0 in the shared folder leaves what it saw there."""
+    return f"meeting/{node_rank}"
+
+
+def share_wrote(nonce: str) -> str:
+    """Return the counter of the nodes that wrote their files into the shared folders under test."""
+    return f"share/{nonce}/wrote"
+
+
+def share_looked(nonce: str) -> str:
+    """Return the counter of the nodes that looked for the files of all nodes there."""
+    return f"share/{nonce}/looked"
+
+
+# A benchmark, by the name of its set of workers
+
+
+def bench_state(name: str, ticket: int) -> str:
+    """Return where a node keeps the state of its workers."""
+    return f"{name}/state/{ticket}"
+
+
+def bench_point(name: str, number: int) -> str:
+    """Return where the node of rank 0 leaves the point number `number` of the plan."""
+    return f"{name}/point/{number}"
+
+
+def bench_isolation(name: str) -> str:
+    """Return where the node of rank 0 leaves how fast single ranks and links are."""
+    return f"{name}/isolation"
+
+
+def bench_stop(name: str) -> str:
+    """Return where node 0 tells the nodes to end the workers."""
+    return f"{name}/stop"
+
+
+def bench_log(name: str, ticket: int) -> str:
+    """Return where a node leaves what it read in the NCCL logs of its workers."""
+    return f"{name}/log/{ticket}"
+
+
+def bench_done(name: str, ticket: int) -> str:
+    """Return where a node says that its workers have ended."""
+    return f"{name}/done/{ticket}"
+
+
+def bench_turn(name: str, number: int) -> str:
+    """Return where the ranks find their turn `number`, from 0."""
+    return f"{name}/turn/{number}"
+
+
+def bench_round(name: str, number: int) -> str:
+    """Return where rank 0 leaves the result of that turn."""
+    return f"{name}/round/{number}"
+
+
+def bench_group(prefix: str, nonce: str) -> str:
+    """Return the prefix of torch's own keys, under which the ranks form their process group."""
+    return f"{prefix}group/{nonce}"
