@@ -15,6 +15,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from tests import stolen_time
+from tests.lab import forked
 from tests.lab.namespaces import lab_skip_reason
 from tests.lab.nodes import Lab
 from tests.lab.openmpi import OpenMpi, openmpi_skip_reason
@@ -28,6 +29,11 @@ _DISTURBED = "failed while cores were taken away"
 def pytest_configure() -> None:
     """A terminated test run tears its labs down, as an interrupted one does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_unconfigure() -> None:
+    """End what starts the processes of the labs."""
+    forked.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

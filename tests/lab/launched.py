@@ -81,13 +81,17 @@ def start(
     env: Mapping[str, str] | None = None,
     env_by_node: Mapping[Node, Mapping[str, str]] | None = None,
     own_words: Mapping[Node, Sequence[str]] | None = None,
+    fresh: bool = False,
 ) -> dict[str, Running]:
-    """ncclcheck started on the nodes under flags. `own_words` of a node come last, and so win."""
+    """ncclcheck started on the nodes under flags. `own_words` of a node come last, and so win.
+
+    `fresh` where the time of a start counts: each node then imports torch itself.
+    """
     commands = {
         node: [*command(node, *words, *flags(lab, node, master)), *(own_words or {}).get(node, ())]
         for node in nodes or lab.nodes
     }
-    return lab.start_all(commands, job_environment(env), env_by_node=env_by_node)
+    return lab.start_all(commands, job_environment(env), env_by_node=env_by_node, fresh=fresh)
 
 
 def job_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -18,13 +18,12 @@ from typing import Literal
 from msgspec import Struct
 
 from tests.lab import namespaces
+from tests.lab.forked import Place, Program
 from tests.lab.namespaces import ETC, FOLDERS, SHM, call, delete, delete_abandoned, ip
 from tests.lab.process import Finished, Running, wait_all
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PYTHON = sys.executable
-# What every process of a node does first: take its host name and its own /dev/shm, then become the command.
-_ENTER = 'hostname "$1" && mount --bind "$2" /dev/shm && shift 2 && exec "$@"'
 
 BridgeState = Literal["up", "no-carrier", "down"]
 
@@ -125,19 +124,21 @@ class Node:
         return {**base, **(env or {})}
 
     def start(
-        self, argv: Sequence[str], env: Mapping[str, str] | None = None, *, pass_fds: Sequence[int] = ()
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        *,
+        pass_fds: Sequence[int] = (),
+        fresh: bool = False,
     ) -> Running:
-        """Start a command on this node; it leads a process group, so a test can signal all of it."""
-        enter = ["unshare", "--uts", "sh", "-c", _ENTER, "sh", self.name, str(SHM / self.namespace)]
-        running = Running(
-            self.name,
-            argv,
-            self.environment(env),
-            enter=namespaces.inside(self.namespace, enter),
-            output=self.folder / "output" / str(next(self._outputs)),
-            cwd=self.folder / "home",
-            pass_fds=pass_fds,
-        )
+        """Start a command on this node; it leads a process group, so a test can signal all of it.
+
+        Python programs with torch in them are forks of a process that has imported it, unless `fresh`.
+        """
+        place = Place(self.namespace, self.name, SHM / self.namespace)
+        program = Program(argv, self.environment(env), self.folder / "home", pass_fds)
+        output = self.folder / "output" / str(next(self._outputs))
+        running = Running(place, program, output, fresh=fresh)
         self._started.append(running)
         return running
 
@@ -290,12 +291,13 @@ class Lab:
         *,
         env_by_node: Mapping[Node, Mapping[str, str]] | None = None,
         timeout_s: float = 60,
+        fresh: bool = False,
     ) -> dict[str, Finished]:
         """Start a command on each node, all within a few milliseconds, and wait for all of them.
 
         `env_by_node` goes on top of `env`. The result is by node name, in the order of `commands`.
         """
-        started = self.start_all(commands, env, env_by_node=env_by_node)
+        started = self.start_all(commands, env, env_by_node=env_by_node, fresh=fresh)
         return dict(zip(started, wait_all(list(started.values()), timeout_s), strict=True))
 
     def start_all(
@@ -304,11 +306,12 @@ class Lab:
         env: Mapping[str, str] | None = None,
         *,
         env_by_node: Mapping[Node, Mapping[str, str]] | None = None,
+        fresh: bool = False,
     ) -> dict[str, Running]:
         """Start a command on each node, all within a few milliseconds; by node name."""
         own = env_by_node or {}
         return {
-            node.name: node.start(argv, {**(env or {}), **own.get(node, {})})
+            node.name: node.start(argv, {**(env or {}), **own.get(node, {})}, fresh=fresh)
             for node, argv in commands.items()
         }
 

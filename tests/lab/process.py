@@ -7,10 +7,18 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
+
+from tests.lab.forked import Forked, Place, Program
+from tests.lab.forked import start as fork
+from tests.lab.namespaces import inside
+
+# What every process of a node does first: take its host name and its own /dev/shm, then become the command.
+_TAKE = 'hostname "$1" && mount --bind "$2" /dev/shm && shift 2 && exec "$@"'
+_ENTER = ("unshare", "--uts", "sh", "-c", _TAKE, "sh")
 
 
 class Finished(Struct, frozen=True):
@@ -31,38 +39,34 @@ class Finished(Struct, frozen=True):
 class Running:
     """A process of the lab and its process group.
 
-    `enter` is the command line that enters the node and becomes `argv`. State: the process (running, or ended and
-    reaped), its two output files, and the time it ended.
+    State: the process (running, or ended and reaped), its two output files, and the time it ended.
     """
 
-    def __init__(
-        self,
-        node: str,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        *,
-        enter: Sequence[str],
-        output: Path,
-        cwd: Path,
-        pass_fds: Sequence[int] = (),
-    ) -> None:
-        self.node = node
-        self.argv = tuple(argv)
+    def __init__(self, place: Place, program: Program, output: Path, *, fresh: bool = False) -> None:
+        self.node = place.name
+        self.argv = tuple(program.argv)
         self._stdout, self._stderr = output.with_suffix(".out"), output.with_suffix(".err")
         self._ended: float | None = None
         with self._stdout.open("wb") as stdout, self._stderr.open("wb") as stderr:
             self._started = time.monotonic()
+            if not fresh and program.can_fork():
+                with Path(os.devnull).open("rb") as stdin:
+                    streams = (stdin.fileno(), stdout.fileno(), stderr.fileno())
+                    forked = fork(place, program, streams)
+                self._process: Forked | subprocess.Popen[bytes] = forked
+                self._end_event = forked.pidfd
+                return
             self._process = subprocess.Popen(
-                [*enter, *argv],
-                env=dict(env),
-                cwd=cwd,
+                [*inside(place.namespace, _ENTER), place.name, str(place.shm), *program.argv],
+                env=dict(program.env),
+                cwd=program.cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
-                pass_fds=tuple(pass_fds),
+                pass_fds=tuple(program.pass_fds),
             )
-        self._end_event = os.pidfd_open(self._process.pid)
+            self._end_event = os.pidfd_open(self._process.pid)
 
     @property
     def pid(self) -> int:
@@ -122,7 +126,7 @@ class Running:
             self._ended = at
             os.close(self._end_event)
         seconds = self._ended - self._started
-        return Finished(self.node, self._process.returncode, self.stdout, self.stderr, seconds, timed_out)
+        return Finished(self.node, self._process.wait(), self.stdout, self.stderr, seconds, timed_out)
 
 
 def wait_all(running: Sequence[Running], timeout_s: float) -> list[Finished]:

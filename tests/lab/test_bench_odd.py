@@ -47,7 +47,7 @@ def test_a_pair_that_is_cut_in_mid_run_is_named_and_the_ranks_between_are_not(la
 @alone
 def test_a_time_too_short_for_the_plan_is_no_pass(lab: LabOf) -> None:
     two = lab(2)
-    running = start(two, *SHORT[:-1], "10000000", "--timeout", "16")
+    running = start(two, *SHORT[:-1], "10000000", "--timeout", "16", fresh=True)
     outcomes = told(two, running, 30)
     assert {one.code for one in outcomes.values()} == {3}
     assert all(one.finished.seconds <= 16.5 for one in outcomes.values())

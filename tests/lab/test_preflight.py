@@ -39,6 +39,7 @@ def bare_seconds(lab: Lab) -> float:
         },
         env_by_node={node: {"RANK": str(node.rank)} for node in lab.nodes},
         timeout_s=120,
+        fresh=True,
     )
     assert all(one.returncode == 0 for one in ended.values()), [str(one) for one in ended.values()]
     return max(one.seconds for one in ended.values())
@@ -54,7 +55,7 @@ def only_first_prints(outcomes: dict[str, Told]) -> bool:
 def test_four_healthy_nodes_pass_fast_and_leave_nothing_behind(lab: LabOf) -> None:
     four = lab(4)
     before = bare_seconds(four)
-    outcomes = run(four, "preflight")
+    outcomes = run(four, "preflight", fresh=True)
     bare = min(
         before, bare_seconds(four)
     )  # one on each side of it, so that load that lasts has its part in all
@@ -78,7 +79,7 @@ def test_four_healthy_nodes_pass_fast_and_leave_nothing_behind(lab: LabOf) -> No
 def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) -> None:
     four = lab(4)
     faults.drop(four["node1"], PORT)
-    outcomes = run(four, "preflight")
+    outcomes = run(four, "preflight", fresh=True)
     for name, one in outcomes.items():
         assert one.code == 1, str(one.finished)
         assert one.finished.seconds <= 15.0, (name, one.finished.seconds)
