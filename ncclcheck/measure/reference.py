@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
-from ncclcheck.measure.reference_rows import TABLE
-from ncclcheck.model.bench import Point
-from ncclcheck.model.ceiling import Fabric, Reference
+from ncclcheck.model.bench import Op, Point
+from ncclcheck.model.ceiling import Fabric, Grade, Reference
+from ncclcheck.model.tables import load_table
 from ncclcheck.model.units import parse_size
 
 _RATE_SLACK = 0.05  # 400 Gbit/s of one source are 400 of the other
@@ -28,6 +29,28 @@ class Hardware(Struct, frozen=True):
     nodes: int
     fabric: Fabric
     node_gbit_s: float | None = None
+
+
+class _Machine(Struct, frozen=True, forbid_unknown_fields=True):
+    """The key `hardware` of reference.toml."""
+
+    gpu: str
+    gpus_per_node: int
+    nodes: int
+    fabric: Fabric
+    nics_per_node: int | None = None
+    nic_gbit_s: float | None = None
+
+
+class _Measured(Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of reference.toml: op -> size -> figure."""
+
+    hardware: _Machine
+    busbw_gb_s: dict[Op, dict[str, float]]
+    grade: Grade
+    source: str
+    date: str = ""
+    note: str = ""
 
 
 def fitting(hardware: Hardware, points: Iterable[Point]) -> tuple[tuple[Reference, Point], ...]:
@@ -48,36 +71,31 @@ def fitting(hardware: Hardware, points: Iterable[Point]) -> tuple[tuple[Referenc
 
 @cache
 def rows() -> tuple[Reference, ...]:
-    """The whole table."""
-    lines = [line for line in TABLE.splitlines() if line]
-    triples = zip(lines[::3], lines[1::3], lines[2::3], strict=True)
-    return tuple(row for head, values, tail in triples for row in _rows(head, values, tail))
+    """Return the whole table, one record for each figure."""
+    table = load_table(
+        "ncclcheck.measure", "reference.toml", dict[Literal["measured"], tuple[_Measured, ...]]
+    )
+    return tuple(row for measured in table["measured"] for row in _figures(measured))
 
 
-def _rows(head: str, values: str, tail: str) -> Iterator[Reference]:
-    gpu, per_node, nodes, fabric, grade, cards, date = (cell.strip() for cell in head.split(" | "))
-    source, note = (cell.strip() for cell in tail.split(" | "))
-    count, _, rate = cards.partition("x")
-    for each in values.split("; "):
-        op, *sizes = each.split()
-        for size, _, busbw in (one.partition("=") for one in sizes):
-            yield convert(
-                {
-                    "gpu": gpu,
-                    "gpus_per_node": int(per_node),
-                    "nodes": int(nodes),
-                    "fabric": fabric,
-                    "op": op,
-                    "size_bytes": None if size == "best" else parse_size(size),
-                    "busbw_gb_s": float(busbw),
-                    "grade": grade,
-                    "source": source,
-                    "date": "" if date == "-" else date,
-                    "nics_per_node": int(count) if rate else None,
-                    "nic_gbit_s": float(rate) if rate else None,
-                    "note": "" if note == "-" else note,
-                },
-                Reference,
+def _figures(measured: _Measured) -> Iterator[Reference]:
+    machine = measured.hardware
+    for op, figures in measured.busbw_gb_s.items():
+        for size, busbw_gb_s in figures.items():
+            yield Reference(
+                gpu=machine.gpu,
+                gpus_per_node=machine.gpus_per_node,
+                nodes=machine.nodes,
+                fabric=machine.fabric,
+                op=op,
+                size_bytes=None if size == "best" else parse_size(size),
+                busbw_gb_s=busbw_gb_s,
+                grade=measured.grade,
+                source=measured.source,
+                date=measured.date,
+                nics_per_node=machine.nics_per_node,
+                nic_gbit_s=machine.nic_gbit_s,
+                note=measured.note,
             )
 
 

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import TypeAlias
 
-from ncclcheck.nccl.variables.variables_nccl import NCCL
-from ncclcheck.nccl.variables.variables_nccl_network import NCCL_NETWORK
-from ncclcheck.nccl.variables.variables_other import FAMILIES, OTHERS
-from ncclcheck.nccl.variables.variables_types import Family, Variable
+import msgspec
 
-TABLE: Mapping[str, Variable] = MappingProxyType({one.name: one for one in (*NCCL, *NCCL_NETWORK, *OTHERS)})
+from ncclcheck.model.tables import load_table
+from ncclcheck.nccl.variables.variables_types import Family, Owner, Variable
+
+_Row: TypeAlias = dict[str, str | int | bool]  # the fields of a record that are not its key
+_PACKAGE = "ncclcheck.nccl.variables"
+
+
+def _variables() -> Iterator[Variable]:
+    for file in ("nccl.toml", "others.toml"):
+        for owner, rows in load_table(_PACKAGE, file, dict[Owner, dict[str, _Row]]).items():
+            for name, row in rows.items():
+                yield msgspec.convert({"name": name, "owner": owner, **row}, Variable)
+
+
+def _families() -> Iterator[Family]:
+    for prefix, row in load_table(_PACKAGE, "families.toml", dict[str, _Row]).items():
+        yield msgspec.convert({"prefix": prefix, **row}, Family)
+
+
+TABLE: Mapping[str, Variable] = MappingProxyType({variable.name: variable for variable in _variables()})
+FAMILIES: tuple[Family, ...] = tuple(_families())
 
 
 def lookup(name: str) -> Variable | Family | None:
-    """The variable of that exact name, else the family of its prefix, else None: nobody is known to read it."""
+    """Return the variable of that exact name, else the family of its prefix, else None: no known program reads it."""
     found = TABLE.get(name)
     if found is not None:
         return found

@@ -46,7 +46,7 @@ Kind: TypeAlias = Literal[
 ]
 
 
-class Variable(Struct, frozen=True):
+class Variable(Struct, frozen=True, forbid_unknown_fields=True):
     """One variable. `since` and `until`: the first and the last version of its owner that reads it; "": not known.
 
     `default` is `18; 2.23.4: 20`: 18 at first, 20 from 2.23.4 on. `values` are words, each with its first version where
@@ -69,7 +69,7 @@ class Variable(Struct, frozen=True):
     obsolete_since: str = ""  # from this version its owner asks for the successor, and still reads it
 
 
-class Family(Struct, frozen=True):
+class Family(Struct, frozen=True, forbid_unknown_fields=True):
     """Names that begin with `prefix` belong to `owner`, and are not looked at one by one."""
 
     prefix: str

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.nccl import versions
-from ncclcheck.nccl.variables.variables import TABLE, lookup
-from ncclcheck.nccl.variables.variables_nccl import NCCL
-from ncclcheck.nccl.variables.variables_nccl_network import NCCL_NETWORK
-from ncclcheck.nccl.variables.variables_other import FAMILIES, OTHERS
+from ncclcheck.nccl import variables, versions
+from ncclcheck.nccl.variables.variables import FAMILIES, TABLE, lookup
 from ncclcheck.nccl.variables.variables_types import Family, Variable
 from tests.nccl.test_against_library import libraries
 
+FOLDER = Path(variables.__file__).parent
 # Names of constants and of log categories, which the libraries hold as texts too.
 _NO_VARIABLES = re.compile(
     r"NCCL_(ALL|ALLOC|ALLOC_HOST|BOOTSTRAP|CALL|COLL|DESTROY|ENV|INIT|NET|NVLS|P2P|PROFILE|PROXY|RAS|REG|SHM|TUNING"
@@ -38,8 +36,14 @@ def test_every_name_in_a_real_library_is_in_the_table(library: Path | None) -> N
 
 
 def test_no_name_is_there_twice() -> None:
-    names = [one.name for one in (*NCCL, *NCCL_NETWORK, *OTHERS)]
+    files = [(FOLDER / file).read_text() for file in ("nccl.toml", "others.toml")]
+    names = [name for text in files for name in re.findall(r"^(\w+) = ", text, re.MULTILINE)]
     assert len(names) == len(set(names)) == len(TABLE)
+
+
+def test_the_variables_of_nccl_are_sorted_by_name() -> None:
+    names = [variable.name for variable in TABLE.values() if variable.owner == "NCCL"]
+    assert names == sorted(names)
 
 
 @pytest.mark.parametrize("one", TABLE.values(), ids=lambda one: str(one.name))
@@ -93,10 +97,5 @@ def test_a_name_that_nobody_reads_has_none(name: str) -> None:
 
 
 def test_families_hide_no_variable_of_nccl() -> None:
-    hidden = [
-        one.name
-        for one in (*NCCL, *NCCL_NETWORK)
-        for family in FAMILIES
-        if one.name.startswith(family.prefix)
-    ]
-    assert hidden == []
+    names = [variable.name for variable in TABLE.values() if variable.owner == "NCCL"]
+    assert [name for name in names for family in FAMILIES if name.startswith(family.prefix)] == []
