@@ -50,6 +50,15 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     targets: tuple[Target, ...]
 
 
+class Announced(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a node listens, and by which names others may look for it: nobody is called who did not announce it."""
+
+    schema_version: str
+    tool_version: str
+    targets: tuple[Target, ...]
+    names: tuple[str, ...]
+
+
 class RankReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A further rank of a node: its allow-listed environment."""
 
@@ -67,9 +76,10 @@ class Reach(Struct, frozen=True, forbid_unknown_fields=True, tag="reach"):
 
 
 class Resolve(Struct, frozen=True, forbid_unknown_fields=True, tag="resolve"):
-    """Say what this name leads to."""
+    """Say what this name of the member with this ticket leads to."""
 
     name: str
+    ticket: int
     deadline_s: float
 
 

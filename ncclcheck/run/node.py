@@ -52,6 +52,7 @@ from ncclcheck.run.local_bench import run_local_bench
 from ncclcheck.run.measuring import measure_here
 from ncclcheck.run.order_reader import OrderReader
 from ncclcheck.run.order_rules import Bounds, bounds_of
+from ncclcheck.run.probe_rules import announce_self
 from ncclcheck.run.recounting import recount_here
 from ncclcheck.run.sharing import share_here
 from ncclcheck.run.turns_bridge import bridge_turns
@@ -195,6 +196,7 @@ def report_facts(place: Place, side: LocalSide, way: MasterPath) -> Missing | No
     facts = with_master(side.facts, way)
     if place.launch is not None:
         facts = replace(facts, launch=place.launch)
+    announce_self(place.store, place.ticket, facts, side.targets)
     message = encode(Report(SCHEMA, TOOL_VERSION, facts, side.targets))
     if len(message) > FACTS_LIMIT_BYTES:
         oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")

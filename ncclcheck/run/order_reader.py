@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from ncclcheck.exchange.deadline import Deadline, polls
@@ -13,7 +14,8 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Refused
 from ncclcheck.run.context import TOOL_VERSION
-from ncclcheck.run.order_rules import Bounds, read_order
+from ncclcheck.run.order_rules import MOST_OF_A_KIND, Bounds, name_of, read_order
+from ncclcheck.run.probe_rules import Announcements
 
 MOST_TOLD = 8  # refused orders of which a node tells; a stranger may write any number
 _LONGEST_REASON = 300
@@ -25,6 +27,8 @@ class OrderReader:
 
     def __init__(self, store: Store, bounds: Bounds, say: Callable[[str], None]) -> None:
         self._store, self._bounds, self._say = store, bounds, say
+        self._announcements = Announcements(store)
+        self._given: Counter[type[Order]] = Counter()
         self._next = 0
         self._told: list[tuple[str, str]] = []
         self._refused_data: bytes | None = None
@@ -52,9 +56,15 @@ class OrderReader:
 
     def _accepted(self, number: int, data: bytes) -> Order | None:
         try:
-            return read_order(data, self._bounds)
+            order = read_order(data, self._bounds, self._announcements)
         except DecodeError as error:
             reason = str(error)[:_LONGEST_REASON]
+        else:
+            kind, most = type(order), MOST_OF_A_KIND.get(type(order), 1)
+            if self._given[kind] < most:
+                self._given[kind] += 1
+                return order
+            reason = f"{name_of(order)}: given {most + 1} times, {most} are accepted"
         if number == self._next:
             self._refused_data = data
         if len(self._told) < MOST_TOLD and (f"step {number}", reason) not in self._told:

@@ -17,24 +17,33 @@ from ncclcheck.exchange.messages import (
     Bench,
     Compare,
     Confirm,
+    Measure,
     Order,
+    Reach,
+    Resolve,
+    Share,
     Step,
     read_message,
 )
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.measure.links.again import MOST_PASSES
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.launch import Launch
 from ncclcheck.nccl.settable import first_refusal
+from ncclcheck.run.probe_rules import Announcements, probe_refusals
 
 STEP_LIMIT_BYTES = FACTS_LIMIT_BYTES * 16
+# How often node 0 gives an order of a kind at most; the further measurements are those of what looked slow or late.
+MOST_OF_A_KIND: Mapping[type[Order], int] = {Measure: 2 * (1 + MOST_PASSES)}
 LONGEST_S = 86_400.0  # no step takes longer than a day; each also ends with the node's own --timeout
 MOST_RANKS = 1 << 20
 RANKS_UNASKED = 16  # ranks that a node starts without its own launcher, flags or GPUs naming so many
 MOST_SETTINGS = 64
 MOST_ENVIRONMENTS = 64
+MOST_PATHS = 256
 _MOST_POINTS = 1024
 _MOST_ITERATIONS = 1 << 31
 _LARGEST_BYTES = 1 << 44
@@ -43,23 +52,29 @@ _NONCE = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
 
 
 class Bounds(Struct, frozen=True):
-    """What this node itself knows: its ticket, and how many ranks it starts at most."""
+    """What this node itself knows: its ticket, how many ranks it starts at most, and its addresses.
+
+    A further rank of a node starts none, calls nobody and only waits for the verdict.
+    """
 
     ticket: int
     most_ranks: int
+    addresses: frozenset[str] = frozenset()
 
 
 def bounds_of(ticket: int, launch: Launch, flags: LaunchFlags, facts: NodeFacts) -> Bounds:
     """Return the bounds that this node's own launcher, flags and hardware set."""
     gpus = 0 if isinstance(facts.gpus, Missing) else len(facts.gpus)
     said = (launch.nproc_per_node or 0, launch.local_world_size, flags.nproc_per_node or 0)
-    return Bounds(ticket, max(*said, gpus, RANKS_UNASKED))
+    interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
+    own = frozenset(address.address for interface in interfaces for address in interface.addresses)
+    return Bounds(ticket, max(*said, gpus, RANKS_UNASKED), own)
 
 
-def read_order(data: bytes, bounds: Bounds) -> Order:
+def read_order(data: bytes, bounds: Bounds, announcements: Announcements) -> Order:
     """Return the order in `data`. Raises DecodeError where it is none, or asks for what node 0 never asks for."""
     order = read_message(data, Step, STEP_LIMIT_BYTES).order
-    reason = next(_refusals(order, bounds), None)
+    reason = next(_refusals(order, bounds, announcements), None)
     if reason is not None:
         raise DecodeError(f"{name_of(order)}: {reason}")
     return order
@@ -70,19 +85,29 @@ def name_of(order: Order) -> str:
     return type(order).__name__.lower()
 
 
-def _refusals(order: Order, bounds: Bounds) -> Iterator[str]:
-    if isinstance(order, Confirm):
+def _refusals(order: Order, bounds: Bounds, announcements: Announcements) -> Iterator[str]:
+    if isinstance(order, Reach | Resolve | Measure):
+        if bounds.most_ranks:
+            yield from probe_refusals(order, bounds, announcements)
+    elif isinstance(order, Share):
+        if len(order.paths) > MOST_PATHS or len(order.tickets) > MOST_RANKS:
+            yield f"{len(order.paths)} folders of {len(order.tickets)} nodes"
+    elif isinstance(order, Confirm):
         yield from _seconds(order.deadline_s)
         for environments in order.environments.values():
             yield from _environments(environments)
     elif isinstance(order, Bench):
         yield from _bench(order, bounds)
     elif isinstance(order, Compare):
-        names = [bench.name for bench in order.sets]
-        if len(set(names)) != len(names) or "bench" in names:
-            yield "its sets of workers are not one as-is and one advised"
-        for bench in order.sets:
-            yield from _bench(bench, bounds)
+        yield from _compare(order, bounds)
+
+
+def _compare(order: Compare, bounds: Bounds) -> Iterator[str]:
+    names = [bench.name for bench in order.sets]
+    if len(set(names)) != len(names) or "bench" in names:
+        yield "its sets of workers are not one as-is and one advised"
+    for bench in order.sets:
+        yield from _bench(bench, bounds)
 
 
 def _seconds(seconds: float) -> Iterator[str]:

@@ -27,7 +27,8 @@ def resolve_workers_address(
     if isinstance(first, Missing):
         return replace(snapshot, workers_address=first)
     name, host = first
-    key = orders.give(Resolve(name, deadline.left(RESOLVE_S)))
+    ticket = next(agent.ticket for agent in agents if agent.host == host)
+    key = orders.give(Resolve(name, ticket, deadline.left(RESOLVE_S)))
     found = gather_answers(store, [one.ticket for one in agents], key, deadline.within(RESOLVE_S + _ANSWER_S))
     views = tuple(NameView(one.host, _told(found.get(one.ticket))) for one in agents)
     return replace(snapshot, workers_address=WorkersAddress(name, host, views))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import SCHEMA, Bench, Compare, Confirm, Finish, Order, Recount, Step
+from ncclcheck.exchange.store.tcp import TcpStore
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
@@ -16,9 +17,11 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.nccl.settable import SETTABLE, refusal
 from ncclcheck.nccl.variables.variables import TABLE
 from ncclcheck.run.order_rules import RANKS_UNASKED, Bounds, bounds_of, read_order
+from ncclcheck.run.probe_rules import Announcements
 from tests.fact_builders import launch, node_facts
 
 BOUNDS = Bounds(ticket=2, most_ranks=8)
+NOBODY = Announcements(TcpStore(None, ""))
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 20,), "float32", 5, None, 20.0, verify=True)
 BENCH = Bench(
     PLAN, 2, ("node1", "node2"), {"1": 0, "2": 1}, {"1": 1, "2": 1}, {"2": {"GLOO_SOCKET_IFNAME": "eth0"}}, "ab12", 60.0
@@ -50,7 +53,7 @@ def written(order: Order) -> bytes:
     ],
 )
 def test_an_order_of_node_0_is_read(order: Order) -> None:
-    assert read_order(written(order), BOUNDS) == order
+    assert read_order(written(order), BOUNDS, NOBODY) == order
 
 
 @pytest.mark.parametrize("name", EVIL)
@@ -63,7 +66,7 @@ def test_no_order_sets_what_could_run_or_call_something(name: str) -> None:
         Confirm({"2": ({}, environment)}, 15.0),
     ):
         with pytest.raises(DecodeError, match=name):
-            read_order(written(order), BOUNDS)
+            read_order(written(order), BOUNDS, NOBODY)
 
 
 @pytest.mark.parametrize(
@@ -97,11 +100,11 @@ def test_no_order_sets_what_could_run_or_call_something(name: str) -> None:
 )
 def test_what_node_0_never_asks_for_is_refused(order: Order) -> None:
     with pytest.raises(DecodeError):
-        read_order(written(order), BOUNDS)
+        read_order(written(order), BOUNDS, NOBODY)
 
 
 def test_a_node_starts_as_many_ranks_as_it_knows_of_itself() -> None:
-    assert bounds_of(3, launch(0, 2), LaunchFlags(), node_facts(0, 2)) == Bounds(3, RANKS_UNASKED)
+    assert bounds_of(3, launch(0, 2), LaunchFlags(), node_facts(0, 2)).most_ranks == RANKS_UNASKED
     assert bounds_of(3, launch(0, 2), LaunchFlags(nproc_per_node=64), node_facts(0, 2)).most_ranks == 64
     said = replace(launch(0, 2), nproc_per_node=128)
     assert bounds_of(3, said, LaunchFlags(), node_facts(0, 2)).most_ranks == 128
@@ -121,7 +124,7 @@ orders = st.one_of(
 @given(orders)
 def test_no_order_that_is_read_holds_a_name_that_may_not_be_set(order: Order) -> None:
     try:
-        read = read_order(written(order), BOUNDS)
+        read = read_order(written(order), BOUNDS, NOBODY)
     except (DecodeError, UnicodeEncodeError):
         return
     sets = read.sets if isinstance(read, Compare) else (read,)
@@ -140,4 +143,4 @@ def test_no_order_that_is_read_holds_a_name_that_may_not_be_set(order: Order) ->
 def test_garbage_is_refused_and_nothing_else_happens(garbage: object) -> None:
     for data in (garbage, {"schema_version": SCHEMA, "tool_version": "1", "order": garbage}):
         with pytest.raises(DecodeError):
-            read_order(msgspec.json.encode(data), BOUNDS)
+            read_order(msgspec.json.encode(data), BOUNDS, NOBODY)
