@@ -41,18 +41,22 @@ class OrderReader:
         for _ in polls(deadline):
             steps = (self._next,) if self._refused_data is None else (self._next, self._next + 1)
             for number in steps:
-                data = self._store.get_document(keys.step(number))
-                if isinstance(data, Missing):
-                    if data.missing != "absent":
-                        return self._lost(data)
-                    continue
-                if data == self._refused_data:
-                    continue
-                order = self._accepted(number, data)
+                order = self._look(number)
+                if self._store.lost is not None:
+                    return self._lost(self._store.lost)
                 if order is not None:
                     self._next, self._refused_data = number + 1, None
                     return number, order
         return self._lost(Missing("timeout", f"step/{self._next} did not come in time"))
+
+    def _look(self, number: int) -> Order | None:
+        """Return the order that stands there, where it is new and node 0 may have given it."""
+        data = self._store.get_document(keys.step(number))
+        if isinstance(data, Missing):
+            if data.missing == "absent":
+                return None
+            data = data.detail.encode()  # no document: it is refused as one
+        return None if data == self._refused_data else self._accepted(number, data)
 
     def _accepted(self, number: int, data: bytes) -> Order | None:
         try:

@@ -21,7 +21,8 @@ from ncclcheck.exchange.messages import (
 )
 from ncclcheck.exchange.probe.measuring import Again, Ring
 from ncclcheck.exchange.probe.reach import Peer, Target
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.links.rounds import WARM_UP_S, WINDOW_S
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -56,14 +57,14 @@ class Caller(Protocol):
 class Announcements:
     """What the members announced. State: what was read, so that it cannot change under this node."""
 
-    def __init__(self, store: TcpStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[int, Announced] = {}
 
     def of(self, ticket: int) -> Announced | None:
         """Return what the member with this ticket announced; None where it announced nothing that can be read."""
         if ticket not in self._known:
-            data = self._store.get_document(f"announced/{ticket}")
+            data = self._store.get_document(keys.announced(ticket))
             if isinstance(data, Missing):
                 return None
             try:
@@ -73,15 +74,13 @@ class Announcements:
         return self._known[ticket]
 
 
-def announce_self(
-    store: TcpStore, ticket: int, facts: NodeFacts, targets: tuple[Target, ...]
-) -> Missing | None:
+def announce_self(store: Store, ticket: int, facts: NodeFacts, targets: tuple[Target, ...]) -> Missing | None:
     """Write where this node listens, and by which names it is called, before anybody is told to call it."""
     launch, names = facts.launch, facts.names
     local = "" if isinstance(launch, Missing) else launch.local_addr or ""
     fqdn = "" if isinstance(names, Missing) or isinstance(names.fqdn, Missing) else names.fqdn
     own = tuple(name for name in (local, fqdn) if name)
-    return store.set_document(f"announced/{ticket}", encode(Announced(SCHEMA, TOOL_VERSION, targets, own)))
+    return store.set_document(keys.announced(ticket), encode(Announced(SCHEMA, TOOL_VERSION, targets, own)))
 
 
 def probe_refusals(

@@ -61,6 +61,24 @@ def test_garbage_in_the_place_of_an_order_ends_with_the_deadline_and_the_reason(
     assert "step 0 was refused before" in lost.detail
 
 
+def test_a_key_that_is_no_document_is_refused_and_stops_nothing(store: Store) -> None:
+    store.set(keys.step(0), b"no number of parts")
+    steps = reader(store)
+    assert isinstance(steps.next(Deadline(0.2)), Missing)
+    give(store, 0, Recount())
+    assert steps.next(Deadline(5)) == (0, Recount())
+
+
+def test_node_0_gives_an_order_of_a_kind_once(store: Store) -> None:
+    for number in range(3):
+        give(store, number, Recount())
+    steps = reader(store)
+    assert steps.next(Deadline(5)) == (0, Recount())
+    lost = steps.next(Deadline(0.3))
+    assert isinstance(lost, Missing)
+    assert "recount: given 2 times, 1 are accepted" in lost.detail
+
+
 def test_of_many_refused_orders_some_are_told(store: Store) -> None:
     steps = reader(store)
     for number in range(3 * MOST_TOLD):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import SCHEMA, Bench, Compare, Confirm, Finish, Order, Recount, Step
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.deadline_store import DeadlineStore
+from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
@@ -21,7 +22,7 @@ from ncclcheck.run.probe_rules import Announcements
 from tests.fact_builders import launch, node_facts
 
 BOUNDS = Bounds(ticket=2, most_ranks=8)
-NOBODY = Announcements(TcpStore(None, ""))
+NOBODY = Announcements(DeadlineStore(MemoryBackend(), 0))
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 20,), "float32", 5, None, 20.0, verify=True)
 BENCH = Bench(
     PLAN, 2, ("node1", "node2"), {"1": 0, "2": 1}, {"1": 1, "2": 1}, {"2": {"GLOO_SOCKET_IFNAME": "eth0"}}, "ab12", 60.0

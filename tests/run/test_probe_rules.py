@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.messages import Measure, Order, Reach, Resolve
 from ncclcheck.exchange.probe.measuring import Again, Ring
 from ncclcheck.exchange.probe.reach import Peer, Target
-from ncclcheck.exchange.store.tcp import TcpStore
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.links.again import Round
 from ncclcheck.measure.links.rounds import plan_rounds
 from ncclcheck.run.order_rules import Bounds
@@ -29,7 +29,7 @@ THIRD = Target("eth0", "10.0.0.99", 40099)
 
 
 @pytest.fixture
-def announcements(store: TcpStore) -> Announcements:
+def announcements(store: Store) -> Announcements:
     for ticket, targets in TARGETS.items():
         announce_self(store, ticket, node_facts(ticket - 1, 3), targets)
     return Announcements(store)
@@ -86,9 +86,7 @@ def test_nobody_calls_what_the_member_did_not_announce(target: Target, announcem
         ("", 40000),
     ],
 )
-def test_nobody_calls_a_service_though_a_member_announced_it(
-    store: TcpStore, address: str, port: int
-) -> None:
+def test_nobody_calls_a_service_though_a_member_announced_it(store: Store, address: str, port: int) -> None:
     target = Target("eth0", address, port)
     for ticket, targets in ((1, TARGETS[1]), (2, (target,)), (3, TARGETS[3])):
         announce_self(store, ticket, node_facts(ticket - 1, 3), targets)
@@ -104,7 +102,7 @@ def test_nobody_calls_a_ticket_that_announced_nothing(announcements: Announcemen
     assert reasons(order, announcements) == ["ticket 9 announced nothing"]
 
 
-def test_what_was_announced_once_does_not_change(store: TcpStore, announcements: Announcements) -> None:
+def test_what_was_announced_once_does_not_change(store: Store, announcements: Announcements) -> None:
     assert reasons(REACH, announcements) == []
     announce_self(store, 2, node_facts(1, 3), (THIRD,))
     for order in with_target(THIRD):

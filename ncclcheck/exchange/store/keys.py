@@ -29,6 +29,11 @@ def facts(ticket: int) -> str:
     return f"facts/{ticket}"
 
 
+def announced(ticket: int) -> str:
+    """Return where a node announces its listeners and names, before anybody is told to call it."""
+    return f"announced/{ticket}"
+
+
 def step(number: int) -> str:
     """Return where node 0 leaves its order number `number`, from 0."""
     return f"step/{number}"
