@@ -6,45 +6,19 @@ import re
 from collections.abc import Mapping
 
 from ncclcheck.facts.files import readable
+from ncclcheck.launch.registry import tells_a_place
 
+# What every job may set. What launchers set is in their own records (ncclcheck/launch/launchers).
 _PREFIXES = (
-    "NCCL_",
-    "TORCH_",
-    "TORCHELASTIC_",
-    "PYTORCH_",
-    "GLOO_",
-    "UCX_",
-    "FI_",
-    "OFI_NCCL_",
-    "SHARP_",
-    "RDMAV_",
-    "MLX5_",
-    "CUDA_",
-    "NVIDIA_",
-    "OMP_",
-    "MASTER_",
-    "OMPI_COMM_WORLD_",
-    "PMI_",
-    "SLURM_GPUS",
-    "SLURM_CPUS_",
-    "SLURM_STEP_",
-    "SLURM_TASKS_",
-    "SLURM_NTASKS",
-)
-# fmt: off
+    "NCCL_", "TORCH_", "PYTORCH_", "GLOO_", "UCX_", "FI_", "OFI_NCCL_", "SHARP_", "RDMAV_", "MLX5_", "CUDA_", "NVIDIA_",
+    "OMP_", "MASTER_",
+)  # fmt: skip
 _NAMES = frozenset(
     {
-        "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
-        "GROUP_WORLD_SIZE", "ROLE_NAME", "ROLE_RANK", "ROLE_WORLD_SIZE", "NPROC_PER_NODE", "NNODES",
-        "USE_LIBUV", "TP_SOCKET_IFNAME", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NPROCS",
-        "SLURM_NNODES", "SLURM_NODELIST", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_STEPID",
-        "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST", "SLURM_JOB_GPUS", "SLURM_JOB_PARTITION",
-        "SLURM_CLUSTER_NAME", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_DISTRIBUTION", "SLURM_MPI_TYPE",
-        "SLURMD_NODENAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+        "USE_LIBUV", "TP_SOCKET_IFNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX",
         "ENABLE_NCCL_HEALTH_CHECK",
     }
-)
-# fmt: on
+)  # fmt: skip
 # Only whether they are set says something about a node; what they hold is the user's own.
 _ONLY_WHETHER_SET = frozenset({"HOME", "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"})
 SET = "(set)"
@@ -95,9 +69,14 @@ def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
             continue
         if name.upper() in _ONLY_WHETHER_SET:
             kept[name] = SET
-        elif name in _NAMES or name.startswith(_PREFIXES) or _SLIP.match(name):
+        elif _explains_a_job(name):
             kept[readable(name)] = without_secrets(environ[name])
     return kept
+
+
+def _explains_a_job(name: str) -> bool:
+    is_known = name in _NAMES or name.startswith(_PREFIXES) or tells_a_place(name)
+    return is_known or _SLIP.match(name) is not None
 
 
 def is_secret_name(name: str) -> bool:

@@ -7,27 +7,12 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from ncclcheck.launch.flags import LaunchFlags
-from ncclcheck.launch.jsm import detect_jsm
+from ncclcheck.launch.launchers.node_index import detect_node_index
 from ncclcheck.launch.line.launch_line import LaunchLine
-from ncclcheck.launch.mpi import detect_openmpi, detect_pmi
-from ncclcheck.launch.node_index import detect_node_index, line_in_environment
-from ncclcheck.launch.reading import port
-from ncclcheck.launch.sagemaker import detect_sagemaker
-from ncclcheck.launch.slurm import detect_slurm
-from ncclcheck.launch.torchrun import DEFAULT_PORT, detect_environment, detect_torchrun
+from ncclcheck.launch.reading import DEFAULT_PORT, port
+from ncclcheck.launch.registry import all_launchers, node_count_source
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import NOT_RANKED, Contradiction, Launch
-
-_NODE_COUNT_NAME = {
-    "torchrun": "torchrun (GROUP_WORLD_SIZE)",
-    "slurm": "Slurm (SLURM_STEP_NUM_NODES)",
-    "openmpi": "mpirun (OMPI_COMM_WORLD_SIZE / OMPI_COMM_WORLD_LOCAL_SIZE)",
-    "pmi": "PMI (PMI_SIZE)",
-    "jsm": "jsrun (JSM_NAMESPACE_SIZE)",
-    "sagemaker": "SageMaker (SM_HOSTS)",
-    "node-index": "environment (NNODES)",
-    "environment": "environment (WORLD_SIZE)",
-}
 
 
 def detect(environ: Mapping[str, str], flags: LaunchFlags, line: LaunchLine | None = None) -> Launch:
@@ -37,24 +22,34 @@ def detect(environ: Mapping[str, str], flags: LaunchFlags, line: LaunchLine | No
     torchrun over the launcher that started it; a real launcher over RANK and WORLD_SIZE that may be left over.
     Raises UsageError for a place that cannot be (rank 4 of 4) or is half given.
     """
-    found = [
-        launch
-        for one in (detect_torchrun, detect_slurm, detect_openmpi, detect_pmi, detect_jsm, detect_sagemaker)
-        if (launch := one(environ)) is not None
-    ]
+    found = _started_by(environ, may_be_stale=False)
     if not found and line is None and flags.node_rank is None:
-        line = line_in_environment(environ)
-    for told in (
-        detect_environment(environ),
-        detect_node_index(environ, flags.nnodes) if line is None else None,
-    ):
-        if told is not None and not (told.source == "node-index" and found):
-            found.append(told)
+        line = _line_in_environment(environ)
+    found += _started_by(environ, may_be_stale=True)
+    if not found and line is None and (numbered := detect_node_index(environ, flags.nnodes)) is not None:
+        found.append(numbered)
     by_line = [_of_line(line, found, flags)] if line is not None else []
     base = next(iter([*by_line, *found]), None)
     launch = _with_flags(base, flags, environ)
     _refuse_impossible(launch)
     return replace(launch, contradictions=tuple(_contradictions([*by_line, *found], flags, line)))
+
+
+def _started_by(environ: Mapping[str, str], *, may_be_stale: bool) -> list[Launch]:
+    """Return the place by each launcher that started this process, in the order of their precedence."""
+    return [
+        launch
+        for launcher in all_launchers()
+        if launcher.detect is not None
+        and launcher.may_be_stale == may_be_stale
+        and (launch := launcher.detect(environ)) is not None
+    ]
+
+
+def _line_in_environment(environ: Mapping[str, str]) -> LaunchLine | None:
+    """Return the job of a launcher that has yet to start, where the environment describes it."""
+    lines = (launcher.describe_job(environ) for launcher in all_launchers() if launcher.describe_job)
+    return next((line for line in lines if line is not None), None)
 
 
 def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launch:
@@ -177,9 +172,8 @@ def _refuse_impossible(launch: Launch) -> None:
 
 
 def _contradictions(found: list[Launch], flags: LaunchFlags, line: LaunchLine | None) -> list[Contradiction]:
-    names = {**_NODE_COUNT_NAME, "launch-line": line.program if line else ""}
     said = {
-        names[launch.source]: str(launch.nnodes)
+        _named(launch, line): str(launch.nnodes)
         for launch in found
         # WORLD_SIZE counts GPUs and the launcher tasks: a multiple of the nodes is no contradiction.
         if launch.source != "environment" or launch.world_size % found[0].nnodes
@@ -200,3 +194,7 @@ def _contradictions(found: list[Launch], flags: LaunchFlags, line: LaunchLine | 
         counts = {"--nproc-per-node": str(flags.nproc_per_node), name: str(torchrun.nproc_per_node)}
         contradictions.append(Contradiction("nproc_per_node", counts))
     return contradictions
+
+
+def _named(launch: Launch, line: LaunchLine | None) -> str:
+    return line.program if line and launch.source == "launch-line" else node_count_source(launch.source)

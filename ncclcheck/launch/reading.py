@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-
 from ncclcheck.model.errors import UsageError
 
+DEFAULT_PORT = 29500  # torch/distributed/run.py: the default of --master-port
 LAST_PORT = 65535
 MOST_DIGITS = 7  # ten million ranks are more than anybody has
 MOST_NAMES = 1 << 16  # a list of more is a slip, and naming them all would take minutes
@@ -38,8 +37,8 @@ def count(environ: Mapping[str, str], *names: str) -> int:
     return value or 1
 
 
-def port(environ: Mapping[str, str], default: int) -> int:
-    """MASTER_PORT, or `default`. Raises UsageError outside 1..65535."""
+def port(environ: Mapping[str, str], default: int = DEFAULT_PORT) -> int:
+    """Return MASTER_PORT, or `default`. Raises UsageError outside 1..65535."""
     value = number(environ, "MASTER_PORT")
     if value is None:
         return default
@@ -50,6 +49,8 @@ def port(environ: Mapping[str, str], default: int) -> int:
 
 def node_names(text: str) -> tuple[str, ...]:
     """`node[1-3],login` expanded, in the order of the list; empty when it cannot be read or has over MOST_NAMES."""
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
     if names_in(text) > MOST_NAMES:
         return ()
     try:

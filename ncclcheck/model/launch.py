@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-LaunchSource: TypeAlias = Literal[
-    "flags",
-    "launch-line",
-    "torchrun",
-    "slurm",
-    "openmpi",
-    "pmi",
-    "jsm",
-    "environment",
-    "sagemaker",
-    "node-index",
-    "none",
-]
+# The name of a launcher (ncclcheck/launch/launchers), by its shape: a newer ncclcheck may know more of them.
+LaunchSource: TypeAlias = Annotated[str, Meta(pattern="^[a-z][a-z0-9-]{0,30}$")]
 NOT_RANKED = -1  # the node rank of a node that gets one when it joins (torch's c10d rendezvous)
 
 
@@ -37,7 +26,9 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     With torch's c10d rendezvous (`rendezvous`) no node has a rank before it joins: node 0 is the host of the endpoint.
     """
 
-    source: LaunchSource
+    source: (
+        LaunchSource  # a launcher such as `torchrun` or `slurm`; `flags`, `launch-line` or `none` without one
+    )
     rank: int
     world_size: int
     local_rank: int

@@ -24,8 +24,7 @@ from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.exchange.store.pipe import answer_call
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.launch.flags import LaunchFlags
-from ncclcheck.launch.reading import port
-from ncclcheck.launch.torchrun import DEFAULT_PORT
+from ncclcheck.launch.reading import DEFAULT_PORT, port
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.codec import encode
 from ncclcheck.model.launch import Launch

@@ -35,6 +35,7 @@ from ncclcheck.exchange.messages import (
 from ncclcheck.exchange.probe.reach import Peer, Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.launch.registry import differs_by_rank
 from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -200,20 +201,12 @@ def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
     )
 
 
-_OF_ITS_RANK = frozenset(
-    {"RANK", "LOCAL_RANK", "ROLE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID"}
-)
-
-
 def _place(member: Member, environment: dict[str, str], agent: dict[str, str] | None) -> RankPlace:
     agent = agent or {}
-    own_by_nature = ("OMPI_COMM_WORLD_", "PMI_", "PMIX_", "OMPI_MCA_", "PMI2_")
     differs = {
         name: environment.get(name)
         for name in sorted(environment.keys() | agent.keys())
-        if environment.get(name) != agent.get(name)
-        and name not in _OF_ITS_RANK
-        and not name.startswith(own_by_nature)
+        if environment.get(name) != agent.get(name) and not differs_by_rank(name)
     }
     launch = member.launch
     return RankPlace(

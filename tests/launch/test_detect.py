@@ -213,3 +213,8 @@ def test_kubeflow_and_indexed_jobs_without_a_line() -> None:
         1,
     )
     assert detect(job, NONE).source == "none"
+
+
+def test_a_node_rank_of_the_job_script_means_nothing_where_a_launcher_says_the_place() -> None:
+    launch = detect({**TORCHRUN, "NODE_RANK": "1"}, NONE)
+    assert (launch.source, launch.node_rank, launch.nnodes) == ("torchrun", 1, 2)

@@ -9,6 +9,7 @@ from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.rdma_ports import Surveyed, listed, surveyed
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.launch.registry import innermost_first
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Missing
@@ -18,13 +19,6 @@ from ncclcheck.nccl import hca, network
 from ncclcheck.nccl.explanation import network_choice
 
 _OWN_LOG = "the NCCL log of the benchmark's own ranks"
-# What a launcher tells each of its tasks of their number, and what shows that this process is one of them.
-_TASKS = (
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
-    ("PMI_SIZE", "PMI_RANK"),
-    ("SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID"),
-    ("WORLD_SIZE", "RANK"),
-)
 _KEEP_APART = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_HOSTID")
 
 
@@ -205,15 +199,15 @@ def _many_small_jobs(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding
         return
     came = max(len(snapshot.claims), bench.world_size if len(snapshot.nodes) > 1 else 1, 1)
     for node, environment in snapshot.known("environment"):
-        for size, sign in _TASKS:
-            said = environment.get(size, "")
-            if sign in environment and said.isdigit() and int(said) > came:
+        for count in (launcher.task_count for launcher in innermost_first() if launcher.task_count):
+            said = environment.get(count.variable, "")
+            if count.set_in_tasks in environment and said.isdigit() and int(said) > came:
                 launch = node.facts.launch
                 by_hand = (
                     not isinstance(launch, Missing) and launch.source == "flags"
                 )  # one node of several, perhaps
                 severity: Severity = "warning" if by_hand else "error"
-                yield _small(bench, (node.host,), came, int(said), f"{size}={said}", severity)
+                yield _small(bench, (node.host,), came, int(said), f"{count.variable}={said}", severity)
                 return
 
 

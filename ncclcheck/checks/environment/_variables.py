@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ncclcheck.launch.registry import is_set_by_a_launcher
 from ncclcheck.nccl.number import number, strtoll
 from ncclcheck.nccl.variables.variables import TABLE, lookup
 from ncclcheck.nccl.variables.variables_folklore import folklore, in_the_right_spelling
 from ncclcheck.nccl.variables.variables_types import default_of
 
-# What a launcher sets for each node or process, and what is a matter of each machine.
+# What is a matter of each machine. What launchers set for each node or process is in their records.
 _PER_PLACE = frozenset(
     """
-    RANK LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK GROUP_WORLD_SIZE ROLE_NAME ROLE_RANK ROLE_WORLD_SIZE
-    WORLD_SIZE NNODES NPROC_PER_NODE NCCL_HOSTID NCCL_DEBUG_FILE NCCL_TOPO_DUMP_FILE NCCL_GRAPH_DUMP_FILE
+    NCCL_HOSTID NCCL_DEBUG_FILE NCCL_TOPO_DUMP_FILE NCCL_GRAPH_DUMP_FILE
     TORCH_NCCL_DEBUG_INFO_TEMP_FILE TORCH_NCCL_DEBUG_INFO_PIPE_FILE TORCH_FR_DUMP_TEMP_FILE NVIDIA_VISIBLE_DEVICES
     CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_CACHE_PATH
     HOME HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
     """.split()  # noqa: SIM905 - words are easier to read than a list
 )
-_PER_PLACE_PREFIXES = ("SLURM", "OMPI_", "PMI_", "PMIX_", "TORCHELASTIC_")
 _PER_RANK = frozenset({"CUDA_VISIBLE_DEVICES", "OMP_PROC_BIND", "OMP_PLACES", "UCX_NET_DEVICES"})
 
 # Ranks that disagree about these take different algorithms, transports or message sizes: a hang or wrong sizes.
@@ -43,9 +42,7 @@ DEVICE_NAMES = frozenset({"NCCL_IB_HCA", "UCX_NET_DEVICES"})
 def differs_by_nature(name: str, *, between_ranks: bool = False) -> bool:
     """True for a variable that is expected to differ between nodes (or between the ranks of one node)."""
     plain = name.upper() if name.upper().endswith("_PROXY") else name
-    return (
-        plain in _PER_PLACE or name.startswith(_PER_PLACE_PREFIXES) or (between_ranks and name in _PER_RANK)
-    )
+    return plain in _PER_PLACE or is_set_by_a_launcher(name) or (between_ranks and name in _PER_RANK)
 
 
 def is_read_by_nobody(name: str) -> bool:

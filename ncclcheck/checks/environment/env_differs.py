@@ -19,6 +19,7 @@ from ncclcheck.checks.environment._variables import (
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.launch.registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import RankPlace, Snapshot
@@ -256,12 +257,12 @@ def _every_choice_is_fine(snapshot: Snapshot, name: str) -> bool:
 
 def _fix(snapshot: Snapshot, name: str) -> Fix:
     sources = {launch.source for launch in snapshot.claims}
-    command = (f"mpirun -x {name} ...",) if "openmpi" in sources else ()
-    command = ("srun --export=ALL ...",) if "slurm" in sources and not command else command
+    commands = (launcher.set_for_all_ranks for launcher in innermost_first() if launcher.name in sources)
+    command = next((command for command in commands if command), "")
     return Fix(
         "set it alike for all ranks, where the launcher passes it on (mpirun needs -x NAME, srun --export=ALL, ssh "
         "passes nothing), and look for it in login scripts and /etc/nccl.conf of the odd nodes",
-        command,
+        (command.format(name=name),) if command else (),
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from ncclcheck.launch.registry import binds_cpus
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Node, Snapshot
-
-# These launchers may bind each rank they start to CPUs of its own, so what one of them sees is not the node's share.
-_BINDING = frozenset({"slurm", "openmpi", "pmi"})
 
 
 def ranks_on(snapshot: Snapshot, node: Node) -> int:
@@ -24,7 +22,7 @@ def ranks_on(snapshot: Snapshot, node: Node) -> int:
 def ranks_sharing_cpus(snapshot: Snapshot, node: Node) -> int:
     """How many ranks run on the CPUs that this node's agent may use: its own alone where the launcher binds each."""
     launch = node.facts.launch
-    if not isinstance(launch, Missing) and launch.source in _BINDING and launch.local_world_size > 1:
+    if not isinstance(launch, Missing) and binds_cpus(launch.source) and launch.local_world_size > 1:
         return 1
     return ranks_on(snapshot, node)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ncclcheck.launch.line.deepspeed import read_deepspeed
-from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, Script
+from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, ReadFile, Script
 from ncclcheck.launch.line.torchrun import STATIC_PORT, line_of
 from ncclcheck.launch.line.words import Option, both_spellings, take, whole_number
 from ncclcheck.model.errors import UsageError
@@ -29,7 +29,6 @@ _CONFIG_FILES = ("default_config.yaml", "default_config.json")
 # (commands/launch.py, _validate_launch_command: only where the option is None).
 _NOT_FROM_CONFIG = frozenset({"rdzv_backend", "rdzv_conf"})
 _NOT_SSH = ("standard", "nossh")
-ReadFile = Callable[[str], "str | None"]
 
 
 def read_accelerate(

@@ -3,76 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ncclcheck.launch.line.accelerate import read_accelerate
-from ncclcheck.launch.line.deepspeed import read_deepspeed
-from ncclcheck.launch.line.deepspeed_node import read_deepspeed_node
 from ncclcheck.launch.line.env import Changes, applied, read_env
-from ncclcheck.launch.line.fabric import read_fabric
-from ncclcheck.launch.line.launch_line import CommandLine, PlaceNotToldError, Script
+from ncclcheck.launch.line.launch_line import CommandLine, PlaceNotToldError, ReadFile, Script
 from ncclcheck.launch.line.python import is_python, read_python
 from ncclcheck.launch.line.shell import SHELLS, ShellRun, read_shell
-from ncclcheck.launch.line.torchrun import read_torchrun
+from ncclcheck.launch.registry import commands, modules, remote_starters
 from ncclcheck.model.errors import UsageError
 
-ReadFile = Callable[[str], "str | None"]
-Reader = Callable[[Sequence[str], Mapping[str, str], ReadFile, str], "CommandLine | None"]
-
-
-def _torchrun(
-    words: Sequence[str], environ: Mapping[str, str], read: ReadFile, program: str
-) -> CommandLine | None:
-    del read
-    return read_torchrun(words, environ, program)
-
-
-def _fabric(
-    words: Sequence[str], environ: Mapping[str, str], read: ReadFile, program: str
-) -> CommandLine | None:
-    del read
-    return read_fabric(words, environ, program)
-
-
-def _deepspeed_node(
-    words: Sequence[str], environ: Mapping[str, str], read: ReadFile, program: str
-) -> CommandLine | None:
-    del environ, read
-    return read_deepspeed_node(words, program)
-
-
-# The words that begin a launcher's command line, longest first.
-_LAUNCHERS: Mapping[tuple[str, ...], Reader] = {
-    ("fabric", "run"): _fabric,
-    ("lightning", "run"): _fabric,
-    ("accelerate", "launch"): read_accelerate,
-    ("accelerate-launch",): read_accelerate,
-    ("torchrun",): _torchrun,
-    ("deepspeed",): read_deepspeed,
-    ("deepspeed.pt",): read_deepspeed,
-    ("ds",): read_deepspeed,
-}
-_MODULES: Mapping[tuple[str, ...], Reader] = {
-    ("torch.distributed.run",): _torchrun,
-    ("torch.distributed.launch",): _torchrun,
-    ("torch.distributed.launcher.run",): _torchrun,
-    ("accelerate.commands.launch",): read_accelerate,
-    ("accelerate.commands.accelerate_cli", "launch"): read_accelerate,
-    ("lightning.fabric.cli",): _fabric,  # its main is `run` itself
-    ("lightning_fabric.cli",): _fabric,
-    ("deepspeed.launcher.runner",): read_deepspeed,
-    ("deepspeed.launcher.launch",): _deepspeed_node,
-}
-# They start processes on other nodes: ncclcheck has to stand behind them, not before.
-_STARTERS = frozenset(
-    {
-        "srun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun", "jsrun", "lrun", "pdsh", "clush",
-        "aprun", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpirun_rsh", "ibrun",
-        "horovodrun", "pssh", "parallel-ssh", "ssh",
-    }
-)  # fmt: skip
 # They become what follows their own options, in the same place: their options are passed over.
 _WRAPPERS = frozenset(
     {
@@ -112,7 +53,7 @@ def _found(
     wrapped = words[0].rpartition("/")[2] in _WRAPPERS
     if name == "env" and (wrapped or position == 0):
         return _of_env(rest, environ, read)
-    if name in _STARTERS and (wrapped or position == 0):
+    if name in remote_starters() and (wrapped or position == 0):
         raise UsageError(_behind(name))
     if is_python(name):
         return _of_python(rest, environ, read)
@@ -128,13 +69,13 @@ def _found(
 
 
 def _launcher(name: str, rest: Sequence[str]) -> tuple[str, ...] | None:
-    return next((begin for begin in _LAUNCHERS if (name, *rest[1 : len(begin)]) == begin), None)
+    return next((begin for begin in commands() if (name, *rest[1 : len(begin)]) == begin), None)
 
 
 def _of_launcher(
     begin: tuple[str, ...], words: Sequence[str], environ: Mapping[str, str], read: ReadFile
 ) -> CommandLine:
-    return _not_help(_LAUNCHERS[begin](words[len(begin) :], environ, read, " ".join(begin)), begin)
+    return _not_help(commands()[begin](words[len(begin) :], environ, read, " ".join(begin)), begin)
 
 
 def _perhaps(
@@ -190,7 +131,7 @@ def _of_module(
     words: Sequence[str], environ: Mapping[str, str], read: ReadFile, *, uv: bool = False
 ) -> CommandLine | None:
     """`python -m WORDS` of a launcher's module; None for any other module, unless it is uv that runs it."""
-    for begin, reader in _MODULES.items():
+    for begin, reader in modules().items():
         if tuple(words[: len(begin)]) == begin:
             program = f"python -m {' '.join(begin)}"
             return _not_help(reader(words[len(begin) :], environ, read, program), program.split())
@@ -211,10 +152,10 @@ def _of_shell(name: str, run: ShellRun, environ: Mapping[str, str], read: ReadFi
     """`sh -c 'torchrun ...'`: read where it is one command; a launcher in anything cleverer is refused."""
     if run.words is not None:
         return read_command(run.words, environ, read)
-    starter = run.names(_STARTERS)
+    starter = run.names(remote_starters())
     if starter is not None:
         raise UsageError(_behind(starter))
-    launcher = run.names([*(begin[0] for begin in _LAUNCHERS), *(begin[0] for begin in _MODULES)])
+    launcher = run.names([begin[0] for begin in (*commands(), *modules())])
     if launcher is not None:
         start = launcher if "." not in launcher else f"python -m {launcher}"
         raise PlaceNotToldError(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, Script
+from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, ReadFile, Script
 from ncclcheck.launch.line.words import Option, take, whole_number
 from ncclcheck.model.errors import UsageError
 
@@ -35,7 +35,6 @@ OPTIONS = (
     ),
     Option(("--quiet", "-q"), is_flag=True),
 )  # fmt: skip
-ReadFile = Callable[[str], "str | None"]
 
 
 def read_deepspeed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -57,3 +58,9 @@ class CommandLine(Struct, frozen=True, forbid_unknown_fields=True):
     launch: LaunchLine | None = None
     script: Script | None = None
     environ: dict[str, str | None] = {}
+
+
+# Returns the text of a file, or None where there is none.
+ReadFile: TypeAlias = Callable[[str], "str | None"]
+# Reads the words behind a launcher's name, the environment, files, and the launcher as it is named to the user.
+LineReader: TypeAlias = Callable[[Sequence[str], Mapping[str, str], ReadFile, str], "CommandLine | None"]

@@ -31,6 +31,8 @@ OPTIONS = (
     Option(("--redirects", "-r")),
     Option(("--tee", "-t")),
 )
+# The variables that set the options.
+VARIABLES = tuple(f"PET_{option.names[0][2:].replace('-', '_').upper()}" for option in OPTIONS)
 _LAUNCH_OPTIONS = (*OPTIONS, Option(both_spellings("--use-env"), is_flag=True))  # torch/distributed/launch.py
 
 
@@ -49,9 +51,9 @@ def read_torchrun(
 def options_in_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """What PET_* set, by the option's name: a value as it is, a flag where it is a number other than 0."""
     values = {}
-    for option in OPTIONS:
+    for option, variable in zip(OPTIONS, VARIABLES, strict=True):
         name = option.names[0]
-        text = environ.get(f"PET_{name[2:].replace('-', '_').upper()}")
+        text = environ.get(variable)
         if text is None or name in _NOT_FROM_ENVIRONMENT:
             continue
         if not option.is_flag:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from ncclcheck.launch.registry import label_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES
 from ncclcheck.model.launch import Launch
@@ -20,18 +21,6 @@ from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
 from ncclcheck.report.text.settings_text import settings_lines
 
-_LAUNCHER = {
-    "flags": "nodes given on the command line",
-    "launch-line": "before the launcher",
-    "jsm": "LSF",
-    "sagemaker": "SageMaker",
-    "node-index": "a node number in the environment",
-    "none": "no launcher",
-    "environment": "RANK and WORLD_SIZE",
-    "slurm": "Slurm",
-    "openmpi": "Open MPI",
-    "pmi": "PMI",
-}
 _VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
 
 
@@ -72,7 +61,7 @@ def header_lines(report: Report) -> Iterator[Line]:
     """Tool, command, nodes, launcher and NCCL version; and what was not looked at, if only one node was."""
     launches = [launch for node in report.nodes if (launch := _launch(node)) is not None]
     parts = [f"{report.tool.name} {report.tool.version}", report.command, _nodes(report, launches)]
-    parts += sorted({_LAUNCHER.get(launch.source, launch.source) for launch in launches})
+    parts += sorted({label_of(launch.source) for launch in launches})
     versions = sorted({entry.version for entry in report.nccl if entry.version} | _in_image(report))
     parts.append(f"NCCL {', '.join(versions)}" if versions else "NCCL unknown")
     yield line(Span(" · ".join(parts), "bold"))

@@ -31,8 +31,8 @@ def test_the_launcher_knows_best_then_the_gpus() -> None:
 
 
 def test_a_launcher_that_binds_gives_each_rank_cpus_of_its_own() -> None:
-    for source, shared in (("slurm", 1), ("openmpi", 1), ("torchrun", 8)):
-        snapshot = started(source, 8, 8)  # type: ignore[arg-type]
+    for source, shared in (("slurm", 1), ("openmpi", 1), ("jsm", 1), ("torchrun", 8)):
+        snapshot = started(source, 8, 8)
         assert ranks_sharing_cpus(snapshot, node(snapshot, "node01")) == shared
 
 

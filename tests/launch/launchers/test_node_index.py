@@ -1,10 +1,10 @@
-"""Environments that number the nodes: Indexed Jobs, Lightning, and PET_* of Kubeflow."""
+"""Environments that number the nodes: Indexed Jobs, Lightning and Azure ML."""
 
 from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.node_index import detect_node_index, line_in_environment
+from ncclcheck.launch.launchers.node_index import detect_node_index
 from ncclcheck.model.errors import UsageError
 
 JOB = {"JOB_COMPLETION_INDEX": "2", "MASTER_ADDR": "train-0.headless", "MASTER_PORT": "1234"}
@@ -46,32 +46,3 @@ def test_a_node_rank_above_0_without_a_count_is_refused() -> None:
 def test_an_index_beyond_the_count_is_refused() -> None:
     with pytest.raises(UsageError, match="JOB_COMPLETION_INDEX=2 is impossible in a job of 2 nodes"):
         detect_node_index(JOB, 2)
-
-
-def test_kubeflow_trainer() -> None:
-    environ = {
-        "PET_NNODES": "2",
-        "PET_NODE_RANK": "1",
-        "PET_NPROC_PER_NODE": "4",
-        "PET_MASTER_ADDR": "job-node-0-0.job",
-        "PET_MASTER_PORT": "29400",
-    }
-    line = line_in_environment(environ)
-    assert line is not None
-    assert (line.nnodes, line.node_rank, line.nproc_per_node) == (2, 1, 4)
-    assert (line.master_addr, line.master_port) == ("job-node-0-0.job", 29400)
-
-
-def test_a_pytorchjob_gives_the_address_without_the_prefix() -> None:
-    environ = {"PET_NNODES": "2", "PET_NODE_RANK": "1", "MASTER_ADDR": "j-master-0", "MASTER_PORT": "23456"}
-    line = line_in_environment(environ)
-    assert line is not None
-    assert (line.master_addr, line.master_port) == ("j-master-0", 23456)
-
-
-def test_an_elastic_pytorchjob_meets_by_c10d() -> None:
-    environ = {"PET_NNODES": "1:4", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "j-worker-0:23456"}
-    line = line_in_environment(environ)
-    assert line is not None
-    assert (line.rendezvous, line.min_nodes, line.nnodes) == ("c10d", 1, 4)
-    assert line_in_environment({}) is None

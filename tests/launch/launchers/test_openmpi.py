@@ -1,10 +1,11 @@
-"""mpirun and PMI launchers: places, nodes counted from local sizes, and the address of the first node."""
+"""mpirun: places, nodes counted from local sizes, and the address of the first node."""
 
 from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.mpi import DEFAULT_PORT, detect_openmpi, detect_pmi
+from ncclcheck.launch.launchers.openmpi import detect_openmpi
+from ncclcheck.launch.reading import DEFAULT_PORT
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import Launch
 
@@ -61,34 +62,12 @@ def test_a_process_that_mpirun_did_not_start_is_none_of_its() -> None:
         detect_openmpi({name: text for name, text in MPIRUN.items() if name != "OMPI_COMM_WORLD_RANK"})
         is None
     )
-    assert detect_pmi({"PMI_RANK": "0"}) is None
-    assert detect_pmi({"PMI_SIZE": "1"}) is None
 
 
 def test_one_process_alone_is_one_node() -> None:
     launch = detect_openmpi({"OMPI_COMM_WORLD_RANK": "0"})
     assert launch is not None
     assert (launch.world_size, launch.local_world_size, launch.nnodes, launch.node_rank) == (1, 1, 1, 0)
-
-
-def test_hydra_adds_the_local_rank() -> None:
-    hydra = {"PMI_RANK": "3", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2", "PMI_ID": "3"}
-    launch = detect_pmi({**hydra, "MASTER_ADDR": "head", "MASTER_PORT": "4000"})
-    assert launch is not None
-    assert (launch.source, launch.rank, launch.local_rank, launch.node_rank, launch.nnodes) == (
-        "pmi",
-        3,
-        1,
-        1,
-        2,
-    )
-    assert (launch.master_addr, launch.master_port) == ("head", 4000)
-
-
-def test_plain_pmi_is_one_process_per_node() -> None:
-    launch = detect_pmi({"PMI_RANK": "3", "PMI_SIZE": "4"})
-    assert launch is not None
-    assert (launch.local_rank, launch.node_rank, launch.nnodes, launch.master_addr) == (0, 3, 4, None)
 
 
 @pytest.mark.parametrize("name", MPIRUN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.slurm import FIRST_PORT, PORTS, detect_slurm
+from ncclcheck.launch.launchers.slurm import FIRST_PORT, PORTS, detect_slurm
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import Launch
 

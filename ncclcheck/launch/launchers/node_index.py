@@ -1,16 +1,13 @@
-"""Environments that number the nodes and leave the rest to the job: Kubernetes Indexed Jobs, Lightning, PET_*."""
+"""Environments that number the nodes and leave the rest to the job: Kubernetes Indexed Jobs, Lightning, Azure ML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncclcheck.launch.line.launch_line import LaunchLine
-from ncclcheck.launch.line.torchrun import line_of, options_in_environment
+from ncclcheck.launch.launcher import Launcher
 from ncclcheck.launch.reading import number, port
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import Launch
-
-DEFAULT_PORT = 29500
 
 # Kubernetes: "Indexed Job" (docs/concepts/workloads/controllers/job), also of every replicated job of a JobSet.
 # Lightning: lightning/fabric/plugins/environments/lightning.py (NODE_RANK, else GROUP_RANK). Azure ML sets NODE_RANK.
@@ -19,7 +16,7 @@ _COUNT = ("NNODES", "NUM_NODES", "LT_NUM_NODES")  # LT_NUM_NODES: lightning/fabr
 
 
 def detect_node_index(environ: Mapping[str, str], nnodes: int | None) -> Launch | None:
-    """This node's place where only its number is told, and MASTER_ADDR.
+    """Return this node's place where only its number is told, and MASTER_ADDR.
 
     `nnodes`: what the user says the job has. Without MASTER_ADDR, or with nobody who says how many nodes there are, the
     number may be of anything (the pods of an Indexed Job need not know each other): None for the index of a Job, and
@@ -48,22 +45,16 @@ def detect_node_index(environ: Mapping[str, str], nnodes: int | None) -> Launch 
         node_rank=index,
         nnodes=count,
         master_addr=master_addr,
-        master_port=port(environ, DEFAULT_PORT),
+        master_port=port(environ),
         nproc_per_node=number(environ, "NPROC_PER_NODE"),
     )
 
 
-def line_in_environment(environ: Mapping[str, str]) -> LaunchLine | None:
-    """The job that PET_* describe for a torchrun that is yet to start; None where they do not say its nodes.
-
-    Kubeflow sets them: PyTorchJob (training-operator pkg/controller.v1/pytorch/envvar.go and elastic.go) and Trainer
-    (trainer pkg/runtime/framework/plugins/torch/torch.go).
-    """
-    if not environ.get("PET_NNODES"):
-        return None
-    values = options_in_environment(environ)
-    if values.get("--rdzv-backend", "static") == "static" and "--rdzv-endpoint" not in values:
-        # PyTorchJob gives the address to torchrun's workers and to torchrun alike.
-        plain = {"--master-addr": environ.get("MASTER_ADDR"), "--master-port": environ.get("MASTER_PORT")}
-        values = {**{name: value for name, value in plain.items() if value}, **values}
-    return line_of("PET_NNODES", values)
+NODE_INDEX = Launcher(
+    name="node-index",
+    label="a node number in the environment",
+    precedence=80,
+    may_be_stale=True,
+    node_count_source="environment (NNODES)",
+    variables=(*_INDEX, *_COUNT, "NPROC_PER_NODE"),
+)

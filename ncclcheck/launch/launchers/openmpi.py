@@ -1,18 +1,17 @@
-"""A process of Open MPI's mpirun, or of a PMI launcher (MPICH, Intel MPI, `srun --mpi=pmi2`)."""
+"""A process of Open MPI's mpirun, as it describes it in the environment."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
+from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
 
-DEFAULT_PORT = 29500
-
 
 def detect_openmpi(environ: Mapping[str, str]) -> Launch | None:
-    """This process's place in MPI_COMM_WORLD (Open MPI FAQ, "environment variables that Open MPI sets")."""
+    """Return this process's place in MPI_COMM_WORLD (Open MPI FAQ, "environment variables that Open MPI sets")."""
     if "OMPI_COMM_WORLD_RANK" not in environ:
         return None
     rank = number(environ, "OMPI_COMM_WORLD_RANK") or 0
@@ -29,13 +28,13 @@ def detect_openmpi(environ: Mapping[str, str]) -> Launch | None:
         node_rank=rank % nnodes if by_node else rank // local_world_size,
         nnodes=nnodes,
         master_addr=environ.get("MASTER_ADDR") or _mpirun_address(environ),
-        master_port=port(environ, DEFAULT_PORT),
+        master_port=port(environ),
         job_id=f"openmpi {environ.get('PMIX_NAMESPACE', environ.get('OMPI_MCA_ess_base_jobid', ''))}",
     )
 
 
 def _mpirun_address(environ: Mapping[str, str]) -> str | None:
-    """The address of the node mpirun runs on, which is the first node unless the hostfile leaves it out.
+    """Return the address of the node mpirun runs on, which is the first node unless the hostfile leaves it out.
 
     Taken from the contact URI of ORTE (`123.0;tcp://10.0.0.1,10.1.0.1:5000`) or of PRRTE.
     """
@@ -44,21 +43,23 @@ def _mpirun_address(environ: Mapping[str, str]) -> str | None:
     return match[1] if match else None
 
 
-def detect_pmi(environ: Mapping[str, str]) -> Launch | None:
-    """This process's place as PMI tells it; hydra and Intel MPI add the local rank as MPI_LOCALRANKID."""
-    if "PMI_RANK" not in environ or "PMI_SIZE" not in environ:
-        return None
-    rank, world_size = number(environ, "PMI_RANK") or 0, count(environ, "PMI_SIZE")
-    local_world_size = count(environ, "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE")
-    return Launch(
-        source="pmi",
-        rank=rank,
-        world_size=world_size,
-        local_rank=number(environ, "MPI_LOCALRANKID", "PMI_LOCAL_RANK") or 0,
-        local_world_size=local_world_size,
-        node_rank=rank // local_world_size,
-        nnodes=-(-world_size // local_world_size),
-        master_addr=environ.get("MASTER_ADDR"),
-        master_port=port(environ, DEFAULT_PORT),
-        job_id=f"pmi {environ.get('PMI_ID', environ.get('PMI_JOBID', ''))}",
-    )
+OPENMPI = Launcher(
+    name="openmpi",
+    label="Open MPI",
+    precedence=30,
+    detect=detect_openmpi,
+    node_count_source="mpirun (OMPI_COMM_WORLD_SIZE / OMPI_COMM_WORLD_LOCAL_SIZE)",
+    # Of OMPI_MCA_* only what says where a process is: users set the others, and PMIx keeps its credentials there.
+    variables=(
+        "OMPI_COMM_WORLD_*", "OMPI_MCA_rmaps_base_mapping_policy", "OMPI_MCA_orte_hnp_uri",
+        "OMPI_MCA_ess_base_jobid", "PRTE_MCA_prte_hnp_uri", "PMIX_NAMESPACE",
+    ),
+    owned_prefixes=("OMPI_", "PMIX_"),
+    rank_variables=("OMPI_COMM_WORLD_*", "OMPI_MCA_*", "PMIX_*"),
+    task_count=TaskCount("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    binds_cpus=True,
+    set_for_all_ranks="mpirun -x {name} ...",
+    remote_starters=(
+        "mpirun", "mpiexec", "orterun", "prun", "prterun", "mpirun.openmpi", "mpiexec.openmpi",
+    ),
+)  # fmt: skip

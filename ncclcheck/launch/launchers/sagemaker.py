@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from ncclcheck.launch.launcher import Launcher
 from ncclcheck.launch.reading import number, port
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import Launch
 
-DEFAULT_PORT = 29500
-
 
 def detect_sagemaker(environ: Mapping[str, str]) -> Launch | None:
-    """This host's place among several, in the order of SM_HOSTS; None elsewhere, and on the only host.
+    """Return this host's place among several, in the order of SM_HOSTS; None elsewhere, and on the only host.
 
     (aws/sagemaker-training-toolkit, ENVIRONMENT_VARIABLES.md: SM_HOSTS is a JSON list, SM_CURRENT_HOST one of it.)
     Raises UsageError where they contradict each other.
@@ -41,8 +40,20 @@ def detect_sagemaker(environ: Mapping[str, str]) -> Launch | None:
         node_rank=rank,
         nnodes=len(hosts),
         master_addr=environ.get("MASTER_ADDR") or str(hosts[0]),
-        master_port=port(environ, DEFAULT_PORT),
+        master_port=port(environ),
         nproc_per_node=number(environ, "SM_NUM_GPUS") or None,
         job_id=f"sagemaker {environ.get('TRAINING_JOB_NAME', '')}",
         hosts=tuple(map(str, hosts)),
     )
+
+
+SAGEMAKER = Launcher(
+    name="sagemaker",
+    label="SageMaker",
+    precedence=60,
+    detect=detect_sagemaker,
+    node_count_source="SageMaker (SM_HOSTS)",
+    # By name, not SM_*: SM_HPS, SM_USER_ARGS and SM_TRAINING_ENV hold the user's hyperparameters.
+    variables=("SM_HOSTS", "SM_CURRENT_HOST", "SM_NUM_GPUS", "TRAINING_JOB_NAME"),
+    owned_prefixes=("SM_",),
+)

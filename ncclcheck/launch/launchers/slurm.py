@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, node_names, number, port, tasks_on_node
 from ncclcheck.model.launch import Launch
 
@@ -11,7 +12,7 @@ FIRST_PORT, PORTS = 29500, 500
 
 
 def detect_slurm(environ: Mapping[str, str]) -> Launch | None:
-    """This task's place. None outside a step: a batch script has SLURM_PROCID too, but is alone whatever it says."""
+    """Return this task's place; None outside a step: a batch script has SLURM_PROCID too, and is always alone."""
     if not environ.get("SLURM_PROCID") or not environ.get("SLURM_STEP_ID"):
         return None
     hosts = node_names(environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_NODELIST", ""))
@@ -33,3 +34,26 @@ def detect_slurm(environ: Mapping[str, str]) -> Launch | None:
         job_id=f"slurm {job}.{step}",
         hosts=hosts,
     )
+
+
+SLURM = Launcher(
+    name="slurm",
+    label="Slurm",
+    precedence=20,
+    detect=detect_slurm,
+    node_count_source="Slurm (SLURM_STEP_NUM_NODES)",
+    # By name, not SLURM_*: SLURM_JWT is a login, SLURM_JOB_ACCOUNT and SLURM_JOB_NAME are the user's own.
+    variables=(
+        "SLURM_STEP_*", "SLURM_TASKS_*", "SLURM_NTASKS*", "SLURM_GPUS*", "SLURM_CPUS_*", "SLURM_PROCID",
+        "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_NODELIST", "SLURM_JOB_ID",
+        "SLURM_JOBID", "SLURM_STEPID", "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST", "SLURM_JOB_GPUS",
+        "SLURM_JOB_PARTITION", "SLURM_CLUSTER_NAME", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_DISTRIBUTION",
+        "SLURM_MPI_TYPE", "SLURMD_NODENAME",
+    ),
+    owned_prefixes=("SLURM",),
+    rank_variables=("SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID"),
+    task_count=TaskCount("SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID"),
+    binds_cpus=True,
+    set_for_all_ranks="srun --export=ALL ...",
+    remote_starters=("srun",),
+)  # fmt: skip

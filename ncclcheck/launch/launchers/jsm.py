@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
 
-DEFAULT_PORT = 29500
-
 
 def detect_jsm(environ: Mapping[str, str]) -> Launch | None:
-    """This task's place (IBM JSM, `jsrun`; read as in lightning/fabric/plugins/environments/lsf.py).
+    """Return this task's place (IBM JSM, `jsrun`; read as in lightning/fabric/plugins/environments/lsf.py).
 
     LSB_MCPU_HOSTS lists `HOST SLOTS` pairs, the launch node first; the first compute node is node 0.
     """
@@ -30,7 +29,22 @@ def detect_jsm(environ: Mapping[str, str]) -> Launch | None:
         node_rank=rank // local_world_size,
         nnodes=nnodes,
         master_addr=environ.get("MASTER_ADDR") or (hosts[0] if hosts else None),
-        master_port=port(environ, DEFAULT_PORT),
+        master_port=port(environ),
         job_id=f"jsm {environ.get('LSB_JOBID', '')}.{environ.get('JSM_NAMESPACE_ID', '')}",
         hosts=hosts if len(hosts) == nnodes else (),
     )
+
+
+JSM = Launcher(
+    name="jsm",
+    label="LSF",
+    precedence=50,
+    detect=detect_jsm,
+    node_count_source="jsrun (JSM_NAMESPACE_SIZE)",
+    variables=("JSM_NAMESPACE_*", "LSB_MCPU_HOSTS", "LSB_JOBID"),
+    owned_prefixes=("JSM_",),
+    rank_variables=("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK"),
+    task_count=TaskCount("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),
+    binds_cpus=True,  # jsrun --bind: packed:1 unless told otherwise
+    remote_starters=("jsrun", "lrun"),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.launch.jsm import detect_jsm
+from ncclcheck.launch.launchers.jsm import detect_jsm
 
 TASK = {
     "JSM_NAMESPACE_RANK": "5",

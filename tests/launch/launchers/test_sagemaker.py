@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.sagemaker import detect_sagemaker
+from ncclcheck.launch.launchers.sagemaker import detect_sagemaker
 from ncclcheck.model.errors import UsageError
 
 HOST = {"SM_HOSTS": '["algo-1","algo-2"]', "SM_CURRENT_HOST": "algo-2", "SM_NUM_GPUS": "8"}
