@@ -11,7 +11,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.checks.variables import differs_by_nature
+from ncclcheck.checks.environment._variables import differs_by_nature
 from ncclcheck.facts.environment import REDACTED, read_environment
 from ncclcheck.launch import launchers
 from ncclcheck.launch.launcher import Launcher
