@@ -9,7 +9,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 
 def advise(snapshot: Snapshot) -> Advice:
-    """The environment to use. Nothing stands in it without proof or source; `notes` say what is left out and why."""
+    """Return the environment to use. Each setting has a proof or a source; `notes` say what is left out and why."""
     settled = settle(snapshot)
     parts, notes = with_effect(snapshot, settled)
     settings = [setting for part in parts for setting in _settings(part)]

@@ -30,7 +30,7 @@ class AsIsAndAdvised(Struct, frozen=True):
 
 
 def as_is_and_advised(snapshot: Snapshot) -> Fact[AsIsAndAdvised]:
-    """The two, by what is advised before anything was compared; Missing, with the reason, where nothing is."""
+    """Return the environment as it is and as advised before any comparison; Missing where nothing is advised."""
     settled = settle(snapshot)
     if not settled.parts:
         why = "; ".join(settled.notes) or "nothing is wrong"

@@ -17,7 +17,7 @@ from ncclcheck.model.units import format_size
 
 
 def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...], tuple[str, ...]]:
-    """The parts, proven by measurement where the comparison ran with exactly them; and notes on those it rules out.
+    """Return the parts, marked as proven where the comparison ran with exactly them, and notes on those it rules out.
 
     Parts that its backend does not use keep the proof they had: a gloo collective says nothing of NCCL's RDMA.
     """
@@ -55,7 +55,7 @@ def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...],
 
 
 def _needs_more_than_was_tried(snapshot: Snapshot, part: Part, comparison: Comparison) -> bool:
-    """True where a connection fails, or is slow, that NCCL makes and Gloo, which was measured, does not.
+    """Return True if NCCL makes a connection that fails or is slow, and Gloo, which was measured, does not make it.
 
     Of each pair of ranks only one connects in Gloo (gloo/transport/tcp/pair.cc), in NCCL both do.
     """
@@ -65,7 +65,7 @@ def _needs_more_than_was_tried(snapshot: Snapshot, part: Part, comparison: Compa
 
 
 def _is_slow_one_way(snapshot: Snapshot, comparison: Comparison) -> bool:
-    """True where, as it is, a node is on the advised network and the way to one that is not is clearly slower."""
+    """Return True if a node uses the advised network and its traffic to a node that does not is clearly slower."""
     as_is, advised = comparison.as_is.places, comparison.advised.places
     gbit_s = {host: to.median for host, to in measured_gbit_s_to(snapshot.probes, as_is).items()}
     there = [value for host, value in gbit_s.items() if as_is[host] == advised.get(host)]
@@ -85,7 +85,7 @@ def _notes(tried: Sequence[Part], needed: Sequence[Part], effect: str) -> tuple[
 
 
 def _is_used(snapshot: Snapshot, settled: Settled, part: Part, comparison: Comparison) -> bool:
-    """True where the collective of that backend goes another way with the part than without.
+    """Return True if the collective of that backend uses another network with the part than without.
 
     Gloo's collectives are bound to the places that are compared, so they tell about Gloo's own setting only where it
     leads from the one to the other as well.

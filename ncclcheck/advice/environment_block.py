@@ -16,12 +16,12 @@ Format: TypeAlias = Literal["sh", "json", "docker", "slurm", "k8s"]
 
 
 def render(advice: Advice, format_: Format) -> str:
-    """The text, with a final newline."""
+    """Return the text, with a final newline."""
     return _RENDERERS[format_](advice)
 
 
 def render_json(advice: Advice) -> str:
-    """The advice as in the report's JSON, with a final newline."""
+    """Return the advice as in the report's JSON, with a final newline."""
     return encode_pretty(advice) + "\n"
 
 

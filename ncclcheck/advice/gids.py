@@ -23,7 +23,7 @@ _SOURCE = "NCCL src/transport/net_ib.cc (ncclIbGetGidIndex); before 2.21 the def
 def advise_gids(
     snapshot: Snapshot, base: Changes, now: Mapping[str, Prediction]
 ) -> tuple[Rule | None, tuple[str, ...]]:
-    """What makes every RoCE port of every node use its RoCE v2 address of IPv4.
+    """Return the settings that make every RoCE port of every node use its RoCE v2 address of IPv4.
 
     On top of `base`, under which NCCL does as in `now`.
     """
@@ -79,7 +79,7 @@ def _wrong(snapshot: Snapshot, predicted: Mapping[str, Prediction]) -> list[tupl
 
 
 def right_indexes(port: RdmaPort) -> tuple[int, ...]:
-    """The indexes of its RoCE v2 addresses of IPv4; none where the table was not read."""
+    """Return the indexes of the port's RoCE v2 addresses of IPv4; none where the table was not read."""
     gids = () if isinstance(port.gids, Missing) else port.gids
     return tuple(one.index for one in gids if _is_ipv4(one) and str(one.type).startswith("RoCE v2"))
 
@@ -94,7 +94,7 @@ def _is_ipv4(gid: Gid) -> bool:
 def _changes(
     snapshot: Snapshot, now: Mapping[str, Prediction], wrong: Collection[str], *, forced: bool
 ) -> list[Changes]:
-    """Taking the variable away, one index for all nodes, one for each node that is wrong: the smallest first."""
+    """Yield the changes to try, the smallest first: unset the variable, one index for all, one for each wrong node."""
     tried: list[Changes] = []
     if forced and all(_finds_it_itself(one) for one in now.values()):
         return [everywhere(snapshot, {GID_INDEX: removal_of(snapshot, GID_INDEX)})]
@@ -112,7 +112,7 @@ def _changes(
 
 
 def _common_index(ports: tuple[RdmaPort, ...]) -> set[int]:
-    """The indexes that are right for all ports of a node: there is one variable for all of them."""
+    """Return the indexes that are right for all ports of a node, which share one variable."""
     return set.intersection(*(set(right_indexes(port)) for port in ports))
 
 

@@ -35,7 +35,7 @@ class GlooAdvice(Struct, frozen=True):
 
 
 def gloo_binding(facts: NodeFacts, value: str | None = None) -> Fact[Binding]:
-    """What Gloo binds here under the job's environment, or with GLOO_SOCKET_IFNAME=`value`.
+    """Return what Gloo binds here under the job's environment, or with GLOO_SOCKET_IFNAME=`value`.
 
     A set list: the first address of each name, exactly. Unset: the first local address of the host name, else the
     loopback address (torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, createDefaultDevice).
@@ -59,7 +59,7 @@ def gloo_binding(facts: NodeFacts, value: str | None = None) -> Fact[Binding]:
 
 
 def gloo_places(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
-    """The first (interface, address) that Gloo binds on each host, as it is; a host where it fails has none."""
+    """Return the first (interface, address) that Gloo binds on each host, as it is; a host where it fails has none."""
     bindings = {node.host: gloo_binding(node.facts) for node in snapshot.nodes}
     return {
         host: binding.places[0]
@@ -74,7 +74,7 @@ def advise_gloo(
     networks: Sequence[Network],
     preferred: Mapping[str, tuple[str, str]] | None,
 ) -> GlooAdvice:
-    """The setting where Gloo needs one; on the `preferred` places (NCCL's) if it can be, so that both use the same."""
+    """Return the setting if Gloo needs one. It names the `preferred` places (NCCL's) where possible."""
     bindings: dict[str, Binding] = {}
     for node in snapshot.nodes:
         binding = gloo_binding(node.facts)
@@ -97,7 +97,7 @@ def advise_gloo(
 def _faster(
     snapshot: Snapshot, reach: Reach, bindings: Mapping[str, Binding], networks: Sequence[Network]
 ) -> GlooAdvice:
-    """A clearly faster network than the one Gloo binds, where Gloo carries the data: on nodes without GPUs."""
+    """Return a clearly faster network than the one Gloo binds; on nodes without GPUs Gloo carries the data."""
     reachable = f"Gloo: {_names(bindings)} is reachable between all nodes"
     if any(len(one.places) != 1 for one in bindings.values()):
         return _nothing(f"{reachable}: nothing to set")
@@ -115,7 +115,7 @@ def _faster(
 
 
 def _on_the_first(snapshot: Snapshot, networks: Sequence[Network], why: str) -> GlooAdvice | None:
-    """The names that make Gloo use the first of the networks for which there are any."""
+    """Return the names that make Gloo use the first network for which there are any."""
     for network in networks:
         values = {host: interface for host, (interface, _) in network.places.items()}
         if all(_binds(node.facts, values[node.host], network.places[node.host]) for node in snapshot.nodes):
@@ -144,7 +144,7 @@ def _names(bindings: Mapping[str, Binding]) -> str:
 
 
 def _fault(reach: Reach, bindings: Mapping[str, Binding]) -> tuple[str, bool]:
-    """What is wrong (empty: nothing), and whether that is certain or only untested."""
+    """Return what is wrong (empty: nothing), and whether that is certain or only untested."""
     faulty: dict[str, list[str]] = {}
     for host, one in bindings.items():
         if one.fault:

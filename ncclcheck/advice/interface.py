@@ -48,12 +48,12 @@ class _Nccl(Struct, frozen=True):
 
 
 def propose(snapshot: Snapshot) -> tuple[Proposal, ...]:
-    """The changes that are to be confirmed by asking. Gloo and NCCL's network cannot be asked: see `decide`."""
+    """Return the changes that the NCCL library has to confirm. Gloo and NCCL's network: see `decide`."""
     return decide(snapshot).proposals
 
 
 def decide(snapshot: Snapshot) -> Decision:
-    """What would be advised, if the library confirms it. Empty, with a note, where nothing can be shown to help."""
+    """Return the advice, if the library confirms it. Empty, with a note, where no change is shown to help."""
     no_gloo = GlooAdvice({}, "", None, ())
     if snapshot.job_size <= 1:
         return Decision((), no_gloo, ("one node: there is no network between nodes to advise on",))

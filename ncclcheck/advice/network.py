@@ -21,7 +21,7 @@ _SOURCE = "NCCL src/transport/net_ib.cc (ncclIbInit) and src/net.cc, since 2.27 
 def advise_network(
     snapshot: Snapshot, base: Changes, now: Mapping[str, Prediction]
 ) -> tuple[Rule | None, tuple[str, ...]]:
-    """The fewest variables to take away so that every node uses RDMA, or at least any network.
+    """Return the fewest variables to unset so that every node uses RDMA, or at least any network.
 
     On top of `base`, under which NCCL does as in `now`.
 
@@ -51,7 +51,7 @@ def advise_network(
 
 
 def common_network(predicted: Mapping[str, Prediction]) -> str | None:
-    """The network that all nodes use; None where they differ, or one fails, or one is not known."""
+    """Return the network that all nodes use; None where they differ, one fails, or one is not known."""
     found = {None if one.fails else one.network for one in predicted.values()}
     return found.pop() if len(found) == 1 else None
 
@@ -71,7 +71,7 @@ def _removals(snapshot: Snapshot, names: list[str]) -> Iterator[Changes]:
 
 
 def _can_meet(snapshot: Snapshot, after: Mapping[str, Prediction]) -> bool:
-    """True unless the ports of the nodes have no link layer in common: InfiniBand and Ethernet do not connect."""
+    """Return False if the ports of the nodes have no link layer in common: InfiniBand and Ethernet do not connect."""
     layers = [
         {port.link_layer for port in used_ports(node.facts, after[node.host])} for node in snapshot.nodes
     ]

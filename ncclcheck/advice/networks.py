@@ -73,7 +73,7 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
 
 
 def _joins_parallel(snapshot: Snapshot, network: Network) -> bool:
-    """True where it takes one node's address of one subnet, another node's of another, and a node has both."""
+    """Return True if it takes one node's address of one subnet, another node's of another, and a node has both."""
     used = {_subnet(node.facts, network.places[node.host][1]) for node in snapshot.nodes} - {None}
     return len(used) > 1 and any(
         len(used & {_subnet(node.facts, address) for _, address in _candidates(node.facts)}) > 1
@@ -82,12 +82,12 @@ def _joins_parallel(snapshot: Snapshot, network: Network) -> bool:
 
 
 def _is_partly(places: Mapping[str, tuple[str, str]], whole: Mapping[str, tuple[str, str]]) -> bool:
-    """True where they have the places of some nodes in common, and not of all."""
+    """Return True if both networks share the places of some nodes, and not of all."""
     return 0 < len(places.items() & whole.items()) < len(whole)
 
 
 def network_of(snapshot: Snapshot, reach: Reach, places: dict[str, tuple[str, str]]) -> Network:
-    """What is known of these places as one network."""
+    """Return the measurements of these places as one network."""
     found = transfers(snapshot.probes, places, "bandwidth")
     return Network(
         places,
@@ -120,7 +120,7 @@ def _failure(reach: Reach, places: dict[str, tuple[str, str]]) -> str | None:
 
 
 def _candidates(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
-    """The candidates in the kernel's order."""
+    """Return the candidates in the kernel's order."""
     if isinstance(facts.interfaces, Missing):
         return ()
     order = {interface.name: position for position, interface in enumerate(facts.interfaces)}
@@ -191,7 +191,7 @@ def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str,
 
 
 def _incoming(snapshot: Snapshot, host: str) -> dict[str, float]:
-    """The median of what was measured to each address of the host, in Gbit/s."""
+    """Return the median of what was measured to each address of the host, in Gbit/s."""
     values: dict[str, list[float]] = {}
     for probe in () if isinstance(snapshot.probes, Missing) else snapshot.probes:
         if probe.kind == "bandwidth" and probe.to_host == host and probe.value is not None:

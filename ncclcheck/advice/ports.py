@@ -39,7 +39,7 @@ class _Kept(Struct, frozen=True):
 def advise_ports(
     snapshot: Snapshot, base: Changes, now: Mapping[str, Prediction]
 ) -> tuple[Rule | None, tuple[str, ...]]:
-    """The exact list of ports, where on some node NCCL would use others too.
+    """Return the exact list of ports, where NCCL would use others too on some node.
 
     On top of `base`, under which NCCL does as in `now`.
     """
@@ -71,7 +71,7 @@ def advise_ports(
 
 
 def _common_layer(used: Mapping[str, Ports]) -> str | None:
-    """The link layer that every node has, of two the one with the higher rates on the weakest node."""
+    """Return the link layer that every node has; of two, the one with the higher rates on the weakest node."""
     rates: dict[str, list[float]] = {}
     for ports in used.values():
         for layer in {port.link_layer for port in ports if isinstance(port.link_layer, str)}:
@@ -136,7 +136,7 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
 
 
 def _kind(port: RdmaPort) -> str | None:
-    """The model of the card: its board, else its chip."""
+    """Return the model of the card: its board, else its chip."""
     known = [one for one in (port.board_id, port.hca_type) if isinstance(one, str) and one]
     return known[0] if known else None
 

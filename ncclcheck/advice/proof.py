@@ -50,7 +50,7 @@ class Settled(Struct, frozen=True):
 
 
 def settle(snapshot: Snapshot) -> Settled:
-    """What may be advised by what was asked and by rules. A proposal that a library contradicts is only a note."""
+    """Return the advice that the library's answers and the rules prove. A contradicted proposal becomes a note."""
     decision = decide(snapshot)
     parts: list[Part] = []
     notes = list(decision.notes)
@@ -78,7 +78,7 @@ def settle(snapshot: Snapshot) -> Settled:
 
 
 def _needed(rules: Sequence[Rule]) -> Iterator[Rule]:
-    """The rules without what a later one sets anyway: a list of ports that is taken away and then given anew."""
+    """Yield the rules, without those that a later rule overrides: a list of ports that is unset and then set again."""
     for position, rule in enumerate(rules):
         later = {
             (host, name)
@@ -95,7 +95,7 @@ def _needed(rules: Sequence[Rule]) -> Iterator[Rule]:
 
 
 def in_words(env_by_host: Changes) -> str:
-    """The settings as prose: `NCCL_SOCKET_IFNAME=eth0 and unsetting NCCL_COMM_ID`."""
+    """Return the settings as prose: `NCCL_SOCKET_IFNAME=eth0 and unsetting NCCL_COMM_ID`."""
     settings = {
         name if value is None else f"{name}={value}": value
         for env in env_by_host.values()

@@ -29,7 +29,7 @@ class Reach(Struct, frozen=True):
     nodes: int
 
     def failure(self, places: Places) -> Failure | None:
-        """The first of the pairs that did not connect, failed before untested; None when all did."""
+        """Return the first pair that did not connect, before pairs that were not tested; None when all connected."""
         failures = [self._failure(source, target, places) for source, target in self.pairs]
         found = sorted((one for one in failures if one is not None), key=lambda one: not one.tested)
         return found[0] if found else None
@@ -43,7 +43,7 @@ class Reach(Struct, frozen=True):
         return None if outcome == "ok" else Failure(f"{where}: {outcome}", tested=True)
 
     def stall(self, places: Places) -> str | None:
-        """The first of the pairs where small messages pass and large ones vanish; None when there is none."""
+        """Return the first pair where small messages pass and large ones are lost; None when there is none."""
         for source, target in self.pairs:
             interface, address = places[target]
             if (source, target, address) in self.stalled:
@@ -57,7 +57,7 @@ class Reach(Struct, frozen=True):
 
 
 def read_reach(snapshot: Snapshot) -> Fact[Reach]:
-    """The probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
+    """Return the probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
     hosts = dict.fromkeys(node.host for node in snapshot.nodes)
     if snapshot.viewpoint == "one-node":
         return Missing("absent", "the nodes did not meet, so nothing is known of the ways between them")
@@ -86,7 +86,7 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
 
 
 def some_of(names: Iterable[str], limit: int = 4) -> str:
-    """The names as prose: all of a few, the first of many and how many more."""
+    """Return the names as prose: all of a few, else the first of many and how many more."""
     listed = list(dict.fromkeys(names))
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more

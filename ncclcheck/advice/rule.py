@@ -37,7 +37,7 @@ def merged(*changes: Mapping[str, Mapping[str, str | None]]) -> Changes:
 def predictions(
     snapshot: Snapshot, changes: Mapping[str, Mapping[str, str | None]]
 ) -> Fact[dict[str, Prediction]]:
-    """What the model says of every node under the changes; Missing where it cannot say it of one."""
+    """Return the model's prediction for every node under the changes; Missing where it has none for a node."""
     found = {}
     for node in snapshot.nodes:
         predicted = predict(node.facts, changes=changes.get(node.host, {}))
@@ -48,13 +48,13 @@ def predictions(
 
 
 def value_of(facts: NodeFacts, name: str, changes: Mapping[str, str | None]) -> str | None:
-    """What NCCL takes for the variable there; None where it is unset, or not known."""
+    """Return the value that NCCL reads for the variable on the node; None where it is unset, or not known."""
     environment = effective_environment(facts, changes)
     return None if isinstance(environment, Missing) else environment.get(name)
 
 
 def used_ports(facts: NodeFacts, prediction: Prediction) -> tuple[RdmaPort, ...]:
-    """The ports of a prediction."""
+    """Return the ports of a prediction."""
     rdma = facts.rdma
     own = {} if isinstance(rdma, Missing) else {(port.device, port.port): port for port in rdma.ports}
     return tuple(own[one.device, one.port] for one in prediction.hcas if (one.device, one.port) in own)

@@ -25,7 +25,7 @@ ChosenPlaces: TypeAlias = dict[str, tuple[str, str]]
 def smallest_change(
     snapshot: Snapshot, reach: Reach, networks: Sequence[Network]
 ) -> tuple[Changes, ChosenPlaces] | None:
-    """The change, and what every node then chooses by our model; None where no change does it.
+    """Return the change, and what every node then chooses by our model; None where no change achieves it.
 
     Taking away comes first, if the default is then as good as the best of `networks` (reachable ones, the best first).
     Then the name of an interface; then names that are right on every node; last a value per host that needs one.
@@ -49,7 +49,7 @@ def smallest_change(
 
 
 def _named(snapshot: Snapshot, network: Network) -> Iterator[Changes]:
-    """The network's names, alone or with what overrides names taken away."""
+    """Yield the network's names, alone and together with unsetting what overrides names."""
     for removal in _removals(snapshot, _OVERRIDING):
         for values in _values(snapshot, network, removal):
             yield {host: {**removal, **value} for host, value in values.items()}
@@ -79,7 +79,7 @@ def removal_of(snapshot: Snapshot, name: str) -> str | None:
 
 
 def everywhere(snapshot: Snapshot, change: Mapping[str, str | None]) -> Changes:
-    """The same change on every node."""
+    """Return the same change on every node."""
     return {node.host: dict(change) for node in snapshot.nodes}
 
 
@@ -101,7 +101,7 @@ def _removals(snapshot: Snapshot, names: Sequence[str]) -> Iterator[dict[str, st
 def _values(
     snapshot: Snapshot, network: Network, removal: Mapping[str, str | None]
 ) -> Iterator[dict[str, dict[str, str | None]]]:
-    """What to set per host, the smallest first; whether it is right is for the model."""
+    """Yield the values to try per host, the smallest first; the model decides whether they are right."""
     names = list(dict.fromkeys(interface for interface, _ in network.places.values()))
     plain = ",".join(names)
     forms = (f"={plain}", plain) if _matches_others(snapshot, network, plain) else (plain, f"={plain}")
@@ -120,7 +120,7 @@ def _values(
 
 
 def _matches_others(snapshot: Snapshot, network: Network, value: str) -> bool:
-    """True if the names, taken as prefixes, cover an interface that is not meant on some node."""
+    """Return True if the names, read as prefixes, also match an interface that is not meant on some node."""
     pattern = ifname.parse(value)
     return any(
         pattern.matches(interface.name) and interface.name != network.places[node.host][0]

@@ -38,7 +38,7 @@ class Proposal(Struct, frozen=True):
 def mend(
     snapshot: Snapshot, reach: Reach, networks: Sequence[Network], usable: Sequence[Network], fault: str
 ) -> Proposal | str:
-    """What makes NCCL use the best usable network, where its choice has a fault; else the note that says why not."""
+    """Return the setting for the best usable network if NCCL's choice has a fault; else the note that says why not."""
     if not usable:
         return f"NCCL: {fault}. {_why_none(networks)}"
     return _proposal(snapshot, reach, usable, fault)
@@ -47,7 +47,7 @@ def mend(
 def speed_up(
     snapshot: Snapshot, reach: Reach, usable: Sequence[Network], places: ChosenPlaces
 ) -> Proposal | str:
-    """What makes NCCL use a clearly faster network than these places, which work; else the note that says why not."""
+    """Return the setting for a clearly faster network than these working places; else the note that says why not."""
     current = network_of(snapshot, reach, places)
     faster = [network for network in usable if is_clearly_faster(network, current)]
     if not faster:
@@ -64,7 +64,7 @@ def speed_up(
 def keep_for_bootstrap(
     snapshot: Snapshot, reach: Reach, usable: Sequence[Network], places: ChosenPlaces, network: str
 ) -> str:
-    """The note where RDMA or a plug-in carries the data: no speed of sockets is then worth a setting."""
+    """Return the note for nodes whose data goes over RDMA or a plug-in: the speed of sockets is not worth a setting."""
     current = network_of(snapshot, reach, places)
     faster = [one for one in usable if is_clearly_faster(one, current)]
     rest = (
@@ -79,7 +79,7 @@ def keep_for_bootstrap(
 
 
 def stray_devices(networks: Sequence[Network], choices: Mapping[str, Prediction]) -> tuple[str, ...]:
-    """A note on each broken network that NET/Socket takes as a device beside the one of the first contact."""
+    """Return a note on each broken network that NET/Socket uses as a device beside the bootstrap network."""
     return tuple(
         f"NCCL: its sockets take {network.name} as a network device too, which not all nodes reach each other on "
         f"({network.failure}). Should data hang there, name the interface that works in NCCL_SOCKET_IFNAME; not "
@@ -92,7 +92,7 @@ def stray_devices(networks: Sequence[Network], choices: Mapping[str, Prediction]
 
 
 def _proposal(snapshot: Snapshot, reach: Reach, wanted: Sequence[Network], why: str) -> Proposal | str:
-    """The smallest change that leads to the first of the wanted networks that any leads to; else why there is none."""
+    """Return the smallest change that leads to one of the wanted networks, the first first; else why there is none."""
     change = smallest_change(snapshot, reach, wanted)
     if change is None:
         for node in snapshot.nodes:
@@ -133,7 +133,7 @@ def _why_kept(current: Network, usable: Sequence[Network]) -> str:
 
 
 def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]) -> str:
-    """What is wrong with NCCL's present choice; empty where nothing is."""
+    """Return what is wrong with NCCL's present choice; empty where nothing is."""
     failing = [host for host, one in choices.items() if one.interface is None]
     if failing:
         return f"NCCL finds no interface on {some_of(failing)} ({choices[failing[0]].reason})"
@@ -167,7 +167,7 @@ def _why_untested(places: ChosenPlaces) -> str:
 
 
 def _why_none(networks: Sequence[Network]) -> str:
-    """What was tried: each candidate network with the first pair that failed on it."""
+    """Return the candidate networks that were tried, each with the first pair that failed on it."""
     if not networks:
         return "No interface is up on every node under a common name or in a common subnet, so nothing is advised"
     tried = some_of((f"{network.name} ({network.failure})" for network in networks), limit=3)

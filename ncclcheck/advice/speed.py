@@ -10,7 +10,7 @@ from ncclcheck.model.fact import Missing
 
 
 def is_clearly_faster(one: Network, other: Network) -> bool:
-    """True where `one` was measured at least 1.3 times as fast, and no usual transfer of `other` was as fast.
+    """Return True if `one` was measured at least 1.3 times as fast, and no usual transfer of `other` was as fast.
 
     A collective waits for the slowest part, so where a network has one that is called slow (a node, or the way between
     two), that part is compared; and where the two have a place in common, their slowest places, since what the common
@@ -40,7 +40,10 @@ def _counting(network: Network, whole: Throughput, shares_a_place: bool) -> Thro
 
 
 def is_as_good(one: Network, other: Network) -> bool:
-    """True where `other` is not clearly faster; where not both were measured, its link must not be faster either."""
+    """Return True if `other` is not clearly faster.
+
+    Where not both were measured, its link must not be faster either.
+    """
     if isinstance(one.throughput, Missing) or isinstance(other.throughput, Missing):
         return one.rank <= other.rank
     return not is_clearly_faster(other, one)
@@ -58,7 +61,7 @@ def best_first(networks: Sequence[Network]) -> tuple[Network, ...]:
 
 
 def figure(network: Network) -> str:
-    """The network with its measured bandwidth and spread, or what its link says where it was not measured.
+    """Return the network with its measured bandwidth and spread, or with its link speed where it was not measured.
 
     Where a part of it is slow, that part's, and what is usual.
     """

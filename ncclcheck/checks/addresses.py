@@ -6,14 +6,14 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 
 def is_loopback(address: str) -> bool:
-    """True for 127.0.0.0/8 and ::1 (also written as ::ffff:127.0.0.1)."""
+    """Return True for 127.0.0.0/8 and ::1 (also written as ::ffff:127.0.0.1)."""
     parsed = ip_address(address.partition("%")[0])
     mapped = getattr(parsed, "ipv4_mapped", None)
     return parsed.is_loopback or (mapped is not None and mapped.is_loopback)
 
 
 def is_link_local(address: str) -> bool:
-    """True for fe80::/10 and 169.254.0.0/16, which mean something on one link only."""
+    """Return True for fe80::/10 and 169.254.0.0/16, which are valid on a single link only."""
     return ip_address(address.partition("%")[0]).is_link_local
 
 
@@ -23,5 +23,5 @@ def family(address: str) -> str:
 
 
 def network(address: str, prefix_length: int) -> IPv4Network | IPv6Network:
-    """The subnet of an address."""
+    """Return the subnet of an address."""
     return ip_network(f"{address.partition('%')[0]}/{prefix_length}", strict=False)

@@ -34,13 +34,13 @@ class Chosen(Struct, frozen=True):
 
 
 def chosen(snapshot: Snapshot) -> tuple[Chosen, ...]:
-    """The choice of every node of which it is known."""
+    """Return the interface that NCCL uses, for every node where it is known."""
     found = ((node.host, _choice(node.facts)) for node in snapshot.nodes)
     return tuple(Chosen(host, *choice) for host, choice in found if not isinstance(choice, Missing))
 
 
 def not_chosen(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """The nodes of which it is not known what NCCL uses: nothing, or not told, or not reported."""
+    """Yield the nodes where the interface that NCCL uses is not known, each with the reason."""
     for node in snapshot.nodes:
         choice = _choice(node.facts)
         if isinstance(choice, Missing):
@@ -62,7 +62,7 @@ def _choice(facts: NodeFacts) -> Fact[tuple[Interface, str]]:
 
 
 def owner_of(interfaces: tuple[Interface, ...], address: str, name: str) -> Interface | None:
-    """The interface with that address (the named one, where several have it), else the one of that name."""
+    """Return the interface with that address (the named one, where several have it), else the one of that name."""
     owners = [one for one in interfaces if any(own.address == address for own in one.addresses)]
     by_name = [one for one in interfaces if one.name == name]
     both = [one for one in owners if one.name == name]

@@ -78,7 +78,7 @@ class Unmet(Struct, frozen=True):
 
 
 def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> Iterator[Answer]:
-    """A finding per demand that is not met, with all its hosts; NotKnown for every one that could not be checked.
+    """Yield one finding per unmet demand, with all its hosts, and NotKnown for every demand that could not be checked.
 
     `readers` are those of this check, by key or by the section of the key.
     """
@@ -107,14 +107,14 @@ def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> I
 
 
 def reader_of(readers: Mapping[str, Reader], key: str) -> Reader | None:
-    """The reader of a key, or of its section."""
+    """Return the reader of a key, or of its section."""
     return readers.get(key) or readers.get(key.partition(".")[0])
 
 
 def demands_on(
     node: Node, expected: Expected
 ) -> tuple[tuple[Expectation, ...], tuple[tuple[Profile, Missing], ...]]:
-    """What the policy demands of the node; and the profiles of which it is not known whether they hold there.
+    """Return the policy's demands on the node, and the profiles of which it is not known whether they apply.
 
     What such a profile might say otherwise is not demanded.
     """
@@ -152,12 +152,12 @@ def _fits(text: str, patterns: Iterable[str]) -> bool:
 
 
 def is_known_absent(missing: Missing) -> bool:
-    """True if it was looked for and is not there; not where nobody looked."""
+    """Return True if the fact was looked for and is not there."""
     return missing.missing == "absent" and missing.detail not in _NOT_LOOKED_AT
 
 
 def gpus_of(node: Node) -> Fact[tuple[Gpu, ...]]:
-    """The GPUs that the driver lists; none where there is no driver on a machine whose PCI bus was read."""
+    """Return the GPUs that the driver lists; none where there is no driver on a machine whose PCI bus was read."""
     gpus = node.facts.gpus
     if isinstance(gpus, Missing) and is_known_absent(gpus) and not isinstance(node.facts.pci, Missing):
         return ()
@@ -165,7 +165,7 @@ def gpus_of(node: Node) -> Fact[tuple[Gpu, ...]]:
 
 
 def or_nothing(value: Fact[str]) -> str | Nothing | Missing:
-    """The value, and Nothing where it was looked for and is not there."""
+    """Return the value, or Nothing where it was looked for and is not there."""
     return Nothing(value.detail) if isinstance(value, Missing) and is_known_absent(value) else value
 
 
@@ -206,7 +206,7 @@ def is_met(wanted: Wanted, value: Value) -> bool:
 
 
 def _is_version(versions: str, observed: str) -> bool:
-    """A range by PEP 440; one version by its text or as a number, in which local parts (+cu128) do not count."""
+    """Return True if the version is in a PEP 440 range, or equals a version as text or number, local parts aside."""
     if observed == versions:
         return True
     match = _NUMBERS.match(observed)

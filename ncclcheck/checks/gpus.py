@@ -40,7 +40,7 @@ def listed_gpus(snapshot: Snapshot) -> list[GpuOn]:
 
 
 def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], list[NotKnown]]:
-    """The value of `field` of each GPU's state, and what could not be read.
+    """Return the value of `field` of each GPU's state, and what could not be read.
 
     A GPU whose model does not have it is in neither: the driver calls it unsupported, for every GPU of that model.
     """
@@ -50,12 +50,12 @@ def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], 
 
 
 def told(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
-    """The values that are known."""
+    """Return the values that are known."""
     return [(one, value) for one, value in read if not isinstance(value, Missing)]
 
 
 def untold(read: Iterable[tuple[GpuOn, Any]], what: str) -> list[NotKnown]:
-    """What is not known of `what`; unsupported counts only where another GPU of the same model does tell it."""
+    """Return what is not known of `what`; "unsupported" counts only if another GPU of the same model reports it."""
     each = list(read)
     telling = {_model(one.gpu) for one, _ in told(each)}
     missing: dict[tuple[str, str], list[str]] = {}
@@ -102,6 +102,6 @@ def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]
 
 
 def no_driver(snapshot: Snapshot) -> tuple[str, ...]:
-    """The nodes that have no NVIDIA driver at all."""
+    """Return the nodes that have no NVIDIA driver at all."""
     facts = ((node.host, node.facts.gpus) for node in snapshot.nodes)
     return tuple(host for host, gpus in facts if isinstance(gpus, Missing) and gpus.missing == "absent")

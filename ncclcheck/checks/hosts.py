@@ -14,7 +14,7 @@ _LISTED = 3  # so many names are spelled out; more are folded to node[01-08]
 
 
 def named(hosts: Iterable[str]) -> str:
-    """The hosts for a sentence: `node01`, `node01 and node02`, `node[01-08]`."""
+    """Return the hosts for a sentence: `node01`, `node01 and node02`, `node[01-08]`."""
     names = list(dict.fromkeys(hosts))
     if len(names) > _LISTED:
         return _folded(names)
@@ -39,7 +39,7 @@ def job_size(snapshot: Snapshot) -> int:
 
 
 def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """What keeps a question about every node from being answered: nodes that were silent, or never met."""
+    """Yield the reasons why not every node can be judged: nodes that did not report, or nodes that never met."""
     if snapshot.silent:
         yield NotKnown("did not report", tuple(silent.host for silent in snapshot.silent))
     elif snapshot.viewpoint == "one-node" and job_size(snapshot) > 1:

@@ -51,13 +51,13 @@ class Setting(Struct, frozen=True):
 
 
 def settings(snapshot: Snapshot) -> tuple[Setting, ...]:
-    """The setting of every node of which all parts are known."""
+    """Return the setting of every node where all parts are known."""
     found = (setting_of(node.host, node.facts) for node in snapshot.nodes)
     return tuple(one for one in found if isinstance(one, Setting))
 
 
 def settings_of_ranks(snapshot: Snapshot) -> tuple[Setting, ...]:
-    """The settings of further ranks that name other interfaces for NCCL than the first rank of their node.
+    """Return the settings of further ranks that differ from those of the first rank of their node.
 
     What NCCL would choose there is predicted. Ranks of which that is not known are not there.
     """
@@ -79,7 +79,7 @@ def settings_of_ranks(snapshot: Snapshot) -> tuple[Setting, ...]:
 
 
 def not_settled(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """The nodes of which the setting, or what NCCL makes of it, is not known."""
+    """Yield the nodes where the setting, or what NCCL makes of it, is not known."""
     for node in snapshot.nodes:
         one = setting_of(node.host, node.facts)
         if isinstance(one, Missing):
@@ -88,7 +88,7 @@ def not_settled(snapshot: Snapshot) -> Iterator[NotKnown]:
 
 
 def setting_of(host: str, facts: NodeFacts) -> Setting | Missing:
-    """The setting of one node; Missing where a part of it is not known."""
+    """Return the setting of one node; Missing where a part of it is not known."""
     if isinstance(facts.environment, Missing):
         return facts.environment
     if isinstance(facts.interfaces, Missing):
@@ -136,7 +136,7 @@ def gloo_fault(name: str, interfaces: tuple[Interface, ...]) -> str:
 
 
 def excludes_into_loopback(one: Setting) -> bool:
-    """True if the value is an exclusion and NCCL ends on a loopback address with it."""
+    """Return True if the value is an exclusion and makes NCCL use a loopback address."""
     address = one.choice.address
     return (
         one.nccl is not None
@@ -148,6 +148,6 @@ def excludes_into_loopback(one: Setting) -> bool:
 
 
 def is_misread(value: str, name: str = NCCL_VARIABLE) -> bool:
-    """True if the value of that variable is at fault by itself, whatever interfaces there are: quotes, addresses."""
+    """Return True if the value is wrong by itself, whatever interfaces there are: quotes, addresses."""
     wrong = misread(TABLE[name], value, NEWEST)
     return wrong is not None and wrong.weight == "error"

@@ -20,7 +20,7 @@ def judged(
     read: Callable[[Image], Fact[T]],
     judge: Callable[[Node, T], Iterator[Answer]],
 ) -> Iterator[Answer]:
-    """What `judge` says of that part of each image; NotKnown where it was not read."""
+    """Yield what `judge` answers for that part of each image; NotKnown where it was not read."""
     for node, image in snapshot.known("image"):
         value = read(image)
         if isinstance(value, Missing):

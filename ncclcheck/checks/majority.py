@@ -52,7 +52,7 @@ class Comparison(Struct, Generic[V], frozen=True):
 
 
 def compare(values: Iterable[tuple[str, V]]) -> Comparison[V]:
-    """The values grouped by equality."""
+    """Return the values grouped by equality."""
     hosts: dict[V, list[str]] = {}
     for host, value in values:
         hosts.setdefault(value, []).append(host)

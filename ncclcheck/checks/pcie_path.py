@@ -55,14 +55,14 @@ def paths(pci: Pci, rdma: Fact[Rdma]) -> tuple[Path, ...]:
 
 
 def unplaced(pci: Pci, rdma: Fact[Rdma]) -> tuple[str, ...]:
-    """The RDMA devices whose card was not found on the bus, so that nothing is known of their link."""
+    """Return the RDMA devices that were not found on the PCI bus, so that their link is not known."""
     by_address = {one.address: one for one in pci.devices}
     ports = () if isinstance(rdma, Missing) else rdma.ports
     return tuple(dict.fromkeys(port.device for port in ports if _place_of(port, by_address) is None))
 
 
 def _place_of(port: RdmaPort, by_address: Mapping[str, PciDevice]) -> str | None:
-    """The address of the card: the port's own, or of a virtual function that of the first function."""
+    """Return the PCI address of the card: the port's own, or the first function's for a virtual function."""
     if isinstance(port.pci, Missing) or port.pci not in by_address:
         return None
     if not by_address[port.pci].is_vf:
@@ -72,5 +72,5 @@ def _place_of(port: RdmaPort, by_address: Mapping[str, PciDevice]) -> str | None
 
 
 def least(values: Iterable[Fact[float]]) -> float | None:
-    """The smallest of the values that were read."""
+    """Return the smallest of the values that were read."""
     return min((value for value in values if not isinstance(value, Missing)), default=None)

@@ -15,11 +15,11 @@ class RateUnit(Struct, frozen=True):
     in_a_gbit: float
 
     def __call__(self, gbit_s: float) -> str:
-        """The value in this unit, which is named."""
+        """Return the value with this unit."""
         return f"{self.number(gbit_s)} {self.name}"
 
     def number(self, gbit_s: float) -> str:
-        """The value alone: three digits that count, never an exponent."""
+        """Return the value without the unit: three significant digits, no exponent."""
         value = gbit_s * self.in_a_gbit
         return f"{value:.0f}" if value >= 100 else f"{Decimal(f'{value:.3g}'):f}"  # noqa: PLR2004 (three digits)
 
@@ -28,5 +28,5 @@ GBIT, MBIT = RateUnit("Gbit/s", 1.0), RateUnit("Mbit/s", 1000.0)
 
 
 def rate_unit(gbit_s: Iterable[float]) -> RateUnit:
-    """The unit for values that are compared with each other: that of the largest."""
+    """Return the unit for values that are compared with each other: that of the largest."""
     return GBIT if max(gbit_s, default=0.0) >= 1 else MBIT

@@ -81,7 +81,7 @@ def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
 
 
 def not_surveyed(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """The nodes of which it is not known which ports NCCL may use. A section that is missing is told elsewhere.
+    """Yield the nodes where the ports that NCCL may use are not known. Missing sections are reported elsewhere.
 
     A recorded machine is judged as if nothing were set, which is an assumption: what it passes is not known.
     """
@@ -96,7 +96,7 @@ def not_surveyed(snapshot: Snapshot) -> Iterator[NotKnown]:
 
 
 def environment_of(facts: NodeFacts) -> Fact[dict[str, str]]:
-    """The variables NCCL acts on. A recorded machine tells of none but those in its nccl.conf, if it has one."""
+    """Return the variables NCCL reads. A recorded machine has only those of its nccl.conf, if it has one."""
     if isinstance(facts.environment, Missing) and facts.environment.missing == "absent":
         facts = replace(facts, environment={})
     if isinstance(facts.nccl, Missing) and facts.nccl.missing == "absent":
@@ -111,21 +111,21 @@ def without_devices(found: Sequence[Surveyed], what: str = "RDMA device") -> Ite
 
 
 def is_verbs(port: RdmaPort) -> bool:
-    """False for an EFA port, which speaks to its own plug-in only and has no link layer that NET/IB knows."""
+    """Return False for an EFA port, which only its own plug-in uses and which has no link layer that NET/IB knows."""
     if port.driver == "efa":
         return False
     return isinstance(port.link_layer, Missing) or port.link_layer in (NATIVE, ROCE)
 
 
 def has_gpus(facts: NodeFacts) -> bool | None:
-    """Does the node have NVIDIA GPUs, as the PCI bus or the driver lists them? None: neither was read."""
+    """Return True if the PCI bus or the driver lists NVIDIA GPUs; None if neither was read."""
     if not isinstance(facts.gpus, Missing) and facts.gpus:
         return True
     return None if isinstance(facts.pci, Missing) else bool(topology.gpu_addresses(facts.pci))
 
 
 def file_of(port: RdmaPort, name: str) -> str:
-    """The file of a port in /sys."""
+    """Return the file of a port in /sys."""
     return f"/sys/class/infiniband/{port.device}/ports/{port.port}/{name}"
 
 

@@ -141,7 +141,7 @@ def matching(names: Iterable[str], subject: Subject = "nodes") -> frozenset[str]
 
 
 def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nodes") -> tuple[CheckRun, ...]:
-    """The outcome of every check of `subject` over the snapshot, by code.
+    """Return the outcome of every check of `subject` over the snapshot, by code.
 
     A check that raises is `crashed`, and the others still run.
     """
@@ -160,7 +160,7 @@ def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nod
 
 
 def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
-    """The outcome of one check: found, else unknown, else not applicable, else passed."""
+    """Return the outcome of one check: found, else unknown, else not applicable, else passed."""
     started = time.perf_counter()
     outcome, reason, findings = _answer(one, snapshot)
     return CheckRun(

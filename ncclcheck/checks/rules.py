@@ -12,7 +12,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 
 def in_force(selection: Selection, snapshot: Snapshot) -> Selection:
-    """The selection with the rules of the snapshot's policy that are not over.
+    """Return the selection with the rules of the snapshot's policy that have not expired.
 
     What the policy demands must be judged: a check that could not tell is then no pass. An image cannot be asked for
     what only a node has.
@@ -46,7 +46,7 @@ def _names(rules: Iterable[Rule], kind: str) -> tuple[str, ...]:
 
 
 def _judging(snapshot: Snapshot) -> list[Check]:
-    """The checks that judge a demand of this policy."""
+    """Return the checks that judge a demand of this policy."""
     keys = {name for one in snapshot.expected.expectations for name in (one.key, one.key.partition(".")[0])}
     return [one for one in all_checks() if keys.intersection(one.demands)]
 

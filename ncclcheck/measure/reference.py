@@ -109,8 +109,9 @@ def _fits(hardware: Hardware, row: Reference) -> bool:
 
 
 def is_model(model: str, name: str) -> bool:
-    """True if NVML's name is of that model: `H100` is `NVIDIA H100 80GB HBM3` and no `NVIDIA GH100` or `H100 PCIe`.
+    """Return True if NVML's name is of that model.
 
+    `H100` is `NVIDIA H100 80GB HBM3` and no `NVIDIA GH100` or `H100 PCIe`.
     A model of several words must have all of them; without PCIe or NVL in the model the name must not have it either.
     """
     words = name.upper().replace("-", " ").split()
@@ -134,5 +135,5 @@ def _point(row: Reference, points: list[Point]) -> Point | None:
 
 
 def _nearly(size_bytes: int, other: int) -> bool:
-    """The size of an all_gather is cut down to whole parts of 16 bytes for each rank."""
+    """Return True if the sizes are equal but for rounding: all_gather uses whole parts of 16 bytes for each rank."""
     return abs(size_bytes - other) <= other // 1000

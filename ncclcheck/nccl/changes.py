@@ -69,7 +69,7 @@ def what_would_change(
 
 
 def _unset(facts: NodeFacts, version: str) -> Iterator[tuple[str, NodeFacts]]:
-    """The facts without each variable that is set and can decide something.
+    """Yield the facts without each set variable that can change the choice.
 
     What is behind it comes to light then: the value of a config file, which is taken away in a further step.
     """
@@ -108,7 +108,7 @@ def _file_without(file: NcclConfigFile, name: str) -> NcclConfigFile:
 
 
 def _settings(facts: NodeFacts, base: Prediction) -> Iterator[tuple[str, str]]:
-    """Settings worth a trial: another interface, and no InfiniBand."""
+    """Yield settings worth trying: another interface, and no InfiniBand."""
     others = [name for name, _ in candidate_interfaces(facts) if name != base.interface]
     for name in others[:_MOST_INTERFACES]:
         alone = predict(facts, base.version, {"NCCL_SOCKET_IFNAME": name})
@@ -119,7 +119,7 @@ def _settings(facts: NodeFacts, base: Prediction) -> Iterator[tuple[str, str]]:
 
 
 def _repairs(facts: NodeFacts) -> Iterator[tuple[str, NodeFacts]]:
-    """The facts with one thing mended: libibverbs, device files, a link that is down."""
+    """Yield the facts with one thing repaired: libibverbs, device files, a link that is down."""
     if not isinstance(facts.rdma, Missing):
         rdma = facts.rdma
         if network.is_unloadable(rdma.verbs_library):
@@ -142,7 +142,7 @@ def _repairs(facts: NodeFacts) -> Iterator[tuple[str, NodeFacts]]:
 def _other_versions(
     base: Prediction, version: str, outcomes: list[tuple[str, Fact[Prediction]]]
 ) -> list[tuple[str, Fact[Prediction]]]:
-    """The nearest older and the nearest newer version that choose differently."""
+    """Return the nearest older and the nearest newer version that choose differently."""
     own = versions.parse(version)
     differing = [
         (versions.parse(one), f"NCCL {one}", outcome)
@@ -155,7 +155,7 @@ def _other_versions(
 
 
 def _effect(base: Prediction, other: Prediction) -> str:
-    """What is different, as the end of a sentence; empty where nothing is."""
+    """Return what is different, as the end of a sentence; empty where nothing is."""
     if other.fails:
         return "" if base.fails else f"fail: {_failure(other)}"
     parts = []

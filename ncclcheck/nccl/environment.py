@@ -19,7 +19,7 @@ def effective(
     *,
     home_set: bool = True,
 ) -> dict[str, str]:
-    """The variables as NCCL of `version` sees them after its own start.
+    """Return the variables as NCCL of `version` sees them after its own start.
 
     The process environment wins, empty values too. What is unset comes from one user file (`files_read`), then from
     /etc/nccl.conf. A file that could not be opened gives nothing, as for NCCL. A carriage return at the end of a value

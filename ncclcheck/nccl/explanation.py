@@ -14,7 +14,7 @@ _NOT_ASKED = Missing("absent", "not asked")
 
 
 def explain(facts: NodeFacts, version: str | None = None) -> Fact[Prediction]:
-    """What NCCL uses on this node: the library's answer, or the model's where `version` is given or it was not asked.
+    """Return what NCCL uses on this node: the library's answer; the model's for a `version` or an unasked library.
 
     Facts of a recorded machine have no environment, no config files and often no addresses: the model then assumes
     that nothing is set, says so, and leaves the interface None without `fails`. Missing where nothing can be said.
@@ -36,7 +36,7 @@ def network_choice(facts: NodeFacts) -> Fact[Prediction]:
 def _chosen(
     facts: NodeFacts, told: NodeFacts, version: str | None
 ) -> tuple[Fact[Prediction], Missing | None]:
-    """The choice from the completed facts, and why its interface is not known."""
+    """Return the choice from the completed facts, and why its interface is not known."""
     choice: Fact[Prediction]
     if _holds_no_addresses(facts):
         choice = NO_ADDRESSES
@@ -49,7 +49,7 @@ def _chosen(
 
 
 def _completed(facts: NodeFacts) -> tuple[NodeFacts, str]:
-    """The facts with nothing set where a recorded machine does not tell, and what to add to the reason."""
+    """Return the facts with no variables set where a recorded machine has none, and what to add to the reason."""
     assumed = []
     if isinstance(facts.nccl, Missing) and facts.nccl.missing == "absent":
         facts = replace(facts, nccl=NcclChoice(_NOT_ASKED, (), home_set=True))
@@ -61,7 +61,7 @@ def _completed(facts: NodeFacts) -> tuple[NodeFacts, str]:
 
 
 def _holds_no_addresses(facts: NodeFacts) -> bool:
-    """True for a recorded machine without addresses; a live one tells its NCCL settings, and may really have none."""
+    """Return True for a recorded machine without addresses; a live one reports its settings and may have none."""
     if isinstance(facts.interfaces, Missing) or not isinstance(facts.nccl, Missing):
         return False
     return not any(interface.addresses for interface in facts.interfaces)

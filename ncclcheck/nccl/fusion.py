@@ -26,8 +26,9 @@ def network_devices(
     version: str,
     places: Mapping[str, Position],
 ) -> Fact[tuple[Device, ...]]:
-    """The ports in groups, each one network device. Missing where a setting is not modelled or an address not read.
+    """Return the ports in groups, each one network device.
 
+    Missing where a setting is not modelled or an address not read.
     Not before 2.20. Up to 2.23 NET/IB puts two ports of a card together (and from 2.22 none where cards differ); from
     2.24 the topology search puts up to four together that are within NCCL_NET_MERGE_LEVEL. Ports of different link
     layers never go together. NCCL_IB_MERGE_NICS=0 keeps all apart.

@@ -49,7 +49,7 @@ class _UnreadableTypeError(Exception):
 
 
 def choose_gid(port: RdmaPort, environment: Mapping[str, str], version: str) -> GidChoice:
-    """The GID index NCCL of `version` takes on a port of link layer InfiniBand or Ethernet.
+    """Return the GID index NCCL of `version` takes on a port of link layer InfiniBand or Ethernet.
 
     NCCL src/transport/net_ib.cc (ncclIbGetGidIndex, ncclUpdateGidIndex), since 2.29 net_ib/connect.cc. Entries that
     facts do not list count as unset.
@@ -101,7 +101,7 @@ def _dynamic(port: RdmaPort, environment: Mapping[str, str], version: str) -> Gi
 
 
 def _walk(gids: tuple[Gid, ...], told_length: object, wish: _Wish, version: versions.Version) -> GidChoice:
-    """The whole choice: index 0 first, then each further one against the best so far."""
+    """Return the result of NCCL's search: index 0 first, then each further one against the best so far."""
     table = {one.index: one for one in gids}
     listed = max(table, default=0) + 1
     length = max(told_length, listed) if isinstance(told_length, int) else listed
@@ -120,7 +120,7 @@ def _walk(gids: tuple[Gid, ...], told_length: object, wish: _Wish, version: vers
 
 
 def _telling(table: Mapping[int, Gid], length: int) -> list[int]:
-    """The indexes that can matter: those listed, and of a run of unset ones the first."""
+    """Return the indexes that can matter: those listed, and the first of a run of unset ones."""
     behind = {index + 1 for index in table} | {1}
     return sorted(index for index in behind | set(table) if 0 < index < length)
 

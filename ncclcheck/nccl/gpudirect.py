@@ -18,7 +18,7 @@ _AS_FAR_AS_PXB = ("PXB", "PXN")
 
 
 def farthest(environment: Mapping[str, str], version: str) -> str:
-    """The farthest of NCCL's classes at which it uses GPUDirect RDMA; empty where none is near enough.
+    """Return the farthest of NCCL's classes at which it uses GPUDirect RDMA; empty where none is near enough.
 
     NCCL_NET_GDR_LEVEL, whose names count only in capitals; an unknown one is as unset. A GPU with a C2C link (Grace)
     is not told apart; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel,
@@ -64,7 +64,7 @@ def ways(
     environment: Mapping[str, str],
     version: str,
 ) -> tuple[tuple[bool | None, str], ...]:
-    """The ways by which a NIC can reach GPU memory: is it open (None: not known), and why. One open way is enough."""
+    """Return how a NIC can reach GPU memory: whether each method works (None: not known), and why. One is enough."""
     return _peer_memory(peer_memory, version), _dmabuf(nvidia_open, environment, version)
 
 

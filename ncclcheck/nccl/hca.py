@@ -31,7 +31,7 @@ class HcaPattern(Struct, frozen=True):
     entries: tuple[HcaEntry, ...]
 
     def matches(self, device: str, port: int) -> bool:
-        """True if NCCL keeps that port. An empty list covers every port, so `^` alone leaves none."""
+        """Return True if NCCL keeps that port. An empty list covers every port, so `^` alone leaves none."""
         return (
             not self.entries or any(self._covers(one, device, port) for one in self.entries)
         ) != self.exclude
@@ -42,7 +42,7 @@ class HcaPattern(Struct, frozen=True):
 
 
 def parse(value: str | None, version: str = versions.NEWEST) -> HcaPattern:
-    """The pattern NCCL makes of NCCL_IB_HCA: one `^`, then one `=`, then `name[:port]` in a comma list.
+    """Return the pattern NCCL makes of NCCL_IB_HCA: one `^`, then one `=`, then `name[:port]` in a comma list.
 
     Names are prefixes unless `=` stands in front. Nothing is trimmed, empty entries vanish, at most 32 (16 up to
     2.18.3) are kept. A colon without a number means port 0, which no device has; from 2.30.7 it means any port, and
@@ -83,7 +83,7 @@ def _atoi(text: str) -> int:
 def selected_ports(
     ports: Sequence[RdmaPort], environment: Mapping[str, str], version: str
 ) -> Fact[tuple[RdmaPort, ...]]:
-    """The ports NET/IB uses, in its order, of devices that can be opened.
+    """Return the ports NET/IB uses, in its order, of devices that can be opened.
 
     A port counts when it is ACTIVE, its link layer is InfiniBand or Ethernet, and NCCL_IB_HCA keeps it. The order is
     the kernel's; from 2.29.7 it is that of PCI addresses unless NCCL_IB_DEVICE_PCI_ORDER=0. Missing where the state or
@@ -109,7 +109,7 @@ def selected_ports(
 
 
 def is_ruled_out(port: RdmaPort) -> bool:
-    """True if it is known that NET/IB skips the port: not ACTIVE, or another link layer (EFA has none)."""
+    """Return True if it is known that NET/IB skips the port: not ACTIVE, or another link layer (EFA has none)."""
     is_inactive = isinstance(port.state, str) and port.state != "ACTIVE"
     return is_inactive or (
         isinstance(port.link_layer, str) and port.link_layer not in {"InfiniBand", "Ethernet"}
@@ -117,7 +117,7 @@ def is_ruled_out(port: RdmaPort) -> bool:
 
 
 def name_of(port: RdmaPort) -> str:
-    """A port as NCCL writes it: mlx5_0:1."""
+    """Return a port as NCCL writes it: mlx5_0:1."""
     return f"{port.device}:{port.port}"
 
 

@@ -15,7 +15,7 @@ class NamePattern(Struct, frozen=True):
     entries: tuple[str, ...]
 
     def lists(self, name: str) -> bool:
-        """True if the list itself covers `name`; an empty list covers every name, lo too."""
+        """Return True if the list itself covers `name`; an empty list covers every name, lo too."""
         if not self.entries:
             return True
         if self.exact:
@@ -23,12 +23,12 @@ class NamePattern(Struct, frozen=True):
         return name.startswith(self.entries)
 
     def matches(self, name: str) -> bool:
-        """True if NCCL keeps an interface (or address label) of this name."""
+        """Return True if NCCL keeps an interface (or address label) of this name."""
         return self.lists(name) != self.exclude
 
 
 def is_set(value: str | None) -> bool:
-    """True if NCCL takes a string variable as set: its length in bytes is greater than 1.
+    """Return True if NCCL takes a string variable as set: its length in bytes is greater than 1.
 
     So the empty string and one-character values (`e`, `^`, `=`) count as unset. NCCL src/misc/socket.cc, 2.14 to 2.32.
     """
@@ -36,7 +36,7 @@ def is_set(value: str | None) -> bool:
 
 
 def parse(value: str) -> NamePattern:
-    """The pattern NCCL makes of a value of NCCL_SOCKET_IFNAME (or NCCL_OOB_NET_IFNAME).
+    """Return the pattern NCCL makes of a value of NCCL_SOCKET_IFNAME (or NCCL_OOB_NET_IFNAME).
 
     `^` and `=` count once, in this order, in front of the whole value; further on they are ordinary characters. Entries
     are split at commas, empty ones vanish, at most 16 are kept, nothing is trimmed, and what follows a colon is
@@ -50,13 +50,13 @@ def parse(value: str) -> NamePattern:
 
 
 def split_list(text: str, limit: int = MAX_ENTRIES) -> tuple[str, ...]:
-    """The names of a list `name[:port],...`: at most `limit`, without empty ones and ports (NCCL parseStringList)."""
+    """Return the names of a list `name[:port],...`, at most `limit`, without empty ones and ports (parseStringList)."""
     names = (entry.partition(":")[0] for entry in text.split(","))
     return tuple(name for name in names if name)[:limit]
 
 
 def parse_gloo(value: str | None) -> tuple[str, ...] | None:
-    """The names in a value of GLOO_SOCKET_IFNAME, each exact; None where it counts as unset.
+    """Return the names in a value of GLOO_SOCKET_IFNAME, each exact; None where it counts as unset.
 
     One character or less counts as unset; the list is split at commas, and only a last empty entry vanishes; any
     other empty entry makes the start fail. torch/csrc/distributed/c10d/init.cpp (seen with torch 2.13).

@@ -45,7 +45,7 @@ class _Offer(Struct, frozen=True):
 
 
 def choose_network(around: Surroundings, environment: Mapping[str, str], version: str) -> NetworkChoice:
-    """The first network that starts and has a device; NCCL_NET restricts it to one name, whatever its case.
+    """Return the first network that starts and has a device; NCCL_NET restricts it to one name, whatever its case.
 
     That nothing fits is fatal; an empty NCCL_NET fits nothing. NCCL src/net.cc, since 2.27 src/plugin/net.cc
     (ncclNetInit), and src/init.cc for NCCL_NET.
@@ -119,7 +119,7 @@ def _ib(around: Surroundings, environment: Mapping[str, str], version: str) -> _
 
 
 def is_unloadable(library: Fact[str]) -> bool:
-    """True if the loader was asked and gave no libibverbs; a recorded tree only says that nobody asked."""
+    """Return True if libibverbs could not be loaded; on a recorded tree nothing was tried."""
     if not isinstance(library, Missing) or library.detail.startswith("not "):
         return False
     return library.missing in {"absent", "error"}
@@ -142,7 +142,7 @@ def _ib_ports(rdma: Rdma, environment: Mapping[str, str], version: str) -> _Offe
 
 
 def _by_device_file(rdma: Rdma) -> tuple[list[RdmaPort], list[RdmaPort]]:
-    """The ports of devices that can be opened, and the others. What was not read counts as usable."""
+    """Return the ports of devices that can be opened, and the others. What was not read counts as usable."""
     usable: list[RdmaPort] = []
     closed: list[RdmaPort] = []
     for port in rdma.ports:
@@ -151,7 +151,7 @@ def _by_device_file(rdma: Rdma) -> tuple[list[RdmaPort], list[RdmaPort]]:
 
 
 def is_closed(port: RdmaPort, rdma: Rdma) -> bool:
-    """True if it is known that the device of the port cannot be opened: no device file, or no right to it."""
+    """Return True if the device of the port cannot be opened: no device file, or no permission."""
     files = rdma.device_files
     if files == ():
         return True
@@ -178,7 +178,7 @@ def _why_none(ports: Sequence[RdmaPort], environment: Mapping[str, str]) -> str:
 
 
 def _some(ports: Sequence[RdmaPort]) -> str:
-    """The ports, or of many the first ones and how many more."""
+    """Return the ports, or the first of many and how many more."""
     named = hca.names_of(ports[:_MOST_NAMED])
     rest = len(ports) - _MOST_NAMED
     return f"{named} and {rest} more" if rest > 0 else named

@@ -30,7 +30,7 @@ class Parsed(Struct, frozen=True):
 
 
 def strtoll(text: str) -> Parsed:
-    """What C makes of the text with base 0: white space, a sign, then 0x.. (hexadecimal), 0.. (octal) or decimal.
+    """Return the result of C's strtoll with base 0: white space, a sign, then 0x (hexadecimal), 0 (octal) or decimal.
 
     What follows the digits stays in `rest`; without digits the value is 0 and the whole text is the rest. Binary
     literals (0b1), which glibc 2.38 reads for programs built as C23, are not read, since NCCL is not built so.
@@ -52,7 +52,7 @@ def strtoll(text: str) -> Parsed:
 
 
 def number(text: str | None, default: int, version: str = versions.NEWEST) -> int:
-    """The number that NCCL of `version` uses for a numeric variable with the value `text`.
+    """Return the number that NCCL of `version` uses for a numeric variable with the value `text`.
 
     Unset, empty, or too large for 64 bits: `default`. `010` is 8, `1 # comment` is 1, `0x10` is 16. What has no digit
     in front (`true`) is 0 up to 2.31, and `default` from 2.32. NCCL src/misc/param.cc (ncclLoadParam) from 2.14 to
@@ -67,6 +67,6 @@ def number(text: str | None, default: int, version: str = versions.NEWEST) -> in
 
 
 def _magnitude(digits: str, base: int) -> int:
-    """The value of the digits; of very many only the first: it is too large either way, and long ones are slow."""
+    """Return the value of the digits; of very many only the first, since the value is too large either way."""
     significant = digits.lstrip("0")
     return int(significant[:100] or "0", base)

@@ -30,7 +30,7 @@ class Attempt(Struct, frozen=True):
 
 
 def wanted_files(environment: Mapping[str, str], version: str) -> tuple[tuple[str, ...], ...]:
-    """The plug-ins NCCL tries in its order, each as the file names that it tries for it.
+    """Return the plug-ins NCCL tries in its order, each as the file names that it tries for it.
 
     Unset: libnccl-net.so. NCCL_NET_PLUGIN=x: libnccl-net-x.so up to 2.20; x itself and then that from 2.21; a comma
     list of at most 14 from 2.27, and an empty one means no plug-in; `none` does so from 2.28 (before, a file of that
@@ -51,7 +51,7 @@ def wanted_files(environment: Mapping[str, str], version: str) -> tuple[tuple[st
 
 
 def _files(name: str, version: versions.Version) -> tuple[str, ...]:
-    """The names openPluginLib tries for one plug-in; none for the program itself.
+    """Return the names openPluginLib tries for one plug-in; none for the program itself.
 
     From 2.27 a name lib*.so is tried as it is only, and from 2.27.5 a path too; 2.27.3 makes libnccl-net-X.so of a path
     as of any other name, and tries nothing else for it.
@@ -72,7 +72,7 @@ def _files(name: str, version: versions.Version) -> tuple[str, ...]:
 def attempts(
     plugins: Fact[tuple[NetPlugin, ...]], environment: Mapping[str, str], version: str
 ) -> Iterator[Attempt]:
-    """What becomes of each plug-in that NCCL tries."""
+    """Yield the result for each plug-in that NCCL tries."""
     is_named = "NCCL_NET_PLUGIN" in environment
     for files in wanted_files(environment, version):
         yield _attempt(files, plugins, version, is_named)

@@ -62,7 +62,7 @@ class _These:
 
 
 def node_choice(facts: NodeFacts) -> Fact[Prediction]:
-    """What NCCL uses on this node under the job's environment: asked if it was asked, else predicted.
+    """Return what NCCL uses on this node in the job's environment: the library's answer, else the prediction.
 
     Missing where the library was not asked and a fact that the model needs is missing: never a guess.
     """
@@ -83,7 +83,7 @@ def _node_choice(these: _These) -> Fact[Prediction]:
 def predict(
     facts: NodeFacts, version: str | None = None, changes: Mapping[str, str | None] | None = None
 ) -> Fact[Prediction]:
-    """What the model says NCCL of `version` (None: this node's) would use with `changes` made to the environment.
+    """Return what NCCL of `version` (None: this node's) would use by the model, with `changes` made to the environment.
 
     A change to None unsets the variable; a config file may then still set it. Missing where a needed fact is.
     Raises UsageError when `version` is no version.
@@ -121,8 +121,9 @@ def predict_without_interface(
     *,
     why: Missing,
 ) -> Fact[Prediction]:
-    """What `predict` says of network and HCAs where the interface is not known, `why`; it assumes that there is one.
+    """Return the prediction of network and HCAs if the interface is not known for the reason `why`.
 
+    It assumes there is one.
     Missing where not even the environment is known, or the RDMA devices.
     """
     known = version or known_version(facts)
@@ -179,7 +180,7 @@ def _transport(facts: NodeFacts, version: str, changes: Mapping[str, str | None]
 def _set_in_files(
     reason: str, facts: NodeFacts, changes: Mapping[str, str | None], version: str | None
 ) -> str:
-    """What to add to a reason that names variables: the config file that each is from which is not of the process."""
+    """Return the suffix for a reason that names variables: the config file of each that is not set in the process."""
     if isinstance(facts.nccl, Missing) or isinstance(facts.environment, Missing):
         return ""
     environment = {**facts.environment, **changes}
@@ -193,7 +194,7 @@ def _set_in_files(
 
 
 def _whose_rules(version: str | None) -> str:
-    """What to add to a reason where the rules are not read from the sources of that very version."""
+    """Return the suffix for a reason if the rules were not read from the sources of that very version."""
     if version is None:
         return f"; no NCCL is known on this node, these are the rules of {versions.NEWEST}"
     if versions.parse(version) > versions.parse(versions.NEWEST):
@@ -237,13 +238,13 @@ def candidate_interfaces(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
 
 
 def is_usable(interface: Interface) -> bool:
-    """True if other nodes could be reached through it: up, running, and no loopback."""
+    """Return True if other nodes could be reached through it: up, running, and no loopback."""
     is_loopback = interface.kind == "loopback" or "loopback" in interface.flags
     return "up" in interface.flags and socket_interface.is_running(interface) and not is_loopback
 
 
 def known_version(facts: NodeFacts) -> str | None:
-    """The NCCL version of this node: as the library answered, as it was loaded, or as torch was built; else None."""
+    """Return the NCCL version of this node: as the library answered, was loaded, or as torch was built; else None."""
     said: list[Fact[str]] = []
     if not isinstance(facts.nccl, Missing) and not isinstance(facts.nccl.asked, Missing):
         said.append(facts.nccl.asked.version)
@@ -255,7 +256,7 @@ def known_version(facts: NodeFacts) -> str | None:
 def effective_environment(
     facts: NodeFacts, changes: Mapping[str, str | None] | None = None, version: str | None = None
 ) -> Fact[dict[str, str]]:
-    """The environment NCCL acts on here after `changes`, config files included; Missing where a part is not known."""
+    """Return the environment NCCL reads here after `changes`, with config files; Missing where a part is not known."""
     if isinstance(facts.environment, Missing):
         return facts.environment
     if isinstance(facts.nccl, Missing):
@@ -283,7 +284,7 @@ def _choose(facts: NodeFacts, version: str, changes: Mapping[str, str | None]) -
 def _trusted_environment(
     facts: NodeFacts, changes: Mapping[str, str | None], version: str
 ) -> Fact[dict[str, str]]:
-    """The effective environment; Missing too where a plug-in may override it."""
+    """Return the effective environment; Missing also where a plug-in may override it."""
     environment = effective_environment(facts, changes, version)
     if isinstance(environment, Missing):
         return environment

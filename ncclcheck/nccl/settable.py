@@ -110,5 +110,5 @@ def first_refusal(environment: Mapping[str, str | None]) -> str | None:
 
 
 def _shown(text: str) -> str:
-    """What a message wrote, short and without anything a terminal would obey."""
+    """Return the text from a message, short and without terminal control characters."""
     return ascii(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")

@@ -55,7 +55,7 @@ def choose(
     *,
     resolved: Mapping[str, str] | None = None,
 ) -> Choice:
-    """What bootstrap of NCCL `version` binds, given the effective environment (`nccl.environment.effective`).
+    """Return what the bootstrap of NCCL `version` binds in the effective environment (`nccl.environment.effective`).
 
     NCCL src/misc/socket.cc (since 2.29 src/os/linux.cc) and src/bootstrap.cc (bootstrapNetInit), 2.18 to 2.32.
     `resolved` gives the first address of host names, for an NCCL_COMM_ID that holds a name.
@@ -77,7 +77,7 @@ def choose(
 
 
 def is_running(interface: Interface) -> bool:
-    """True if the interface has IFF_RUNNING, which a document may tell by `running` or among the flags."""
+    """Return True if the interface has IFF_RUNNING, given as `running` or among the flags."""
     return interface.running or "running" in interface.flags
 
 
@@ -88,7 +88,7 @@ def network_interfaces(
     *,
     resolved: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """The names that NET/Socket uses, each a network device, and of which NET/IB takes the first for its own contact.
+    """Return the names that NET/Socket uses, each a network device; NET/IB uses the first for its own connection setup.
 
     NCCL src/misc/socket.cc (ncclFindInterfaces), src/transport/net_socket.cc. Unlike bootstrap, NCCL_SOCKET_IFNAME
     comes first here, and NCCL_COMM_ID only decides where it is unset and no name begins with `ib`.
@@ -128,7 +128,7 @@ def _is_usable(entry: _Entry, environment: Mapping[str, str], number: versions.V
 
 
 def _matching(entries: Iterable[_Entry], value: str) -> list[_Entry]:
-    """The entries whose name the value keeps, one per name, at most 16."""
+    """Return the entries whose name the value keeps, one per name, at most 16."""
     pattern = ifname.parse(value)
     first: dict[str, _Entry] = {}
     for entry in entries:
@@ -138,7 +138,7 @@ def _matching(entries: Iterable[_Entry], value: str) -> list[_Entry]:
 
 
 def _search(entries: Sequence[_Entry], number: versions.Version) -> tuple[list[_Entry], str]:
-    """The default search: each step only if those before found nothing."""
+    """Return the result of the default search: each step runs only if those before found nothing."""
     steps = _SEARCH if number >= versions.RUNNING_NEEDED_SINCE else _SEARCH_BEFORE_2_28
     for step in steps:
         if found := _matching(entries, step):

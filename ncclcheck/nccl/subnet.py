@@ -36,7 +36,7 @@ class Unreadable(Struct, frozen=True):
 
 
 def parse_comm_id(value: str, interfaces: Sequence[Interface]) -> RemoteAddress | HostName | Unreadable:
-    """What NCCL reads in `value`: `ipv4:port`, `host:port`, `[ipv6]:port` or `[fe80::1%eth0]:port`.
+    """Return what NCCL reads in `value`: `ipv4:port`, `host:port`, `[ipv6]:port` or `[fe80::1%eth0]:port`.
 
     Empty and one-character values are refused, not taken as unset. NCCL src/misc/socket.cc
     (ncclSocketGetAddrFromString).
@@ -61,7 +61,7 @@ def parse_comm_id(value: str, interfaces: Sequence[Interface]) -> RemoteAddress 
 
 
 def is_in_subnet(local: Address, remote: RemoteAddress, scope_id: int) -> bool:
-    """True if `remote` is in the subnet of `local`; for IPv6 the scopes have to be equal too (matchSubnet)."""
+    """Return True if `remote` is in the subnet of `local`; for IPv6 the scopes have to be equal too (matchSubnet)."""
     try:
         network = ipaddress.ip_interface(f"{local.address.partition('%')[0]}/{local.prefix_length}").network
         other = ipaddress.ip_address(remote.address)
@@ -73,14 +73,14 @@ def is_in_subnet(local: Address, remote: RemoteAddress, scope_id: int) -> bool:
 
 
 def scope_of(interface: Interface, address: Address) -> int:
-    """The scope id the kernel gives an address: the interface's index for fe80::/10, else 0."""
+    """Return the scope id the kernel gives an address: the interface's index for fe80::/10, else 0."""
     if address.family == "inet6" and address.address.lower().startswith(("fe8", "fe9", "fea", "feb")):
         return address.scope_id or interface.index
     return 0
 
 
 def _dotted(text: str) -> str | None:
-    """The address in any of the forms that inet_aton(3) takes, which getaddrinfo(3) follows; None for a name."""
+    """Return the address in any form that inet_aton(3) accepts, which getaddrinfo(3) follows; None for a name."""
     parts = text.split(".")
     if len(parts) > _MAX_PARTS or not all(_NUMBER.fullmatch(part) for part in parts):
         return None

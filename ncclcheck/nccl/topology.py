@@ -28,7 +28,7 @@ class Position(Struct, frozen=True):
 
 
 def positions(pci: Pci) -> dict[str, Position]:
-    """The position of each PCI device, by address.
+    """Return the position of each PCI device, by address.
 
     NCCL walks the resolved path upwards two levels at a time, since a switch is two bridges, its upper and its lower
     port; it ends where the next level up is no PCI device, and takes the NUMA node of the last one it stood on. NCCL
@@ -89,14 +89,14 @@ def nic_position(port: RdmaPort, by_address: Mapping[str, Position]) -> Position
 
 
 def card_of(address: str, *, merge_virtual_functions: bool = True) -> str:
-    """The PCI address NET/IB gives the card of `address` (ncclIbGetPciPath)."""
+    """Return the PCI address that NET/IB uses for the card of `address` (ncclIbGetPciPath)."""
     if not _BDF.fullmatch(address):
         return address
     return address[:-4] + "00.0" if merge_virtual_functions else address[:-1] + "0"
 
 
 def gpu_nic(pci: Pci, ports: Sequence[RdmaPort]) -> tuple[GpuNic, ...]:
-    """The class of each pair of a GPU and an RDMA device whose class is known."""
+    """Return the class of each pair of a GPU and an RDMA device whose class is known."""
     places = positions(pci)
     cards = {port.device: nic_position(port, places) for port in ports}
     found = []

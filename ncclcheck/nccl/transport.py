@@ -28,7 +28,7 @@ class Transport(Struct, frozen=True):
 def choose_transport(
     facts: NodeFacts, interfaces: Fact[tuple[str, ...]], environment: Mapping[str, str], version: str
 ) -> Transport:
-    """What NCCL of `version` uses on this node under the effective `environment`.
+    """Return what NCCL of `version` uses on this node in the effective `environment`.
 
     `interfaces` are those of NET/Socket (`socket_interface.network_interfaces`), Missing where no address is known.
     """
@@ -50,7 +50,7 @@ def choose_transport(
 
 
 def distances(facts: NodeFacts) -> tuple[GpuNic, ...]:
-    """The class of each GPU and RDMA device, used or not, as far as the PCI bus was read."""
+    """Return the class of each GPU and RDMA device, used or not, as far as the PCI bus was read."""
     if isinstance(facts.pci, Missing) or isinstance(facts.rdma, Missing):
         return ()
     return topology.gpu_nic(facts.pci, facts.rdma.ports)

@@ -116,7 +116,7 @@ _CODE = re.compile(r"\s*(\d{4,6})\s*")
 
 
 def parse(text: str) -> Version:
-    """The version in `text`: `2.28.9`, `2.28`, `2.28.9+cuda12.9`, `(2, 28, 9)`, or NCCL's own number `22809`.
+    """Return the version in `text`: `2.28.9`, `2.28`, `2.28.9+cuda12.9`, `(2, 28, 9)`, or NCCL's own number `22809`.
 
     Raises UsageError with one sentence when it is none of these. The number is NCCL_VERSION of `nccl.h`.
     """
@@ -131,15 +131,15 @@ def parse(text: str) -> Version:
 
 
 def is_version(text: str) -> bool:
-    """True if `parse` takes it."""
+    """Return True if `parse` accepts the text."""
     return bool(_DOTTED.fullmatch(text) or _CODE.fullmatch(text))
 
 
 def at(table: Iterable[tuple[Version, T]], version: Version) -> T:
-    """The entry of a table (newest first) that holds for `version`."""
+    """Return the entry of a table (newest first) that holds for `version`."""
     return next(value for since, value in table if since <= version)
 
 
 def is_comm_id_inverted(version: Version) -> bool:
-    """True for 2.29: its IPv4 comparison for NCCL_COMM_ID takes the first interface that is NOT in the subnet."""
+    """Return True for 2.29: its IPv4 comparison for NCCL_COMM_ID takes an interface that is NOT in the subnet."""
     return COMM_ID_INVERTED_SINCE <= version < COMM_ID_INVERTED_BEFORE

@@ -11,7 +11,7 @@ _LAST_OF_TWO_DIGITS, _LAST_OF_FOUR_DIGITS = 0xFF, 0xFFFF
 
 
 def render_kubernetes(advice: Advice) -> str:
-    """A YAML mapping with the one key `env`, valid for any value. Comments say what such a list cannot."""
+    """Return a YAML mapping with the one key `env`, valid for any value. Comments say what such a list cannot."""
     is_empty = not any(setting.value is not None and not setting.hosts for setting in advice.env)
     head = "env: []" if is_empty else "env:"
     return "\n".join([head, *(f"  {line}" for line in explained(advice, _lines))]) + "\n"
@@ -29,7 +29,7 @@ def _lines(setting: Setting) -> Iterator[str]:
 
 
 def _string(value: str) -> str:
-    """A double-quoted YAML scalar of ASCII alone. $ is doubled: Kubernetes expands $(NAME) in values, and $$ is a $."""
+    """Return a double-quoted YAML scalar in ASCII. Kubernetes expands $(NAME) in values, so $ is written $$."""
     return '"' + "".join(_escaped(character) for character in value.replace("$", "$$")) + '"'
 
 

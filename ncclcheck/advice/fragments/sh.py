@@ -19,13 +19,13 @@ def render_sh(advice: Advice) -> str:
 
 
 def command(setting: Setting) -> str:
-    """The line that sets or unsets it, whatever the host."""
+    """Return the line that sets or unsets the variable, whatever the host."""
     value = setting.value
     return f"unset {setting.name}" if value is None else f"export {setting.name}={quoted(value)}"
 
 
 def on_its_hosts(setting: Setting) -> str:
-    """The line that does so only where `uname -n` is one of its hosts."""
+    """Return the line that sets or unsets it only where `uname -n` is one of its hosts."""
     hosts = "|".join(quoted(host) for host in setting.hosts)
     return f'case "$(uname -n)" in {hosts}) {command(setting)} ;; esac'
 

@@ -44,7 +44,7 @@ class Ceilings(Struct, frozen=True):
 
 
 def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
-    """The ceilings of all ops that were measured."""
+    """Return the ceilings of all ops that were measured."""
     if bench.world_size < 2:  # noqa: PLR2004 (one rank sends nothing)
         return Ceilings((), "one rank: nothing crosses a link")
     shape = Shape(bench.world_size, max(1, bench.nodes))
@@ -80,14 +80,14 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
 
 
 def _is_disproved(term: Term, networks: Sequence[Term]) -> bool:
-    """True of a link's speed if TCP was measured to be faster: a virtual card may claim any speed."""
+    """Return True if TCP was measured faster than the link's speed: a virtual card may report any speed."""
     return term.source == "link-speed" and any(
         one.source == "measured" and one.gb_s > _SPREAD * term.gb_s for one in networks
     )
 
 
 def _at_least_seen(term: Term, shape: Shape, bench: BenchResult) -> Term:
-    """What was measured before, or a link claims, is no ceiling where the benchmark itself got more through.
+    """Return the ceiling, raised to the benchmark's own result where that exceeds an earlier measurement or the link.
 
     Only with Gloo, whose algorithms are rings: from what NCCL reaches by a tree nothing follows for the link. And a
     message that fits into buffers on the way says nothing of a link's speed.
@@ -125,7 +125,7 @@ def best_points(bench: BenchResult) -> dict[Op, Point]:
 
 
 def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, str]:
-    """The ops that the backend holds back and not the link, each with the evidence.
+    """Return the ops whose bottleneck is the backend and not the link, each with the evidence.
 
     The link carries more: another op filled it in the same run, or TCP was measured there. Below 1 MiB latency binds,
     and nothing follows from a rate; nor where a rank was late.

@@ -17,7 +17,7 @@ _TCP_NAMES = ("fastrak", "gpudirecttcpx", "tcpx")
 
 
 def hardware_of(snapshot: Snapshot, bench: BenchResult) -> Hardware | None:
-    """What was measured under; None with gloo, where nodes or GPUs differ, or where something of it is not known."""
+    """Return the hardware of the run; None with gloo, where nodes or GPUs differ, or where a part is not known."""
     nodes = max(1, bench.nodes)
     names = {_gpu(node) for node in snapshot.nodes}
     gpu = names.pop() if len(names) == 1 else ""
@@ -34,7 +34,7 @@ def hardware_of(snapshot: Snapshot, bench: BenchResult) -> Hardware | None:
 
 
 def _gpu(node: Node) -> str:
-    """The name of all GPUs of the node; empty where they differ or are not known."""
+    """Return the name of all GPUs of the node; empty where they differ or are not known."""
     gpus = node.facts.gpus
     names = set() if isinstance(gpus, Missing) else {gpu.name for gpu in gpus if isinstance(gpu.name, str)}
     return names.pop() if len(names) == 1 else ""
@@ -62,7 +62,7 @@ def _between_nodes(snapshot: Snapshot, bench: BenchResult) -> Fabric | None:
 
 
 def _by_nvlink(bench: BenchResult) -> bool:
-    """True if ranks of different hosts reach each other's memory, and none goes over the network."""
+    """Return True if ranks of different hosts reach each other's memory, and no pair uses the network."""
     host_of = {
         one.rank: log.host
         for log in bench.logs

@@ -34,7 +34,7 @@ def network_used(node: Node, processes: Sequence[Process]) -> str | None:
 
 
 def network_terms(snapshot: Snapshot, bench: BenchResult) -> Fact[tuple[Term, ...]]:
-    """What may bind between the nodes: the slowest node's links by their speed, and TCP as it was measured there.
+    """Return the possible bottlenecks between nodes: the slowest node's links by speed, and TCP as measured there.
 
     Missing with the reason where neither is known.
     """
@@ -69,7 +69,7 @@ def measured_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
 
 
 def inside_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
-    """The links between the GPUs of the node whose links are the slowest; None where not known, or with gloo."""
+    """Return the links between the GPUs of the node with the slowest links; None where not known, or with gloo."""
     if bench.backend != "nccl":
         return None
     terms = [_inside(node.facts) for node in snapshot.nodes]
@@ -78,14 +78,14 @@ def inside_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
 
 
 def compute_capability(facts: NodeFacts) -> int:
-    """The least of the node's GPUs as NCCL writes it (9.0 is 90); 0 where it is not known."""
+    """Return the lowest compute capability of the GPUs as NCCL writes it (9.0 is 90); 0 where it is not known."""
     found = [] if isinstance(facts.gpus, Missing) else [one.state.compute_capability for one in facts.gpus]
     numbers = [_capability(one) for one in found if isinstance(one, str)]
     return min(numbers) if numbers and len(numbers) == len(found) else 0
 
 
 def switches_may_add(snapshot: Snapshot, bench: BenchResult) -> bool:
-    """True unless it is known that the network has no switch that adds (SHARP): only InfiniBand has."""
+    """Return False if the network is known to have no switch that reduces in flight (SHARP): only InfiniBand has."""
     if bench.backend != "nccl" or not _uses_rdma(snapshot, bench):
         return False
     ports = [port for _, rdma in snapshot.known("rdma") for port in rdma.ports]
@@ -104,7 +104,7 @@ def _capability(text: str) -> int:
 
 
 def processes_of(bench: BenchResult, host: str) -> tuple[Process, ...]:
-    """What the workers of a host said in their NCCL logs; empty where there are none."""
+    """Return the parsed NCCL logs of a host's workers; empty where there are none."""
     for one in bench.logs:
         if one.host == host and not isinstance(one.processes, Missing):
             return one.processes
@@ -134,7 +134,7 @@ def _slowest(snapshot: Snapshot, bench: BenchResult) -> Fact[Term]:
 
 
 def _links(node: Node, bench: BenchResult) -> Fact[Term]:
-    """What one node has towards the others."""
+    """Return the links from one node to the others."""
     processes = processes_of(bench, node.host)
     used = network_used(node, processes) if bench.backend == "nccl" else SOCKET
     if used == SOCKET:
@@ -207,7 +207,7 @@ def _predicted(facts: NodeFacts) -> set[str]:
 
 
 def _card(port: RdmaPort) -> str:
-    """What shares a PCIe link: the functions of one card."""
+    """Return the address that the functions of one card share, which share a PCIe link."""
     return topology.card_of(port.pci) if isinstance(port.pci, str) else port.device
 
 
@@ -233,7 +233,7 @@ def _slots(facts: NodeFacts, ports: Sequence[RdmaPort]) -> Mapping[str, float]:
 
 
 def _inside(facts: NodeFacts) -> Term | None:
-    """The slowest GPU's NVLinks; without any, its PCIe link."""
+    """Return the slowest GPU's NVLinks; without any, its PCIe link."""
     if isinstance(facts.gpus, Missing) or not facts.gpus:
         return None
     counts = [one.state.nvlinks for one in facts.gpus]

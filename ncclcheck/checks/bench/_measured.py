@@ -11,7 +11,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 
 def bench_of(snapshot: Snapshot) -> BenchResult | None:
-    """The benchmark of the run, where there is one."""
+    """Return the benchmark of the run, where there is one."""
     return None if isinstance(snapshot.bench, Missing) else snapshot.bench
 
 

@@ -41,13 +41,13 @@ def rdma_devices(place: Place) -> Iterator[Case]:
 
 
 def _uses_ib(place: Place) -> bool:
-    """True unless InfiniBand is turned off, or another network is demanded by name."""
+    """Return True unless InfiniBand is turned off, or NCCL_NET names another network."""
     network = (place.value("NCCL_NET") or "ib").lower()
     return place.number("NCCL_IB_DISABLE", 0) == 0 and network == "ib"
 
 
 def _only_begins(device: str, named: set[str]) -> bool:
-    """True for mlx5_10 where mlx5_1 is named: one number that begins with another."""
+    """Return True for mlx5_10 where mlx5_1 is named: its number only begins with the other one."""
     return device not in named and any(
         device.startswith(name) and name[-1:].isdigit() and device[len(name)].isdigit() for name in named
     )

@@ -52,16 +52,16 @@ class Place(Struct, frozen=True):
     facts: NodeFacts
 
     def value(self, name: str) -> str | None:
-        """The value in effect; None where it is not set, or not ours to see."""
+        """Return the value in effect; None where it is not set, or hidden."""
         found = self.environment.get(name)
         return None if found in HIDDEN else found
 
     def number(self, name: str, default: int) -> int:
-        """The number that NCCL reads in a numeric variable; `default` where it is not set or not ours to see."""
+        """Return the number that NCCL reads in a numeric variable; `default` where it is not set or hidden."""
         return number(self.value(name), default, self.nccl or versions.NEWEST)
 
     def versions(self) -> tuple[str, ...]:
-        """The NCCL versions it has to be judged by: its own, or a sample of all where that is not known."""
+        """Return the NCCL versions to judge by: the node's own, or a sample of all where that is not known."""
         return (self.nccl,) if self.nccl is not None else _SAMPLES
 
 
@@ -88,7 +88,7 @@ Judge = Callable[[Place], Iterable[Judged]]
 
 
 def findings(snapshot: Snapshot, judge: Judge) -> Iterator[Answer]:
-    """What `judge` says of every place, equal faults folded into one finding, and what is not known."""
+    """Yield what `judge` answers for every place, equal faults as one finding, then what is not known."""
     groups: dict[tuple[str, ...], list[tuple[Place, Case]]] = {}
     for place in places(snapshot):
         for one in judge(place):
@@ -148,7 +148,7 @@ def _own(facts: NodeFacts) -> Mapping[str, str]:
 
 
 def _torch(facts: NodeFacts) -> str | None:
-    """The release of torch, also of builds like 2.6.0a0+nv25.1."""
+    """Return the release of torch, also of builds like 2.6.0a0+nv25.1."""
     if isinstance(facts.software, Missing) or isinstance(facts.software.torch, Missing):
         return None
     match = re.match(r"\d+\.\d+(\.\d+)?", facts.software.torch)
@@ -212,7 +212,7 @@ def _observed(place: Place, names: tuple[str, ...]) -> str:
 
 
 def _fix_where_it_is_set(place: Place, case: Case) -> Fix:
-    """The fix; where the value comes from a file, the file is what has to be changed."""
+    """Return the fix; where the value comes from a file, the fix is to change that file."""
     files = [origin for name in case.names if (origin := _origin(place, name)) != ENVIRONMENT]
     if not files:
         return case.fix
@@ -231,5 +231,5 @@ def shown(name: str, value: str | None) -> str:
 
 
 def unset(*names: str, text: str = "remove it") -> Fix:
-    """The fix that removes the variables."""
+    """Return the fix that removes the variables."""
     return Fix(text, (f"unset {' '.join(names)}",))

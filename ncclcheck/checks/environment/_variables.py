@@ -40,18 +40,18 @@ DEVICE_NAMES = frozenset({"NCCL_IB_HCA", "UCX_NET_DEVICES"})
 
 
 def differs_by_nature(name: str, *, between_ranks: bool = False) -> bool:
-    """True for a variable that is expected to differ between nodes (or between the ranks of one node)."""
+    """Return True for a variable that is expected to differ between nodes (or between the ranks of one node)."""
     plain = name.upper() if name.upper().endswith("_PROXY") else name
     return plain in _PER_PLACE or is_set_by_a_launcher(name) or (between_ranks and name in _PER_RANK)
 
 
 def is_read_by_nobody(name: str) -> bool:
-    """True for a name that is certainly wrong: where it differs, nothing differs. `env-unknown` reports it."""
+    """Return True for a name that no program reads: a difference has no effect, and `env-unknown` reports it."""
     return lookup(name) is None and (folklore(name) is not None or in_the_right_spelling(name) is not None)
 
 
 def means_the_same(name: str, values: Iterable[str | None], version: str) -> bool:
-    """True if NCCL of `version` reads one number from all values of a numeric variable, unset (None) among them.
+    """Return True if NCCL of `version` reads the same number from all values of a numeric variable, None for unset.
 
     NCCL_IB_DISABLE=0 is the same as none at all, and so is NCCL_IB_DISABLE=true.
     """
@@ -65,5 +65,5 @@ def means_the_same(name: str, values: Iterable[str | None], version: str) -> boo
 
 
 def is_fatal(name: str) -> bool:
-    """True if ranks with different values of it do not understand each other."""
+    """Return True if ranks with different values cannot communicate."""
     return name in _FATAL or name.startswith(_FATAL_PREFIXES)

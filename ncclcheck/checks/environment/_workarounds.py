@@ -57,7 +57,7 @@ def _is_set(_: Place, value: str) -> bool:
 
 
 def _among_several(*numbers: int) -> Callable[[Place, str], bool]:
-    """The value is one of the numbers, and the node has several GPUs, or nobody knows how many."""
+    """Return True if the value is one of the numbers, and the node has several GPUs, or an unknown number."""
     return lambda place, value: _is(*numbers)(place, value) and _gpus(place) != _LOCAL_ONLY
 
 

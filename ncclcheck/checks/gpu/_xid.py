@@ -41,7 +41,7 @@ _RECOVERY: tuple[tuple[str, Demand], ...] = (
 
 
 def xid_demand(number: int, text: str) -> Demand | None:
-    """What an Xid asks for; None for one that NVIDIA's catalogue did not know when the table was made."""
+    """Return the action that an Xid asks for; None for one that NVIDIA's catalogue did not list at the time."""
     if number == RECOVERY_CHANGED:
         # "changed from 0x1 (GPU Reset Required) to 0x0 (None)": the last one is what is.
         places = [(text.rfind(words), demand) for words, demand in _RECOVERY if words in text]
@@ -65,7 +65,7 @@ _SXID_DEMANDS: dict[int, Demand] = {
 
 
 def sxid_demand(number: int, text: str) -> Demand | None:
-    """What an NVSwitch error asks for, by its number and by how the driver itself calls it; None: neither tells."""
+    """Return the action that an NVSwitch error asks for, by its number and by the driver's wording; None if unknown."""
     words = text.lower()
     if "fatal" in words.replace("non-fatal", ""):
         return "reset"

@@ -51,6 +51,6 @@ def wanted(snapshot: Snapshot, *purposes: str) -> tuple[Wanted, ...]:
 
 
 def none_given(snapshot: Snapshot, found: tuple[Wanted, ...], option: str) -> Iterator[NotApplicable]:
-    """The question does not arise where every node says that no such path was given."""
+    """Yield NotApplicable if every node says that no such path was given."""
     if not found and snapshot.nodes and len(list(snapshot.known("paths"))) == len(snapshot.nodes):
         yield NotApplicable(f"no {option} was given")

@@ -8,7 +8,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 
 
 def ranks_on(snapshot: Snapshot, node: Node) -> int:
-    """What the launcher says of the job; else one rank per GPU; else one."""
+    """Return the ranks per node as the launcher says; else one rank per GPU; else one."""
     launch, gpus = node.facts.launch, node.facts.gpus
     if not isinstance(launch, Missing):
         if launch.nproc_per_node is not None:
@@ -28,7 +28,7 @@ def ranks_sharing_cpus(snapshot: Snapshot, node: Node) -> int:
 
 
 def ranks_of_job(snapshot: Snapshot) -> int:
-    """The ranks of all nodes; a node that is silent counts like the largest of the others."""
+    """Return the ranks of all nodes; a node that did not report counts like the largest of the others."""
     counts = [ranks_on(snapshot, node) for node in snapshot.nodes]
     missing = max(snapshot.job_size - len(counts), 0)
     total = sum(counts) + missing * max(counts, default=1)
@@ -36,7 +36,7 @@ def ranks_of_job(snapshot: Snapshot) -> int:
 
 
 def has_gpus(node: Node) -> bool:
-    """True where GPUs are listed: there the ranks run NCCL."""
+    """Return True if GPUs are listed: ranks there run NCCL."""
     return not isinstance(node.facts.gpus, Missing) and bool(node.facts.gpus)
 
 

@@ -28,7 +28,7 @@ def claims(snapshot: Snapshot) -> tuple[Claim, ...]:
 
 
 def not_claimed(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """The nodes of which no claim is known."""
+    """Yield the nodes whose claim is not known."""
     heard = {claim.host for claim in claims(snapshot)}
     mute = tuple(node.host for node in snapshot.nodes if node.host not in heard)
     if mute:

@@ -42,7 +42,7 @@ class Sighting(Struct, frozen=True):
 
 
 def first_address(path: MasterPath) -> str | None:
-    """The first address the name resolved to; None where it did not."""
+    """Return the first address the name resolved to; None where it did not."""
     return None if isinstance(path.addresses, Missing) or not path.addresses else path.addresses[0]
 
 
@@ -61,12 +61,12 @@ def sightings(snapshot: Snapshot) -> tuple[Sighting, ...]:
 
 
 def saw(snapshot: Snapshot, *outcomes: MasterOutcome) -> tuple[Sighting, ...]:
-    """The nodes whose way to the master ended in one of `outcomes`."""
+    """Return the nodes whose connection attempt to the master ended in one of `outcomes`."""
     return tuple(sighting for sighting in sightings(snapshot) if sighting.path.outcome in outcomes)
 
 
 def hosts_of(seen: tuple[Sighting, ...]) -> tuple[str, ...]:
-    """The hosts of those sightings, each once."""
+    """Return the hosts of those sightings, each once."""
     return tuple(dict.fromkeys(sighting.host for sighting in seen))
 
 
@@ -98,7 +98,7 @@ def _stage(outcome: MasterOutcome) -> int:
 
 
 def path_evidence(seen: tuple[Sighting, ...], expected: str) -> tuple[Evidence, ...]:
-    """What each node did and got: target, source address and interface, the kernel's answer."""
+    """Return what each node did and got: target, source address and interface, the kernel's answer."""
     return tuple(
         Evidence(
             (sighting.host,),
@@ -133,5 +133,5 @@ def others_came(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
 
 
 def another_port(port: int) -> int:
-    """A neighbour of `port` to propose instead."""
+    """Return a neighbour of `port` to propose instead."""
     return port + 1 if port < _LAST_PORT else port - 1

@@ -22,7 +22,7 @@ _LISTED = 16  # directions spelled out as evidence of one finding
 
 
 def peer_answers(snapshot: Snapshot, outcome: ProbeOutcome, what: str, fix: Fix) -> Iterator[Answer]:
-    """The findings about pairs whose both directions fail, those with `outcome` first; `what` says what happens."""
+    """Yield findings for pairs whose both directions fail, at least one with `outcome`; `what` says what happens."""
     probed = directions(snapshot, "tcp")
     for one in blame(both_ways(probed, outcome), probed):
         yield finding(one, what, fix)
@@ -33,7 +33,7 @@ def peer_answers(snapshot: Snapshot, outcome: ProbeOutcome, what: str, fix: Fix)
 
 
 def finding(one: Blame, what: str, fix: Fix, *, but: str = "") -> Finding:
-    """The finding for one explanation. `but` is added where the node in question is fine otherwise."""
+    """Return the finding for one explanation. `but` is added where the node works otherwise."""
     return Finding("error", f"{subject(one)}{but}: {what}", one.hosts, evidence(one.directions), (fix,))
 
 

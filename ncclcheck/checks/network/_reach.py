@@ -47,7 +47,7 @@ def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
 
 
 def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
-    """A lost answer is the other direction's fault where that one is filtered as well; else it counts as filtered."""
+    """Return the probe; a lost answer counts as filtered unless the opposite direction is filtered too."""
     opposite = probed.get((probe.to_host, probe.from_host))
     if probe.outcome == "answer-lost" and (opposite is None or opposite.outcome != "filtered"):
         return replace(probe, outcome="filtered")
@@ -55,7 +55,7 @@ def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
 
 
 def elsewhere(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
-    """The probes to addresses that NCCL does not use on their targets."""
+    """Return the probes to addresses that NCCL does not use on their targets."""
     targets = {one.host: one.address for one in chosen(snapshot)}
     return tuple(
         probe
@@ -73,7 +73,7 @@ def _badness(probe: Probe) -> int:
 
 
 def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
-    """The blocked directions whose opposite is open: it connects, or its packets were seen to arrive."""
+    """Return the blocked directions whose opposite is open: it connects, or its packets were seen to arrive."""
     open_pairs = {
         (probe.from_host, probe.to_host) for probe in probed if probe.outcome in ("ok", "answer-lost")
     }
@@ -85,7 +85,7 @@ def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
 
 
 def both_ways(probed: Sequence[Probe], outcome: ProbeOutcome) -> tuple[Probe, ...]:
-    """The directions with that outcome whose opposite is not open either (or was not tried)."""
+    """Return the directions with that outcome whose opposite is not open either (or was not tried)."""
     single = set(one_way(probed))
     return tuple(probe for probe in probed if probe.outcome == outcome and probe not in single)
 
@@ -126,7 +126,7 @@ def _not_covered(
 
 
 def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
-    """The blocked directions grouped by the fewest explanations, given all directions that were probed.
+    """Return the blocked directions grouped by the fewest explanations, given all directions that were probed.
 
     All of them: everybody. All from or to one node: that node, once. All between two groups that are whole in
     themselves: islands. What is left is named pair by pair.

@@ -27,7 +27,7 @@ class Used(Struct, frozen=True):
 
 
 def disagreements(used: Sequence[Used]) -> Iterator[Finding]:
-    """What does not fit between nodes, ports with the same answer together."""
+    """Yield the mismatches between nodes, ports with the same answer together."""
     by_port: dict[str, list[Used]] = {}
     for one in used:
         by_port.setdefault(one.place.name, []).append(one)
@@ -61,7 +61,7 @@ def _subnet(one: Used) -> str | None:
 
 
 def _could_agree(those: Sequence[Used], where: Comparison[str]) -> bool:
-    """True if a port has another RoCE v2 address in the subnet of another node: NCCL just did not take it.
+    """Return True if a port has another RoCE v2 address in the subnet of another node that NCCL did not choose.
 
     Where every node has a subnet of its own and nothing else, the network is routed by design.
     """

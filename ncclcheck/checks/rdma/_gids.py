@@ -14,7 +14,7 @@ _MAPPED = "0000:0000:0000:0000:0000:ffff:"
 
 
 def entry_of(port: RdmaPort, index: int) -> Gid | None:
-    """The entry of that index; None where the table lists none, so that it is unset."""
+    """Return the entry of that index; None where the table lists none, so that it is unset."""
     return (
         None
         if isinstance(port.gids, Missing)
@@ -23,7 +23,7 @@ def entry_of(port: RdmaPort, index: int) -> Gid | None:
 
 
 def is_table_told(port: RdmaPort) -> bool:
-    """True if the GID table was there to be read: then an index that is not listed is unset."""
+    """Return True if the GID table was readable, so that an index that is not listed is unset."""
     return not isinstance(port.gids, Missing) and (
         bool(port.gids) or not isinstance(port.gid_table_length, Missing)
     )
@@ -37,12 +37,12 @@ def roce_version(gid: Gid) -> int | None:
 
 
 def is_link_local(gid: Gid) -> bool:
-    """True for fe80::/64, whatever the interface has of other addresses."""
+    """Return True for fe80::/64, whatever other addresses the interface has."""
     return gid.gid.lower().startswith(_LINK_LOCAL)
 
 
 def address(gid: Gid) -> str:
-    """The IP address: IPv4 of a v4-mapped entry, else IPv6; the text itself where it is no address."""
+    """Return the IP address: IPv4 of a v4-mapped entry, else IPv6; the text itself where it is no address."""
     try:
         parsed = ipaddress.IPv6Address(gid.gid)
     except ValueError:  # facts of another node can hold anything
@@ -63,7 +63,7 @@ def kind(gid: Gid) -> str:
 
 
 def subnet(gid: Gid, interfaces: Iterable[Interface]) -> str | None:
-    """The subnet, by the prefix length of the interface with that address; None where no interface tells.
+    """Return the subnet, by the prefix length of the interface with that address; None if no interface has it.
 
     A /32 or /128 has no neighbours: its host is routed on its own, so it is in no subnet.
     """
@@ -84,13 +84,13 @@ def _network(own: str, prefix_length: int) -> str | None:
 
 
 def subnet_prefix(port: RdmaPort) -> str | None:
-    """The first half of GID 0 of an InfiniBand port, which its subnet manager gave; None where it is not told."""
+    """Return the first half of GID 0 of an InfiniBand port, set by its subnet manager; None where it is not known."""
     first = entry_of(port, 0)
     return None if first is None else ":".join(first.gid.lower().split(":")[:4])
 
 
 def better(port: RdmaPort) -> Sequence[Gid]:
-    """The entries that RoCE v2 networks route: v2 with an address that is not link-local, IPv4 first."""
+    """Return the entries that RoCE v2 networks route: v2 with an address that is not link-local, IPv4 first."""
     if isinstance(port.gids, Missing):
         return ()
     good = [one for one in port.gids if roce_version(one) == 2 and not is_link_local(one)]  # noqa: PLR2004 - v2

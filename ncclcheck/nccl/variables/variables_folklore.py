@@ -37,14 +37,14 @@ _SLIPS_OF_NCCL = re.compile(r"^(NCLL|NCC|NCL|NCCLL|NNCL|NCCCL|NCCK|CNCL|NNCCL)_"
 
 
 def folklore(name: str) -> str | None:
-    """What does what the user of this name hoped for; None where it is not such a name."""
+    """Return the setting that does what the user of this name wants; None where it is no such name."""
     if name in FOLKLORE:
         return FOLKLORE[name]
     return next((advice for pattern, advice in _PATTERNS if pattern.fullmatch(name)), None)
 
 
 def in_the_right_spelling(name: str) -> str | None:
-    """The known name that `name` is apart from case, blanks, dashes, `export` and slips in NCCL; None: there is none.
+    """Return the known name that differs only in case, blanks, dashes, `export` or a slip in NCCL; else None.
 
     Names of variables are exact on Linux: nobody reads nccl_debug.
     """
@@ -57,7 +57,7 @@ def in_the_right_spelling(name: str) -> str | None:
 
 @lru_cache(maxsize=1024)  # every node of a job has the same slips
 def did_you_mean(name: str, most_changes: int = 3) -> str | None:
-    """The known name that `name` is a slip of: the nearest by insertions, deletions, changes and swaps of letters.
+    """Return the known name nearest to a misspelt `name`, by insertions, deletions, changes and swaps of letters.
 
     At most `most_changes`, and at most one in five letters. Words in another order count as one change.
     """

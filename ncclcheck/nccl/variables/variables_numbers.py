@@ -61,7 +61,7 @@ class Misreading(Struct, frozen=True):
 
 
 def misread_number(variable: Variable, value: str, version: str) -> Misreading | None:
-    """What NCCL `version` makes of a switch or number that says something else; None where it says what it does.
+    """Return how NCCL `version` misreads the value of a switch or number; None where it reads what is written.
 
     NCCL src/misc/param.cc (ncclLoadParam): strtoll with base 0, what follows the digits is ignored;
     from 2.32 a value without digits is refused.
@@ -86,7 +86,7 @@ def misread_number(variable: Variable, value: str, version: str) -> Misreading |
 
 
 def misread_by_torch(variable: Variable, value: str) -> Misreading | None:
-    """What torch makes of a switch or number that it does not take: it raises, and the process group is not made.
+    """Return why torch rejects the value of a switch or number (it raises, and creates no process group); else None.
 
     torch/csrc/distributed/c10d/Utils.hpp (getCvarBool, getCvarInt).
     """
@@ -144,7 +144,7 @@ def _word_as_number(variable: Variable, value: str, version: str) -> Misreading:
 
 
 def _in_ascii(text: str) -> str:
-    """The text with the digits, dashes and quotes that documents put in place of those of ASCII put right."""
+    """Return the text with typographic digits, dashes and quotes replaced by ASCII."""
     return unicodedata.normalize("NFKC", text).translate(_LOOKALIKES).strip()
 
 
@@ -155,7 +155,7 @@ def _read_as(variable: Variable, value: str, number: int, why: str) -> Misreadin
 
 
 def _decimal(value: str) -> int | None:
-    """What a person reads; None for anything but plain digits."""
+    """Return the number as a person reads it; None for anything but plain digits."""
     text = value.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_THAT_FIT else None
 

@@ -78,22 +78,22 @@ class Family(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def is_read(variable: Variable, version: str) -> bool:
-    """True if `version` of the variable's owner reads it."""
+    """Return True if `version` of the variable's owner reads it."""
     return not is_too_new(variable, version) and not is_gone(variable, version)
 
 
 def is_too_new(variable: Variable, version: str) -> bool:
-    """True if `version` of the owner is older than the first that reads the variable."""
+    """Return True if `version` of the owner is older than the first that reads the variable."""
     return bool(variable.since) and versions.parse(version) < versions.parse(variable.since)
 
 
 def is_gone(variable: Variable, version: str) -> bool:
-    """True if `version` of the owner is newer than the last that reads the variable."""
+    """Return True if `version` of the owner is newer than the last that reads the variable."""
     return bool(variable.until) and versions.parse(version) > versions.parse(variable.until)
 
 
 def default_of(variable: Variable, version: str = versions.NEWEST) -> str:
-    """What the owner's `version` takes where the variable is unset; "" where that is not a fixed value."""
+    """Return the value that the owner's `version` uses where the variable is unset; "" where that is not fixed."""
     value = ""
     for part in variable.default.split(";"):
         since, colon, text = part.strip().partition(": ")
@@ -105,7 +105,7 @@ def default_of(variable: Variable, version: str = versions.NEWEST) -> str:
 
 
 def values_of(variable: Variable, version: str = versions.NEWEST) -> tuple[str, ...]:
-    """The words that `version` of the owner knows."""
+    """Return the words that `version` of the owner knows."""
     known = []
     for value in variable.values.split():
         word, limit, since = value.partition(">=")
@@ -115,6 +115,6 @@ def values_of(variable: Variable, version: str = versions.NEWEST) -> tuple[str, 
 
 
 def where_from(entry: Variable | Family) -> str:
-    """The source of an entry: `NCCL src/init.cc`."""
+    """Return the source of an entry: `NCCL src/init.cc`."""
     folder = "src/" if entry.owner == "NCCL" and entry.source.endswith((".cc", ".h")) else ""
     return f"{entry.owner} {folder}{entry.source}"

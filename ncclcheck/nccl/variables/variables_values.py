@@ -29,7 +29,7 @@ _MAX_ENTRIES = ifname.MAX_ENTRIES
 def misread(
     variable: Variable, value: str, version: str, environment: Mapping[str, str] | None = None
 ) -> Misreading | None:
-    """What the owner's `version` makes of `value`, where that is something else than it says; None: it is fine.
+    """Return how the owner's `version` misreads `value`; None if it reads what is written.
 
     `environment` is what else is set, where a value is read together with another.
     """
@@ -89,7 +89,7 @@ def _asks_for_ipv6(variable: Variable, value: str) -> bool:
 
 
 def _nearest(value: str, words: tuple[str, ...]) -> str | None:
-    """The word that was meant, where that is beyond doubt."""
+    """Return the word that was clearly meant, if there is one."""
     text = value.strip().strip("\"'").upper()
     if text in {word.upper() for word in words}:
         return next(word for word in words if word.upper() == text)
@@ -115,7 +115,7 @@ def _debug(variable: Variable, value: str, version: str) -> Misreading | None:
 
 
 def _level(variable: Variable, value: str, version: str) -> Misreading | None:
-    """A level's name in capitals, or a number of the old scale (src/graph/paths.cc, ncclGetLevel)."""
+    """Return the misreading of a level: a name in capitals, or a number of the old scale (graph/paths.cc)."""
     words = values_of(variable, version)
     if value in words or value[:1].isdigit():
         return None
@@ -236,7 +236,7 @@ def _interfaces(variable: Variable, value: str, version: str) -> Misreading | No
 
 
 def _with_commas(prefix: str, entries: list[str]) -> str | None:
-    """The list with commas between its names, and names in place of `eth*`; None where that is not what was meant."""
+    """Return the list with commas, and with names in place of `eth*`; None where that is not what was meant."""
     parts = [part for one in entries for part in re.split(r"[\s;|]+", one) if part]
     names = [part.removesuffix("*") if not prefix.endswith("=") else part for part in parts]
     if any(_FOREIGN.search(name) or not name for name in names):
