@@ -31,7 +31,7 @@ def structs(hint: Any) -> list[type[Struct]]:
         return structs(hint.value_type)  # type: ignore[union-attr]
     if isinstance(hint, type) and issubclass(hint, Struct):
         return [hint]
-    return [one for part in get_args(hint) for one in structs(part)]
+    return [struct for part in get_args(hint) for struct in structs(part)]
 
 
 def all_structs(hint: Any) -> list[type[Struct]]:
@@ -44,7 +44,7 @@ def all_structs(hint: Any) -> list[type[Struct]]:
             found.append(one)
             waiting = [
                 *waiting,
-                *(each for inner in get_type_hints(one).values() for each in structs(inner)),
+                *(struct for inner in get_type_hints(one).values() for struct in structs(inner)),
             ]
     return found
 

@@ -46,8 +46,8 @@ def bench_result(*points: Point, **changes: Any) -> BenchResult:
 def bench_demands(result: BenchResult) -> BenchDemands:
     """A floor that the benchmark reaches, and itself as baseline."""
     points = tuple(
-        BaselinePoint(one.op, one.size_bytes, one.dtype, one.iters, one.busbw_gb_s, one.time_us)
-        for one in result.points
+        BaselinePoint(point.op, point.size_bytes, point.dtype, point.iters, point.busbw_gb_s, point.time_us)
+        for point in result.points
     )
     baseline = Baseline(
         "last.json",

@@ -151,7 +151,9 @@ def with_silent(snapshot: Snapshot, host: str, outcome: MasterOutcome | None = N
     if outcome is not None:
         knock = Knock(host, rank, master_path(rank, snapshot.nnodes, outcome))
     claims = [
-        (one, name) for one, name in zip(snapshot.claims, snapshot.claim_hosts, strict=True) if name != host
+        (claim, name)
+        for claim, name in zip(snapshot.claims, snapshot.claim_hosts, strict=True)
+        if name != host
     ]
     return replace(
         snapshot,

@@ -71,11 +71,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         meter = stolen_time.read()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         share = meter.share()
-        if not any(one.failed for one in reports) or share < stolen_time.MUCH:
+        if not any(report.failed for report in reports) or share < stolen_time.MUCH:
             break
         item.user_properties.append((_DISTURBED, f"{share:.0%} of the cores: {item.nodeid}"))
-    for one in reports:
-        item.ihook.pytest_runtest_logreport(report=one)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 

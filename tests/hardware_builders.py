@@ -66,7 +66,7 @@ def roce_ports(node_rank: int = 0) -> tuple[RdmaPort, ...]:
     """One RoCE port per rail, with the node's address in the rail's subnet: 10.1.RAIL.NODE."""
     return tuple(
         replace(
-            one,
+            ib_port,
             link_layer="Ethernet",
             lid=0,
             gids=tuple(
@@ -81,7 +81,7 @@ def roce_ports(node_rank: int = 0) -> tuple[RdmaPort, ...]:
                 )
             ),
         )
-        for rail, one in enumerate(ib_ports())
+        for rail, ib_port in enumerate(ib_ports())
     )
 
 
@@ -166,7 +166,7 @@ def with_ports(snapshot: Snapshot, host: str, *ports: RdmaPort) -> Snapshot:
 def with_device(snapshot: Snapshot, host: str, address: str, **changes: Any) -> Snapshot:
     """The snapshot in which one PCI device of a host is different."""
     section = some(node(snapshot, host).facts.pci)
-    assert address in {one.address for one in section.devices}, address
+    assert address in {device.address for device in section.devices}, address
     return with_devices(
         snapshot, host, lambda one: replace(one, **changes) if one.address == address else one
     )
@@ -175,4 +175,4 @@ def with_device(snapshot: Snapshot, host: str, address: str, **changes: Any) -> 
 def with_devices(snapshot: Snapshot, host: str, change: Callable[[PciDevice], PciDevice]) -> Snapshot:
     """The snapshot in which every PCI device of a host went through `change`."""
     section = some(node(snapshot, host).facts.pci)
-    return with_facts(snapshot, host, pci=Pci(tuple(change(one) for one in section.devices)))
+    return with_facts(snapshot, host, pci=Pci(tuple(change(device) for device in section.devices)))

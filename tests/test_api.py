@@ -45,7 +45,7 @@ def test_a_function_has_the_options_of_its_command(name: str) -> None:
     parameters = inspect.signature(function).parameters
     options = {option.name for option in getattr(session, name).params} - ONLY_A_COMMAND_HAS
     assert set(parameters) == options
-    assert all(one.kind is inspect.Parameter.KEYWORD_ONLY for one in parameters.values())
+    assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in parameters.values())
     assert function.__doc__
 
 

@@ -62,8 +62,8 @@ def _is_roce(snapshot: Snapshot, now: Mapping[str, Prediction]) -> bool:
     return True
 
 
-def _finds_it_itself(one: Prediction) -> bool:
-    return versions.parse(one.version or versions.NEWEST) >= versions.GID_CHOSEN_SINCE
+def _finds_it_itself(prediction: Prediction) -> bool:
+    return versions.parse(prediction.version or versions.NEWEST) >= versions.GID_CHOSEN_SINCE
 
 
 def _wrong(snapshot: Snapshot, predicted: Mapping[str, Prediction]) -> list[tuple[str, RdmaPort, int | None]]:
@@ -81,7 +81,7 @@ def _wrong(snapshot: Snapshot, predicted: Mapping[str, Prediction]) -> list[tupl
 def right_indexes(port: RdmaPort) -> tuple[int, ...]:
     """Return the indexes of the port's RoCE v2 addresses of IPv4; none where the table was not read."""
     gids = () if isinstance(port.gids, Missing) else port.gids
-    return tuple(one.index for one in gids if _is_ipv4(one) and str(one.type).startswith("RoCE v2"))
+    return tuple(gid.index for gid in gids if _is_ipv4(gid) and str(gid.type).startswith("RoCE v2"))
 
 
 def _is_ipv4(gid: Gid) -> bool:

@@ -83,7 +83,7 @@ def advise_gloo(
                 f"Gloo: what it binds on {node.host} is not known ({binding}); nothing is advised"
             )
         bindings[node.host] = binding
-    ordered = sorted(networks, key=lambda one: one.places != preferred)
+    ordered = sorted(networks, key=lambda network: network.places != preferred)
     fault, is_certain = _fault(reach, bindings)
     if not fault:
         return _faster(snapshot, reach, bindings, ordered)
@@ -99,9 +99,9 @@ def _faster(
 ) -> GlooAdvice:
     """Return a clearly faster network than the one Gloo binds; on nodes without GPUs Gloo carries the data."""
     reachable = f"Gloo: {_names(bindings)} is reachable between all nodes"
-    if any(len(one.places) != 1 for one in bindings.values()):
+    if any(len(binding.places) != 1 for binding in bindings.values()):
         return _nothing(f"{reachable}: nothing to set")
-    current = network_of(snapshot, reach, {host: one.places[0] for host, one in bindings.items()})
+    current = network_of(snapshot, reach, {host: binding.places[0] for host, binding in bindings.items()})
     better = [network for network in networks if is_clearly_faster(network, current)]
     if not better:
         return _nothing(f"{reachable}: nothing to set")
@@ -140,23 +140,23 @@ def _nothing(note: str) -> GlooAdvice:
 
 
 def _names(bindings: Mapping[str, Binding]) -> str:
-    return "/".join(dict.fromkeys(name for one in bindings.values() for name, _ in one.places))
+    return "/".join(dict.fromkeys(name for binding in bindings.values() for name, _ in binding.places))
 
 
 def _fault(reach: Reach, bindings: Mapping[str, Binding]) -> tuple[str, bool]:
     """Return what is wrong (empty: nothing), and whether that is certain or only untested."""
     faulty: dict[str, list[str]] = {}
-    for host, one in bindings.items():
-        if one.fault:
-            faulty.setdefault(one.fault, []).append(host)
+    for host, binding in bindings.items():
+        if binding.fault:
+            faulty.setdefault(binding.fault, []).append(host)
     if faulty:
         fault, hosts = next(iter(faulty.items()))
         others = sum(len(more) for more in faulty.values()) - len(hosts)
         return f"on {some_of(hosts)}: {fault}" + (f" (and {others} more nodes)" if others else ""), True
-    if len({len(one.places) for one in bindings.values()}) > 1:
+    if len({len(binding.places) for binding in bindings.values()}) > 1:
         return "the nodes give Gloo different numbers of interfaces", True
     for place in range(len(next(iter(bindings.values())).places)):
-        places = {host: one.places[place] for host, one in bindings.items()}
+        places = {host: binding.places[place] for host, binding in bindings.items()}
         if len({":" in address for _, address in places.values()}) > 1:
             return "Gloo would bind IPv4 on some nodes and IPv6 on others, which cannot connect", True
         failure = reach.failure(places)
@@ -178,7 +178,11 @@ def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
         told = "" if addresses.missing == "absent" else f" ({addresses.detail})"
         return Binding(fault=f"the host name {name} does not resolve{told}, so Gloo falls back to 127.0.0.1")
     interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
-    own = {_plain(address.address): one.name for one in reversed(interfaces) for address in one.addresses}
+    own = {
+        _plain(address.address): interface.name
+        for interface in reversed(interfaces)
+        for address in interface.addresses
+    }
     local = [_plain(one) for one in addresses if _plain(one) in own or _is_loopback(_plain(one))]
     if not local:
         listed = some_of(addresses)

@@ -75,7 +75,7 @@ def _decide_nccl(
     choices = _choices(snapshot)
     if isinstance(choices, Missing):
         return _Nccl(notes=(f"NCCL: {choices.detail}; nothing is advised",))
-    places = {host: (one.interface or "", one.address or "") for host, one in choices.items()}
+    places = {host: (choice.interface or "", choice.address or "") for host, choice in choices.items()}
     fault = fault_of(snapshot, reach, choices)
     sockets: Proposal | str = mend(snapshot, reach, networks, usable, fault) if fault else ""
     under = _rules(snapshot, sockets.env_by_host if isinstance(sockets, Proposal) else {})

@@ -102,7 +102,7 @@ def network_of(snapshot: Snapshot, reach: Reach, places: dict[str, tuple[str, st
 def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:
     """How good a network is by its worst node."""
     interfaces = [_interface(node.facts, places[node.host][0]) for node in snapshot.nodes]
-    known = [one for one in interfaces if one is not None]
+    known = [interface for interface in interfaces if interface is not None]
     speeds = [0 if isinstance(one.speed_mbps, Missing) else one.speed_mbps for one in known]
     is_virtual = len(known) < len(interfaces) or any(one.kind not in _NETWORK_KINDS for one in known)
     return Rank(is_virtual, -min(speeds, default=0))
@@ -111,7 +111,7 @@ def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:
 def _interface(facts: NodeFacts, name: str) -> Interface | None:
     if isinstance(facts.interfaces, Missing):
         return None
-    return next((one for one in facts.interfaces if one.name == name), None)
+    return next((interface for interface in facts.interfaces if interface.name == name), None)
 
 
 def _failure(reach: Reach, places: dict[str, tuple[str, str]]) -> str | None:

@@ -107,7 +107,7 @@ def _kept(
 
 
 def _is_named(pattern: hca.HcaPattern, port: RdmaPort) -> bool:
-    return any(one.name == port.device and one.port in {hca.ANY, port.port} for one in pattern.entries)
+    return any(entry.name == port.device and entry.port in {hca.ANY, port.port} for entry in pattern.entries)
 
 
 def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:

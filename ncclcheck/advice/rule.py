@@ -28,8 +28,8 @@ class Rule(Struct, frozen=True):
 def merged(*changes: Mapping[str, Mapping[str, str | None]]) -> Changes:
     """One change, in which the later ones win."""
     together: Changes = {}
-    for one in changes:
-        for host, env in one.items():
+    for change in changes:
+        for host, env in change.items():
             together.setdefault(host, {}).update(env)
     return together
 
@@ -57,4 +57,4 @@ def used_ports(facts: NodeFacts, prediction: Prediction) -> tuple[RdmaPort, ...]
     """Return the ports of a prediction."""
     rdma = facts.rdma
     own = {} if isinstance(rdma, Missing) else {(port.device, port.port): port for port in rdma.ports}
-    return tuple(own[one.device, one.port] for one in prediction.hcas if (one.device, one.port) in own)
+    return tuple(own[hca.device, hca.port] for hca in prediction.hcas if (hca.device, hca.port) in own)

@@ -34,9 +34,9 @@ def advise_threads(
     ):
         return None, ()
     links = [_interface(snapshot, host, name) for host, (name, _) in places.items()]
-    if any(one is None or one.kind == "ipoib" or one.driver in _TUNED_BY_NCCL for one in links):
+    if any(link is None or link.kind == "ipoib" or link.driver in _TUNED_BY_NCCL for link in links):
         return None, ()
-    slowest = min((_speed(one) for one in links if one is not None), default=0)
+    slowest = min((_speed(link) for link in links if link is not None), default=0)
     names = some_of(name for name, _ in places.values())
     if slowest < _FAST_MBPS:
         return None, ()
@@ -54,7 +54,7 @@ def _has_gpus(snapshot: Snapshot) -> bool:
 def _interface(snapshot: Snapshot, host: str, name: str) -> Interface | None:
     for node, interfaces in snapshot.known("interfaces"):
         if node.host == host:
-            return next((one for one in interfaces if one.name == name), None)
+            return next((interface for interface in interfaces if interface.name == name), None)
     return None
 
 

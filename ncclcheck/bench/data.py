@@ -155,7 +155,7 @@ def difference(
             continue
         places = (got != expected).nonzero()
         wrong += len(places)
-        at = tuple(int(one) for one in places[0])
+        at = tuple(int(place) for place in places[0])
         offset = sum(index * stride for index, stride in zip(at, got.stride(), strict=True)) + offset_of
         if first is None or offset < first[0]:
             first = (offset, got[at], expected[at])

@@ -78,7 +78,7 @@ def _settled_cores(rank: Rank, points: Sequence[Point]) -> tuple[CoreSpeed, ...]
     compared with them.
     """
     first = _cores(rank, TRIES, WORK_TIMES)
-    crowded = any(one.how == "crowded" for one in slow_ranks(points))
+    crowded = any(slow_rank.how == "crowded" for slow_rank in slow_ranks(points))
     if are_told_apart(first) and not slow_cores(first) and not crowded:
         return first
     cores = _cores(rank, 1, PROOF * WORK_TIMES)

@@ -98,5 +98,5 @@ def read_logs(logs: Sequence[NcclLog], host: str) -> Fact[tuple[Process, ...]]:
             left -= len(chunk)
             chunks.append(chunk)
         collector.read(f"rank-{log.rank}", batches(chunks))
-    processes = tuple(replace(one, host=host, settings={}) for one in collector.log().processes)
+    processes = tuple(replace(process, host=host, settings={}) for process in collector.log().processes)
     return processes or Missing("absent", "NCCL wrote nothing to the log of these ranks")

@@ -240,7 +240,7 @@ def _own_report(
 
 def _times_us(reports: Sequence[BatchReport]) -> list[float]:
     """The time of each iteration of a batch; the clocks began with the lead-in, which all entered together."""
-    return iteration_times_us([[one.lead_in_us, *one.durations_us] for one in reports])[1:]
+    return iteration_times_us([[report.lead_in_us, *report.durations_us] for report in reports])[1:]
 
 
 def _now(reports: Sequence[BatchReport]) -> float:

@@ -83,18 +83,22 @@ def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> I
     `readers` are those of this check, by key or by the section of the key.
     """
     unmet: dict[Unmet, list[str]] = {}
-    judged = [one for one in snapshot.expected.expectations if reader_of(readers, one.key) is not None]
+    judged = [
+        expectation
+        for expectation in snapshot.expected.expectations
+        if reader_of(readers, expectation.key) is not None
+    ]
     if not judged:
         yield NotApplicable("no policy (--expect) demands anything of this kind")
         return
     for node in snapshot.nodes:
         demands, untold = demands_on(node, snapshot.expected)
-        for one in demands:
-            reader = reader_of(readers, one.key)
-            for seen in () if reader is None else reader(node, one):
-                answer = _compared(seen, one)
+        for demand in demands:
+            reader = reader_of(readers, demand.key)
+            for seen in () if reader is None else reader(node, demand):
+                answer = _compared(seen, demand)
                 if isinstance(answer, Missing):
-                    yield NotKnown(f"{one.key} ({one.source}): {seen.what}: {answer}", (node.host,))
+                    yield NotKnown(f"{demand.key} ({demand.source}): {seen.what}: {answer}", (node.host,))
                 elif answer is not None:
                     unmet.setdefault(answer, []).append(node.host)
         for profile, why in untold:
@@ -118,14 +122,20 @@ def demands_on(
 
     What such a profile might say otherwise is not demanded.
     """
-    demands = {one.key: one for one in expected.expectations if not one.profile}
+    demands = {
+        expectation.key: expectation for expectation in expected.expectations if not expectation.profile
+    }
     untold = []
     for profile in expected.profiles:
-        own = {one.key: one for one in expected.expectations if one.profile == profile.name}
+        own = {
+            expectation.key: expectation
+            for expectation in expected.expectations
+            if expectation.profile == profile.name
+        }
         holds = _holds(profile, node)
         if isinstance(holds, Missing):
             untold.append((profile, holds))
-            demands = {key: one for key, one in demands.items() if key not in own}
+            demands = {key: demand for key, demand in demands.items() if key not in own}
         elif holds:
             demands |= own
     return tuple(demands.values()), tuple(untold)
@@ -169,13 +179,20 @@ def or_nothing(value: Fact[str]) -> str | Nothing | Missing:
     return Nothing(value.detail) if isinstance(value, Missing) and is_known_absent(value) else value
 
 
-def _compared(seen: Seen, one: Expectation) -> Unmet | Missing | None:
+def _compared(seen: Seen, expectation: Expectation) -> Unmet | Missing | None:
     """None: as demanded."""
     if isinstance(seen.value, Missing):
         return seen.value
-    if is_met(one.wanted, seen.value):
+    if is_met(expectation.wanted, seen.value):
         return None
-    return Unmet(seen.what, _shown(seen.value, one.wanted), str(one.wanted), seen.source, one.key, one.source)
+    return Unmet(
+        seen.what,
+        _shown(seen.value, expectation.wanted),
+        str(expectation.wanted),
+        seen.source,
+        expectation.key,
+        expectation.source,
+    )
 
 
 def _shown(value: Value, wanted: Wanted) -> str:

@@ -44,8 +44,8 @@ def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], 
 
     A GPU whose model does not have it is in neither: the driver calls it unsupported, for every GPU of that model.
     """
-    return told((one, getattr(one.gpu.state, field)) for one in gpus), untold(
-        ((one, getattr(one.gpu.state, field)) for one in gpus), field.replace("_", " ")
+    return told((gpu, getattr(gpu.gpu.state, field)) for gpu in gpus), untold(
+        ((gpu, getattr(gpu.gpu.state, field)) for gpu in gpus), field.replace("_", " ")
     )
 
 

@@ -130,9 +130,9 @@ def matching(names: Iterable[str], subject: Subject = "nodes") -> frozenset[str]
     codes: set[str] = set()
     for name in names:
         hits = {
-            one.code
-            for one in all_checks(subject)
-            if one.slug == name.lower().replace("_", "-") or one.code.startswith(name.upper())
+            all_check.code
+            for all_check in all_checks(subject)
+            if all_check.slug == name.lower().replace("_", "-") or all_check.code.startswith(name.upper())
         }
         if not hits or not name:
             raise UsageError(f"unknown check {name!r}: 'ncclcheck checks' lists codes and slugs")
@@ -149,13 +149,13 @@ def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nod
     ignored, demoted = matching(selection.ignore, subject), matching(selection.demote, subject)
     why = {code: text for name, text in selection.why.items() for code in matching([name], subject)}
     runs = []
-    for one in all_checks(subject):
-        if one.code in ignored or (chosen is not None and one.code not in chosen):
-            reason = why.get(one.code, "--ignore") if one.code in ignored else "not in --select"
-            runs.append(CheckRun(one.code, one.slug, one.title, "ignored", reason))
+    for all_check in all_checks(subject):
+        if all_check.code in ignored or (chosen is not None and all_check.code not in chosen):
+            reason = why.get(all_check.code, "--ignore") if all_check.code in ignored else "not in --select"
+            runs.append(CheckRun(all_check.code, all_check.slug, all_check.title, "ignored", reason))
         else:
-            run = run_check(one, snapshot)
-            runs.append(_demoted(run, why.get(one.code, "")) if one.code in demoted else run)
+            run = run_check(all_check, snapshot)
+            runs.append(_demoted(run, why.get(all_check.code, "")) if all_check.code in demoted else run)
     return tuple(runs)
 
 

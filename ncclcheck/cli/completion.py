@@ -18,8 +18,8 @@ def check_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
     return _names(
         incomplete,
-        {one.slug: one.title for one in all_checks()},
-        {one.code: one.title for one in all_checks()},
+        {check.slug: check.title for check in all_checks()},
+        {check.code: check.title for check in all_checks()},
     )
 
 

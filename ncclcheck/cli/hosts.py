@@ -40,9 +40,9 @@ def head_request(given: Mapping[str, Any], environ: Mapping[str, str]) -> HeadRe
             raise UsageError(f"{_option(other)} and {option} exclude each other: leave one out")
     hosts = _hosts(given, environ)
     return HeadRequest(
-        hosts=tuple(one.name for one in hosts),
-        targets=tuple(one.target for one in hosts),
-        slots=tuple(one.slots for one in hosts),
+        hosts=tuple(host.name for host in hosts),
+        targets=tuple(host.target for host in hosts),
+        slots=tuple(host.slots for host in hosts),
         ssh=_ssh(given.get("ssh")),
         python=given.get("remote_python") or sys.executable,
         environment=passed_on(environ, given.get("env") or ()),

@@ -18,8 +18,8 @@ MOST_NODES = 65536
 
 def _all(decorators: Sequence[Decorator]) -> Decorator:
     def decorate(command: Command) -> Command:
-        for one in reversed(decorators):
-            command = one(command)
+        for decorator in reversed(decorators):
+            command = decorator(command)
         return command
 
     return decorate

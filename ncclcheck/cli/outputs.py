@@ -104,10 +104,10 @@ def _unwritten(file: str, format_: Format, text: str, report: Report) -> Unwritt
     return Unwritten(file, "json", to_json(report)) if format_ == "html" else Unwritten(file, format_, text)
 
 
-def _heading(one: Unwritten) -> str:
-    if one.file.lower().endswith(".html"):
-        return f"{one.file} could not be written: 'ncclcheck report FILE.json --output FILE.html' makes it of this JSON"
-    return f"{one.file} could not be written: this was to be in it"
+def _heading(unwritten: Unwritten) -> str:
+    if unwritten.file.lower().endswith(".html"):
+        return f"{unwritten.file} could not be written: 'ncclcheck report FILE.json --output FILE.html' makes it of this JSON"
+    return f"{unwritten.file} could not be written: this was to be in it"
 
 
 def _written(file: str, text: str, option: str) -> bool:

@@ -132,10 +132,10 @@ def read_policy(given: Mapping[str, Any]) -> Policy:
     policy = parse_policy(read_text(file, "--expect"), file, profile)
     for rule in policy.expected.rules:
         refuse_unknown_checks([rule.check], f"--expect {rule.source}: {rule.kind}:")
-    for one in policy.expected.expectations:
-        section, _, name = one.key.partition(".")
+    for expectation in policy.expected.expectations:
+        section, _, name = expectation.key.partition(".")
         if section == "environment":
-            _refuse_unreadable(name, f"--expect {one.source}: {one.key}:")
+            _refuse_unreadable(name, f"--expect {expectation.source}: {expectation.key}:")
     return policy
 
 
@@ -157,7 +157,7 @@ def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
         try:
             matching([name])
         except UsageError:
-            known = [one.slug for one in all_checks()]
+            known = [check.slug for check in all_checks()]
             near = difflib.get_close_matches(name.lower().replace("_", "-"), known, 1)
             hint = f"did you mean {near[0]!r}?" if near else "'ncclcheck checks' lists codes and slugs"
             raise UsageError(f"{where} {name!r}: no such check: {hint}") from None

@@ -71,7 +71,7 @@ def _line(words: list[str], where: str) -> Iterable[ListedHost]:
         raise UsageError(f"{where} {first[:60]!r} is no name of a host")
     if slots == 0:  # Open MPI and DeepSpeed: present, and not to be used
         return []
-    return [ListedHost(one.name, one.user, slots) for one in hosts]
+    return [ListedHost(host.name, host.user, slots) for host in hosts]
 
 
 def _entries(text: str, where: str) -> list[str]:

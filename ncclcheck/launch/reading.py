@@ -68,7 +68,7 @@ def names_in(text: str) -> int:
     for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
         of_entry = 1
         for ranges in re.findall(r"\[([^\]]*)\]", entry):
-            of_entry *= sum(_length(one) for one in ranges.split(","))
+            of_entry *= sum(_length(word) for word in ranges.split(","))
         total += of_entry
     return total
 
@@ -87,7 +87,7 @@ def _entries(text: str) -> Iterator[str]:
     for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
         head, bracket, rest = entry.partition("[")
         ranges, _, tail = rest.partition("]")
-        yield from (f"{head}[{one}]{tail}" for one in ranges.split(",")) if bracket else (entry,)
+        yield from (f"{head}[{word}]{tail}" for word in ranges.split(",")) if bracket else (entry,)
 
 
 def tasks_on_node(text: str, node: int) -> int | None:

@@ -76,7 +76,7 @@ def slow_ranks(points: Sequence[Point], cores: Sequence[CoreSpeed] = ()) -> tupl
     that have the same claim on the same cores do not wait as long, it is chance. Each rank is compared with the others
     only, so that two slow ones do not hide each other.
     """
-    free = {one.rank for one in cores if _sharing(one) == 1.0}
+    free = {core.rank for core in cores if _sharing(core) == 1.0}
     found: dict[int, SlowRank] = {}
     crowded = _slow(points, "crowded", lambda time: time.waited_us, CROWDED_SHARE, _LEAST_SPREAD)
     chance = _by_chance({one.rank for one in crowded}, cores)
@@ -130,8 +130,8 @@ def are_told_apart(cores: Sequence[CoreSpeed]) -> bool:
     """Whoever is not slow had its core for itself, or is alone: nothing that a further try could make clearer."""
     if len(cores) <= 1:
         return True
-    slow = {one.rank for one in slow_cores(cores)}
-    return all(_sharing(one) == 1.0 for one in cores if one.rank not in slow)
+    slow = {core.rank for core in slow_cores(cores)}
+    return all(_sharing(core) == 1.0 for core in cores if core.rank not in slow)
 
 
 def _sharing(core: CoreSpeed) -> float:
@@ -163,8 +163,8 @@ def _is_outside(value: float, others: Others) -> bool:
 
 def _by_chance(ranks: set[int], cores: Sequence[CoreSpeed]) -> set[int]:
     """Those of the ranks that wait for a core while most others with the same claim on it do not."""
-    alike = Counter(one.claim for one in cores)
-    waiting = Counter(one.claim for one in cores if one.rank in ranks)
+    alike = Counter(core.claim for core in cores)
+    waiting = Counter(core.claim for core in cores if core.rank in ranks)
     return {
         own.rank
         for own in cores

@@ -131,7 +131,7 @@ def ceiling(
         candidates.append((inside.gb_s, inside))
     if not candidates or shape.world_size < 2:  # noqa: PLR2004 (one rank sends nothing)
         return None
-    ring_gb_s, binds = min(candidates, key=lambda one: one[0])
+    ring_gb_s, binds = min(candidates, key=lambda candidate: candidate[0])
     limited_by = network if shape.nodes > 1 else binds
     if shape.nodes > 1:
         limit = (

@@ -71,10 +71,12 @@ def _by_topology(
     return _merge(ports, lambda one, other: (steps[one][other] or _DISCONNECTED) <= level)
 
 
-def _steps(one: RdmaPort, other: RdmaPort, merges_vfs: bool, places: Mapping[str, Position]) -> int | None:
-    if _card(one, merges_vfs) == _card(other, merges_vfs):
+def _steps(
+    port: RdmaPort, rdma_port: RdmaPort, merges_vfs: bool, places: Mapping[str, Position]
+) -> int | None:
+    if _card(port, merges_vfs) == _card(rdma_port, merges_vfs):
         return _LEVELS["PORT"]
-    first, second = topology.nic_position(one, places), topology.nic_position(other, places)
+    first, second = topology.nic_position(port, places), topology.nic_position(rdma_port, places)
     path = topology.distance(first, second) if first and second else None
     return None if path is None else _PATHS[path]
 

@@ -98,7 +98,7 @@ def _reach(
     ports: Sequence[RdmaPort], distances: Sequence[GpuNic], environment: Mapping[str, str], version: str
 ) -> str:
     used = {port.device for port in ports}
-    known = [one for one in distances if one.nic in used]
+    known = [distance for distance in distances if distance.nic in used]
     limit = farthest(environment, version)
     gpus = list(dict.fromkeys(one.gpu for one in known))
     if not gpus:

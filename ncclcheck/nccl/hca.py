@@ -33,7 +33,7 @@ class HcaPattern(Struct, frozen=True):
     def matches(self, device: str, port: int) -> bool:
         """Return True if NCCL keeps that port. An empty list covers every port, so `^` alone leaves none."""
         return (
-            not self.entries or any(self._covers(one, device, port) for one in self.entries)
+            not self.entries or any(self._covers(entry, device, port) for entry in self.entries)
         ) != self.exclude
 
     def _covers(self, entry: HcaEntry, device: str, port: int) -> bool:
@@ -55,7 +55,7 @@ def parse(value: str | None, version: str = versions.NEWEST) -> HcaPattern:
     text = text[1:] if exact else text
     rules = versions.parse(version)
     entries = (_entry(part, rules) for part in text.split(","))
-    return HcaPattern(exclude, exact, tuple(one for one in entries if one.name)[: most_devices(rules)])
+    return HcaPattern(exclude, exact, tuple(entry for entry in entries if entry.name)[: most_devices(rules)])
 
 
 def most_devices(version: versions.Version) -> int:

@@ -84,7 +84,7 @@ def _attempt(
     shown = " or ".join(files)
     if isinstance(plugins, Missing):
         return Attempt(files[-1], None, f"whether there is a plug-in {shown} was not read", is_named)
-    by_file = {one.file: one for one in plugins}
+    by_file = {plugin.file: plugin for plugin in plugins}
     known = [by_file[file] for file in files if file in by_file]
     found = next((one for one in known if not isinstance(one.path, Missing)), None)
     if found is not None:

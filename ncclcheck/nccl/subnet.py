@@ -57,7 +57,9 @@ def parse_comm_id(value: str, interfaces: Sequence[Interface]) -> RemoteAddress 
         text = str(ipaddress.IPv6Address(address))
     except ValueError:
         return HostName(address)  # NCCL goes on with whatever is in memory: nobody can tell
-    return RemoteAddress(text, next((one.index for one in interfaces if scope and one.name == scope), 0))
+    return RemoteAddress(
+        text, next((interface.index for interface in interfaces if scope and interface.name == scope), 0)
+    )
 
 
 def is_in_subnet(local: Address, remote: RemoteAddress, scope_id: int) -> bool:

@@ -35,8 +35,8 @@ def positions(pci: Pci) -> dict[str, Position]:
     src/graph/xml.cc (ncclTopoGetXmlFromSys), 2.18 to 2.30. Broadcom PEX switches that show themselves as two levels
     in base mode are seen by NCCL as one (ncclTopoFlattenBcmSwitches); facts do not tell that mode.
     """
-    by_address = {one.address: one for one in pci.devices}
-    return {one.address: _position(one, by_address) for one in pci.devices}
+    by_address = {device.address: device for device in pci.devices}
+    return {device.address: _position(device, by_address) for device in pci.devices}
 
 
 def _position(device: PciDevice, by_address: Mapping[str, PciDevice]) -> Position:
@@ -58,7 +58,7 @@ def distance(first: Position, second: Position) -> str | None:
     NCCL src/graph/paths.cc (ncclTopoSetPaths). Where no device has a NUMA node, all are at one; where only one of the
     two has none, that of the other tells nothing about it.
     """
-    shared = next((one for one in first.switches if one in second.switches), None)
+    shared = next((switch for switch in first.switches if switch in second.switches), None)
     if shared is not None:
         between = first.switches.index(shared) + second.switches.index(shared) + 1
         return "PIX" if between == 1 else "PXB"
@@ -71,9 +71,11 @@ def distance(first: Position, second: Position) -> str | None:
 def gpu_addresses(pci: Pci) -> tuple[str, ...]:
     """NVIDIA's display and 3D controllers, which are its GPUs."""
     return tuple(
-        one.address
-        for one in pci.devices
-        if one.vendor == _NVIDIA and isinstance(one.class_code, str) and one.class_code[:6] in _GPU_CLASSES
+        device.address
+        for device in pci.devices
+        if device.vendor == _NVIDIA
+        and isinstance(device.class_code, str)
+        and device.class_code[:6] in _GPU_CLASSES
     )
 
 

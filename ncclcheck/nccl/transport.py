@@ -76,7 +76,7 @@ def _devices(
     devices = fusion.network_devices(ports, environment, version, places)
     if isinstance(devices, Missing):
         return f"; how many network devices they are is not known ({devices.detail})"
-    merged = ["+".join(hca.name_of(port) for port in one) for one in devices if len(one) > 1]
+    merged = ["+".join(hca.name_of(port) for port in device) for device in devices if len(device) > 1]
     together = f", together {', '.join(merged)}" if merged else ""
     return (
         f"; {len(devices)} network devices{together}"

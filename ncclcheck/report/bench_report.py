@@ -48,7 +48,10 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
 def _used(bench: BenchResult) -> tuple[Used, ...]:
     """What the logs of all nodes tell together."""
     processes = [
-        one for node in bench.logs if not isinstance(node.processes, Missing) for one in node.processes
+        process
+        for node in bench.logs
+        if not isinstance(node.processes, Missing)
+        for process in node.processes
     ]
     return tuple(of_processes(processes))
 
@@ -80,7 +83,7 @@ def _judged_by(
     if found:
         how = "as measured" if found[0].source == "measured" else "by their speed"
         scales.append(f"what the links allow, {how}")
-    good = [one.reference for one in references if one.reference.grade in _GOOD_GRADES]
+    good = [reference.reference for reference in references if reference.reference.grade in _GOOD_GRADES]
     if good:
         scales.append(f"the reference table (grade {good[0].grade}, {good[0].source})")
     floors = " and the floors that were demanded" if demands.floors else ""

@@ -167,7 +167,13 @@ def _check_entry(run: CheckRun) -> CheckEntry:
 
 def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(
-        findings, key=lambda one: (SEVERITIES.index(one.severity), one.code, one.hosts, one.summary)
+        findings,
+        key=lambda finding: (
+            SEVERITIES.index(finding.severity),
+            finding.code,
+            finding.hosts,
+            finding.summary,
+        ),
     )
 
 

@@ -102,17 +102,17 @@ def changes(old: Report, new: Report, tolerance: float) -> Changes:
     points, note, missing = _bandwidth(old.bench, new.bench, tolerance)
     before, after = _hosts(old, "reported"), _hosts(new, "reported")
     silent = tuple(sorted(_silent_now(old, new)))
-    told = {host for one in findings if _is_worse(one) for host in one.hosts}
+    told = {host for finding in findings if _is_worse(finding) for host in finding.hosts}
     untold = sorted(set(silent) - told)
     worse = [
         *_worse_verdict(old, new),
-        *(_finding_words(one) for one in findings if _is_worse(one)),
+        *(_finding_words(finding) for finding in findings if _is_worse(finding)),
         *(
-            f"{one.slug} could tell before and cannot now: {one.reason or one.after}"
-            for one in checks
-            if one.counts
+            f"{check.slug} could tell before and cannot now: {check.reason or check.after}"
+            for check in checks
+            if check.counts
         ),
-        *(_point_words(one) for one in points if one.verdict == "loss"),
+        *(_point_words(point) for point in points if point.verdict == "loss"),
         *missing,
         *_lost_bench(old, new),
         *([f"{plural(len(untold), 'node')} did not report now: {fold_hosts(untold)}"] if untold else []),
@@ -158,7 +158,7 @@ def _worse_verdict(old: Report, new: Report) -> Iterator[str]:
 
 def _only_new_checks(old: Report, new: Report) -> bool:
     """True if the gate counts nothing but what checks found that the old report does not have."""
-    counted = [one for one in new.findings if is_counted(new, [one])]
+    counted = [finding for finding in new.findings if is_counted(new, [finding])]
     return (
         new.verdict.status == "fail"
         and bool(counted)
@@ -214,14 +214,16 @@ class _Seen(Struct, frozen=True):
 def _seen(report: Report, *, by_host: bool) -> dict[tuple[str, str], _Seen]:
     """Of each check on each host the worst finding; a finding without hosts is of the host "", as are all else."""
     worst: dict[tuple[str, str], _Seen] = {}
-    for one in report.findings:
-        for host in (one.hosts if by_host else ()) or ("",):
-            before = worst.get((one.slug, host))
-            if before is None or _milder(before.severity, one.severity):
-                worst[one.slug, host] = _Seen(one.severity, one.code, one.summary, one.hosts)
-            elif before.severity == one.severity:
-                hosts = tuple(dict.fromkeys((*before.hosts, *one.hosts)))
-                worst[one.slug, host] = replace(before, hosts=hosts, count=before.count + 1)
+    for finding in report.findings:
+        for host in (finding.hosts if by_host else ()) or ("",):
+            before = worst.get((finding.slug, host))
+            if before is None or _milder(before.severity, finding.severity):
+                worst[finding.slug, host] = _Seen(
+                    finding.severity, finding.code, finding.summary, finding.hosts
+                )
+            elif before.severity == finding.severity:
+                hosts = tuple(dict.fromkeys((*before.hosts, *finding.hosts)))
+                worst[finding.slug, host] = replace(before, hosts=hosts, count=before.count + 1)
     return worst
 
 
@@ -282,16 +284,16 @@ def _outcome(report: Report, slug: str) -> str:
     return outcomes[0] if outcomes else NOT_LISTED
 
 
-def _is_worse(one: FindingChange) -> bool:
+def _is_worse(change: FindingChange) -> bool:
     """A new check of a newer version may well find what was always there: that is news, but nothing got worse."""
-    is_new_check = one.fate == "gained" and one.why == f"before: {NOT_LISTED}"
-    return one.fate in ("gained", "worse") and one.severity != "info" and not is_new_check
+    is_new_check = change.fate == "gained" and change.why == f"before: {NOT_LISTED}"
+    return change.fate in ("gained", "worse") and change.severity != "info" and not is_new_check
 
 
-def _finding_words(one: FindingChange) -> str:
-    where = f" on {fold_hosts(one.hosts)}" if one.hosts else ""
-    why = f" ({one.why})" if one.why else ""
-    return f"{one.severity} {one.fate}: {one.slug}{where}{why}"
+def _finding_words(change: FindingChange) -> str:
+    where = f" on {fold_hosts(change.hosts)}" if change.hosts else ""
+    why = f" ({change.why})" if change.why else ""
+    return f"{change.severity} {change.fate}: {change.slug}{where}{why}"
 
 
 def _checks(old: Report, new: Report) -> Iterator[CheckChange]:
@@ -338,7 +340,11 @@ def _bandwidth(
     ]
     backend: Backend = "nccl" if new.backend == "nccl" else "gloo"
     note = "" if pairs else "no point is in both benchmarks"
-    return tuple(_point_change(one) for one in compare_points(pairs, tolerance, backend)), note, missing
+    return (
+        tuple(_point_change(compare_point) for compare_point in compare_points(pairs, tolerance, backend)),
+        note,
+        missing,
+    )
 
 
 def _lost_bench(old: Report, new: Report) -> Iterator[str]:
@@ -347,23 +353,23 @@ def _lost_bench(old: Report, new: Report) -> Iterator[str]:
         yield "there was a benchmark and there is none now"
 
 
-def _point_change(one: Compared) -> PointChange:
+def _point_change(compared: Compared) -> PointChange:
     return PointChange(
-        op=one.now.op,
-        size_bytes=one.now.size_bytes,
-        dtype=one.now.dtype,
-        before_gb_s=one.before.busbw_gb_s,
-        after_gb_s=one.now.busbw_gb_s,
-        verdict=one.verdict,
-        lost=one.lost,
-        noise=one.noise,
-        why=one.why,
+        op=compared.now.op,
+        size_bytes=compared.now.size_bytes,
+        dtype=compared.now.dtype,
+        before_gb_s=compared.before.busbw_gb_s,
+        after_gb_s=compared.now.busbw_gb_s,
+        verdict=compared.verdict,
+        lost=compared.lost,
+        noise=compared.noise,
+        why=compared.why,
     )
 
 
-def _point_words(one: PointChange) -> str:
-    size = format_size(one.size_bytes)
+def _point_words(change: PointChange) -> str:
+    size = format_size(change.size_bytes)
     return (
-        f"{one.op} {size} lost {one.lost:.0%}: {format_number(one.before_gb_s)} GB/s before, "
-        f"{format_number(one.after_gb_s)} now; chance explains {one.noise:.1%} at most"
+        f"{change.op} {size} lost {change.lost:.0%}: {format_number(change.before_gb_s)} GB/s before, "
+        f"{format_number(change.after_gb_s)} now; chance explains {change.noise:.1%} at most"
     )

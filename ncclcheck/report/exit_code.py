@@ -68,7 +68,9 @@ def _gate(runs: Sequence[CheckRun], fail_on: FailOn) -> Iterable[tuple[int, str]
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    counts = [(sum(one.severity == severity for one in findings), severity) for severity in SEVERITIES]
+    counts = [
+        (sum(finding.severity == severity for finding in findings), severity) for severity in SEVERITIES
+    ]
     return " and ".join(plural(count, severity) for count, severity in counts if count)
 
 

@@ -80,9 +80,9 @@ def _reasons(log: Log, runs: Sequence[CheckRun], explained: Explained) -> Iterat
 def _harmless(log: Log) -> Iterator[Evidence]:
     """One line of each harmless kind, with the reason why it is normal."""
     kinds: dict[str, Evidence] = {}
-    for one in remarks(log, "harmless"):
-        why = one.values.get("why", "")
+    for remark in remarks(log, "harmless"):
+        why = remark.values.get("why", "")
         if why not in kinds and len(kinds) < _MOST_HARMLESS:
-            line = seen(one)
+            line = seen(remark)
             kinds[why] = Evidence(line.hosts, line.subject, line.observed, why, line.source)
     yield from kinds.values()

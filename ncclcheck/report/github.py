@@ -23,7 +23,7 @@ _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "info": "no
 
 def to_github(report: Report) -> str:
     """The commands, one a line: the verdict, every finding worst first, what could not be told, and all the rest."""
-    return "".join(f"{one}\n" for one in _annotations(report))
+    return "".join(f"{annotation}\n" for annotation in _annotations(report))
 
 
 def _annotations(report: Report) -> Iterator[str]:

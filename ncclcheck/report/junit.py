@@ -137,7 +137,7 @@ def _element(case: Case) -> TestCase:
         return element
     kind = {"failed": Failure, "error": Error, "skipped": Skipped}[case.judged]
     types = {finding.severity for finding in case.findings}
-    worst = next((one for one in ("error", "warning", "info") if one in types), case.judged)
+    worst = next((word for word in ("error", "warning", "info") if word in types), case.judged)
     result = kind(_xml(case.message), worst)
     result.text = _xml(f"{case.title}\n\n{case.text}", lines=True)
     element.result = [result]

@@ -31,19 +31,19 @@ def _contents(checks: list[Check]) -> Iterator[str]:
     yield ""
     yield "Made from the docstrings by `ncclcheck checks --format md`. `ncclcheck checks SLUG` prints one of them."
     for prefix, family in FAMILIES.items():
-        members = [one for one in checks if one.code.startswith(prefix)]
+        members = [check for check in checks if check.code.startswith(prefix)]
         if members:
             yield from ("", f"## {family}", "", "| code | check | what it finds |", "|---|---|---|")
-        for one in members:
-            yield f"| {one.code} | [{one.slug}](#{_anchor(one)}) | {one.title.replace('|', chr(92) + '|')} |"
+        for member in members:
+            yield f"| {member.code} | [{member.slug}](#{_anchor(member)}) | {member.title.replace('|', chr(92) + '|')} |"
 
 
 def _pages(checks: list[Check]) -> Iterator[str]:
-    for one in checks:
-        yield from ("", f"## {one.code} {one.slug}", "", f"**{one.title}**", "")
-        yield inspect.cleandoc(one.manual).replace("\n## ", "\n### ")
+    for check in checks:
+        yield from ("", f"## {check.code} {check.slug}", "", f"**{check.title}**", "")
+        yield inspect.cleandoc(check.manual).replace("\n## ", "\n### ")
 
 
-def _anchor(one: Check) -> str:
+def _anchor(check: Check) -> str:
     """GitHub's anchor of the heading of a check."""
-    return f"{one.code} {one.slug}".lower().replace(" ", "-")
+    return f"{check.code} {check.slug}".lower().replace(" ", "-")

@@ -182,14 +182,16 @@ def _bench(report: Report) -> Iterator[str]:
     yield table(header, rows, right=9) if rows else "no point was measured\n"
     ceilings = [
         [
-            md(one.op),
-            format_number(one.busbw_gb_s),
-            f"{one.reached:.0%}",
-            md(one.binds),
-            md(one.label),
-            "" if one.limit_gb_s is None else f"{format_number(one.limit_gb_s)}: {md(one.limited_by)}",
+            md(ceiling.op),
+            format_number(ceiling.busbw_gb_s),
+            f"{ceiling.reached:.0%}",
+            md(ceiling.binds),
+            md(ceiling.label),
+            ""
+            if ceiling.limit_gb_s is None
+            else f"{format_number(ceiling.limit_gb_s)}: {md(ceiling.limited_by)}",
         ]
-        for one in bench.ceilings
+        for ceiling in bench.ceilings
     ]
     if ceilings:
         yield "\n" + table(

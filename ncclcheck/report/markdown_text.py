@@ -51,7 +51,7 @@ def code(text: str) -> str:
 
 def block(lines: Iterable[str], language: str = "sh") -> str:
     """The lines as a code block, each of them one line of it."""
-    safe = [plain(one) for one in lines]
+    safe = [plain(line) for line in lines]
     fence = "`" * max(3, *(_longest_run(one) + 1 for one in safe), 3)
     return "\n".join([f"{fence}{language}", *safe, fence, ""])
 

@@ -118,19 +118,21 @@ class Fleet:
     def close(self, patience_s: float = 0.0) -> None:
         """No process of ours is left here, and those on the hosts end too; they may do so by themselves meanwhile."""
         end = time.monotonic() + patience_s
-        while time.monotonic() < end and any(one.phase in ("starting", "there") for one in self._connections):
+        while time.monotonic() < end and any(
+            connection.phase in ("starting", "there") for connection in self._connections
+        ):
             time.sleep(_POLL_S / 2)
         self._closing.set()
         self._thread.join(_KILL_S)
-        running = [one.process for one in self._connections if one.process is not None]
+        running = [connection.process for connection in self._connections if connection.process is not None]
         for process in running:
             with suppress(OSError):
                 os.killpg(
                     process.pid, signal.SIGTERM
                 )  # ssh then closes the connection, and the far end its input
         kill_all(running, _KILL_S)
-        for one in self._connections:
-            self._forget(one)
+        for connection in self._connections:
+            self._forget(connection)
 
     # the thread
 
@@ -149,8 +151,10 @@ class Fleet:
             self._selector.close()
 
     def _start_some(self) -> None:
-        room = AT_ONCE - sum(one.phase == "starting" for one in self._connections)
-        for one in [each for each in self._connections if each.phase == "waiting"][: max(room, 0)]:
+        room = AT_ONCE - sum(connection.phase == "starting" for connection in self._connections)
+        for one in [connection for connection in self._connections if connection.phase == "waiting"][
+            : max(room, 0)
+        ]:
             self._launch(one, one.host.command)
 
     def _launch(self, one: _Connection, command: Sequence[str]) -> None:
@@ -256,17 +260,19 @@ class Fleet:
 
     def _look(self) -> None:
         """Processes that have ended, and those that nothing came from in time."""
-        for one in self._connections:
-            if one.process is None or one.phase == "over":
+        for connection in self._connections:
+            if connection.process is None or connection.phase == "over":
                 continue
-            code = one.process.poll()
+            code = connection.process.poll()
             if code is not None:
-                self._drain(one)
-                self._ended(one, code)
-            elif one.phase == "starting" and time.monotonic() - one.began > self._greeting_s:
+                self._drain(connection)
+                self._ended(connection, code)
+            elif connection.phase == "starting" and time.monotonic() - connection.began > self._greeting_s:
                 text = f"nothing came from ncclcheck there in {self._greeting_s:.0f} s"
-                said = reason(one.errors.decode(errors="replace") or one.noise.decode(errors="replace"))
-                self._give_up(one, "silent", f"{text}; it said: {said}" if said else text)
+                said = reason(
+                    connection.errors.decode(errors="replace") or connection.noise.decode(errors="replace")
+                )
+                self._give_up(connection, "silent", f"{text}; it said: {said}" if said else text)
 
     def _drain(self, one: _Connection) -> None:
         """What it wrote last is read: it lies in the pipes, whose end need not come (ssh may leave a master behind)."""

@@ -63,10 +63,10 @@ def with_probes(snapshot: Snapshot, outcome: ProbeOutcome, **match: str) -> Snap
     """The snapshot in which the TCP probes whose fields are as in `match` ended that way."""
     assert not isinstance(snapshot.probes, Missing)
     probes = tuple(
-        replace(one, outcome=outcome)
-        if all(getattr(one, name) == text for name, text in match.items())
-        else one
-        for one in snapshot.probes
+        replace(probe, outcome=outcome)
+        if all(getattr(probe, name) == text for name, text in match.items())
+        else probe
+        for probe in snapshot.probes
     )
     return replace(snapshot, probes=probes)
 

@@ -58,7 +58,9 @@ def test_a_setting_that_was_not_asked_although_it_could_be_is_withheld() -> None
 
 def test_a_confirmation_of_something_else_does_not_count() -> None:
     snapshot = asked(all_on_lo())
-    others = tuple(replace(one, env={"NCCL_SOCKET_IFNAME": "eth0"}) for one in snapshot.confirmations)
+    others = tuple(
+        replace(confirmation, env={"NCCL_SOCKET_IFNAME": "eth0"}) for confirmation in snapshot.confirmations
+    )
     assert advise(replace(snapshot, confirmations=others)).env == ()
 
 
@@ -73,7 +75,7 @@ def test_one_node_without_a_library_makes_the_whole_setting_a_rule() -> None:
     snapshot = all_on_lo()
     nccl = replace(some(snapshot.nodes[1].facts.nccl), asked=Missing("absent", "no libnccl.so.2"))
     snapshot = asked(with_facts(snapshot, "node02", nccl=nccl))
-    kept = tuple(one for one in snapshot.confirmations if one.host != "node02")
+    kept = tuple(confirmation for confirmation in snapshot.confirmations if confirmation.host != "node02")
     (setting,) = advise(replace(snapshot, confirmations=kept)).env
     assert setting.proof == "rule"
     assert "asked with it on 3 nodes" in setting.evidence
@@ -105,7 +107,10 @@ def test_values_that_differ_name_their_hosts() -> None:
         for one in some(first.facts.interfaces)
     )
     settings = advise(with_facts(snapshot, first.host, interfaces=interfaces)).env
-    assert [(one.value, one.hosts) for one in settings] == [("xeth0", ("node01",)), ("eth0", ("node02",))]
+    assert [(setting.value, setting.hosts) for setting in settings] == [
+        ("xeth0", ("node01",)),
+        ("eth0", ("node02",)),
+    ]
 
 
 def test_a_node_of_many_that_met_nobody_is_not_said_to_be_the_only_one() -> None:

@@ -82,7 +82,7 @@ def test_names_are_not_asked_where_a_value_decides() -> None:
 
 def advised(snapshot: Snapshot, preferred: str | None = None) -> tuple[dict[str, str], str]:
     reach = some(read_reach(snapshot))
-    usable = [one for one in find_networks(snapshot, reach) if one.failure is None]
+    usable = [network for network in find_networks(snapshot, reach) if network.failure is None]
     wanted = next((one.places for one in usable if one.name == preferred), None)
     found = advise_gloo(snapshot, reach, usable, wanted)
     return found.values, " ".join((found.why, *found.notes))

@@ -311,7 +311,9 @@ def test_an_untested_direction_is_no_proof() -> None:
 def test_a_network_that_loses_large_messages_is_not_proposed() -> None:
     snapshot = with_probes(two_networks(), "filtered", interface="eth0")
     probes = some(snapshot.probes)
-    stalled = replace(next(one for one in probes if one.interface == "eth1"), kind="mtu", outcome="stalled")
+    stalled = replace(
+        next(probe for probe in probes if probe.interface == "eth1"), kind="mtu", outcome="stalled"
+    )
     assert "large messages do not arrive" in notes(replace(snapshot, probes=(*probes, stalled)))
 
 

@@ -24,7 +24,7 @@ def gloo_values(snapshot: Snapshot) -> dict[str, str]:
 
 
 def named(snapshot: Snapshot, host: str, *addresses: str) -> Snapshot:
-    names = next(one.facts.names for one in snapshot.nodes if one.host == host)
+    names = next(node.facts.names for node in snapshot.nodes if node.host == host)
     return with_facts(snapshot, host, names=replace(some(names), addresses=addresses))
 
 

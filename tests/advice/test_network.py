@@ -30,7 +30,7 @@ def change(snapshot: Snapshot) -> dict[str, str | None]:
     assert "our model's prediction: NCCL src/" in rule.evidence
     values = list(rule.env_by_host.values())
     assert len(values) == len(snapshot.nodes)
-    assert all(one == values[0] for one in values)
+    assert all(value == values[0] for value in values)
     return values[0]
 
 

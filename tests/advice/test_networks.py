@@ -21,7 +21,7 @@ def networks(snapshot: Snapshot) -> tuple[Network, ...]:
 
 
 def usable(snapshot: Snapshot) -> list[str]:
-    return [one.name for one in networks(snapshot) if one.failure is None]
+    return [network.name for network in networks(snapshot) if network.failure is None]
 
 
 def at(speed_mbps: int, name: str, address: str, **changes: Any) -> Interface:
@@ -103,7 +103,7 @@ def test_of_equals_the_kernels_first_on_the_first_node_wins() -> None:
 def test_dockers_own_bridge_is_a_name_on_all_nodes_that_leads_nowhere() -> None:
     snapshot = of_nodes(*(unasked(docker0(), interface("eth0", f"10.0.0.{n}/24", index=4)) for n in (1, 2)))
     snapshot = with_probes(snapshot, "self", interface="docker0")
-    assert [(one.name, one.failure is None) for one in networks(snapshot)] == [
+    assert [(network.name, network.failure is None) for network in networks(snapshot)] == [
         ("eth0", True),
         ("docker0", False),
     ]
@@ -136,9 +136,9 @@ def test_names_that_one_node_has_the_other_way_round_are_the_subnets_they_are_in
 
     snapshot = of_nodes(node(1, "0", "1"), node(2, "1", "0"), node(3, "0", "1"))
     subnets = [
-        {address.split(".")[2] for _, address in one.places.values()}
-        for one in networks(snapshot)
-        if one.failure is None
+        {address.split(".")[2] for _, address in network.places.values()}
+        for network in networks(snapshot)
+        if network.failure is None
     ]
     assert sorted(map(str, subnets)) == ["{'0'}", "{'1'}"]
 

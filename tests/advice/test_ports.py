@@ -39,7 +39,7 @@ def nothing(snapshot: Snapshot) -> bool:
 def used(snapshot: Snapshot, host: str) -> list[str]:
     predicted = some(predictions(snapshot, changes(snapshot)))[host]
     facts = next(node.facts for node in snapshot.nodes if node.host == host)
-    return [one.device for one in used_ports(facts, predicted)]
+    return [used_port.device for used_port in used_ports(facts, predicted)]
 
 
 def test_equal_ports_and_no_ports_need_nothing() -> None:

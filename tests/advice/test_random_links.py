@@ -64,7 +64,7 @@ class World(Struct, frozen=True):
     def pace(self, network: int) -> float:
         """What a collective has to wait for."""
         nodes = range(len(self.names))
-        return min(self.carried(network, one, other) for one in nodes for other in nodes if one != other)
+        return min(self.carried(network, node, other) for node in nodes for other in nodes if node != other)
 
     def snapshot(self) -> Snapshot:
         nodes = len(self.names)
@@ -125,7 +125,7 @@ def test_all_nodes_are_led_to_one_network_and_only_where_it_is_clearly_faster(wo
     snapshot = world.snapshot()
     networks = range(len(world.gbit_s))
     proposals = decide(snapshot).proposals
-    better = [one for one in networks if world.pace(one) > 2 * world.pace(0)]
+    better = [network for network in networks if world.pace(network) > 2 * world.pace(0)]
     event(f"faster than the first: {len(better)}")
     if better:
         (proposal,) = proposals
@@ -139,7 +139,9 @@ def test_all_nodes_are_led_to_one_network_and_only_where_it_is_clearly_faster(wo
 def test_gloo_is_led_to_one_network_too(world: World) -> None:
     snapshot = world.snapshot()
     reach = some(read_reach(snapshot))
-    usable = best_first([one for one in find_networks(snapshot, reach) if one.failure is None])
+    usable = best_first(
+        [find_network for find_network in find_networks(snapshot, reach) if find_network.failure is None]
+    )
     all_of_them = [world.places(one) for one in range(len(world.gbit_s))]
     assert sorted((one.places for one in usable), key=str) == sorted(all_of_them, key=str)
     network = advise_gloo(snapshot, reach, usable, None).network

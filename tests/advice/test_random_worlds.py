@@ -127,7 +127,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 
 
 def usable(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
-    return best_first([one for one in find_networks(snapshot, reach) if one.failure is None])
+    return best_first([network for network in find_networks(snapshot, reach) if network.failure is None])
 
 
 def parts(proposal: Proposal) -> list[dict[str, dict[str, str | None]]]:

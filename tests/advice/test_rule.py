@@ -21,7 +21,9 @@ def test_every_node_is_predicted_under_its_own_change() -> None:
     snapshot = with_rdma(2, port())
     found = some(predictions(snapshot, {"node02": {"NCCL_IB_DISABLE": "1"}}))
     assert [found[host].network for host in ("node01", "node02")] == ["IB", "Socket"]
-    assert [one.device for one in used_ports(snapshot.nodes[0].facts, found["node01"])] == ["mlx5_0"]
+    assert [used_port.device for used_port in used_ports(snapshot.nodes[0].facts, found["node01"])] == [
+        "mlx5_0"
+    ]
     assert used_ports(snapshot.nodes[1].facts, found["node02"]) == ()
 
 

@@ -16,7 +16,7 @@ IFNAME = "NCCL_SOCKET_IFNAME"
 
 def parts(snapshot: Snapshot) -> tuple[Reach, list[Network]]:
     reach = some(read_reach(snapshot))
-    return reach, [one for one in find_networks(snapshot, reach) if one.failure is None]
+    return reach, [network for network in find_networks(snapshot, reach) if network.failure is None]
 
 
 def change(snapshot: Snapshot) -> dict[str, dict[str, str | None]]:
@@ -81,7 +81,7 @@ def test_what_no_name_leads_to_is_passed_over_and_nothing_idle_is_set_for_the_ne
     ]
     snapshot = of_nodes(*nodes)
     reach, networks = parts(snapshot)
-    wanted = sorted(networks, key=lambda one: one.name)
+    wanted = sorted(networks, key=lambda network: network.name)
     assert [one.name for one in wanted] == ["eth0", "eth0,b"]
     first = Network(wanted[1].places, Rank(False, -400_000), None)
     assert smallest_change(snapshot, reach, [first, wanted[0]]) == (

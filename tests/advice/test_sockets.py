@@ -86,7 +86,9 @@ def test_rdma_that_is_to_be_switched_on_again_makes_the_faster_sockets_idle() ->
 
 def test_a_fault_of_the_sockets_is_mended_with_rdma_too() -> None:
     decision = decide(with_probes(with_rdma(2, port(), NCCL_IB_DISABLE="1"), "filtered", interface="eth0"))
-    assert [one.env_by_host["node02"] for one in decision.proposals] == [{"NCCL_SOCKET_IFNAME": "eth1"}]
+    assert [proposal.env_by_host["node02"] for proposal in decision.proposals] == [
+        {"NCCL_SOCKET_IFNAME": "eth1"}
+    ]
     assert [rule.env_by_host["node01"] for rule in decision.rules] == [{"NCCL_IB_DISABLE": None}]
 
 

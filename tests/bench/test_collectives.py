@@ -80,12 +80,16 @@ def wrong(op: Op, result: Tensor, rank: int, world_size: int, dtype: str) -> int
 
 def all_wrong(op: Op, results: list[Tensor | None], world_size: int, dtype: str = "float32") -> int:
     """The same, over all ranks whose result is defined."""
-    return sum(wrong(op, one, rank, world_size, dtype) for rank, one in enumerate(results) if one is not None)
+    return sum(
+        wrong(op, result, rank, world_size, dtype)
+        for rank, result in enumerate(results)
+        if result is not None
+    )
 
 
 def test_every_collective_of_the_contract_is_there_under_its_own_name() -> None:
     assert set(COLLECTIVES) == set(get_args(Op)) == set(BY_DEFINITION)
-    assert {op: one.name for op, one in COLLECTIVES.items()} == {op: op for op in COLLECTIVES}
+    assert {op: collective.name for op, collective in COLLECTIVES.items()} == {op: op for op in COLLECTIVES}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

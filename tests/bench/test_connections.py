@@ -45,16 +45,16 @@ def test_a_call_that_nobody_answers_is_named_once_it_was_repeated() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         calls = [socket.socket() for _ in range(4)]  # more than its queue takes: the kernel drops the rest
         try:
-            for one in calls:
-                one.setblocking(False)
-                one.connect_ex(server.getsockname())
+            for call in calls:
+                call.setblocking(False)
+                call.connect_ex(server.getsockname())
             deadline = time.monotonic() + 5
             while not unanswered_peers(os.getpid()) and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert unanswered_peers(os.getpid()) == ("127.0.0.1",)
         finally:
-            for one in calls:
-                one.close()
+            for call in calls:
+                call.close()
 
 
 def test_a_process_that_is_gone_has_no_peers() -> None:

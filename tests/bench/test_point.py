@@ -44,7 +44,7 @@ def after_call(damage: Callable[[Rank, int], None], plan: BenchPlan = PLAN) -> t
 def measured(rank: Rank) -> tuple[Point, ...]:
     """Every point of its plan, none of which is refused."""
     points = tuple(measure_all(rank))
-    return tuple(one for one in points if not isinstance(one, Missing))
+    return tuple(point for point in points if not isinstance(point, Missing))
 
 
 def test_every_point_of_the_plan_is_measured_in_order_and_nothing_is_wrong() -> None:
@@ -57,7 +57,7 @@ def test_every_point_of_the_plan_is_measured_in_order_and_nothing_is_wrong() -> 
         assert (point.iters, point.wrong, point.first_wrong, point.dtype) == (6, 0, None, "int32")
         assert point.time_us.min <= point.time_us.p50 <= point.time_us.max
         assert point.busbw_gb_s == 0.0  # one rank moves nothing over a bus
-        assert [(one.rank, one.host) for one in point.ranks] == [(0, "node01")]
+        assert [(rank.rank, rank.host) for rank in point.ranks] == [(0, "node01")]
 
 
 def test_the_page_says_where_the_rank_is_while_it_measures() -> None:

@@ -67,10 +67,10 @@ def test_a_fresh_worker_is_starting_and_one_per_task() -> None:
     with workers(2) as running:
         points, states = running.poll()
     assert points == []
-    assert [(one.rank, one.host, one.done, one.error_kind) for one in states] == [
+    assert [(state.rank, state.host, state.done, state.error_kind) for state in states] == [
         (0, "node01", False, "none"), (1, "node02", False, "none"),
     ]  # fmt: skip
-    assert len({one.pid for one in states}) == 2
+    assert len({state.pid for state in states}) == 2
 
 
 def test_after_the_stop_every_worker_is_dead_and_nothing_more_is_known() -> None:

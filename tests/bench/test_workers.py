@@ -78,9 +78,9 @@ def test_two_healthy_ranks_measure_and_verify_every_point() -> None:
         assert judge(states, HOSTS, HEARD) == ()
         poll_until(running, lambda states: all(state.exit_code == 0 for state in states), points)
     assert running.isolation is not None
-    assert [one.rank for one in running.isolation.cores] == [0, 1]
-    assert {(one.from_host, one.to_host) for one in running.isolation.links} == {HOSTS, HOSTS[::-1]}
-    assert all(one.gb_s > 0 for one in running.isolation.links)
+    assert [core.rank for core in running.isolation.cores] == [0, 1]
+    assert {(link.from_host, link.to_host) for link in running.isolation.links} == {HOSTS, HOSTS[::-1]}
+    assert all(link.gb_s > 0 for link in running.isolation.links)
     assert [(point.op, point.size_bytes) for point in points] == [
         ("all_reduce", 1 << 10), ("all_reduce", 1 << 20), ("all_gather", 1 << 10), ("all_gather", 1 << 20),
     ]  # fmt: skip

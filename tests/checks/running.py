@@ -9,7 +9,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 def run(slug: str, snapshot: Snapshot) -> CheckRun:
     """The outcome of the check of that slug."""
-    return run_check(next(one for one in all_checks() if one.slug == slug), snapshot)
+    return run_check(next(check for check in all_checks() if check.slug == slug), snapshot)
 
 
 def finding(slug: str, snapshot: Snapshot) -> Finding:

@@ -21,19 +21,19 @@ def remark(text: str, rank: int | None = None, line: int = 1) -> Remark:
 
 
 def test_without_a_log_no_cause_applies() -> None:
-    outcomes = {run_check(one, Snapshot(nodes=())).outcome for one in all_checks("log")}
+    outcomes = {run_check(check, Snapshot(nodes=())).outcome for check in all_checks("log")}
     assert outcomes == {"not_applicable"}
 
 
 def test_a_log_that_says_nothing_gives_no_finding() -> None:
     empty = Snapshot(nodes=(), log=Log((LogFile("job.log", 0, 0),)))
-    assert {run_check(one, empty).outcome for one in all_checks("log")} == {"passed"}
+    assert {run_check(check, empty).outcome for check in all_checks("log")} == {"passed"}
 
 
 @pytest.mark.parametrize("one", all_checks("log"), ids=lambda one: str(one.slug))
-def test_every_cause_has_a_manual_page(one: Check) -> None:
-    assert [section for section in SECTIONS if section not in one.manual] == []
-    assert one.code.startswith("NC9")
+def test_every_cause_has_a_manual_page(check: Check) -> None:
+    assert [section for section in SECTIONS if section not in check.manual] == []
+    assert check.code.startswith("NC9")
 
 
 def test_a_cause_is_a_check_over_the_log() -> None:
@@ -46,7 +46,7 @@ def test_a_cause_is_a_check_over_the_log() -> None:
 
     declared: Check = body.__ncclcheck_check__  # type: ignore[attr-defined]
     run = run_check(declared, Snapshot(nodes=(), log=Log((LogFile("job.log", 0, 0),))))
-    assert [(one.severity, one.slug) for one in run.findings] == [("warning", "a-cause")]
+    assert [(finding.severity, finding.slug) for finding in run.findings] == [("warning", "a-cause")]
     assert isinstance(Snapshot(nodes=()).log, Missing)
 
 

@@ -18,7 +18,7 @@ from tests.fact_builders import GONE
 from tests.hardware_builders import rdma_cluster as cluster
 
 # Those of images are silent about nodes: test_images.py.
-CHECKS = [one for one in all_checks() if one.image != "only"]
+CHECKS = [check for check in all_checks() if check.image != "only"]
 SECTIONS = ("## Why it matters", "## How to fix", "## Source")
 TESTS = Path(__file__).parent
 # The others judge what was measured, or what single nodes said of their own torch.
@@ -26,12 +26,12 @@ NOT_OF_NODES = ("torch-unusable", "exception-expired")
 # They judge a way to start or to meet that this cluster did not go: c10d, ssh, a folder. Their own tests go it.
 ON_REQUEST = ("rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place")
 ABOUT_NODES = [
-    one for one in CHECKS if one.code[:3] != "NC8" and one.slug not in (*NOT_OF_NODES, *ON_REQUEST)
+    check for check in CHECKS if check.code[:3] != "NC8" and check.slug not in (*NOT_OF_NODES, *ON_REQUEST)
 ]
 
 
-def by_slug(one: Check) -> str:
-    return one.slug
+def by_slug(check: Check) -> str:
+    return check.slug
 
 
 def by_slug_or_text(one: Check | str) -> str:
@@ -40,9 +40,9 @@ def by_slug_or_text(one: Check | str) -> str:
 
 @pytest.mark.parametrize("nnodes", [2, 4, 9])
 @pytest.mark.parametrize("one", CHECKS, ids=by_slug)
-def test_a_healthy_cluster_passes_without_a_word(one: Check, nnodes: int) -> None:
-    result = run_check(one, with_bench(cluster(nnodes)))
-    if nnodes < one.nodes or one.slug in ON_REQUEST:
+def test_a_healthy_cluster_passes_without_a_word(check: Check, nnodes: int) -> None:
+    result = run_check(check, with_bench(cluster(nnodes)))
+    if nnodes < check.nodes or check.slug in ON_REQUEST:
         assert result.outcome == "not_applicable"
         assert result.reason
     else:
@@ -50,12 +50,12 @@ def test_a_healthy_cluster_passes_without_a_word(one: Check, nnodes: int) -> Non
 
 
 @pytest.mark.parametrize("one", CHECKS, ids=by_slug)
-def test_a_healthy_single_node_gives_no_finding(one: Check) -> None:
-    assert run_check(one, cluster(1)).outcome in {"passed", "not_applicable"}
+def test_a_healthy_single_node_gives_no_finding(check: Check) -> None:
+    assert run_check(check, cluster(1)).outcome in {"passed", "not_applicable"}
 
 
 @pytest.mark.parametrize(
-    ("one", "section"), [(one, section) for one in CHECKS for section in one.needs], ids=by_slug_or_text
+    ("one", "section"), [(check, section) for check in CHECKS for section in check.needs], ids=by_slug_or_text
 )
 def test_without_a_section_it_needs_it_never_passes(one: Check, section: str) -> None:
     result = run_check(one, without(cluster(4), "node03", section))
@@ -66,50 +66,50 @@ def test_without_a_section_it_needs_it_never_passes(one: Check, section: str) ->
 @pytest.mark.parametrize(
     ("one", "part"), list(product(CHECKS, ("probes", "coverage", "bench"))), ids=by_slug_or_text
 )
-def test_without_a_part_of_the_snapshot_nothing_is_found(one: Check, part: str) -> None:
+def test_without_a_part_of_the_snapshot_nothing_is_found(check: Check, part: str) -> None:
     broken = replace(with_bench(cluster(4)), **{part: Missing("error", "lost")})
-    silent = {"not_applicable"} if one.slug in ON_REQUEST else {"passed", "unknown"}
-    assert run_check(one, broken).outcome in silent
+    silent = {"not_applicable"} if check.slug in ON_REQUEST else {"passed", "unknown"}
+    assert run_check(check, broken).outcome in silent
 
 
 @pytest.mark.parametrize("one", ABOUT_NODES, ids=by_slug)
-def test_a_node_without_a_word_keeps_it_from_passing(one: Check) -> None:
-    assert run_check(one, with_silent(cluster(4), "node03")).outcome in {"unknown", "found"}
+def test_a_node_without_a_word_keeps_it_from_passing(check: Check) -> None:
+    assert run_check(check, with_silent(cluster(4), "node03")).outcome in {"unknown", "found"}
 
 
 @pytest.mark.parametrize("one", ABOUT_NODES, ids=by_slug)
-def test_a_node_that_met_nobody_passes_nothing_about_the_others(one: Check) -> None:
-    result = run_check(one, seen_alone(cluster(4), "node03"))
+def test_a_node_that_met_nobody_passes_nothing_about_the_others(check: Check) -> None:
+    result = run_check(check, seen_alone(cluster(4), "node03"))
     assert result.outcome in {"unknown", "not_applicable"}
 
 
 @pytest.mark.parametrize("one", CHECKS, ids=by_slug)
-def test_with_nothing_at_all_it_does_not_pass(one: Check) -> None:
-    assert run_check(one, Snapshot(nodes=())).outcome in {"unknown", "not_applicable"}
+def test_with_nothing_at_all_it_does_not_pass(check: Check) -> None:
+    assert run_check(check, Snapshot(nodes=())).outcome in {"unknown", "not_applicable"}
 
 
 @pytest.mark.parametrize("one", CHECKS, ids=by_slug)
-def test_it_does_not_crash_where_every_section_is_missing(one: Check) -> None:
+def test_it_does_not_crash_where_every_section_is_missing(check: Check) -> None:
     broken = cluster(3)
     for node in broken.nodes:
         for section in node.facts.__struct_fields__:
             broken = without(broken, node.host, section, GONE)
-    assert run_check(one, broken).outcome != "crashed"
+    assert run_check(check, broken).outcome != "crashed"
 
 
 @pytest.mark.parametrize("one", all_checks(), ids=by_slug)
-def test_its_manual_has_all_sections(one: Check) -> None:
-    summary = one.manual.partition("\n\n")[0]
+def test_its_manual_has_all_sections(check: Check) -> None:
+    summary = check.manual.partition("\n\n")[0]
     assert summary
     assert not summary.startswith("#")
-    assert [section for section in SECTIONS if section not in one.manual] == []
-    assert one.title
+    assert [section for section in SECTIONS if section not in check.manual] == []
+    assert check.title
 
 
 @pytest.mark.parametrize("one", all_checks(), ids=by_slug)
-def test_it_lives_in_a_file_of_its_slug_and_has_a_test(one: Check) -> None:
-    family, name = one.body.__module__.split(".")[-2:]
-    assert name == one.slug.replace("-", "_")
+def test_it_lives_in_a_file_of_its_slug_and_has_a_test(check: Check) -> None:
+    family, name = check.body.__module__.split(".")[-2:]
+    assert name == check.slug.replace("-", "_")
     assert (TESTS / family / f"test_{name}.py").is_file()
 
 

@@ -101,7 +101,7 @@ def test_a_profile_holds_where_its_hosts_or_gpus_are() -> None:
     def demanded(host: str) -> dict[str, str]:
         demands, untold = demands_on(node(snapshot, host), snapshot.expected)
         assert untold == ()
-        return {one.key: str(one.wanted) for one in demands}
+        return {demand.key: str(demand.wanted) for demand in demands}
 
     assert demanded("node01") == {"versions.torch": "2.8.0", "versions.driver": "575.1"}
     assert demanded("node03") == {"versions.torch": "2.9.0", "versions.driver": "575.1"}
@@ -110,14 +110,16 @@ def test_a_profile_holds_where_its_hosts_or_gpus_are() -> None:
 def test_a_host_that_goes_by_its_full_name_is_in_its_profile_too() -> None:
     snapshot = with_policy(rdma_cluster(3), PROFILES)
     full = replace(node(snapshot, "node03"), host="node03.cluster.local")
-    torch = next(one for one in demands_on(full, snapshot.expected)[0] if one.key == "versions.torch")
+    torch = next(
+        demand for demand in demands_on(full, snapshot.expected)[0] if demand.key == "versions.torch"
+    )
     assert str(torch.wanted) == "2.9.0"
 
 
 def test_where_it_is_not_known_whether_a_profile_holds_nothing_of_it_is_judged() -> None:
     snapshot = without(with_policy(rdma_cluster(2), PROFILES), "node02", "gpus")
     demands, untold = demands_on(node(snapshot, "node02"), snapshot.expected)
-    assert [one.key for one in demands] == ["versions.torch"]
+    assert [demand.key for demand in demands] == ["versions.torch"]
     assert [(profile.name, why) for profile, why in untold] == [("hopper", GONE)]
     unnamed = tuple(replace(gpu, name=GONE) for gpu in some(node(snapshot, "node01").facts.gpus))
     snapshot = with_facts(snapshot, "node01", gpus=unnamed)
@@ -139,19 +141,19 @@ def test_nobody_looked_is_not_the_same_as_nothing_there() -> None:
 
 def test_without_a_demand_of_its_kind_a_check_has_nothing_to_judge() -> None:
     answers = list(unexpected(cluster(2), {}, "mend it"))
-    assert [type(one) for one in answers] == [NotApplicable]
+    assert [type(answer) for answer in answers] == [NotApplicable]
 
 
 def test_every_key_of_a_policy_is_judged_by_exactly_one_check() -> None:
     keys = [*COUNTS, *(f"{section}.{key}" for section, kinds in SECTIONS.items() for key in kinds)]
     for key in [*keys, "environment.NCCL_DEBUG"]:
-        judges = [one.slug for one in all_checks() if {key, key.partition(".")[0]} & set(one.demands)]
+        judges = [check.slug for check in all_checks() if {key, key.partition(".")[0]} & set(check.demands)]
         assert len(judges) == 1, (key, judges)
 
 
 def test_a_reader_may_be_for_a_whole_section() -> None:
-    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
-        yield Seen(node.host, one.key, "here")
+    def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
+        yield Seen(node.host, expectation.key, "here")
 
     readers = {"environment": reader}
     assert reader_of(readers, "environment.X") is not None

@@ -12,9 +12,13 @@ def test_the_environment_wins_over_a_config_file() -> None:
     file = NcclConfigFile("/etc/nccl.conf", {"NCCL_SOCKET_IFNAME": "eth"})
     choice = NcclChoice(answer("10.0.0.1", "eth0"), (file,), True)
     by_file = with_facts(cluster(1), "node01", nccl=choice)
-    assert [(one.nccl, one.nccl_source) for one in settings(by_file)] == [("eth", "/etc/nccl.conf")]
+    assert [(setting.nccl, setting.nccl_source) for setting in settings(by_file)] == [
+        ("eth", "/etc/nccl.conf")
+    ]
     by_both = with_environment(by_file, "node01", NCCL_SOCKET_IFNAME="=eth0")
-    assert [(one.nccl, one.nccl_source) for one in settings(by_both)] == [("=eth0", "environment")]
+    assert [(setting.nccl, setting.nccl_source) for setting in settings(by_both)] == [
+        ("=eth0", "environment")
+    ]
 
 
 def test_one_character_counts_as_unset() -> None:
@@ -24,5 +28,5 @@ def test_one_character_counts_as_unset() -> None:
 
 def test_a_node_with_a_missing_part_is_named() -> None:
     broken = without(without(cluster(3), "node01", "environment"), "node02", "interfaces")
-    assert [one.host for one in settings(broken)] == ["node03"]
+    assert [setting.host for setting in settings(broken)] == ["node03"]
     assert [one.hosts for one in not_settled(broken)] == [("node01",), ("node02",)]

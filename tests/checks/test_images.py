@@ -17,9 +17,9 @@ from tests.fact_builders import GONE, some
 from tests.hardware_builders import rdma_cluster
 from tests.image_builders import healthy_image, with_sections
 
-OF_IMAGES = [one for one in all_checks() if one.image]
-ONLY = [one for one in all_checks() if one.image == "only"]
-OF_NODES = [one for one in all_checks() if not one.image]
+OF_IMAGES = [check for check in all_checks() if check.image]
+ONLY = [check for check in all_checks() if check.image == "only"]
+OF_NODES = [check for check in all_checks() if not check.image]
 PARTS = {
     "library-missing": "libraries",
     "nccl-missing": "torch",
@@ -30,41 +30,41 @@ PARTS = {
 }
 
 
-def by_slug(one: Check) -> str:
-    return one.slug
+def by_slug(check: Check) -> str:
+    return check.slug
 
 
 @pytest.mark.parametrize("one", OF_IMAGES, ids=by_slug)
-def test_a_healthy_image_gives_no_finding(one: Check) -> None:
-    result = run_check(one, healthy_image())
+def test_a_healthy_image_gives_no_finding(check: Check) -> None:
+    result = run_check(check, healthy_image())
     assert (result.outcome, result.findings) in [("passed", ()), ("not_applicable", ())], result
 
 
 @pytest.mark.parametrize("one", ONLY, ids=by_slug)
-def test_a_healthy_image_passes_what_is_asked_of_images(one: Check) -> None:
-    result = run_check(one, healthy_image())
+def test_a_healthy_image_passes_what_is_asked_of_images(check: Check) -> None:
+    result = run_check(check, healthy_image())
     assert (result.outcome, result.reason) == ("passed", "")
 
 
 @pytest.mark.parametrize("one", OF_NODES, ids=by_slug)
-def test_what_needs_a_node_says_why_an_image_cannot_be_asked(one: Check) -> None:
-    result = run_check(one, healthy_image())
-    assert (result.outcome, result.reason) == ("not_applicable", one.not_in_image)
+def test_what_needs_a_node_says_why_an_image_cannot_be_asked(check: Check) -> None:
+    result = run_check(check, healthy_image())
+    assert (result.outcome, result.reason) == ("not_applicable", check.not_in_image)
 
 
 @pytest.mark.parametrize("one", ONLY, ids=by_slug)
-def test_a_node_is_not_asked_what_is_asked_of_images(one: Check) -> None:
-    result = run_check(one, rdma_cluster(2))
+def test_a_node_is_not_asked_what_is_asked_of_images(check: Check) -> None:
+    result = run_check(check, rdma_cluster(2))
     assert result.outcome == "not_applicable"
     assert "preflight --image" in result.reason
 
 
 @pytest.mark.parametrize("one", ONLY, ids=by_slug)
-def test_an_image_that_could_not_be_read_is_unknown(one: Check) -> None:
-    assert run_check(one, with_sections(healthy_image(), image=GONE)).outcome == "unknown"
-    part = PARTS[one.slug]
-    assert run_check(one, healthy_image(**{part: GONE})).outcome == "unknown"
-    assert run_check(one, Snapshot(nodes=(), of="image")).outcome == "unknown"
+def test_an_image_that_could_not_be_read_is_unknown(check: Check) -> None:
+    assert run_check(check, with_sections(healthy_image(), image=GONE)).outcome == "unknown"
+    part = PARTS[check.slug]
+    assert run_check(check, healthy_image(**{part: GONE})).outcome == "unknown"
+    assert run_check(check, Snapshot(nodes=(), of="image")).outcome == "unknown"
 
 
 def test_every_part_of_an_image_is_judged_by_a_check() -> None:

@@ -58,7 +58,10 @@ def test_one_error_and_the_rest_are_candidates() -> None:
         for one in (suspect("b", 4), suspect("a", 2))
     ]
     result = explained(LOG, runs)
-    assert [(one.slug, one.severity) for one in result.findings] == [("a", "error"), ("b", "warning")]
+    assert [(finding.slug, finding.severity) for finding in result.findings] == [
+        ("a", "error"),
+        ("b", "warning"),
+    ]
     assert type(result.findings[0]).__name__ == "Finding"
 
 

@@ -50,7 +50,7 @@ def test_culprits_are_hosts_and_a_single_rank() -> None:
 
 
 def test_local_addresses() -> None:
-    assert [is_local(one) for one in ("127.0.1.1", "::1", "localhost", "10.0.0.1", "node1")] == [
+    assert [is_local(word) for word in ("127.0.1.1", "::1", "localhost", "10.0.0.1", "node1")] == [
         True,
         True,
         True,

@@ -43,8 +43,8 @@ def healthy(kind: str) -> Snapshot:
     """Three nodes with two GPUs and two ports each: as much as a comparison needs."""
     snapshot = with_bench(CLUSTERS[kind](3))
     demands = tuple(
-        replace(one, wanted=Number(2.0)) if one.key.endswith("s_per_node") else one
-        for one in snapshot.expected.expectations
+        replace(expectation, wanted=Number(2.0)) if expectation.key.endswith("s_per_node") else expectation
+        for expectation in snapshot.expected.expectations
     )
     return replace(
         snapshot,
@@ -71,7 +71,7 @@ def with_two_rails(facts: NodeFacts) -> NodeFacts:
         launch=replace(some(facts.launch), nproc_per_node=2),
         rdma=replace(some(facts.rdma), ports=some(facts.rdma).ports[:2]),
         rdma_counters=RdmaCounters(some(facts.rdma_counters).ports[:2]),
-        pci=Pci(tuple(one for one in some(facts.pci).devices if one.address in own)),
+        pci=Pci(tuple(device for device in some(facts.pci).devices if device.address in own)),
     )
 
 
@@ -87,10 +87,10 @@ def mutated(kind: str, path: Path, new: object) -> Snapshot:
     )
 
 
-def reads(one: Check, kind: str, path: Path) -> bool:
+def reads(check: Check, kind: str, path: Path) -> bool:
     """Does the check look at the fact on a healthy cluster?"""
     try:
-        return run_check(one, mutated(kind, path, Poison())).outcome == "crashed"
+        return run_check(check, mutated(kind, path, Poison())).outcome == "crashed"
     except PoisonedError:
         return True
 
@@ -133,48 +133,50 @@ def value_at(kind: str, path: Path) -> tuple[Any, Any]:
     return at, getattr(hint, "value_type", hint)
 
 
-def decides(one: Check, kind: str, path: Path) -> bool:
+def decides(check: Check, kind: str, path: Path) -> bool:
     """Can the fact alone turn the verdict?"""
     value, hint = value_at(kind, path)
-    return any(run_check(one, mutated(kind, path, other)).outcome == "found" for other in others(value, hint))
+    return any(
+        run_check(check, mutated(kind, path, other)).outcome == "found" for other in others(value, hint)
+    )
 
 
 def name_of(path: Path) -> str:
     return ".".join(step for step in path if isinstance(step, str))
 
 
-def passing(one: Check, kind: str, path: Path) -> list[str]:
+def passing(check: Check, kind: str, path: Path) -> list[str]:
     """The kinds of Missing under which the check passes all the same, or does not say why it cannot tell."""
     found = []
     for why in KINDS:
-        if why in NOT_NEEDED.get((one.slug, name_of(path)), ()):
+        if why in NOT_NEEDED.get((check.slug, name_of(path)), ()):
             continue
-        result = run_check(one, mutated(kind, path, Missing(why, "mutated")))
+        result = run_check(check, mutated(kind, path, Missing(why, "mutated")))
         if result.outcome == "passed" or (result.outcome != "found" and not result.reason):
             found.append(f"{name_of(path)} {why}: {result.outcome}")
     return found
 
 
-def faults(one: Check, kind: str) -> Iterator[str]:
+def faults(check: Check, kind: str) -> Iterator[str]:
     paths = list(fact_paths(node(healthy(kind), HOST).facts))
     for section in dict.fromkeys(path[0] for path in paths):
-        if not reads(one, kind, (section,)):
+        if not reads(check, kind, (section,)):
             continue
-        within = [path for path in paths if path[0] == section and reads(one, kind, path)]
+        within = [path for path in paths if path[0] == section and reads(check, kind, path)]
         for path in within:
-            wrong = passing(one, kind, path)
-            if wrong and any(decides(one, kind, inner) for inner in within if inner[: len(path)] == path):
+            wrong = passing(check, kind, path)
+            if wrong and any(decides(check, kind, inner) for inner in within if inner[: len(path)] == path):
                 yield from wrong
 
 
-def judged_on(one: Check) -> tuple[str, ...]:
+def judged_on(check: Check) -> tuple[str, ...]:
     """Only checks of RDMA see the difference between InfiniBand and RoCE."""
-    return tuple(CLUSTERS) if one.code.startswith("NC3") else ("InfiniBand",)
+    return tuple(CLUSTERS) if check.code.startswith("NC3") else ("InfiniBand",)
 
 
 @pytest.mark.parametrize(
     ("one", "kind"),
-    [(one, kind) for one in all_checks() for kind in judged_on(one)],
+    [(check, kind) for check in all_checks() for kind in judged_on(check)],
     ids=lambda value: value if isinstance(value, str) else str(value.slug),
 )
 def test_without_a_fact_that_decides_it_a_check_does_not_pass(one: Check, kind: str) -> None:
@@ -182,7 +184,7 @@ def test_without_a_fact_that_decides_it_a_check_does_not_pass(one: Check, kind: 
 
 
 def test_the_mutations_find_what_a_verdict_rests_on() -> None:
-    check = next(one for one in all_checks() if one.slug == "gpu-ecc")
+    check = next(all_check for all_check in all_checks() if all_check.slug == "gpu-ecc")
     paths = list(fact_paths(node(healthy("InfiniBand"), HOST).facts))
     deciding = {name_of(path) for path in paths if path[0] == "gpus" and decides(check, "InfiniBand", path)}
     assert {"gpus.state.ecc_uncorrected_volatile", "gpus.state.remap_pending"} <= deciding
@@ -190,5 +192,5 @@ def test_the_mutations_find_what_a_verdict_rests_on() -> None:
 
 @pytest.mark.parametrize("kind", CLUSTERS)
 @pytest.mark.parametrize("one", all_checks(), ids=lambda one: str(one.slug))
-def test_the_cluster_that_is_mutated_is_healthy(one: Check, kind: str) -> None:
-    assert run_check(one, healthy(kind)).outcome in ("passed", "not_applicable")
+def test_the_cluster_that_is_mutated_is_healthy(check: Check, kind: str) -> None:
+    assert run_check(check, healthy(kind)).outcome in ("passed", "not_applicable")

@@ -20,16 +20,16 @@ def test_one_path_per_gpu_and_nic_from_the_root_down() -> None:
     assert next(one.label for one in found if one.is_gpu) == f"GPU {gpu_of(0)}"
     nic = next(one for one in found if one.device.address == nic_of(2))
     assert nic.label == f"mlx5_2 ({nic_of(2)})"
-    assert [one.address for one in nic.hops] == [*above_nic(2), nic_of(2)]
-    assert tuple(one.address for one in found[0].bridges) == above_gpu(0)
+    assert [hop.address for hop in nic.hops] == [*above_nic(2), nic_of(2)]
+    assert tuple(bridge.address for bridge in found[0].bridges) == above_gpu(0)
 
 
 def test_both_devices_of_a_card_are_named_and_virtual_functions_left_out() -> None:
     two = (ib_ports()[0], replace(ib_ports()[1], pci=nic_of(0)))
-    labels = [one.label for one in paths(healthy_pci(), healthy_rdma(*two)) if not one.is_gpu]
+    labels = [path.label for path in paths(healthy_pci(), healthy_rdma(*two)) if not path.is_gpu]
     assert labels == [f"mlx5_0+mlx5_1 ({nic_of(0)})"]
-    lone = Pci(tuple(replace(one, is_vf=one.address == nic_of(0)) for one in healthy_pci().devices))
-    assert [one for one in paths(lone, healthy_rdma(*two)) if not one.is_gpu] == []
+    lone = Pci(tuple(replace(device, is_vf=device.address == nic_of(0)) for device in healthy_pci().devices))
+    assert [path for path in paths(lone, healthy_rdma(*two)) if not path.is_gpu] == []
     assert unplaced(lone, healthy_rdma(*two)) == ("mlx5_0", "mlx5_1")
 
 
@@ -47,7 +47,7 @@ def test_a_device_that_is_not_on_the_bus_is_unplaced() -> None:
 
 
 def test_without_rdma_the_gpus_remain() -> None:
-    assert {one.names for one in paths(healthy_pci(), LOST)} == {("GPU",)}
+    assert {path.names for path in paths(healthy_pci(), LOST)} == {("GPU",)}
 
 
 def test_the_least_of_what_was_read() -> None:

@@ -73,7 +73,7 @@ def test_gpus_are_those_of_the_bus_or_the_driver() -> None:
 
 def test_no_device_anywhere_is_said() -> None:
     empty = everywhere(rdma_cluster(2), rdma=Rdma((), (), ()))
-    assert [one.reason for one in without_devices(surveyed(empty))] == [
+    assert [device.reason for device in without_devices(surveyed(empty))] == [
         "node01 and node02: no RDMA device in /sys/class/infiniband"
     ]
     assert list(without_devices(surveyed(rdma_cluster(2)))) == []

@@ -47,18 +47,18 @@ def runs(*trees: Path) -> tuple[CheckRun, ...]:
 
 def reported(tree: Path) -> list[Finding]:
     """What is a warning or an error."""
-    return [one for each in runs(tree) for one in each.findings if one.severity != "info"]
+    return [finding for run in runs(tree) for finding in run.findings if finding.severity != "info"]
 
 
 def names(finding: Finding, wanted: str) -> bool:
     """True if the finding names one of the alternatives."""
     text = json.dumps(json.loads(encode(finding)))
-    return any(one in text for one in wanted.split("|"))
+    return any(word in text for word in wanted.split("|"))
 
 
 @each_tree
 def test_what_must_be_reported(tree: Path) -> None:
-    known = {one.slug for one in all_checks()}
+    known = {check.slug for check in all_checks()}
     for slugs, wanted in expected(tree).get("must", {}).items():
         if not known & set(slugs.split("|")):
             continue  # of a family that is not built yet
@@ -82,7 +82,7 @@ def test_what_may_be_a_warning_at_most(tree: Path) -> None:
 
 @each_tree
 def test_no_check_crashes_and_every_finding_is_on_that_host(tree: Path) -> None:
-    assert [one for one in runs(tree) if one.outcome == "crashed"] == []
+    assert [run for run in runs(tree) if run.outcome == "crashed"] == []
     assert {host for one in reported(tree) for host in one.hosts} <= {tree.name}
 
 
@@ -90,8 +90,8 @@ def test_no_check_crashes_and_every_finding_is_on_that_host(tree: Path) -> None:
     "pair", list(combinations(TREES, 2)), ids=lambda pair: f"{pair[0].name}+{pair[1].name}"
 )
 def test_two_machines_in_one_job(pair: tuple[Path, Path]) -> None:
-    hardware = [one for one in runs(*pair) if one.code.startswith(HARDWARE)]
-    assert [(one.slug, one.reason) for one in runs(*pair) if one.outcome == "crashed"] == []
+    hardware = [run for run in runs(*pair) if run.code.startswith(HARDWARE)]
+    assert [(run.slug, run.reason) for run in runs(*pair) if run.outcome == "crashed"] == []
     for one in hardware:
         for finding in one.findings:
             assert set(finding.hosts) <= {tree.name for tree in pair}
@@ -135,13 +135,15 @@ def test_without_what_it_reads_a_check_does_not_pass(
         one for one in copy.rglob(path.rpartition("/")[2]) if one.as_posix().endswith(path) and exists(one)
     ]
     assert places
-    for one in places:
-        damaged(one, damage)
+    for place in places:
+        damaged(place, damage)
     node = Node(name, 0, read_recorded(copy).facts)
-    (run,) = (each for each in run_checks(Snapshot(nodes=(node,)), Selection()) if each.slug == slug)
+    (run,) = (check for check in run_checks(Snapshot(nodes=(node,)), Selection()) if check.slug == slug)
     assert run.outcome in {"unknown", "not_applicable", "found"}
     assert run.reason
-    assert [one for one in run.findings if one.severity != "info" and path in str(one.evidence)] == []
+    assert [
+        finding for finding in run.findings if finding.severity != "info" and path in str(finding.evidence)
+    ] == []
 
 
 def exists(path: Path) -> bool:

@@ -58,7 +58,7 @@ def test_no_answer_is_a_pass() -> None:
 def test_a_finding_gets_the_code_of_its_check_and_the_worst_comes_first() -> None:
     run = run_check(declared(answering(fault("a", "info"), fault("b"), fault("c", "warning"))), cluster(2))
     assert run.outcome == "found"
-    assert [(one.summary, one.code, one.slug) for one in run.findings] == [
+    assert [(finding.summary, finding.code, finding.slug) for finding in run.findings] == [
         ("b", "NC999", "made-up"), ("c", "NC999", "made-up"), ("a", "NC999", "made-up"),
     ]  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_the_docstring_is_the_manual() -> None:
 
     assert body in {one.body for one in (body.__ncclcheck_check__,)}  # type: ignore[attr-defined]
     assert body.__ncclcheck_check__.manual.startswith("What it is.\n")  # type: ignore[attr-defined]
-    assert body not in {one.body for one in all_checks()}  # no file of this package declares it
+    assert body not in {all_check.body for all_check in all_checks()}  # no file of this package declares it
 
 
 # many checks
@@ -147,7 +147,9 @@ def test_checks_go_by_code_prefix_and_slug_in_any_case(names: list[str], codes: 
 
 
 def test_a_prefix_means_the_whole_family() -> None:
-    assert matching(["NC2"]) == {one.code for one in all_checks() if one.code.startswith("NC2")}
+    assert matching(["NC2"]) == {
+        all_check.code for all_check in all_checks() if all_check.code.startswith("NC2")
+    }
     assert len(matching(["NC2"])) > 5
 
 
@@ -160,7 +162,7 @@ def test_an_unknown_name_is_wrong_usage_and_no_empty_selection(where: str, name:
 
 def test_every_check_has_its_run_whether_it_was_wanted_or_not() -> None:
     runs = run_checks(cluster(3), Selection(select=("NC2",), ignore=("NC202",)))
-    assert [run.code for run in runs] == [one.code for one in all_checks()]
+    assert [run.code for run in runs] == [all_check.code for all_check in all_checks()]
     for run in runs:
         expected = "--ignore" if run.code == "NC202" else "" if run.code[:3] == "NC2" else "not in --select"
         assert (run.outcome == "ignored", run.reason) == (bool(expected), expected)
@@ -178,8 +180,8 @@ def test_a_demoted_error_is_a_warning_and_the_others_stay_errors() -> None:
     broken = with_interfaces(broken, "node02")  # only lo is left
     before = by_slug(run_checks(broken, Selection()))
     after = by_slug(run_checks(broken, Selection(demote=("NC209",))))
-    assert {one.severity for one in before["peer-filtered"].findings} == {"error"}
-    assert {one.severity for one in after["peer-filtered"].findings} == {"warning"}
+    assert {finding.severity for finding in before["peer-filtered"].findings} == {"error"}
+    assert {finding.severity for finding in after["peer-filtered"].findings} == {"warning"}
     assert {slug for slug in before if before[slug] != after[slug]} == {"peer-filtered"}
 
 
@@ -220,7 +222,7 @@ def run_with(tmp_path: Path) -> WithFiles:
 def test_a_file_is_all_it_takes_and_its_crash_takes_no_other_answer_away(run_with: WithFiles) -> None:
     done = run_with(breaks=MORE.format(code="NC000", slug="breaks", body="return 1 / 0"))
     runs: list[list[Any]] = json.loads(done.stdout)
-    assert [code for code, *_ in runs] == ["NC000", *(one.code for one in all_checks())]
+    assert [code for code, *_ in runs] == ["NC000", *(all_check.code for all_check in all_checks())]
     assert runs[0][1:] == ["crashed", "ZeroDivisionError: division by zero (body, line 6)"]
     assert {outcome for _, outcome, _ in runs[1:]} <= {"passed", "unknown", "not_applicable"}
     assert ["NC101", "passed", ""] in runs

@@ -40,7 +40,7 @@ def test_help_is_fast_and_lists_the_commands() -> None:
 )
 def test_torch_is_not_imported_for(arguments: list[str], tmp_path: Path) -> None:
     saved = saved_run(tmp_path / "saved.json")
-    given = [saved if one == "SAVED" else one for one in arguments]
+    given = [saved if argument == "SAVED" else argument for argument in arguments]
     script = (
         "import sys, ncclcheck.cli.main as m; code = m.run_command(sys.argv[1:]); "
         "sys.exit(99 if {'torch', 'numpy'} & set(sys.modules) else code)"

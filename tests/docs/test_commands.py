@@ -52,7 +52,7 @@ def _judge(name: str, given: dict[str, Any]) -> None:
     """Refuses what the program would refuse before it looks at the world. Raises UsageError."""
     slug = given.get("slug")
     if name == "checks" and slug and not _PLACEHOLDER.fullmatch(slug):
-        known = {word for one in (*all_checks(), *all_checks("log")) for word in (one.slug, one.code)}
+        known = {word for check in (*all_checks(), *all_checks("log")) for word in (check.slug, check.code)}
         if slug not in known:
             raise UsageError(f"there is no check {slug}")
     if name not in ("preflight", "bench", "run"):

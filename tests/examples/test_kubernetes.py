@@ -78,11 +78,15 @@ def unknown_keys(given: Any, known: Any, path: str = "") -> list[str]:
     if isinstance(given, dict):
         lost = [f"{path}{key}" for key in given if key not in known]
         return lost + [
-            one
+            unknown_key
             for key in given
             if key in known
-            for one in unknown_keys(given[key], known[key], f"{path}{key}.")
+            for unknown_key in unknown_keys(given[key], known[key], f"{path}{key}.")
         ]
     if isinstance(given, list):
-        return [one for mine, its in zip(given, known, strict=True) for one in unknown_keys(mine, its, path)]
+        return [
+            unknown_key
+            for mine, its in zip(given, known, strict=True)
+            for unknown_key in unknown_keys(mine, its, path)
+        ]
     return []

@@ -73,7 +73,7 @@ def gathered(
 
 
 def nodes(arrivals: Arrivals) -> list[int]:
-    return sorted(one.launch.node_rank for one in arrivals.hellos.values())
+    return sorted(hello.launch.node_rank for hello in arrivals.hellos.values())
 
 
 def test_once_everybody_is_there_nobody_is_waited_for(store: Store) -> None:
@@ -96,7 +96,7 @@ def test_who_comes_when_the_others_are_complete_is_late(store: Store) -> None:
     arrivals = gathered(store)
     assert late_hellos(store, launch(0, 3), arrivals) == ()
     come(store, 1)
-    assert [one.host for one in late_hellos(store, launch(0, 3), arrivals)] == ["node1"]
+    assert [hello.host for hello in late_hellos(store, launch(0, 3), arrivals)] == ["node1"]
 
 
 def test_a_ticket_that_is_drawn_is_not_yet_a_hello(store: Store) -> None:

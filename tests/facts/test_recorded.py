@@ -34,7 +34,10 @@ def test_a_whole_machine(tmp_path: Path) -> None:
     facts = recorded.facts
     assert recorded.host == "gpu-17"
     assert not isinstance(facts.interfaces, Missing)
-    assert [(one.index, one.name, one.kind, one.mtu, one.running) for one in facts.interfaces] == [
+    assert [
+        (interface.index, interface.name, interface.kind, interface.mtu, interface.running)
+        for interface in facts.interfaces
+    ] == [
         (1, "lo", "loopback", 65536, True),
         (3, "ens24np0", "physical", 9000, True),
         (7, "ens24np0.100", "vlan", 9000, True),
@@ -45,7 +48,7 @@ def test_a_whole_machine(tmp_path: Path) -> None:
     assert vlan.lower == ("ens24np0",)
     assert isinstance(vlan.pci, Missing)
     assert not isinstance(facts.gpus, Missing)
-    assert [(one.index, one.pci) for one in facts.gpus] == [(0, GPU)]
+    assert [(gpu.index, gpu.pci) for gpu in facts.gpus] == [(0, GPU)]
     assert isinstance(facts.gpus[0].name, Missing)
     assert not isinstance(facts.limits, Missing)
     assert facts.limits.mem_total_kib == 2113412000

@@ -87,7 +87,7 @@ def test_rdma_ports(tree: Path) -> None:
 
 @each_tree
 def test_interfaces(tree: Path) -> None:
-    by_name = {one["name"]: one for one in facts(tree)["interfaces"] or []}
+    by_name = {fact["name"]: fact for fact in facts(tree)["interfaces"] or []}
     assert set(by_name) == {one["name"] for one in expected(tree)["interfaces"]}
     for wanted in expected(tree)["interfaces"]:
         told = by_name[wanted["name"]]
@@ -99,7 +99,9 @@ def test_interfaces(tree: Path) -> None:
 def test_gpus(tree: Path) -> None:
     bus = facts(tree)["pci"] or {"devices": []}
     by_address = {one["address"]: one for one in bus["devices"]}
-    assert {one["pci"] for one in facts(tree)["gpus"] or []} == {one["pci"] for one in expected(tree)["gpus"]}
+    assert {fact["pci"] for fact in facts(tree)["gpus"] or []} == {
+        one["pci"] for one in expected(tree)["gpus"]
+    }
     for wanted in expected(tree)["gpus"]:
         told = {**by_address[wanted["pci"]], "pci": wanted["pci"]}
         assert same(told, wanted), (told, wanted)

@@ -163,7 +163,7 @@ class Node:
 
     def processes(self) -> dict[int, str]:
         """The processes alive on this node: process id -> command line, the lab's own services apart."""
-        ours = {one.pid for one in self._services}
+        ours = {service.pid for service in self._services}
         found: dict[int, str] = {}
         for pid in namespaces.pids(self.namespace):
             if pid in ours or _parents(pid) & ours:
@@ -178,7 +178,7 @@ class Node:
     def listeners(self) -> tuple[str, ...]:
         """The TCP sockets that listen on this node, as `ss` prints them, the lab's own services apart."""
         lines = call(["ip", "netns", "exec", self.namespace, "ss", "-H", "-l", "-t", "-n", "-p"]).splitlines()
-        ours = {f"pid={one.pid}," for one in self._services}
+        ours = {f"pid={service.pid}," for service in self._services}
         return tuple(" ".join(line.split()) for line in lines if not any(pid in line for pid in ours))
 
 

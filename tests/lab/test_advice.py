@@ -83,7 +83,7 @@ def test_an_isolated_interface_that_comes_first_hangs_as_it_is_and_is_called_in_
     began = time.monotonic()
     outcomes = run(two, "bench", "--as-is", "--no-preflight", *QUICK, master="10.79.0.1")
     assert time.monotonic() - began <= 30
-    assert {one.code for one in outcomes.values()} == {4}, str(outcomes["node1"].finished)
+    assert {outcome.code for outcome in outcomes.values()} == {4}, str(outcomes["node1"].finished)
     assert "again and again" in str(outcomes["node1"].finding("bench-hang"))
     assert "as it is, NCCL's own choice" in document(outcomes["node1"])["bench"]["transport"]
     outcomes = run(two, "run", *QUICK, master="10.79.0.1")
@@ -153,13 +153,13 @@ def test_the_exclusion_that_guides_teach(lab: LabOf) -> None:
 def test_where_nothing_is_to_improve_nothing_is_advised_and_a_note_says_why(lab: LabOf) -> None:
     two = lab(2, docker=True)
     outcomes = run(two, "run", *QUICK)
-    assert {one.code for one in outcomes.values()} == {0}, str(outcomes["node1"].finished)
+    assert {outcome.code for outcome in outcomes.values()} == {0}, str(outcomes["node1"].finished)
     report = document(outcomes["node1"])
     assert report["advice"]["env"] == []
     assert any("nothing to set" in note for note in report["advice"]["notes"])
     assert report["comparison"] is None
     outcomes = run(two, "bench", "--advised", *QUICK)
-    assert {one.code for one in outcomes.values()} == {0}
+    assert {outcome.code for outcome in outcomes.values()} == {0}
     assert "as it is: nothing is advised" in document(outcomes["node1"])["bench"]["transport"]
 
 
@@ -187,7 +187,7 @@ def test_ctrl_c_in_the_comparison_gives_130_and_a_partial_report_and_leaves_noth
     pressed = time.monotonic()
     outcomes = told(two, running, 30)
     assert time.monotonic() - pressed <= 10
-    assert {one.code for one in outcomes.values()} == {130}
+    assert {outcome.code for outcome in outcomes.values()} == {130}
     assert document(outcomes["node1"])["comparison"]["verdict"] == "not measured"
     assert two.leftovers() == ()
 

@@ -54,6 +54,6 @@ def test_a_rank_whose_core_is_taken_is_named(lab: LabOf) -> None:
     with busy_core(2):
         outcomes = told(three, running, 60)
     findings = outcomes["node1"].findings("bench-slow-rank")
-    assert [one["hosts"] for one in findings] == [["node3"]], findings
+    assert [finding["hosts"] for finding in findings] == [["node3"]], findings
     assert "core" in findings[0]["summary"]
-    assert {one.code for one in outcomes.values()} == {0}
+    assert {outcome.code for outcome in outcomes.values()} == {0}

@@ -19,9 +19,9 @@ LabOf = Callable[..., Lab]
 SHORT = ("bench", "--no-preflight", "--ops", "all_reduce", "--sizes", "64K", "--iters", "10")
 
 
-def cut(one: Node, other: Node) -> None:
+def cut(node: Node, other: Node) -> None:
     """Nothing passes between the workers of the two; the store's port stays open."""
-    for here, there in ((one, other), (other, one)):
+    for here, there in ((node, other), (other, node)):
         for low, high in ((1024, 29499), (29501, 65535)):
             match = ["-s", there.address, "--sport", f"{low}:{high}", "--dport", "29501:65535"]
             call(inside(here.namespace, ["iptables", "-w", "-A", "INPUT", "-p", "tcp", *match, "-j", "DROP"]))
@@ -39,7 +39,7 @@ def test_a_pair_that_is_cut_in_mid_run_is_named_and_the_ranks_between_are_not(la
     finding = outcomes["node1"].finding("bench-hang")
     assert finding["hosts"] == ["node2", "node3"]
     assert "the network between them" in finding["summary"]
-    assert {one.code for one in outcomes.values()} == {4}
+    assert {outcome.code for outcome in outcomes.values()} == {4}
     assert four.leftovers() == ()
 
 
@@ -49,8 +49,8 @@ def test_a_time_too_short_for_the_plan_is_no_pass(lab: LabOf) -> None:
     two = lab(2)
     running = start(two, *SHORT[:-1], "10000000", "--timeout", "16", fresh=True)
     outcomes = told(two, running, 30)
-    assert {one.code for one in outcomes.values()} == {3}
-    assert all(one.finished.seconds <= 16.5 for one in outcomes.values())
+    assert {outcome.code for outcome in outcomes.values()} == {3}
+    assert all(outcome.finished.seconds <= 16.5 for outcome in outcomes.values())
     assert "--timeout" in outcomes["node1"].last_line
     assert outcomes["node1"].outcome("bench-hang") == "unknown"
     assert two.leftovers() == ()
@@ -58,7 +58,7 @@ def test_a_time_too_short_for_the_plan_is_no_pass(lab: LabOf) -> None:
 
 def test_a_plan_larger_than_the_memory_is_refused_before_it_starts(lab: LabOf) -> None:
     outcomes = run(lab(2), "bench", "--no-preflight", "--sizes", "1T", "--timeout", "60")
-    assert {one.code for one in outcomes.values()} == {3}
+    assert {outcome.code for outcome in outcomes.values()} == {3}
     assert "the largest size that fits is" in outcomes["node1"].last_line
 
 

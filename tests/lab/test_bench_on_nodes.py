@@ -108,7 +108,7 @@ def test_a_killed_worker_is_named_at_once(lab: LabOf) -> None:
     finding = outcomes["node1"].finding("bench-hang")
     assert finding["hosts"] == ["node2"]
     assert "SIGKILL" in str(finding)
-    assert {one.code for one in outcomes.values()} == {4}
+    assert {outcome.code for outcome in outcomes.values()} == {4}
     assert three.leftovers() == ()
 
 
@@ -121,8 +121,8 @@ def test_a_stopped_worker_is_named_and_its_victims_are_not(lab: LabOf) -> None:
     stopped = time.monotonic()
     outcomes = told(three, running, 60)
     assert time.monotonic() - stopped <= 20
-    assert [one["hosts"] for one in outcomes["node1"].findings("bench-hang")] == [["node3"]]
-    assert {one.code for one in outcomes.values()} == {4}
+    assert [finding["hosts"] for finding in outcomes["node1"].findings("bench-hang")] == [["node3"]]
+    assert {outcome.code for outcome in outcomes.values()} == {4}
     assert three.leftovers() == ()
 
 
@@ -171,7 +171,7 @@ def test_a_slow_worker_is_named(lab: LabOf) -> None:
         time.sleep(0.03)
     outcomes = told(three, running, 60)
     assert outcomes["node1"].finding("bench-slow-rank")["hosts"] == ["node3"]
-    assert {one.code for one in outcomes.values()} == {0}
+    assert {outcome.code for outcome in outcomes.values()} == {0}
 
 
 @pytest.mark.further
@@ -185,6 +185,6 @@ def test_ctrl_c_in_the_benchmark_prints_what_there_is(lab: LabOf) -> None:
     pressed = time.monotonic()
     outcomes = told(two, running, 30)
     assert time.monotonic() - pressed <= 10
-    assert {one.code for one in outcomes.values()} == {130}
-    assert all(one.report is not None for one in outcomes.values())
+    assert {outcome.code for outcome in outcomes.values()} == {130}
+    assert all(outcome.report is not None for outcome in outcomes.values())
     assert two.leftovers() == ()

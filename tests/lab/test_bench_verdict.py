@@ -17,9 +17,9 @@ LabOf = Callable[..., Lab]
 SIZES = ("--sizes", "4M", "--iters", "6", "--warmup", "1", "--timeout", "100")
 
 
-def bench_of(one: Told) -> dict[str, Any]:
-    assert one.report is not None, str(one.finished)
-    return dict(one.report["bench"])
+def bench_of(told: Told) -> dict[str, Any]:
+    assert told.report is not None, str(told.finished)
+    return dict(told.report["bench"])
 
 
 def test_a_link_is_judged_by_its_ceiling_its_floors_and_its_last_good_run(lab: LabOf) -> None:

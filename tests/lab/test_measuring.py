@@ -51,13 +51,13 @@ def test_a_shaped_network_is_told_from_a_fast_one_and_named_if_nccl_uses_it(lab:
         slow
     )  # other programs of this machine take their part
     assert min(fast) > 10 * max(slow), (slow, fast)
-    limited = [one["measured"]["cpu_share"] for one in probes(first, "bandwidth")]
+    limited = [probe["measured"]["cpu_share"] for probe in probes(first, "bandwidth")]
     assert all(share < 0.5 for share in limited), limited
     for name, subnet in (("eth0", "10.78.0"), ("eth1", "10.79.0")):
         trips = probes(first, "latency", name)
         assert len(trips) == 6
-        assert {one["outcome"] for one in trips} == {"ok"}
-        assert all(one["measured"]["source_address"].startswith(subnet) for one in trips)
+        assert {trip["outcome"] for trip in trips} == {"ok"}
+        assert all(trip["measured"]["source_address"].startswith(subnet) for trip in trips)
     found = first.finding("interface-slow")
     assert found["severity"] == "warning"
     assert "eth0, which carries 0.09" in found["summary"]
@@ -74,7 +74,7 @@ def test_a_node_that_sends_slowly_is_named_and_its_partners_are_not(lab: LabOf) 
     (found,) = outcomes["node1"].findings("interface-slow")
     assert found["hosts"] == ["node2"]
     assert "node2 sends with" in found["summary"]
-    assert {one["outcome"] for one in probes(outcomes["node1"], "latency")} == {"ok"}
+    assert {probe["outcome"] for probe in probes(outcomes["node1"], "latency")} == {"ok"}
 
 
 def test_a_node_whose_link_of_nccls_network_is_slow_is_named_and_all_nodes_get_the_other_network(
@@ -87,11 +87,11 @@ def test_a_node_whose_link_of_nccls_network_is_slow_is_named_and_all_nodes_get_t
         faults.shape(node, "500mbit", interface="eth1")
     faults.shape(three["node3"], "50mbit")
     first = run(three, "preflight")["node1"]
-    (found,) = [one for one in first.findings("interface-slow") if one["severity"] == "warning"]
+    (found,) = [finding for finding in first.findings("interface-slow") if finding["severity"] == "warning"]
     assert found["hosts"] == ["node3"]
     assert "both directions" in found["summary"]
     assert "best of 2 transfers" in str(found["evidence"])
-    measured = [one for one in probes(first, "bandwidth") if "node3" in (one["from"], one["to"])]
+    measured = [probe for probe in probes(first, "bandwidth") if "node3" in (probe["from"], probe["to"])]
     assert all(0.04 <= one["value"] <= 0.06 for one in measured), measured
     assert first.report is not None
     advised = {one["name"]: one for one in first.report["advice"]["env"]}
@@ -122,7 +122,7 @@ def test_a_node_that_stops_while_it_is_measured_is_silent_and_costs_bounded_time
     first = outcomes["node1"]
     assert first.code == 3, str(first.finished)
     assert first.finding("node-silent")["hosts"] == ["node3"]
-    with_it = [one for one in probes(first, "bandwidth") if "node3" in (one["from"], one["to"])]
+    with_it = [probe for probe in probes(first, "bandwidth") if "node3" in (probe["from"], probe["to"])]
     assert len(with_it) == 4
     assert all(one["value"] is None and "node3" in one["detail"] for one in with_it), with_it
     assert first.findings("interface-slow") == []

@@ -33,10 +33,10 @@ def test_who_is_blocked_is_named_though_nobody_can_connect(lab: LabOf) -> None:
             if node is not other:
                 faults.reject(node, (1024, 65535), source=other, syn_only=True)
     outcomes = meet(two)
-    for name, one in outcomes.items():
-        assert one.code == 1, str(one.finished)
-        assert one.report == outcomes["node1"].report, name
-        assert one.finished.seconds < 30
+    for name, outcome in outcomes.items():
+        assert outcome.code == 1, str(outcome.finished)
+        assert outcome.report == outcomes["node1"].report, name
+        assert outcome.finished.seconds < 30
     first = outcomes["node1"]
     assert first.report is not None
     assert {node["status"] for node in first.report["nodes"]} == {"reported"}
@@ -50,10 +50,10 @@ def test_who_is_blocked_is_named_though_nobody_can_connect(lab: LabOf) -> None:
 def test_a_folder_that_is_not_shared_is_the_cause_and_not_a_silence(lab: LabOf) -> None:
     two = lab(2)
     outcomes = meet(two, shared=False)
-    for one in outcomes.values():
-        assert one.code == 1, str(one.finished)
-        assert one.finding("meeting-place")["hosts"] == ["node2"]
-        assert "is not shared" in one.finding("meeting-place")["summary"]
-        assert one.findings("node-silent") == []
-        assert one.finished.seconds < 30
+    for outcome in outcomes.values():
+        assert outcome.code == 1, str(outcome.finished)
+        assert outcome.finding("meeting-place")["hosts"] == ["node2"]
+        assert "is not shared" in outcome.finding("meeting-place")["summary"]
+        assert outcome.findings("node-silent") == []
+        assert outcome.finished.seconds < 30
     assert not [file for name in outcomes for file in (two.folder / name / "meet").iterdir()]

@@ -62,7 +62,7 @@ def of_nccl(one: Told) -> dict[tuple[str, str], dict[str, Any]]:
 def test_every_node_calls_the_listener_of_every_other_and_nothing_is_left(lab: LabOf) -> None:
     three = lab(3)
     outcomes = run(three, "preflight")
-    assert [one.code for one in outcomes.values()] == [0] * 3, str(outcomes["node1"].finished)
+    assert [outcome.code for outcome in outcomes.values()] == [0] * 3, str(outcomes["node1"].finished)
     probes = of_nccl(outcomes["node1"])
     assert len(probes) == 6
     assert {(probe["kind"], probe["outcome"]) for probe in probes.values()} == {("tcp", "ok")}
@@ -89,7 +89,7 @@ def test_a_port_that_only_nccl_has_is_seen_to_be_filtered(lab: LabOf) -> None:
     found = outcomes["node1"].findings("peer-one-way") + outcomes["node1"].findings("peer-filtered")
     assert len(found) == 1
     assert "the listener that NCCL itself opened" in str(found)
-    assert [one.code for one in outcomes.values()] == [1, 1]
+    assert [outcome.code for outcome in outcomes.values()] == [1, 1]
     assert two.leftovers() == ()
 
 

@@ -35,7 +35,7 @@ def test_every_node_is_held_to_the_policy_and_the_one_that_misses_it_is_named(
     policy.write_text(POLICY)
     by_node = {node: {"NCCL_DEBUG": "INFO" if node.name == "node2" else "WARN"} for node in three.nodes}
     outcomes = run(three, "preflight", "--expect", str(policy), env_by_node=by_node)
-    assert [one.code for one in outcomes.values()] == [1] * 3, str(outcomes["node1"].finished)
+    assert [outcome.code for outcome in outcomes.values()] == [1] * 3, str(outcomes["node1"].finished)
     first = outcomes["node1"]
     variable = first.finding("env-unexpected")
     assert (variable["hosts"], variable["evidence"][0]["observed"]) == (["node2"], "INFO")

@@ -72,9 +72,9 @@ def started(lab: Lab) -> list[str]:
 def stopped(lab: Lab, outcomes: Mapping[str, Told], within_s: float = 30.0) -> None:
     """Nobody started the job, and it took seconds to say so."""
     assert started(lab) == []
-    for one in outcomes.values():
-        assert one.code == 1, str(one.finished)
-        assert one.finished.seconds <= within_s
+    for outcome in outcomes.values():
+        assert outcome.code == 1, str(outcome.finished)
+        assert outcome.finished.seconds <= within_s
     assert lab.leftovers() == ()
 
 
@@ -82,15 +82,15 @@ def test_three_nodes_train_a_model(lab: LabOf) -> None:
     three = lab(3)
     program(three)
     outcomes = prefixed(three, [*STATIC, "code/train.py", "--steps", "30"])
-    assert [one.code for one in outcomes.values()] == [0, 0, 0], [
-        str(one.finished) for one in outcomes.values()
+    assert [outcome.code for outcome in outcomes.values()] == [0, 0, 0], [
+        str(outcome.finished) for outcome in outcomes.values()
     ]
     assert "trained on 3 ranks: loss 0.6" in outcomes["node1"].finished.stdout
     assert started(three) == ["node1", "node2", "node3"]
     report = outcomes["node2"].report
     assert report is not None
     launches = [node["facts"]["launch"] for node in report["nodes"]]
-    assert [one["source"] for one in launches] == ["launch-line"] * 3
+    assert [launch["source"] for launch in launches] == ["launch-line"] * 3
     assert [path["path"] for path in report["nodes"][2]["facts"]["code"]["paths"]] == ["code"]
     assert three.leftovers() == ()
 
@@ -100,8 +100,10 @@ def test_two_nodes_train_a_model_by_c10d_wherever_the_endpoint_is(lab: LabOf) ->
     two = lab(2)
     program(two)
     outcomes = prefixed(two, [*C10D, "--rdzv-endpoint=node2", "code/train.py", "--steps", "30"])
-    assert [one.code for one in outcomes.values()] == [0, 0], [str(one.finished) for one in outcomes.values()]
-    assert "trained on 2 ranks" in "".join(one.finished.stdout for one in outcomes.values())
+    assert [outcome.code for outcome in outcomes.values()] == [0, 0], [
+        str(outcome.finished) for outcome in outcomes.values()
+    ]
+    assert "trained on 2 ranks" in "".join(outcome.finished.stdout for outcome in outcomes.values())
     report = outcomes["node1"].report
     assert report is not None
     assert [(node["host"], node["node_rank"]) for node in report["nodes"]] == [("node2", 0), ("node1", 1)]

@@ -43,15 +43,15 @@ def test_a_node_that_leaves_after_its_facts_is_silent_and_no_firewall_is_blamed(
     left = running.pop("node2")
     outcomes = told(three, running)
     left.signal(signal.SIGKILL, group=True)
-    for one in outcomes.values():
-        assert one.code == 3, str(one.finished)
-        assert one.finished.seconds <= 45
-        assert one.report is not None
-        assert errors(one.report) == []
-        assert one.finding("node-silent")["hosts"] == ["node2"]
-        assert one.outcome("peer-refused") == "unknown"
-        assert one.outcome("address-duplicate") == "unknown"
-        assert [node["status"] for node in one.report["nodes"]] == ["reported", "silent", "reported"]
+    for outcome in outcomes.values():
+        assert outcome.code == 3, str(outcome.finished)
+        assert outcome.finished.seconds <= 45
+        assert outcome.report is not None
+        assert errors(outcome.report) == []
+        assert outcome.finding("node-silent")["hosts"] == ["node2"]
+        assert outcome.outcome("peer-refused") == "unknown"
+        assert outcome.outcome("address-duplicate") == "unknown"
+        assert [node["status"] for node in outcome.report["nodes"]] == ["reported", "silent", "reported"]
     assert three.leftovers() == ()
 
 
@@ -63,7 +63,7 @@ def test_ctrl_c_on_node_0_ends_those_who_have_joined_with_the_same_verdict(lab: 
     running["node2"].wait_for("joined node 0", 90)
     running["node1"].signal(signal.SIGINT)
     outcomes = told(three, running, 15)
-    assert [one.code for one in outcomes.values()] == [130, 130]
+    assert [outcome.code for outcome in outcomes.values()] == [130, 130]
     assert not outcomes["node2"].finished.stdout
     assert three.leftovers() == ()
 
@@ -88,7 +88,7 @@ def test_a_silent_first_address_of_the_master_holds_every_client_and_is_named(la
     finding = outcomes["node2"].finding("master-filtered")
     assert finding["hosts"] == ["node2"]
     assert "10.78.0.3" in finding["summary"]
-    assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
+    assert max(outcome.finished.seconds for outcome in outcomes.values()) <= LONG_BEFORE_S
 
 
 @pytest.mark.further
@@ -99,10 +99,10 @@ def test_the_same_node_started_twice_is_a_clash_of_ranks_and_of_nothing_else(lab
     again = two["node2"].start(words, job_environment())
     outcomes = told(two, running)
     again.wait(30)
-    for one in outcomes.values():
-        assert one.report is not None
+    for outcome in outcomes.values():
+        assert outcome.report is not None
         # the second may come when the first two are through already: then it is nobody of this run
-        assert errors(one.report) in ([], [("rank-duplicate", ["node2"])])
+        assert errors(outcome.report) in ([], [("rank-duplicate", ["node2"])])
 
 
 # Writes what argv[1] says over the run's keys, again and again, as soon as the store is there.
@@ -152,9 +152,9 @@ def test_a_stranger_who_writes_into_the_store_gets_no_crash_and_no_pass(
         intruder.wait_for("in", 90)
         running |= start(two, "preflight", *patience, nodes=two.nodes[1:])
         outcomes = told(two, running, 120)
-    for one in outcomes.values():
-        assert not one.finished.timed_out
-        assert "Traceback" not in one.finished.stderr, str(one.finished)
-        assert one.report is not None
+    for outcome in outcomes.values():
+        assert not outcome.finished.timed_out
+        assert "Traceback" not in outcome.finished.stderr, str(outcome.finished)
+        assert outcome.report is not None
     assert outcomes["node1"].code in codes, str(outcomes["node1"].finished)
     assert two.leftovers() == ()

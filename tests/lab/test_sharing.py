@@ -35,11 +35,11 @@ def test_a_folder_that_all_share_is_told_from_those_that_only_have_one_name(lab:
     assert first.finding("path-missing")["hosts"] == ["node1", "node2"]
     assert first.code == 1
 
-    assert [one.name for one in common.iterdir()] == ["checkpoint"]
+    assert [path.name for path in common.iterdir()] == ["checkpoint"]
     assert [list((node.folder / "home" / "own").iterdir()) for node in two.nodes] == [[], []]
     clocks = [one for one in first.report["probes"] if one["kind"] == "clock"]
-    assert {one["outcome"] for one in clocks} == {"ok"}
-    for one in clocks:
-        assert abs(one["value"]) <= one["measured"]["least"] / 2 + 1
+    assert {clock["outcome"] for clock in clocks} == {"ok"}
+    for clock in clocks:
+        assert abs(clock["value"]) <= clock["measured"]["least"] / 2 + 1
     assert first.outcome("clock-offset") == "passed"
     assert two.leftovers() == ()

@@ -115,7 +115,7 @@ def test_left_over_world_size_one_under_slurm_is_a_contradiction() -> None:
     environ = {**SLURM, "RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost"}
     launch = detect(environ, NONE)
     assert launch.source == "slurm"
-    assert [one.quantity for one in launch.contradictions] == ["nnodes"]
+    assert [contradiction.quantity for contradiction in launch.contradictions] == ["nnodes"]
 
 
 def test_world_size_in_gpus_under_slurm_is_no_contradiction() -> None:
@@ -163,7 +163,7 @@ def test_flags_win_over_the_line_and_contradictions_are_said() -> None:
     launch = detect({}, LaunchFlags(nnodes=3, node_rank=2, nproc_per_node=4, master_addr="other"), LINE)
     assert (launch.nnodes, launch.world_size, launch.node_rank, launch.rank) == (3, 3, 2, 2)
     assert (launch.nproc_per_node, launch.master_addr, launch.master_port) == (4, "other", 7)
-    said = {one.quantity: one.said for one in launch.contradictions}
+    said = {contradiction.quantity: contradiction.said for contradiction in launch.contradictions}
     assert said["nnodes"] == {"--nnodes": "3", "torchrun": "4"}
     assert said["node_rank"] == {"--node-rank": "2", "torchrun": "1"}
     assert said["nproc_per_node"] == {"--nproc-per-node": "4", "torchrun": "8"}
@@ -175,7 +175,7 @@ def test_the_line_wins_over_slurm_which_names_the_nodes() -> None:
     assert (launch.source, launch.nnodes, launch.contradictions) == ("launch-line", 4, ())
     assert launch.hosts == ("gpu3", "gpu4", "gpu5", "login1")
     fewer = detect(inside, NONE, structs.replace(LINE, nnodes=3))
-    assert [one.said for one in fewer.contradictions] == [
+    assert [contradiction.said for contradiction in fewer.contradictions] == [
         {"torchrun": "3", "Slurm (SLURM_STEP_NUM_NODES)": "4"}
     ]
 

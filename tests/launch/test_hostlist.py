@@ -9,7 +9,7 @@ from ncclcheck.model.errors import UsageError
 
 
 def names(text: str) -> list[str]:
-    return [one.name for one in parse_hosts(text, "--hosts:")]
+    return [host.name for host in parse_hosts(text, "--hosts:")]
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_sets_keep_their_order(text: str, expected: list[str]) -> None:
 
 def test_a_user_before_the_name_is_for_ssh_alone() -> None:
     hosts = parse_hosts("root@node[1-2],node3", "--hosts:")
-    assert [one.target for one in hosts] == ["root@node1", "root@node2", "node3"]
-    assert [one.name for one in hosts] == ["node1", "node2", "node3"]
+    assert [host.target for host in hosts] == ["root@node1", "root@node2", "node3"]
+    assert [host.name for host in hosts] == ["node1", "node2", "node3"]
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,11 @@ def test_of_ranks_that_the_kernel_schedules_alike_it_is_chance_which_one_waits()
     pinned = [replace(one, claim=8 if one.rank == 3 else 7) for one in busy]
     assert [slow.rank for slow in slow_ranks([crowded], pinned)] == [3]
     both = point(waited_us=(20.0, 30.0, 10.0, 15.0, 900.0, 950.0))
-    of_one_node = [replace(one, claim=1 + one.rank // 4) for one in cores(25.0, 25.0, 25.0, 25.0, 60.0, 61.0)]
+    of_one_node = [
+        replace(core, claim=1 + core.rank // 4) for core in cores(25.0, 25.0, 25.0, 25.0, 60.0, 61.0)
+    ]
     assert {slow.rank for slow in slow_ranks([both], of_one_node)} == {4, 5}
-    alike = [replace(one, claim=7) for one in cores(25.0, 26.0, 54.0, 25.5)]
+    alike = [replace(core, claim=7) for core in cores(25.0, 26.0, 54.0, 25.5)]
     assert slow_cores(alike) == ()
 
 
@@ -218,8 +220,8 @@ def test_a_core_whose_speed_changes_is_not_taken_for_one_that_is_shared() -> Non
 def test_one_of_the_others_just_beyond_a_core_of_its_own_hides_nobody() -> None:
     shares = (0.79, 0.82, 0.49)  # 1.26, 1.22 and 2.04 times the time of the core
     cores = [
-        CoreSpeed(rank, f"node0{rank}", 30e3 / one, 30e3, 1 + rank // 2, one)
-        for rank, one in enumerate(shares)
+        CoreSpeed(rank, f"node0{rank}", 30e3 / share, 30e3, 1 + rank // 2, share)
+        for rank, share in enumerate(shares)
     ]
     assert [slow.rank for slow in slow_cores(cores)] == [2]
 

@@ -44,8 +44,8 @@ def test_rows_of_the_same_hardware_op_and_size_fit() -> None:
         replace(P5, gpu="NVIDIA H100 PCIe"),
     ],
 )
-def test_other_hardware_does_not_fit(other: Hardware) -> None:
-    assert fitting(other, [point(1 << 30, 430.0)]) == ()
+def test_other_hardware_does_not_fit(hardware: Hardware) -> None:
+    assert fitting(hardware, [point(1 << 30, 430.0)]) == ()
 
 
 def test_another_rate_of_the_cards_does_not_fit_where_the_row_tells_it() -> None:

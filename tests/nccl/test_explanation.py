@@ -34,7 +34,7 @@ def told(facts: NodeFacts, version: str | None = V) -> Prediction:
 def test_a_live_node_has_everything() -> None:
     choice = told(live(), None)
     assert (choice.source, choice.interface, choice.network, choice.fails) == ("asked", "eth0", "IB", False)
-    assert [one.gid_index for one in choice.hcas] == [0, 3]
+    assert [hca.gid_index for hca in choice.hcas] == [0, 3]
     assert "NCCL_IB_DISABLE=1 would use Socket" in choice.changes
     assert "assuming" not in choice.reason
 
@@ -60,7 +60,7 @@ def test_without_addresses_the_interface_is_not_known_and_nothing_fails() -> Non
     assert (choice.interface, choice.address, choice.fails) == (None, None, False)
     assert "the facts hold no addresses" in choice.reason
     assert "assuming that there is no nccl.conf and no variable is set (not told)" in choice.reason
-    assert (choice.network, [one.device for one in choice.hcas]) == ("IB", ["mlx5_0"])
+    assert (choice.network, [hca.device for hca in choice.hcas]) == ("IB", ["mlx5_0"])
 
 
 def test_without_an_interface_section_too() -> None:
@@ -112,7 +112,7 @@ def test_an_environment_plugin_leaves_everything_open() -> None:
 
 def test_changes_to_the_environment_reach_network_and_hcas() -> None:
     assert some(predict(live(), V, {"NCCL_IB_DISABLE": "1"})).network == "Socket"
-    assert [one.device for one in some(predict(live(), V, {"NCCL_IB_HCA": "=mlx5_1"})).hcas] == ["mlx5_1"]
+    assert [hca.device for hca in some(predict(live(), V, {"NCCL_IB_HCA": "=mlx5_1"})).hcas] == ["mlx5_1"]
     off = live(environment={"NCCL_IB_DISABLE": "1"})
     assert some(predict(off, V, {"NCCL_IB_DISABLE": None})).network == "IB"
 

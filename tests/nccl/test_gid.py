@@ -20,8 +20,10 @@ ELSEWHERE = Missing("error", "Invalid argument")
 GLOBAL = "2001:0db8:0000:0001:0000:0000:0000:0001"
 
 
-def index(one: RdmaPort, version: str = V, **environment: str) -> int | None:
-    return choose_gid(one, {f"NCCL_IB_{name}": value for name, value in environment.items()}, version).index
+def index(rdma_port: RdmaPort, version: str = V, **environment: str) -> int | None:
+    return choose_gid(
+        rdma_port, {f"NCCL_IB_{name}": value for name, value in environment.items()}, version
+    ).index
 
 
 def table(*gids: Gid, **changes: Any) -> RdmaPort:

@@ -44,13 +44,13 @@ def accepts(wanted: Any, found: object) -> bool:
 @each_tree
 def test_the_ports_nccl_would_use(tree: Path) -> None:
     choice = predicted(tree)
-    ports = None if choice.network is None else [f"{one.device}:{one.port}" for one in choice.hcas]
+    ports = None if choice.network is None else [f"{hca.device}:{hca.port}" for hca in choice.hcas]
     assert accepts(expected(tree)["nccl"]["hca_ports"], ports), choice.network_reason
 
 
 @each_tree
 def test_their_gid_index(tree: Path) -> None:
-    found = {f"{one.device}:{one.port}": one.gid_index for one in predicted(tree).hcas}
+    found = {f"{hca.device}:{hca.port}": hca.gid_index for hca in predicted(tree).hcas}
     wanted = expected(tree)["nccl"]["gid_index"]
     assert not {name: found.get(name) for name in wanted if not accepts(wanted[name], found.get(name))}
 

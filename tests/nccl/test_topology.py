@@ -14,8 +14,8 @@ SECOND_UP, SECOND_DOWN = "0000:18:00.0", "0000:19:00.0"
 GPU, NIC = "0000:1b:00.0", "0000:1c:00.0"
 
 
-def between(card: PciDevice, nic: PciDevice, one: RdmaPort | None = None) -> str | None:
-    found = topology.gpu_nic(bus(card, nic), [one or port(pci=nic.address)])
+def between(card: PciDevice, nic: PciDevice, rdma_port: RdmaPort | None = None) -> str | None:
+    found = topology.gpu_nic(bus(card, nic), [rdma_port or port(pci=nic.address)])
     return found[0].distance if found else None
 
 

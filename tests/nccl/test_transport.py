@@ -32,7 +32,7 @@ def test_the_ports_come_with_their_gid() -> None:
 
 def test_a_gid_that_is_not_known_says_why() -> None:
     found = choose(roce("mlx5_0", gids=UNREAD), roce("mlx5_1", gids=UNREAD))
-    assert [one.gid_index for one in found.hcas] == [None, None]
+    assert [hca.gid_index for hca in found.hcas] == [None, None]
     assert "the GID of mlx5_0:1, mlx5_1:1 is not known: its GID table was not read" in found.network_reason
 
 

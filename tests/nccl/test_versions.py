@@ -53,6 +53,6 @@ def test_the_plugin_apis_of_a_version(version: str, apis: tuple[int, int]) -> No
 
 
 def test_the_milestones_are_in_order_and_cover_what_is_known() -> None:
-    numbers = [versions.parse(one) for one in versions.MILESTONES]
+    numbers = [versions.parse(milestone) for milestone in versions.MILESTONES]
     assert numbers == sorted(numbers)
     assert (versions.MILESTONES[0], versions.MILESTONES[-1]) == (versions.OLDEST, versions.NEWEST)

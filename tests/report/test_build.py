@@ -48,7 +48,7 @@ def test_findings_come_worst_first_and_checks_by_code() -> None:
     ]
     made = report(runs)
     assert [one.slug for one in made.findings] == ["c", "b"]
-    assert [one.slug for one in made.checks] == ["a", "b", "c"]
+    assert [check.slug for check in made.checks] == ["a", "b", "c"]
 
 
 def test_the_same_arguments_give_the_same_report() -> None:
@@ -116,7 +116,9 @@ def test_a_benchmark_that_was_not_finished_is_no_pass() -> None:
 def test_a_benchmark_that_a_rank_spoiled_is_told_by_the_finding_alone() -> None:
     failure = RankFailure(2, "node03", "stopped", "all_reduce 2M, iteration 3", "", 20.0)
     snapshot = with_bench(cluster(4), bench_point(1 << 20, (3.0, 1.0, 4.0, 2.0)), failures=(failure,))
-    assert not any("not finished" in one for one in report(snapshot=snapshot, command="run").verdict.reasons)
+    assert not any(
+        "not finished" in reason for reason in report(snapshot=snapshot, command="run").verdict.reasons
+    )
 
 
 def test_a_single_node_is_not_said_to_have_missed_the_others() -> None:

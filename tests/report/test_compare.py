@@ -71,7 +71,7 @@ def test_a_finding_on_a_node_that_is_not_there_any_more_is_not_gone() -> None:
 
 def test_what_got_worse_or_milder_is_told() -> None:
     warning, error = (
-        of(found(finding("mtu-differs", "node02", severity=one))) for one in ("warning", "error")
+        of(found(finding("mtu-differs", "node02", severity=word))) for word in ("warning", "error")
     )
     assert [one.fate for one in compared(warning, error).findings] == ["worse"]
     assert compared(warning, error).regressions[0].startswith("the verdict was pass and is fail")
@@ -89,7 +89,9 @@ def test_a_check_that_the_older_version_did_not_have_is_no_regression() -> None:
 @pytest.mark.parametrize(("outcome", "counts"), [("unknown", True), ("crashed", True), ("ignored", False)])
 def test_less_certain_counts_unless_somebody_chose_it(outcome: Any, counts: bool) -> None:
     found_ = compared(HEALTHY, of(check_run("mtu-differs", outcome, "why")))
-    assert [(one.before, one.after, one.counts) for one in found_.checks] == [("passed", outcome, counts)]
+    assert [(check.before, check.after, check.counts) for check in found_.checks] == [
+        ("passed", outcome, counts)
+    ]
     assert bool(found_.regressions) is counts
 
 
@@ -101,7 +103,7 @@ def test_a_node_that_is_silent_now_is_worse() -> None:
 
 def test_different_jobs_are_told() -> None:
     other = replace(
-        HEALTHY, nodes=tuple(replace(one, host=f"x{one.host}") for one in HEALTHY.nodes), command="run"
+        HEALTHY, nodes=tuple(replace(node, host=f"x{node.host}") for node in HEALTHY.nodes), command="run"
     )
     assert compared(HEALTHY, other).different_jobs == (
         "one is of preflight, the other of run",

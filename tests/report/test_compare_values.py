@@ -12,7 +12,9 @@ from tests.report.reports import ADVICE, report
 
 def changed(snapshot: Any = None, **options: Any) -> list[tuple[str, str, str, tuple[str, ...]]]:
     new = report(snapshot=snapshot or cluster(4), **options)
-    return [(one.what, one.before, one.after, one.hosts) for one in value_changes(report(), new)]
+    return [
+        (change.what, change.before, change.after, change.hosts) for change in value_changes(report(), new)
+    ]
 
 
 def test_versions_and_settings_are_told_with_their_hosts() -> None:

@@ -34,7 +34,7 @@ def test_the_verdict(text: str, status: str, code: int) -> None:
 
 
 def test_what_shows_no_sign_in_a_log_claims_no_more() -> None:
-    passed = [one for one in report_on("training finished\n").checks if one.outcome == "passed"]
+    passed = [check for check in report_on("training finished\n").checks if check.outcome == "passed"]
     assert passed
     assert {one.reason for one in passed} == {"no sign of it in these logs"}
 

@@ -51,8 +51,8 @@ def of_json(made: Report, text: str) -> str:
     again = decode(text, Report)
     assert again == made
     return "".join(
-        f"{one.severity} {one.slug} {plain(one.summary)} {fold_hosts(one.hosts)}"
-        for one in merged_findings(again.findings)
+        f"{merged_finding.severity} {merged_finding.slug} {plain(merged_finding.summary)} {fold_hosts(merged_finding.hosts)}"
+        for merged_finding in merged_findings(again.findings)
     )
 
 
@@ -65,7 +65,7 @@ def of_junit(made: Report, text: str) -> str:
     assert is_red is (made.verdict.exit_code != 0)
     assert len({(case.classname, case.name) for case in cases}) == len(cases)
     green = {case.name for case in cases if case.is_passed}
-    passed = {f"{one.code} {one.slug}" for one in made.checks if one.outcome == "passed"}
+    passed = {f"{check.code} {check.slug}" for check in made.checks if check.outcome == "passed"}
     assert green - {"verdict"} == passed
     return "".join(result.text for case in cases for result in case.result)
 

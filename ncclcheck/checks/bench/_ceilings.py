@@ -82,7 +82,7 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
 def _is_disproved(term: Term, networks: Sequence[Term]) -> bool:
     """Return True if TCP was measured faster than the link's speed: a virtual card may report any speed."""
     return term.source == "link-speed" and any(
-        one.source == "measured" and one.gb_s > _SPREAD * term.gb_s for one in networks
+        network.source == "measured" and network.gb_s > _SPREAD * term.gb_s for network in networks
     )
 
 
@@ -164,14 +164,14 @@ def _label(bench: BenchResult, op: Op) -> str:
     name = op.replace("_", "").lower()
     algorithms = {
         words[1].upper()
-        for host in {one.host for one in bench.logs}
+        for host in {log.host for log in bench.logs}
         for process in processes_of(bench, host)
         for line in process.algorithms
         if len(words := line.split()) > 1 and words[0].lower() == name
     }
-    if any(one.startswith("NVLS") for one in algorithms):
+    if any(algorithm.startswith("NVLS") for algorithm in algorithms):
         return _NVLS
-    if any(one.startswith("COLLNET") for one in algorithms):
+    if any(algorithm.startswith("COLLNET") for algorithm in algorithms):
         return _SHARP
     if bench.nodes == 2 and op == "all_reduce":  # noqa: PLR2004
         return _TREE if "TREE" in algorithms else _TWO_NODES

@@ -28,7 +28,9 @@ def hardware_of(snapshot: Snapshot, bench: BenchResult) -> Hardware | None:
         return None
     terms = network_terms(snapshot, bench) if nodes > 1 else ()
     rate = (
-        None if isinstance(terms, Missing) else next((one.spec_gb_s for one in terms if one.spec_gb_s), None)
+        None
+        if isinstance(terms, Missing)
+        else next((term.spec_gb_s for term in terms if term.spec_gb_s), None)
     )
     return Hardware(gpu, bench.world_size // nodes, nodes, fabric, None if rate is None else rate * _GBIT)
 
@@ -43,7 +45,7 @@ def _gpu(node: Node) -> str:
 def _inside(snapshot: Snapshot) -> Fabric | None:
     gpus = [gpu for _, those in snapshot.known("gpus") for gpu in those]
     links = [gpu.state.nvlinks for gpu in gpus]
-    if not links or any(isinstance(one, Missing) for one in links):
+    if not links or any(isinstance(link, Missing) for link in links):
         return None
     return "nvlink" if all(links) else "pcie" if not any(links) else None
 
@@ -64,11 +66,13 @@ def _between_nodes(snapshot: Snapshot, bench: BenchResult) -> Fabric | None:
 def _by_nvlink(bench: BenchResult) -> bool:
     """Return True if ranks of different hosts reach each other's memory, and no pair uses the network."""
     host_of = {
-        one.rank: log.host
+        process.rank: log.host
         for log in bench.logs
-        for one in processes_of(bench, log.host)
-        if one.rank is not None
+        for process in processes_of(bench, log.host)
+        if process.rank is not None
     }
-    links = [link for log in bench.logs for one in processes_of(bench, log.host) for link in one.links]
+    links = [
+        link for log in bench.logs for process in processes_of(bench, log.host) for link in process.links
+    ]
     across = [link for link in links if host_of.get(link.source) != host_of.get(link.target)]
     return bool(across) and all(link.via.startswith("P2P") for link in across)

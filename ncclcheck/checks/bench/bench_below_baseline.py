@@ -62,8 +62,8 @@ def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> It
         yield NotKnown(f"{baseline.file} does not have {those}{more}")
     found = compare(pairs, demands.tolerance, bench.backend)
     losses = [one for one in found if one.verdict == "loss"]
-    for op in dict.fromkeys(one.now.op for one in losses):
-        of_op = [one for one in losses if one.now.op == op]
+    for op in dict.fromkeys(loss.now.op for loss in losses):
+        of_op = [loss for loss in losses if loss.now.op == op]
         finding = _finding(op, of_op, found, baseline, demands.tolerance)
         yield replace(finding, evidence=(*finding.evidence, *_transport(bench, baseline)))
     unsure = [one for one in found if one.verdict == "not-known"]
@@ -95,7 +95,7 @@ def _finding(
     each = ", ".join(
         f"{format_size(one.now.size_bytes)} lost {one.lost:.0%} ({format_number(one.before.busbw_gb_s)} to "
         f"{format_number(one.now.busbw_gb_s)} GB/s)"
-        for one in sorted(losses, key=lambda one: -one.lost)[:_LISTED]
+        for one in sorted(losses, key=lambda loss: -loss.lost)[:_LISTED]
     )
     more = f" and {len(losses) - _LISTED} more" if len(losses) > _LISTED else ""
     when = f" of {baseline.created}" if baseline.created else ""
@@ -104,7 +104,7 @@ def _finding(
         f"{op} is slower than in the baseline {baseline.file}{when} at {len(losses)} of {judged} sizes: {each}{more}; "
         f"{tolerance:.0%} is tolerated",
         (),
-        tuple(_evidence(one) for one in losses),
+        tuple(_evidence(loss) for loss in losses),
         (
             Fix(
                 "compare the two reports: versions, environment and transport; see which node or link is slow now",
@@ -120,11 +120,11 @@ def _transport(bench: BenchResult, baseline: Baseline) -> Iterator[Evidence]:
         yield Evidence((), "transport", bench.transport, baseline.transport, "the baseline")
 
 
-def _evidence(one: Compared) -> Evidence:
+def _evidence(compared: Compared) -> Evidence:
     return Evidence(
         (),
-        f"typical time of {one.now.op}, {one.now.size_bytes} bytes",
-        f"{format_number(one.now.time_us.p50)} us over {one.now.iters} iterations",
-        f"{format_number(one.before.time_us.p50)} us; chance explains a loss of {max(one.noise, 0.001):.1%} at most",
+        f"typical time of {compared.now.op}, {compared.now.size_bytes} bytes",
+        f"{format_number(compared.now.time_us.p50)} us over {compared.now.iters} iterations",
+        f"{format_number(compared.before.time_us.p50)} us; chance explains a loss of {max(compared.noise, 0.001):.1%} at most",
         "the baseline",
     )

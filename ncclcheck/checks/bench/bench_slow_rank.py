@@ -51,17 +51,17 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
 def _ranks(bench: BenchResult) -> Iterator[Finding]:
     cores = slow_cores(bench.isolation.cores)
     late = slow_ranks(bench.points, bench.isolation.cores)
-    for rank in dict.fromkeys((*(one.rank for one in late), *(one.rank for one in cores))):
+    for rank in dict.fromkeys((*(one.rank for one in late), *(core.rank for core in cores))):
         yield _rank(
             bench,
             [one for one in late if one.rank == rank],
-            [one for one in cores if one.rank == rank],
+            [core for core in cores if core.rank == rank],
         )
     # What is slow where a rank lacks time is not its link.
-    explained = {*(one.host for one in late), *(one.host for one in cores)}
+    explained = {*(one.host for one in late), *(core.host for core in cores)}
     ends, pairs = slow_links(bench.isolation.links)
-    for host in dict.fromkeys(one.host for one in ends if one.host not in explained):
-        yield _end(bench, [one for one in ends if one.host == host])
+    for host in dict.fromkeys(end.host for end in ends if end.host not in explained):
+        yield _end(bench, [end for end in ends if end.host == host])
     for pair in pairs:
         if not explained.intersection(pair.pair):
             yield _pair(bench, pair)
@@ -69,17 +69,17 @@ def _ranks(bench: BenchResult) -> Iterator[Finding]:
 
 def _rank(bench: BenchResult, late: Sequence[SlowRank], cores: Sequence[SlowCore]) -> Finding:
     first = late[0] if late else cores[0]
-    does = [_lateness(one) for one in late] + [_core(one) for one in cores]
+    does = [_lateness(one) for one in late] + [_core(core) for core in cores]
     evidence = [_evidence(point, time) for point, time in _times(bench, first.rank)[:_LISTED]] if late else []
     evidence += [
         Evidence(
-            (one.host,),
-            f"time of rank {one.rank} for a fixed piece of work",
-            f"{one.work_us / 1000:.1f} ms" + ("" if one.shared else ", of its core alone"),
-            f"{one.others_us / 1000:.1f} ms (median of the others)",
+            (core.host,),
+            f"time of rank {core.rank} for a fixed piece of work",
+            f"{core.work_us / 1000:.1f} ms" + ("" if core.shared else ", of its core alone"),
+            f"{core.others_us / 1000:.1f} ms (median of the others)",
             _ALONE,
         )
-        for one in cores
+        for core in cores
     ]
     return Finding(
         "warning",
@@ -116,11 +116,11 @@ def _core(slow: SlowCore) -> str:
 
 def _end(bench: BenchResult, ends: Sequence[SlowEnd]) -> Finding:
     host, usual = ends[0].host, ends[0].usual
-    pairs = dict.fromkeys(pair for one in ends for pair in one.pairs)
-    unit = _unit(usual, *(one.median for one in ends), *(_fastest(bench, pair) for pair in pairs))
+    pairs = dict.fromkeys(pair for end in ends for pair in end.pairs)
+    unit = _unit(usual, *(end.median for end in ends), *(_fastest(bench, pair) for pair in pairs))
     does = " and ".join(
         f"{'sends' if one.end == 'sender' else 'receives'} with {unit(8 * one.median)}"
-        for one in sorted(ends, key=lambda one: one.end, reverse=True)
+        for one in sorted(ends, key=lambda end: end.end, reverse=True)
     )
     direction = "in both directions" if len(ends) > 1 else "in this direction only"
     return Finding(
@@ -142,7 +142,7 @@ def _end(bench: BenchResult, ends: Sequence[SlowEnd]) -> Finding:
 def _pair(bench: BenchResult, slow: SlowPair) -> Finding:
     source, target = slow.pair
     unit = _unit(slow.value, slow.usual, _fastest(bench, slow.pair))
-    three = len({one.from_host for one in bench.isolation.links}) > len(slow.pair)
+    three = len({link.from_host for link in bench.isolation.links}) > len(slow.pair)
     known = (
         "both are fast with others, so it is the way between them, in this direction"
         if three
@@ -171,7 +171,7 @@ def _link_evidence(bench: BenchResult, pair: Pair, usual: float, unit: RateUnit)
 def _fastest(bench: BenchResult, pair: Pair) -> float:
     """GB/s of the pair's best transfer; 0 where there was none."""
     links = bench.isolation.links
-    return max((one.gb_s for one in links if (one.from_host, one.to_host) == pair), default=0.0)
+    return max((link.gb_s for link in links if (link.from_host, link.to_host) == pair), default=0.0)
 
 
 def _unit(*gb_s: float) -> RateUnit:

@@ -74,7 +74,7 @@ def _sockets(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
 
 
 def _network(processes: Sequence[Process]) -> str:
-    return next((one.network for one in processes if one.network), "")
+    return next((process.network for process in processes if process.network), "")
 
 
 def _usable(place: Surveyed | None) -> tuple[str, ...]:
@@ -235,17 +235,17 @@ def _small(
 
 def _unheard(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
     """The nodes whose log does not tell the transport."""
-    told = {one.host: one.processes for one in bench.logs}
+    told = {log.host: log.processes for log in bench.logs}
     for node in snapshot.nodes:
         processes = told.get(node.host, Missing("absent", "no NCCL log of its ranks came"))
         if isinstance(processes, Missing):
             yield NotKnown(f"the transport that was used: {processes}", (node.host,))
-        elif not _network(processes) and not any(one.links for one in processes):
+        elif not _network(processes) and not any(process.links for process in processes):
             yield NotKnown("the NCCL log of its ranks does not tell the transport", (node.host,))
 
 
 def _all(bench: BenchResult) -> Iterator[tuple[str, Process]]:
     for node in bench.logs:
         if not isinstance(node.processes, Missing):
-            for one in node.processes:
-                yield node.host, one
+            for process in node.processes:
+                yield node.host, process

@@ -87,10 +87,14 @@ def tensorpipe_interface(place: Place) -> Iterator[Case]:
     value, interfaces = place.value(_TENSORPIPE), place.facts.interfaces
     if not value or isinstance(interfaces, Missing):
         return
-    with_address = {address.label or one.name for one in interfaces for address in one.addresses}
-    if value in with_address | {one.name for one in interfaces if one.addresses}:
+    with_address = {
+        address.label or interface.name for interface in interfaces for address in interface.addresses
+    }
+    if value in with_address | {interface.name for interface in interfaces if interface.addresses}:
         return
-    usable = tuple(one.name for one in interfaces if one.addresses and one.kind != "loopback")
+    usable = tuple(
+        interface.name for interface in interfaces if interface.addresses and interface.kind != "loopback"
+    )
     yield Case(
         "warning",
         (_TENSORPIPE,),

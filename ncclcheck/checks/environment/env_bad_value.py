@@ -111,7 +111,7 @@ def _config_file(place: Place) -> Iterator[Case]:
         return
     if place.nccl is not None and versions.parse(place.nccl) < versions.CONF_FILE_VARIABLE_SINCE:
         return
-    file = next((one for one in choice.config_files if one.path == path), None)
+    file = next((config_file for config_file in choice.config_files if config_file.path == path), None)
     if (
         file is not None
         and isinstance(file.settings, Missing)

@@ -185,7 +185,7 @@ def _family(place: Place) -> Iterator[Judged]:
     if isinstance(interfaces, Missing) or place.value("NCCL_COMM_ID") is not None:
         return
     pattern = ifname.parse(names)
-    named = [one for one in interfaces if one.addresses and pattern.matches(one.name)]
+    named = [interface for interface in interfaces if interface.addresses and pattern.matches(interface.name)]
     families = {address.family for one in named for address in one.addresses}
     family = "inet" if wanted == "AF_INET" else "inet6"
     if named and family not in families:

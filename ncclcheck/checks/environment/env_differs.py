@@ -243,13 +243,17 @@ def _names_own_devices(snapshot: Snapshot, name: str, values: Sequence[str | Non
 def _every_choice_is_fine(snapshot: Snapshot, name: str) -> bool:
     if name == "NCCL_SOCKET_IFNAME":
         choices = chosen(snapshot)
-        return len(choices) == len(snapshot.nodes) and not any(is_loopback(one.address) for one in choices)
+        return len(choices) == len(snapshot.nodes) and not any(
+            is_loopback(choice.address) for choice in choices
+        )
     for node in snapshot.nodes:
         environment, interfaces = node.facts.environment, node.facts.interfaces
         if isinstance(environment, Missing) or isinstance(interfaces, Missing):
             return False
         wanted = parse_gloo(environment.get(name))
-        usable = {one.name for one in interfaces if one.addresses and one.kind != "loopback"}
+        usable = {
+            interface.name for interface in interfaces if interface.addresses and interface.kind != "loopback"
+        }
         if wanted is None or not usable.issuperset(wanted):
             return False
     return True

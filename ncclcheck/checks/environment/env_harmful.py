@@ -51,11 +51,15 @@ def env_harmful(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _judge(place: Place) -> Iterator[Judged]:
-    for one in WORKAROUNDS:
-        value = place.value(one.name)
-        if value is None or not _is_in_force(place, one.name, value) or not one.applies(place, value):
+    for workaround in WORKAROUNDS:
+        value = place.value(workaround.name)
+        if (
+            value is None
+            or not _is_in_force(place, workaround.name, value)
+            or not workaround.applies(place, value)
+        ):
             continue
-        yield _case(one, value, one.cost)
+        yield _case(workaround, value, workaround.cost)
     yield from _network_turned_off(place)
 
 
@@ -71,15 +75,17 @@ def _is_in_force(place: Place, name: str, value: str) -> bool:
     return True
 
 
-def _case(one: Workaround, value: str, cost: str) -> Case:
+def _case(workaround: Workaround, value: str, cost: str) -> Case:
     return Case(
-        one.severity,
-        (one.name,),
-        shown(one.name, value),
+        workaround.severity,
+        (workaround.name,),
+        shown(workaround.name, value),
         cost,
-        f"{one.name}={one.instead}" if one.instead else f"{one.name} not set",
-        where_from(TABLE[one.name]),
-        Fix(one.text, (), {one.name: one.instead}) if one.instead else unset(one.name, text=one.text),
+        f"{workaround.name}={workaround.instead}" if workaround.instead else f"{workaround.name} not set",
+        where_from(TABLE[workaround.name]),
+        Fix(workaround.text, (), {workaround.name: workaround.instead})
+        if workaround.instead
+        else unset(workaround.name, text=workaround.text),
     )
 
 

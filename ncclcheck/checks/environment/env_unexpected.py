@@ -42,22 +42,24 @@ def env_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
     The policy, by file and line; the environment that ncclcheck was started with; nccl.conf.
     """
 
-    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
-        name = one.key.partition(".")[2]
+    def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
+        name = expectation.key.partition(".")[2]
         if isinstance(node.facts.environment, Missing):
             yield Seen(name, node.facts.environment, ENVIRONMENT)
         for place in places(replace(snapshot, nodes=(node,))):
             if place.changed is None or name in place.changed:
                 rank = "" if place.rank is None else f" of rank {place.rank}"
-                yield Seen(f"{name}{rank}", _value(place, name, one), place.sources.get(name, ENVIRONMENT))
+                yield Seen(
+                    f"{name}{rank}", _value(place, name, expectation), place.sources.get(name, ENVIRONMENT)
+                )
 
     yield from unexpected(snapshot, {"environment": reader}, "set it as demanded where the job is started")
 
 
-def _value(place: Place, name: str, one: Expectation) -> Fact[str]:
+def _value(place: Place, name: str, expectation: Expectation) -> Fact[str]:
     value = place.environment.get(name)
     if value in HIDDEN:
-        return "set" if isinstance(one.wanted, Presence) else _UNSEEN
+        return "set" if isinstance(expectation.wanted, Presence) else _UNSEEN
     if value is None and name.startswith("NCCL_"):
         everything = effective_environment(place.facts)
         if isinstance(everything, Missing):  # it may stand in a file that could not be read

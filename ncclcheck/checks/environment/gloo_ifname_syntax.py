@@ -48,7 +48,7 @@ def _judge_several(place: Place) -> Iterator[Judged]:
     value, interfaces = place.value(_VARIABLE), place.facts.interfaces
     if isinstance(interfaces, Missing):
         return
-    loopback = {one.name for one in interfaces if one.kind == "loopback"}
+    loopback = {interface.name for interface in interfaces if interface.kind == "loopback"}
     names = [name for name in ifname.parse_gloo(value) or () if name in loopback]
     if value and names:
         why = f"{names[0]} is the loopback interface, which no other node reaches"
@@ -83,7 +83,9 @@ def _judge(place: Place) -> Iterator[Judged]:
 
 def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:
     """The list that was meant, where that is beyond doubt."""
-    usable = [one.name for one in interfaces if one.addresses and one.kind != "loopback"]
+    usable = [
+        interface.name for interface in interfaces if interface.addresses and interface.kind != "loopback"
+    ]
     first = names[0] if names else ""
     if first.startswith("^"):
         excluded = tuple(part for part in (name.lstrip("^=").strip() for name in names) if part)
@@ -105,7 +107,9 @@ def _case(place: Place, value: str, why: str, meant: str) -> Case:
     is_unset = not ifname.is_set(value)
     interfaces = place.facts.interfaces
     names = (
-        "" if isinstance(interfaces, Missing) else ", ".join(one.name for one in interfaces if one.addresses)
+        ""
+        if isinstance(interfaces, Missing)
+        else ", ".join(interface.name for interface in interfaces if interface.addresses)
     )
     fix = Fix("write the exact name of an interface of this node, or remove it", ("ip -brief address",))
     if meant:

@@ -68,7 +68,7 @@ def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     judged = False
     for quality in _QUALITIES:
         of_host: dict[str, dict[str, int]] = {}
-        read = [(one, quality.read(one.gpu)) for one in listed_gpus(snapshot)]
+        read = [(gpu, quality.read(gpu.gpu)) for gpu in listed_gpus(snapshot)]
         for one, value in told(read):
             counts = of_host.setdefault(one.host, {})
             counts[value] = counts.get(value, 0) + 1

@@ -45,7 +45,7 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     """
     gpus = listed_gpus(snapshot)
     known, unknown = values(gpus, "peers")
-    states = {(one.host, one.gpu.index): one.gpu.state for one in gpus}
+    states = {(gpu.host, gpu.gpu.index): gpu.gpu.state for gpu in gpus}
     yield from (one for one in unknown if set(one.hosts) & _with_several(gpus))
     statuses: dict[str, dict[_Pair, str]] = {}
     for one, peers in known:
@@ -69,7 +69,7 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _with_several(gpus: list[GpuOn]) -> set[str]:
     """The hosts with more than one GPU: the others have no peers."""
-    hosts = [one.host for one in gpus]
+    hosts = [gpu.host for gpu in gpus]
     return {host for host in hosts if hosts.count(host) > 1}
 
 

@@ -48,7 +48,7 @@ def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     for node in snapshot.nodes:
         yield from _driver(node)
     gpus = listed_gpus(snapshot)
-    lost = [(one.host, f"{one.label}: {why}") for one in gpus if (why := _lost(one.gpu.name))]
+    lost = [(gpu.host, f"{gpu.label}: {why}") for gpu in gpus if (why := _lost(gpu.gpu.name))]
     for text, hosts in by_text(lost):
         yield _finding(
             f"{named(hosts)}: the driver lost GPUs: {text}", hosts, text, "every GPU answers", "NVML"

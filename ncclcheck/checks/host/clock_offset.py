@@ -50,13 +50,13 @@ def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
 def _offsets(snapshot: Snapshot) -> dict[tuple[str, str], tuple[float, float]]:
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
     return {
-        (one.from_host, one.to_host): (one.value, one.measured.least / 2)
-        for one in probes
-        if one.kind == "clock"
-        and one.outcome == "ok"
-        and one.value is not None
-        and one.measured is not None
-        and one.measured.least is not None
+        (probe.from_host, probe.to_host): (probe.value, probe.measured.least / 2)
+        for probe in probes
+        if probe.kind == "clock"
+        and probe.outcome == "ok"
+        and probe.value is not None
+        and probe.measured is not None
+        and probe.measured.least is not None
     }
 
 
@@ -105,8 +105,8 @@ def _findings(
     )
 
 
-def _way(one: Deviation) -> str:
-    return f"{_time(abs(one.ahead_us))} {'ahead of' if one.ahead_us > 0 else 'behind'}"
+def _way(deviation: Deviation) -> str:
+    return f"{_time(abs(deviation.ahead_us))} {'ahead of' if deviation.ahead_us > 0 else 'behind'}"
 
 
 def _time(us: float) -> str:

@@ -47,25 +47,30 @@ def image_limits(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _judge(node: Node, limits: tuple[SetLimit, ...]) -> Iterator[Answer]:
-    for one in limits:
-        least = {"memlock": NEED_KIB, "nofile": _NOFILE, "nproc": _NPROC}[one.item]
-        if not one.value.isdecimal() or int(one.value) >= least:
+    for limit in limits:
+        least = {"memlock": NEED_KIB, "nofile": _NOFILE, "nproc": _NPROC}[limit.item]
+        if not limit.value.isdecimal() or int(limit.value) >= least:
             continue  # unlimited, infinity, -1, or as much as the hard limit
-        unit = " KiB" if one.item == "memlock" else ""
-        fails = one.item == "memlock" and int(one.value) < FAILS_KIB
+        unit = " KiB" if limit.item == "memlock" else ""
+        fails = limit.item == "memlock" and int(limit.value) < FAILS_KIB
         yield Finding(
             "error" if fails else "warning",
-            f"{one.file} in the image on {node.host} sets {one.item} of {one.whom} to {one.value}{unit}: "
-            f"{_WHY[one.item]}",
+            f"{limit.file} in the image on {node.host} sets {limit.item} of {limit.whom} to {limit.value}{unit}: "
+            f"{_WHY[limit.item]}",
             (node.host,),
             (
                 Evidence(
                     (node.host,),
-                    one.item,
-                    f"{one.value}{unit}",
+                    limit.item,
+                    f"{limit.value}{unit}",
                     f"unlimited, or at least {least}{unit}",
-                    f"{one.file}, line {one.line}",
+                    f"{limit.file}, line {limit.line}",
                 ),
             ),
-            (Fix("remove the line from the image, or raise the limit", (f"sed -n {one.line}p {one.file}",)),),
+            (
+                Fix(
+                    "remove the line from the image, or raise the limit",
+                    (f"sed -n {limit.line}p {limit.file}",),
+                ),
+            ),
         )

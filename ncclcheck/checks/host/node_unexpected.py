@@ -58,15 +58,15 @@ def node_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
     yield from unexpected(snapshot, READERS, "mend the node or take it out of the job")
 
 
-def _driver(node: Node, one: Expectation) -> Iterator[Seen]:
-    del one
+def _driver(node: Node, expectation: Expectation) -> Iterator[Seen]:
+    del expectation
     software = node.facts.software
     value = software if isinstance(software, Missing) else or_nothing(software.driver)
     yield Seen("the NVIDIA driver", value, "/proc/driver/nvidia/version")
 
 
-def _kernel(node: Node, one: Expectation) -> Iterator[Seen]:
-    del one
+def _kernel(node: Node, expectation: Expectation) -> Iterator[Seen]:
+    del expectation
     software, kernel = node.facts.software, node.facts.kernel
     value: Fact[str] = software if isinstance(software, Missing) else software.kernel
     if isinstance(value, Missing) and not isinstance(kernel, Missing):
@@ -74,15 +74,15 @@ def _kernel(node: Node, one: Expectation) -> Iterator[Seen]:
     yield Seen("the kernel", value, "uname -r")
 
 
-def _gpu_count(node: Node, one: Expectation) -> Iterator[Seen]:
-    del one
+def _gpu_count(node: Node, expectation: Expectation) -> Iterator[Seen]:
+    del expectation
     gpus = gpus_of(node)
     yield Seen("the number of GPUs", gpus if isinstance(gpus, Missing) else float(len(gpus)), "NVML")
 
 
 def _each_gpu(what: str, read: Callable[[Gpu], Fact[str] | Fact[float | None]]) -> Reader:
-    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
-        del one
+    def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
+        del expectation
         gpus = gpus_of(node)
         if isinstance(gpus, Missing) or not gpus:
             yield Seen(f"the {what} of the GPUs", gpus if isinstance(gpus, Missing) else _NO_GPU, "NVML")
@@ -99,8 +99,8 @@ def _memory_kib(gpu: Gpu) -> Fact[float | None]:
 def _network(what: str, source: str, read: Callable[[Chosen], Fact[str] | Fact[float | None]]) -> Reader:
     """Something of the interface that NCCL chooses; where it chooses none, another check says why."""
 
-    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
-        del one
+    def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
+        del expectation
         alone = Snapshot(nodes=(node,))
         for own in chosen(alone):
             yield Seen(f"{what} {own.name}" if what.endswith(" of") else what, read(own), source)
@@ -122,8 +122,8 @@ def _surveyed(node: Node) -> Fact[Surveyed]:
     return found[0] if found else Missing("absent", "which ports NCCL may use is not known: the environment")
 
 
-def _rdma_count(node: Node, one: Expectation) -> Iterator[Seen]:
-    del one
+def _rdma_count(node: Node, expectation: Expectation) -> Iterator[Seen]:
+    del expectation
     found = _surveyed(node)
     value: Fact[float | None]
     value = found if isinstance(found, Missing) else next(iter(_undecided(found)), float(len(found.active)))
@@ -141,8 +141,8 @@ def _undecided(found: Surveyed) -> Iterator[Missing]:
 
 
 def _each_port(what: str, file: str, read: Callable[[RdmaPort], Fact[str] | Fact[float | None]]) -> Reader:
-    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
-        del one
+    def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
+        del expectation
         found = _surveyed(node)
         if isinstance(found, Missing):
             yield Seen(f"the {what} of the RDMA ports", found, "/sys/class/infiniband")
@@ -160,8 +160,8 @@ def _each_port(what: str, file: str, read: Callable[[RdmaPort], Fact[str] | Fact
 def _each_link(of_gpus: bool, what: str, read: Callable[[Path], Fact[float | None]]) -> Reader:
     cards = "GPUs" if of_gpus else "RDMA NICs"
 
-    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
-        del one
+    def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
+        del expectation
         pci, rdma = node.facts.pci, node.facts.rdma
         if isinstance(pci, Missing):
             yield Seen(f"the PCIe {what} of the {cards}", pci, "/sys/bus/pci")
@@ -180,8 +180,8 @@ def _each_link(of_gpus: bool, what: str, read: Callable[[Path], Fact[float | Non
 
 
 def _limit(what: str, source: str, read: Callable[[Limits], Fact[float | None]]) -> Reader:
-    def reader(node: Node, one: Expectation) -> Iterable[Seen]:
-        del one
+    def reader(node: Node, expectation: Expectation) -> Iterable[Seen]:
+        del expectation
         limits = node.facts.limits
         return (Seen(what, limits if isinstance(limits, Missing) else read(limits), source),)
 

@@ -138,14 +138,14 @@ def _other_names(
     )
 
 
-def _difference(usual: Manifest, other: Manifest) -> tuple[list[str], list[str]]:
+def _difference(usual: Manifest, manifest: Manifest) -> tuple[list[str], list[str]]:
     """Names that are certainly only in one of the two: of all names where that is known, else of the samples."""
-    less, more, is_all = difference(usual.sketch, other.sketch)
+    less, more, is_all = difference(usual.sketch, manifest.sketch)
     if is_all:
         return list(less), list(more)
-    reach = min(usual.largest_hash, other.largest_hash)
+    reach = min(usual.largest_hash, manifest.largest_hash)
     left = {entry.name for entry in usual.sample if entry.name_hash <= reach}
-    right = {entry.name for entry in other.sample if entry.name_hash <= reach}
+    right = {entry.name for entry in manifest.sample if entry.name_hash <= reach}
     return sorted({*less, *(left - right)}), sorted({*more, *(right - left)})
 
 

@@ -136,5 +136,9 @@ def _finding(cause: UnreachedCause, alike: list[Unreached]) -> Finding:
             )
             for one in alike
         ),
-        (Fix(todo.replace("{host}", first), tuple(each.replace("{host}", first) for each in commands)),),
+        (
+            Fix(
+                todo.replace("{host}", first), tuple(command.replace("{host}", first) for command in commands)
+            ),
+        ),
     )

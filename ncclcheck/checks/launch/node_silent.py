@@ -49,7 +49,7 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
     groups: dict[tuple[str, str], list[Silent]] = {}
     unreached = () if isinstance(snapshot.unreached, Missing) else snapshot.unreached
     explained = {one.node_rank for one in unreached}  # host-unreachable says more, and so does meeting-place
-    explained |= {one.node_rank for one in snapshot.meetings if one.outcome != "met"}
+    explained |= {meeting.node_rank for meeting in snapshot.meetings if meeting.outcome != "met"}
     for silent in snapshot.silent:
         if silent.node_rank not in explained:
             groups.setdefault((silent.phase, _why(silent)), []).append(silent)
@@ -111,7 +111,7 @@ def _refusal_hint(snapshot: Snapshot, hosts: tuple[str, ...]) -> str:
 def _lost(snapshot: Snapshot) -> Finding:
     seen = saw(snapshot, "lost")
     path = seen[0].path
-    first = next((one.launch.hosts[0] for one in claims(snapshot) if one.launch.hosts), path.name)
+    first = next((claim.launch.hosts[0] for claim in claims(snapshot) if claim.launch.hosts), path.name)
     hosts = tuple(sighting.host for sighting in seen)
     evidence = Evidence(
         hosts,

@@ -53,8 +53,12 @@ def _endpoint(claim: Claim) -> str:
 
 
 def _nobody(snapshot: Snapshot, seen: tuple[Claim, ...]) -> Finding:
-    owners = tuple(one for one in sightings(snapshot) if one.path.is_local and not _leads_to_itself(one))
-    hosts = tuple(one.host for one in owners) or tuple(claim.host for claim in seen)
+    owners = tuple(
+        sighting
+        for sighting in sightings(snapshot)
+        if sighting.path.is_local and not _leads_to_itself(sighting)
+    )
+    hosts = tuple(owner.host for owner in owners) or tuple(claim.host for claim in seen)
     endpoint = _endpoint(seen[0])
     whose = f", though its address is one of {named(hosts)}" if owners else ""
     pieces = tuple(_evidence(snapshot, claim) for claim in seen if claim.host in hosts)
@@ -94,7 +98,7 @@ def _nobody_here(snapshot: Snapshot, seen: tuple[Claim, ...]) -> Finding:
 
 def _alone(snapshot: Snapshot, hosting: tuple[Claim, ...]) -> Iterator[Answer]:
     """A host by an address that others may have as well, to which some did not come."""
-    ways = {one.host: one for one in sightings(snapshot)}
+    ways = {sighting.host: sighting for sighting in sightings(snapshot)}
     for claim in hosting:
         way = ways.get(claim.host)
         address = first_address(way.path) if way is not None else None
@@ -124,14 +128,16 @@ def _everywhere(snapshot: Snapshot, host: str, address: str) -> str:
     if is_loopback(address):
         return "which is loopback"
     for node, interfaces in snapshot.known("interfaces"):
-        for one in interfaces if node.host == host else ():
-            if one.kind in ("bridge", "virtual") and any(own.address == address for own in one.addresses):
-                return f"the address of {one.name}, which other machines may have too"
+        for interface in interfaces if node.host == host else ():
+            if interface.kind in ("bridge", "virtual") and any(
+                own.address == address for own in interface.addresses
+            ):
+                return f"the address of {interface.name}, which other machines may have too"
     return ""
 
 
-def _leads_to_itself(one: Sighting) -> bool:
-    address = first_address(one.path)
+def _leads_to_itself(sighting: Sighting) -> bool:
+    address = first_address(sighting.path)
     return address is not None and is_loopback(address)
 
 

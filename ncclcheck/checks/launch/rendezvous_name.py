@@ -58,8 +58,8 @@ def _own(snapshot: Snapshot, host: str) -> tuple[str, ...]:
         address.address
         for node, interfaces in snapshot.known("interfaces")
         if node.host == host
-        for one in interfaces
-        for address in one.addresses
+        for interface in interfaces
+        for address in interface.addresses
         if not is_loopback(address.address)
     )
 

@@ -75,8 +75,10 @@ def _size(claim: Claim, subject: str) -> int:
 def _contradictions(seen: Sequence[Claim]) -> Iterator[Finding]:
     said: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
     for claim in seen:
-        for one in claim.launch.contradictions:
-            said.setdefault((one.quantity, tuple(one.said.items())), []).append(claim.host)
+        for contradiction in claim.launch.contradictions:
+            said.setdefault((contradiction.quantity, tuple(contradiction.said.items())), []).append(
+                claim.host
+            )
     for (quantity, values), found_on in said.items():
         hosts = tuple(dict.fromkeys(found_on))
         versus = ", but ".join(f"{source} says {value}" for source, value in values)

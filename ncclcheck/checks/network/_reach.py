@@ -194,7 +194,7 @@ def _pairs(left: Sequence[Probe]) -> list[Blame]:
     if len(pairs) > _MANY_PAIRS:
         hosts = dict.fromkeys(host for probe in left for host in (probe.from_host, probe.to_host))
         return [Blame("pairs", tuple(hosts), tuple(left))]
-    return [Blame("pair", (those[0].from_host, those[0].to_host), tuple(those)) for those in pairs.values()]
+    return [Blame("pair", (pair[0].from_host, pair[0].to_host), tuple(pair)) for pair in pairs.values()]
 
 
 def _unordered(probes: Iterable[Probe]) -> dict[frozenset[str], list[Probe]]:

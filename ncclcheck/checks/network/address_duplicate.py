@@ -59,7 +59,7 @@ def _owners(snapshot: Snapshot) -> dict[str, list[tuple[str, str]]]:
                 local = is_loopback(own.address) or (own.family == "inet6" and is_link_local(own.address))
                 if interface.kind != "loopback" and not local:
                     owners.setdefault(own.address, []).append((node.host, interface.name))
-    return {address: those for address, those in owners.items() if len({host for host, _ in those}) > 1}
+    return {address: owner for address, owner in owners.items() if len({host for host, _ in owner}) > 1}
 
 
 def _told_by_probes(snapshot: Snapshot) -> dict[str, list[Probe]]:

@@ -39,9 +39,9 @@ def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     """
     several = job_size(snapshot) > 1
     groups: dict[str, list[Setting]] = {}
-    for one in (*settings(snapshot), *settings_of_ranks(snapshot)):
-        if excludes_into_loopback(one):
-            groups.setdefault(one.nccl or "", []).append(one)
+    for setting in (*settings(snapshot), *settings_of_ranks(snapshot)):
+        if excludes_into_loopback(setting):
+            groups.setdefault(setting.nccl or "", []).append(setting)
     for value, caught in groups.items():
         hosts = tuple(dict.fromkeys(one.host for one in caught))
         yield Finding(
@@ -65,11 +65,11 @@ def _mended(value: str) -> str:
     )
 
 
-def _evidence(one: Setting) -> Evidence:
+def _evidence(setting: Setting) -> Evidence:
     return Evidence(
-        (one.host,),
-        f"{NCCL_VARIABLE}={one.nccl}{one.of_rank} ({one.nccl_source})",
-        f"{one.choice.interface} {one.choice.address}",
+        (setting.host,),
+        f"{NCCL_VARIABLE}={setting.nccl}{setting.of_rank} ({setting.nccl_source})",
+        f"{setting.choice.interface} {setting.choice.address}",
         "an interface that other nodes reach",
-        f"{one.choice.source}: {one.choice.library or 'model of NCCL'}",
+        f"{setting.choice.source}: {setting.choice.library or 'model of NCCL'}",
     )

@@ -78,23 +78,23 @@ def _of_gloo(known: Sequence[Setting]) -> Iterator[Finding]:
         yield _gloo(name, failing)
 
 
-def _is_misread(one: Setting) -> bool:
-    if one.choice.interface is not None:
+def _is_misread(setting: Setting) -> bool:
+    if setting.choice.interface is not None:
         return False
-    if one.comm_id is not None:
-        return is_misread(one.comm_id, "NCCL_COMM_ID")
-    return one.nccl is not None and is_misread(one.nccl)
+    if setting.comm_id is not None:
+        return is_misread(setting.comm_id, "NCCL_COMM_ID")
+    return setting.nccl is not None and is_misread(setting.nccl)
 
 
-def _is_no_list_for_gloo(one: Setting) -> bool:
-    return len(_looked_up(one)) < len(one.gloo or ())
+def _is_no_list_for_gloo(setting: Setting) -> bool:
+    return len(_looked_up(setting)) < len(setting.gloo or ())
 
 
-def _looked_up(one: Setting) -> tuple[str, ...]:
+def _looked_up(setting: Setting) -> tuple[str, ...]:
     """The names for Gloo of which nothing is wrong but, perhaps, that there is no such interface."""
-    if any(name.startswith("^") for name in one.gloo or ()):
+    if any(name.startswith("^") for name in setting.gloo or ()):
         return ()
-    return tuple(name for name in one.gloo or () if not gloo_fault(name, one.interfaces))
+    return tuple(name for name in setting.gloo or () if not gloo_fault(name, setting.interfaces))
 
 
 def _nccl(value: str, failing: list[Setting]) -> Finding:
@@ -153,10 +153,10 @@ def _ranks(failing: list[Setting]) -> str:
     return f", {', '.join(ranks[:8])}" if all(ranks) else ""
 
 
-def _state(value: str, one: Setting) -> str:
+def _state(value: str, setting: Setting) -> str:
     """What is wrong with an interface that the value does name."""
     matching = [
-        interface for interface in one.interfaces if value and ifname.parse(value).matches(interface.name)
+        interface for interface in setting.interfaces if value and ifname.parse(value).matches(interface.name)
     ]
     down = [interface.name for interface in matching if not interface.running]
     bare = [interface.name for interface in matching if not interface.addresses]

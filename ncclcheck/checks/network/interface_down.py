@@ -34,27 +34,27 @@ def interface_down(snapshot: Snapshot) -> Iterator[Answer]:
     NCCL src/misc/socket.cc and, from 2.28.3, its test of IFF_RUNNING; netdevice(7).
     """
     groups: dict[tuple[str, str], list[tuple[Setting, Interface]]] = {}
-    for one in settings(snapshot):
-        for interface, role in _roles(one).values():
+    for setting in settings(snapshot):
+        for interface, role in _roles(setting).values():
             if not ("up" in interface.flags and interface.running):
-                groups.setdefault((interface.name, role), []).append((one, interface))
+                groups.setdefault((interface.name, role), []).append((setting, interface))
     for (name, role), found in groups.items():
         yield _finding(name, role, found)
     yield from not_settled(snapshot)
 
 
-def _roles(one: Setting) -> dict[str, tuple[Interface, str]]:
+def _roles(setting: Setting) -> dict[str, tuple[Interface, str]]:
     """Interface name -> the interface and what it is to the job, chosen before named."""
-    by_name = {interface.name: interface for interface in one.interfaces}
+    by_name = {interface.name: interface for interface in setting.interfaces}
     roles: dict[str, tuple[Interface, str]] = {}
-    if one.choice.interface is not None and one.choice.address is not None:
-        owner = owner_of(one.interfaces, one.choice.address, one.choice.interface)
+    if setting.choice.interface is not None and setting.choice.address is not None:
+        owner = owner_of(setting.interfaces, setting.choice.address, setting.choice.interface)
         if owner is not None:
             roles[owner.name] = (owner, "NCCL uses it")
-    for name in one.gloo or ():
+    for name in setting.gloo or ():
         if name in by_name:
             roles.setdefault(name, (by_name[name], f"{GLOO_VARIABLE} names it"))
-    pattern = ifname.parse(one.nccl) if one.nccl else None
+    pattern = ifname.parse(setting.nccl) if setting.nccl else None
     for name in pattern.entries if pattern and not pattern.exclude else ():
         if name in by_name:
             roles.setdefault(name, (by_name[name], f"{NCCL_VARIABLE} names it"))

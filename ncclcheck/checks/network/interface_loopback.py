@@ -35,7 +35,7 @@ def interface_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     if job_size(snapshot) == 1:
         yield NotApplicable("one node")
         return
-    trapped = {one.host for one in settings(snapshot) if excludes_into_loopback(one)}
+    trapped = {setting.host for setting in settings(snapshot) if excludes_into_loopback(setting)}
     found = [one for one in chosen(snapshot) if is_loopback(one.address)]
     caught = [one for one in found if one.host not in trapped]
     if caught:

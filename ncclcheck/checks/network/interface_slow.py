@@ -154,18 +154,18 @@ def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iter
 def _data_network(snapshot: Snapshot) -> str:
     """What carries the data on all nodes where that is not TCP over the interface (IB, a plug-in); empty otherwise."""
     choices = [node_choice(node.facts) for node in snapshot.nodes]
-    networks = {None if isinstance(one, Missing) else one.network for one in choices}
+    networks = {None if isinstance(choice, Missing) else choice.network for choice in choices}
     return "" if None in networks or SOCKET in networks else "/".join(sorted(map(str, networks)))
 
 
 def _outliers(slow: SlowParts, places: Places, tried: Sequence[Probe]) -> Iterator[Answer]:
     often = {(one.from_host, one.to_host): one.measured.transfers for one in tried if one.measured}
-    for host in dict.fromkeys(one.host for one in slow.ends):
-        mine = sorted((one for one in slow.ends if one.host == host), key=lambda one: one.end, reverse=True)
+    for host in dict.fromkeys(end.host for end in slow.ends):
+        mine = sorted((end for end in slow.ends if end.host == host), key=lambda end: end.end, reverse=True)
         yield _end_finding(mine, places[host][0], slow.values, often)
     if 0 < len(slow.pairs) <= _MANY_PAIRS:
-        for one in slow.pairs:
-            yield _pair_finding(one, places, often)
+        for pair in slow.pairs:
+            yield _pair_finding(pair, places, often)
     elif slow.pairs:
         yield _pairs_finding(slow.pairs, len(slow.values), often)
 
@@ -176,7 +176,7 @@ def _end_finding(
     host, usual = ends[0].host, ends[0].usual
     in_unit = rate_unit((usual,))
     does = " and ".join(
-        f"{'sends' if one.end == 'sender' else 'receives'} with {in_unit(one.median)}" for one in ends
+        f"{'sends' if end.end == 'sender' else 'receives'} with {in_unit(end.median)}" for end in ends
     )
     direction = "both directions" if len(ends) > 1 else "this direction only"
     return Finding(
@@ -186,8 +186,8 @@ def _end_finding(
         (host,),
         tuple(
             _pair_evidence(pair, f" on {name}", values[pair], usual, often, in_unit)
-            for one in ends
-            for pair in one.pairs
+            for end in ends
+            for pair in end.pairs
         ),
         (
             Fix(
@@ -198,11 +198,11 @@ def _end_finding(
     )
 
 
-def _pair_finding(one: SlowPair, places: Places, often: Mapping[Pair, int]) -> Finding:
-    source, target = one.pair
+def _pair_finding(pair: SlowPair, places: Places, often: Mapping[Pair, int]) -> Finding:
+    source, target = pair.pair
     name = places[target][0]
-    in_unit = rate_unit((one.usual,))
-    sends = f"{source} sends to {target} on {name} with {in_unit(one.value)}, while {in_unit(one.usual)}"
+    in_unit = rate_unit((pair.usual,))
+    sends = f"{source} sends to {target} on {name} with {in_unit(pair.value)}, while {in_unit(pair.usual)}"
     if len(places) < FEWEST_NODES:
         what = (
             f"{sends} goes the other way: every collective waits for the slow direction; of two nodes nobody can say "
@@ -215,15 +215,15 @@ def _pair_finding(one: SlowPair, places: Places, often: Mapping[Pair, int]) -> F
     return Finding(
         "warning",
         what,
-        one.pair,
-        (_pair_evidence(one.pair, "", one.value, one.usual, often, in_unit),),
+        pair.pair,
+        (_pair_evidence(pair.pair, "", pair.value, pair.usual, often, in_unit),),
         (Fix(look, (f"iperf3 -c {places[target][1]} -P 4   # on {source}; iperf3 -s on {target}",)),),
     )
 
 
 def _pairs_finding(pairs: Sequence[SlowPair], transfers: int, often: Mapping[Pair, int]) -> Finding:
-    hosts = tuple(dict.fromkeys(host for one in pairs for host in one.pair))
-    slowest = min(pairs, key=lambda one: one.value)
+    hosts = tuple(dict.fromkeys(host for pair in pairs for host in pair.pair))
+    slowest = min(pairs, key=lambda pair: pair.value)
     in_unit = rate_unit((slowest.usual,))
     return Finding(
         "warning",
@@ -233,7 +233,8 @@ def _pairs_finding(pairs: Sequence[SlowPair], transfers: int, often: Mapping[Pai
         "overbooked, or other traffic",
         hosts,
         tuple(
-            _pair_evidence(one.pair, "", one.value, one.usual, often, in_unit) for one in pairs[:_MANY_PAIRS]
+            _pair_evidence(pair.pair, "", pair.value, pair.usual, often, in_unit)
+            for pair in pairs[:_MANY_PAIRS]
         ),
         (
             Fix(

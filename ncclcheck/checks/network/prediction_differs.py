@@ -48,23 +48,23 @@ def prediction_differs(snapshot: Snapshot) -> Iterator[Answer]:
 def _confirmed(snapshot: Snapshot) -> Iterator[Finding]:
     """The disagreements when the library was asked again with settings that could be advised."""
     facts_of = {node.host: node.facts for node in snapshot.nodes}
-    for one in snapshot.confirmations:
-        facts = facts_of.get(one.host)
-        if facts is None or isinstance(one.answer, Missing):
+    for confirmation in snapshot.confirmations:
+        facts = facts_of.get(confirmation.host)
+        if facts is None or isinstance(confirmation.answer, Missing):
             continue
         if isinstance(facts.environment, Missing) or isinstance(facts.nccl, Missing):
             continue
-        changed = {**facts.environment, **one.env}
+        changed = {**facts.environment, **confirmation.env}
         environment = {name: value for name, value in changed.items() if value is not None}
-        asked = replace(facts, environment=environment, nccl=replace(facts.nccl, asked=one.answer))
+        asked = replace(facts, environment=environment, nccl=replace(facts.nccl, asked=confirmation.answer))
         choice = node_choice(asked)
         if not isinstance(choice, Missing) and choice.disagreement:
-            settings_text = " ".join(f"{name}={value or ''}" for name, value in one.env.items())
-            yield _disagreement(one.host, choice, settings_text)
+            settings_text = " ".join(f"{name}={value or ''}" for name, value in confirmation.env.items())
+            yield _disagreement(confirmation.host, choice, settings_text)
 
 
-def _finding(one: Setting) -> Finding:
-    return _disagreement(one.host, one.choice, f"{NCCL_VARIABLE}={one.nccl or 'unset'}")
+def _finding(setting: Setting) -> Finding:
+    return _disagreement(setting.host, setting.choice, f"{NCCL_VARIABLE}={setting.nccl or 'unset'}")
 
 
 def _disagreement(host: str, choice: Prediction, under: str) -> Finding:

@@ -46,11 +46,11 @@ def route_asymmetric(snapshot: Snapshot) -> Iterator[Answer]:
     src/misc/socket.cc: ncclSocketConnect binds no address. Linux ip-sysctl.rst (rp_filter).
     """
     wrong: dict[tuple[str, str], list[_Crossing]] = {}
-    for one in _crossings(snapshot):
-        if isinstance(one, NotKnown):
-            yield one
+    for crossing in _crossings(snapshot):
+        if isinstance(crossing, NotKnown):
+            yield crossing
         else:
-            wrong.setdefault((one.expected, one.actual), []).append(one)
+            wrong.setdefault((crossing.expected, crossing.actual), []).append(crossing)
     for crossings in wrong.values():
         yield _finding(crossings, snapshot)
     yield from _not_asked(snapshot)
@@ -139,9 +139,9 @@ def _expected(
 def _is_reached(snapshot: Snapshot, source: str, route: Route) -> bool:
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
     return any(
-        one.kind == "tcp" and one.outcome == "ok" and one.address == route.destination
-        for one in probes
-        if (one.from_host, one.to_host) == (source, route.purpose)
+        probe.kind == "tcp" and probe.outcome == "ok" and probe.address == route.destination
+        for probe in probes
+        if (probe.from_host, probe.to_host) == (source, route.purpose)
     )
 
 
@@ -168,15 +168,18 @@ def _prefix(interface: Interface, address: str) -> int:
     return max(lengths)
 
 
-def _is_same_link(one: Interface, other: Interface) -> bool:
+def _is_same_link(interface: Interface, other: Interface) -> bool:
     """One interface, or a bond, bridge or VLAN and what it is made of."""
-    return one.name in (other.name, other.master, *other.lower) or other.name in (one.master, *one.lower)
+    return interface.name in (other.name, other.master, *other.lower) or other.name in (
+        interface.master,
+        *interface.lower,
+    )
 
 
 def _finding(crossings: Sequence[_Crossing], snapshot: Snapshot) -> Finding:
     first = crossings[0]
-    senders = tuple(dict.fromkeys(one.source for one in crossings))
-    targets = tuple(dict.fromkeys(one.target for one in crossings))
+    senders = tuple(dict.fromkeys(crossing.source for crossing in crossings))
+    targets = tuple(dict.fromkeys(crossing.target for crossing in crossings))
     more = f" (and {len(crossings) - 1} more such ways)" if len(crossings) > 1 else ""
     return Finding(
         "warning",
@@ -185,7 +188,7 @@ def _finding(crossings: Sequence[_Crossing], snapshot: Snapshot) -> Finding:
         f"{first.source_address}{more}; the two directions of a connection take different ways, and the data does not "
         f"use {first.expected}",
         senders,
-        tuple(piece for one in crossings[:_LISTED] for piece in _evidence(one, snapshot)),
+        tuple(piece for crossing in crossings[:_LISTED] for piece in _evidence(crossing, snapshot)),
         (
             Fix(
                 f"give the network of {first.address} a route through {first.expected} on {named(senders)}; where it "
@@ -231,7 +234,7 @@ def _not_asked(snapshot: Snapshot) -> Iterator[NotKnown]:
     }
     used = {one.host: one.address for one in chosen(snapshot)}
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
-    tried = {(one.from_host, one.to_host, one.address) for one in probes if one.kind == "tcp"}
+    tried = {(probe.from_host, probe.to_host, probe.address) for probe in probes if probe.kind == "tcp"}
     tried = {one for one in tried if used.get(one[1]) == one[2]}
     for host in dict.fromkeys(host for host, _, _ in sorted(tried - asked)):
         yield NotKnown("its routes to the others were not asked", (host,))

@@ -55,8 +55,8 @@ def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
         found = paths(pci, node.facts.rdma)
         ports = _ports_that_matter(found)
         asked = asked or bool(ports)
-        on = tuple(one.address for one in ports if one.acs_redirect is True)
-        untold = [one for one in ports if isinstance(one.acs_redirect, Missing)]
+        on = tuple(port.address for port in ports if port.acs_redirect is True)
+        untold = [port for port in ports if isinstance(port.acs_redirect, Missing)]
         if untold:
             why = untold[0].acs_redirect
             hint = "; only root can read it" if isinstance(why, Missing) and why.missing == "denied" else ""
@@ -103,8 +103,8 @@ def _shared(first: Path, second: Path) -> int:
     Two devices below one root port are below a switch, whose upstream port is the second bridge they share.
     """
     count = 0
-    for one, other in zip(first.bridges, second.bridges, strict=False):
-        if one.address != other.address:
+    for bridge, other in zip(first.bridges, second.bridges, strict=False):
+        if bridge.address != other.address:
             break
         count += 1
     return count if count >= _BOTH else 0

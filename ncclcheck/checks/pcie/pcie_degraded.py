@@ -69,8 +69,8 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
             yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
         elif lost := unplaced(pci, node.facts.rdma):
             yield NotKnown(f"where {listed(lost)} {verb(lost, 'is', 'are')} on the PCI bus", (node.host,))
-        for one in _slow_links(found, are_bridges_real=not _is_virtual(node.facts)):
-            slow.setdefault(one, []).append(node.host)
+        for link in _slow_links(found, are_bridges_real=not _is_virtual(node.facts)):
+            slow.setdefault(link, []).append(node.host)
         for key in _idle_gpus(found):
             idle.setdefault(key, []).append(node.host)
     if not judged and any(True for _ in snapshot.known("pci")):
@@ -111,14 +111,14 @@ def _slow_links(found: Sequence[Path], *, are_bridges_real: bool) -> list[_Slow]
                 )
     told = [
         _Slow(
-            those[0][0],
+            link[0][0],
             what,
-            those[0][1],
-            those[0][2],
+            link[0][1],
+            link[0][2],
             f"/sys/bus/pci/devices/{address}/current_link_{what}",
-            tuple(one[3] for one in those),
+            tuple(one[3] for one in link),
         )
-        for (address, what), those in links.items()
+        for (address, what), link in links.items()
     ]
     return [one for one in told if not _is_other_end(one, told)]
 
@@ -139,7 +139,7 @@ def _is_less(now: Fact[float] | Fact[int], could: float | None) -> bool:
 def _idle_gpus(found: Sequence[Path]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     groups: dict[tuple[str, str], list[str]] = {}
     for path in found:
-        speed = least(one.max_link_speed_gt_s for one in path.hops)
+        speed = least(hop.max_link_speed_gt_s for hop in path.hops)
         now = path.device.link_speed_gt_s
         if path.is_gpu and _is_less(now, speed):
             groups.setdefault((f"{now} GT/s", f"{speed:g} GT/s"), []).append(path.label)

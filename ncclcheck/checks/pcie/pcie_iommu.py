@@ -92,8 +92,8 @@ def _excuse(facts: NodeFacts) -> Fact[str]:
     return "is a virtual machine" if virtual else ""
 
 
-def _is_translated(one: Path) -> bool:
-    return one.device.iommu in _TRANSLATED
+def _is_translated(path: Path) -> bool:
+    return path.device.iommu in _TRANSLATED
 
 
 def _finding(on: tuple[Path, ...], hosts: tuple[str, ...]) -> Finding:

@@ -55,9 +55,9 @@ def disagreements(used: Sequence[Used]) -> Iterator[Finding]:
     yield from (_of_subnet(comparison, names) for comparison, names in subnets.items())
 
 
-def _subnet(one: Used) -> str | None:
-    interfaces = one.facts.interfaces
-    return None if isinstance(interfaces, Missing) else gids.subnet(one.gid, interfaces)
+def _subnet(used: Used) -> str | None:
+    interfaces = used.facts.interfaces
+    return None if isinstance(interfaces, Missing) else gids.subnet(used.gid, interfaces)
 
 
 def _could_agree(those: Sequence[Used], where: Comparison[str]) -> bool:

@@ -18,7 +18,7 @@ def entry_of(port: RdmaPort, index: int) -> Gid | None:
     return (
         None
         if isinstance(port.gids, Missing)
-        else next((one for one in port.gids if one.index == index), None)
+        else next((gid for gid in port.gids if gid.index == index), None)
     )
 
 
@@ -93,5 +93,5 @@ def better(port: RdmaPort) -> Sequence[Gid]:
     """Return the entries that RoCE v2 networks route: v2 with an address that is not link-local, IPv4 first."""
     if isinstance(port.gids, Missing):
         return ()
-    good = [one for one in port.gids if roce_version(one) == 2 and not is_link_local(one)]  # noqa: PLR2004 - v2
+    good = [gid for gid in port.gids if roce_version(gid) == 2 and not is_link_local(gid)]  # noqa: PLR2004 - v2
     return sorted(good, key=lambda one: (family(one) != "IPv4", one.index))

@@ -48,10 +48,10 @@ def gdr_unavailable(snapshot: Snapshot) -> Iterator[Answer]:
     yield from without_devices(nodes)
     lacking: dict[tuple[str, ...], list[Surveyed]] = {}
     judged, apart = False, list[str]()
-    for one in nodes:
-        if not one.rdma.ports:
+    for node in nodes:
+        if not node.rdma.ports:
             continue
-        question = _question(one)
+        question = _question(node)
         if isinstance(question, NotApplicable):
             apart.append(question.reason)
             continue
@@ -60,11 +60,11 @@ def gdr_unavailable(snapshot: Snapshot) -> Iterator[Answer]:
             yield question
             continue
         judged = True
-        answer = _answer(one)
+        answer = _answer(node)
         if isinstance(answer, NotKnown):
             yield answer
         elif answer:
-            lacking.setdefault(answer, []).append(one)
+            lacking.setdefault(answer, []).append(node)
     if not judged and apart:
         yield NotApplicable("; ".join(apart))
     for reasons, those in lacking.items():

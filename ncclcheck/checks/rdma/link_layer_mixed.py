@@ -51,14 +51,14 @@ def link_layer_mixed(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
-    if any(one.rdma.ports for one in nodes) and not any(one.active for one in nodes):
+    if any(node.rdma.ports for node in nodes) and not any(node.active for node in nodes):
         yield NotApplicable("there is no RDMA port that NCCL could use")
-    yield from _within([one for one in nodes if {NATIVE, ROCE} <= _layers(one.active)])
-    yield from _between([one for one in nodes if _layers(one.active)])
-    for one in nodes:
-        untold = [hca.name_of(port) for port in one.wanted if _is_untold(port)]
+    yield from _within([node for node in nodes if {NATIVE, ROCE} <= _layers(node.active)])
+    yield from _between([node for node in nodes if _layers(node.active)])
+    for node in nodes:
+        untold = [hca.name_of(port) for port in node.wanted if _is_untold(port)]
         if untold:
-            yield NotKnown(f"the state or link layer of {listed(untold)} could not be read", (one.host,))
+            yield NotKnown(f"the state or link layer of {listed(untold)} could not be read", (node.host,))
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 
@@ -87,12 +87,12 @@ def _rate(ports: Sequence[RdmaPort]) -> float:
 
 def _within(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[Surveyed]] = {}
-    for one in nodes:
-        kept, other = _split(one)
-        groups.setdefault((hca.names_of(kept), hca.names_of(other)), []).append(one)
-    for those in groups.values():
-        hosts = tuple(one.host for one in those)
-        kept, other = _split(those[0])
+    for node in nodes:
+        kept, other = _split(node)
+        groups.setdefault((hca.names_of(kept), hca.names_of(other)), []).append(node)
+    for group in groups.values():
+        hosts = tuple(one.host for one in group)
+        kept, other = _split(group[0])
         tie = " (as many of each)" if len(kept) == len(other) else ""
         yield Finding(
             "warning",
@@ -107,7 +107,7 @@ def _within(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
                     str(kept[0].link_layer),
                     file_of(port, "link_layer"),
                 )
-                for one in those
+                for one in group
                 for port in other
             ),
             (_exactly(kept, {port.device for port in other}),),
@@ -133,7 +133,7 @@ def _exactly(ports: Sequence[RdmaPort], others: set[str]) -> Fix:
 
 def _between(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
     """By the layer of most ports of each node."""
-    comparison = compare((one.host, str(_split(one)[0][0].link_layer)) for one in nodes)
+    comparison = compare((node.host, str(_split(node)[0][0].link_layer)) for node in nodes)
     if comparison.differs:
         yield Finding(
             "error",

@@ -56,13 +56,13 @@ def rdma_count_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
-    yield from _compared([(one, one.wanted) for one in nodes], "RDMA ports that NCCL may use")
-    others = [(one, tuple(port for port in one.rdma.ports if not is_verbs(port))) for one in nodes]
+    yield from _compared([(node, node.wanted) for node in nodes], "RDMA ports that NCCL may use")
+    others = [(node, tuple(port for port in node.rdma.ports if not is_verbs(port))) for node in nodes]
     yield from _compared(others, "EFA ports")
-    for one in nodes:
-        for port in one.rdma.ports:
+    for node in nodes:
+        for port in node.rdma.ports:
             if isinstance(port.link_layer, Missing):
-                yield NotKnown(f"link layer of {hca.name_of(port)}: {port.link_layer}", (one.host,))
+                yield NotKnown(f"link layer of {hca.name_of(port)}: {port.link_layer}", (node.host,))
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 

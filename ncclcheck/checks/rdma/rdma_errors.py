@@ -152,7 +152,7 @@ def _by_counter(grown: Iterable[_Grown]) -> list[tuple[Severity, str, list[_Grow
     for one in grown:
         if one.growth.count:
             groups.setdefault(one.counter, []).append(one)
-    return [(_severity(counter), counter, those) for counter, those in groups.items()]
+    return [(_severity(counter), counter, group) for counter, group in groups.items()]
 
 
 def _finding(severity: Severity, counter: str, those: list[_Grown]) -> Finding:

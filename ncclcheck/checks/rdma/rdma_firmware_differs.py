@@ -52,8 +52,8 @@ def rdma_firmware_differs(snapshot: Snapshot) -> Iterator[Answer]:
         port.driver != "efa" for one in nodes for port in one.rdma.ports
     ):
         yield NotApplicable("EFA shows no firmware version")
-    for board, each in versions.items():
-        comparison = compare(_by_host(each))
+    for board, version in versions.items():
+        comparison = compare(_by_host(version))
         if comparison.differs:
             yield _finding(board, comparison, listed(devices[board]))
     yield from not_reported(snapshot)

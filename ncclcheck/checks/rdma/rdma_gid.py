@@ -137,7 +137,7 @@ def _entry(node: Surveyed, port: RdmaPort, entry: Gid, reason: str) -> NotKnown 
     shown = f"{gids.address(entry)} ({gids.kind(entry)})"
     if isinstance(entry.type, Missing):
         typed = (
-            [] if isinstance(port.gids, Missing) else [one for one in port.gids if isinstance(one.type, str)]
+            [] if isinstance(port.gids, Missing) else [gid for gid in port.gids if isinstance(gid.type, str)]
         )
         if not typed and entry.type.missing != "error":
             return NotKnown(
@@ -169,7 +169,7 @@ def _fix(node: Surveyed, port: RdmaPort) -> Fix:
     if not good:
         text = "give the port's network interface an IP address in this network namespace (RoCE v2 needs one)"
         listed_gids = () if isinstance(port.gids, Missing) else port.gids
-        netdev = next((one.netdev for one in listed_gids if isinstance(one.netdev, str)), "DEV")
+        netdev = next((gid.netdev for gid in listed_gids if isinstance(gid.netdev, str)), "DEV")
         return Fix(text, (f"ip address show dev {netdev}", look))
     if forced and _finds_it_itself(node):
         return Fix(
@@ -196,20 +196,20 @@ def _finds_it_itself(node: Surveyed) -> bool:
 def _findings(faults: Sequence[_Fault]) -> Iterator[Finding]:
     """One finding per kind of fault, however many ports and hosts have it."""
     groups: dict[tuple[str, Severity], list[_Fault]] = {}
-    for one in faults:
-        groups.setdefault((_kind(one), one.severity), []).append(one)
-    for (_, severity), those in groups.items():
-        where = by_hosts((one.place.host, one.place.name) for one in those)
-        more = f" (the same on {len(those) - 1} more)" if len(those) > 1 else ""
+    for fault in faults:
+        groups.setdefault((_kind(fault), fault.severity), []).append(fault)
+    for (_, severity), group in groups.items():
+        where = by_hosts((one.place.host, one.place.name) for one in group)
+        more = f" (the same on {len(group) - 1} more)" if len(group) > 1 else ""
         yield Finding(
             severity,
-            f"RoCE {verb(those, 'port', 'ports')} {where}: NCCL would use {those[0].what}{more}",
-            tuple(dict.fromkeys(one.place.host for one in those)),
+            f"RoCE {verb(group, 'port', 'ports')} {where}: NCCL would use {group[0].what}{more}",
+            tuple(dict.fromkeys(one.place.host for one in group)),
             pieces(
                 (one.place, one.observed, "a RoCE v2 address of this node that is not link-local", one.source)
-                for one in those
+                for one in group
             ),
-            (those[0].fix,),
+            (group[0].fix,),
         )
 
 
@@ -227,8 +227,8 @@ def _native_subnets(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
             if prefix is not None:
                 values.setdefault(hca.name_of(port), []).append((node.host, prefix))
     groups: dict[Comparison[str], list[str]] = {}
-    for name, each in values.items():
-        comparison = compare(each)
+    for name, value in values.items():
+        comparison = compare(value)
         if comparison.differs:
             groups.setdefault(comparison, []).append(name)
     for comparison, names in groups.items():

@@ -116,9 +116,9 @@ def _findings(ignored: Sequence[_Ignored], using: Sequence[str]) -> Iterator[Fin
     for one in ignored:
         names = tuple(hca.name_of(port) for port in one.ports)
         groups.setdefault((one.reason, _severity(one, using), names), []).append(one)
-    for (reason, severity, names), those in groups.items():
-        hosts = tuple(one.node.host for one in those)
-        first = those[0]
+    for (reason, severity, names), group in groups.items():
+        hosts = tuple(one.node.host for one in group)
+        first = group[0]
         cost = "the job fails at its start" if first.fails else "all traffic goes through TCP sockets"
         if using and not first.fails:
             cost = (

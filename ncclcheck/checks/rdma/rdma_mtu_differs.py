@@ -56,7 +56,7 @@ def rdma_mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _compared(ports: Sequence[PortOn]) -> Iterator[Finding]:
-    known = [(one, one.port.active_mtu) for one in ports if not isinstance(one.port.active_mtu, Missing)]
+    known = [(port, port.port.active_mtu) for port in ports if not isinstance(port.port.active_mtu, Missing)]
     comparison = compare((str(place), mtu) for place, (_, mtu) in enumerate(known))
     if not comparison.differs:
         return

@@ -60,9 +60,9 @@ def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = [one for one in surveyed(snapshot) if not one.is_switched_off]
     yield from without_devices(surveyed(snapshot))
-    if any(one.rdma.ports for one in surveyed(snapshot)) and not any(one.rdma.ports for one in nodes):
+    if any(one.rdma.ports for one in surveyed(snapshot)) and not any(node.rdma.ports for node in nodes):
         yield NotApplicable("NCCL is told not to use RDMA")
-    having = [one for one in nodes if one.rdma.ports]
+    having = [node for node in nodes if node.rdma.ports]
     for one in having:
         yield from _untold(one)
     yield from _without_any([one for one in having if one.rdma.device_files == ()])
@@ -86,11 +86,11 @@ def _untold(node: Surveyed) -> Iterator[NotKnown]:
 
 def _without_any(nodes: list[Surveyed]) -> Iterator[Finding]:
     groups: dict[tuple[str, bool], list[Surveyed]] = {}
-    for one in nodes:
-        devices = listed(port.device for port in one.rdma.ports)
-        groups.setdefault((devices, has_gpus(one.facts) is not False), []).append(one)
-    for (devices, has_gpu), those in groups.items():
-        hosts = tuple(one.host for one in those)
+    for node in nodes:
+        devices = listed(port.device for port in node.rdma.ports)
+        groups.setdefault((devices, has_gpus(node.facts) is not False), []).append(node)
+    for (devices, has_gpu), group in groups.items():
+        hosts = tuple(one.host for one in group)
         yield Finding(
             "error" if has_gpu else "warning",
             f"{named(hosts)} {verb(hosts, 'has', 'have')} the RDMA {verb(devices.split(', '), 'device', 'devices')} "
@@ -118,16 +118,16 @@ def _without_some(nodes: list[Surveyed], snapshot: Snapshot) -> Iterator[Finding
     """
     absent: dict[tuple[str, ...], list[str]] = {}
     closed: dict[tuple[str, ...], list[str]] = {}
-    for one in nodes:
-        named_files = {port.uverbs: port.device for port in one.rdma.ports if isinstance(port.uverbs, str)}
-        files = () if isinstance(one.rdma.device_files, Missing) else one.rdma.device_files
-        unusable = () if isinstance(one.rdma.unusable_files, Missing) else one.rdma.unusable_files
+    for node in nodes:
+        named_files = {port.uverbs: port.device for port in node.rdma.ports if isinstance(port.uverbs, str)}
+        files = () if isinstance(node.rdma.device_files, Missing) else node.rdma.device_files
+        unusable = () if isinstance(node.rdma.unusable_files, Missing) else node.rdma.unusable_files
         missing = tuple(f"{device} ({file})" for file, device in named_files.items() if file not in files)
         denied = tuple(f"{device} ({file})" for file, device in named_files.items() if file in unusable)
         if missing:
-            absent.setdefault(missing, []).append(one.host)
+            absent.setdefault(missing, []).append(node.host)
         if denied:
-            closed.setdefault(denied, []).append(one.host)
+            closed.setdefault(denied, []).append(node.host)
     for names, hosts in absent.items():
         everywhere = len(snapshot.nodes) > 1 and len(hosts) == len(snapshot.nodes)
         yield _partial("warning" if everywhere else "error", names, hosts, "no device file", _CONTAINER)

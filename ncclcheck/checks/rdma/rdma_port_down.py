@@ -73,9 +73,11 @@ def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
-    if any(one.rdma.ports for one in nodes) and not any(_mattering(one) for one in nodes):
+    if any(node.rdma.ports for node in nodes) and not any(_mattering(node) for node in nodes):
         yield NotApplicable("NCCL is told to use none of the RDMA ports")
-    unread = [(one.host, hca.name_of(port)) for one in nodes for port in _mattering(one) if _is_unread(port)]
+    unread = [
+        (node.host, hca.name_of(port)) for node in nodes for port in _mattering(node) if _is_unread(port)
+    ]
     if unread:
         yield NotKnown(f"the state of {by_hosts(unread)} could not be read")
     yield from _findings(_down_ports(nodes))
@@ -105,21 +107,21 @@ def _down_ports(nodes: Sequence[Surveyed]) -> list[_Down]:
 def _elsewhere(nodes: Sequence[Surveyed], host: str, port: RdmaPort) -> dict[str, str]:
     """The state of the same port on the other nodes; a port of that name on another kind of card is not the same."""
     return {
-        one.host: other.state
-        for one in nodes
-        for other in one.rdma.ports
-        if one.host != host
+        node.host: other.state
+        for node in nodes
+        for other in node.rdma.ports
+        if node.host != host
         and isinstance(other.state, str)
         and (other.device, other.port) == (port.device, port.port)
         and _may_be_alike(other, port)
     }
 
 
-def _may_be_alike(one: RdmaPort, other: RdmaPort) -> bool:
+def _may_be_alike(port: RdmaPort, rdma_port: RdmaPort) -> bool:
     told = (
-        (one.board_id, other.board_id),
-        (one.hca_type, other.hca_type),
-        (one.link_layer, other.link_layer),
+        (port.board_id, rdma_port.board_id),
+        (port.hca_type, rdma_port.hca_type),
+        (port.link_layer, rdma_port.link_layer),
     )
     return all(left == right for left, right in told if isinstance(left, str) and isinstance(right, str))
 
@@ -148,15 +150,15 @@ def _is_named(node: Surveyed, port: RdmaPort) -> bool:
 def _findings(downs: Sequence[_Down]) -> Iterator[Finding]:
     """One finding per reason and set of ports, so that what is the same on many hosts is told once."""
     groups: dict[tuple[_Why, str], list[_Down]] = {}
-    for one in downs:
-        groups.setdefault((one.why, _state(one.place.port)), []).append(one)
-    for (why, state), those in groups.items():
-        hosts = tuple(dict.fromkeys(one.place.host for one in those))
-        where = by_hosts((one.place.host, one.place.name) for one in those)
-        names = {one.place.name for one in those}
+    for down in downs:
+        groups.setdefault((down.why, _state(down.place.port)), []).append(down)
+    for (why, state), group in groups.items():
+        hosts = tuple(dict.fromkeys(one.place.host for one in group))
+        where = by_hosts((one.place.host, one.place.name) for one in group)
+        names = {one.place.name for one in group}
         yield Finding(
             _SEVERITIES[why],
-            f"RDMA {verb(names, 'port', 'ports')} {where} {verb(names, 'is', 'are')} {state}{_because(why, those)}",
+            f"RDMA {verb(names, 'port', 'ports')} {where} {verb(names, 'is', 'are')} {state}{_because(why, group)}",
             hosts,
             pieces(
                 (
@@ -165,9 +167,9 @@ def _findings(downs: Sequence[_Down]) -> Iterator[Finding]:
                     "ACTIVE (LinkUp)",
                     file_of(one.place.port, "state"),
                 )
-                for one in those
+                for one in group
             ),
-            (_fix(why, those),),
+            (_fix(why, group),),
         )
 
 

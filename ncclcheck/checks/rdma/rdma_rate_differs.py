@@ -106,12 +106,12 @@ def _within(host: str, ports: Sequence[RdmaPort]) -> Iterator[_Odd]:
         rate = _rate(port)
         if rate is not None:
             kinds.setdefault(_kind(port), []).append((port, rate))
-    for those in kinds.values():
-        comparison = compare((hca.name_of(port), rate) for port, rate in those)
+    for kind in kinds.values():
+        comparison = compare((hca.name_of(port), rate) for port, rate in kind)
         if not comparison.differs:
             continue
         best = max(group.value for group in comparison.groups)
-        for port, rate in those:
+        for port, rate in kind:
             name = hca.name_of(port)
             # Without a majority nobody is the odd one out, but the slower ones are where to look.
             is_odd = rate < best if comparison.tie else name in comparison.odd_hosts
@@ -131,21 +131,21 @@ def _told(odd: Iterable[_Odd]) -> Iterator[Finding]:
     groups: dict[tuple[str, float, tuple[float, ...]], list[_Odd]] = {}
     for one in odd:
         groups.setdefault((one.place.name, one.rate, one.usual), []).append(one)
-    for (name, rate, usual), those in groups.items():
-        hosts = tuple(one.place.host for one in those)
-        tie = " (no majority)" if len(those[0].siblings) < 2 else ""  # noqa: PLR2004 - one port against one
+    for (name, rate, usual), group in groups.items():
+        hosts = tuple(one.place.host for one in group)
+        tie = " (no majority)" if len(group[0].siblings) < 2 else ""  # noqa: PLR2004 - one port against one
         wanted = " and ".join(_gbit(one) for one in usual)
         yield Finding(
             "warning",
-            f"{name} on {named(hosts)} runs at {_gbit(rate)} ({_lanes(those[0].place.port)}) where "
-            f"{listed(those[0].siblings)}, {verb(those[0].siblings, 'a card', 'cards')} of the same model, "
-            f"{verb(those[0].siblings, 'runs', 'run')} at {wanted}{tie}: {_COST}",
+            f"{name} on {named(hosts)} runs at {_gbit(rate)} ({_lanes(group[0].place.port)}) where "
+            f"{listed(group[0].siblings)}, {verb(group[0].siblings, 'a card', 'cards')} of the same model, "
+            f"{verb(group[0].siblings, 'runs', 'run')} at {wanted}{tie}: {_COST}",
             hosts,
             pieces(
                 (one.place, _observed(one.place.port), wanted, file_of(one.place.port, "rate"))
-                for one in those
+                for one in group
             ),
-            (_fix(those[0].place.port),),
+            (_fix(group[0].place.port),),
         )
 
 
@@ -160,11 +160,11 @@ def _between(ports: Mapping[str, Sequence[RdmaPort]], told: set[tuple[str, str]]
             if rate is not None and (host, name) not in told:
                 values.setdefault(f"{name}/{port.link_layer}", []).append((host, rate))
                 first.setdefault(f"{name}/{port.link_layer}", port)
-    if values and all(len(each) == 1 for each in values.values()):
+    if values and all(len(value) == 1 for value in values.values()):
         values = {"": _usual_rates(ports)}  # names that have nothing in common
     groups: dict[Comparison[float], list[str]] = {}
-    for key, each in values.items():
-        comparison = compare(each)
+    for key, value in values.items():
+        comparison = compare(value)
         if comparison.differs:
             groups.setdefault(comparison, []).append(key)
     for comparison, keys in groups.items():

@@ -81,7 +81,11 @@ def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _of_image(snapshot: Snapshot) -> Iterator[Answer]:
     """The GPUs of an image are those that its policy is for."""
-    demanded = [one for one in snapshot.expected.expectations if one.key == "gpu.compute_capability"]
+    demanded = [
+        expectation
+        for expectation in snapshot.expected.expectations
+        if expectation.key == "gpu.compute_capability"
+    ]
     if not demanded:
         yield NotApplicable(
             "no policy says for which GPUs the image is: [gpu] compute_capability in --expect"
@@ -134,7 +138,7 @@ def _expected(snapshot: Snapshot) -> Iterator[_Pair | NotKnown]:
     """The compute capabilities that a policy expects of each node's GPUs, with the place that says so."""
     for node in snapshot.nodes if snapshot.of == "nodes" else ():
         demands, _ = demands_on(node, snapshot.expected)
-        wanted = [one for one in demands if one.key == _EXPECTED and isinstance(one.wanted, Text)]
+        wanted = [demand for demand in demands if demand.key == _EXPECTED and isinstance(demand.wanted, Text)]
         built = _built(node)
         if wanted and isinstance(built, Missing):
             yield NotKnown(f"architectures of torch: {built}", (node.host,))

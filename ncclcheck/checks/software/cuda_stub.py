@@ -61,21 +61,21 @@ def cuda_stub(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _judge(node: Node, libraries: tuple[DriverLibrary, ...]) -> Iterator[Answer]:
-    for one in libraries:
-        if one.kind == "driver" and _has_driver(node):
+    for library in libraries:
+        if library.kind == "driver" and _has_driver(node):
             continue  # mounted by the runtime of a build machine with a GPU
-        severity, why, fix = _WORDS[one.kind]
+        severity, why, fix = _WORDS[library.kind]
         yield Finding(
             severity,
-            f"{one.path} in the image on {node.host} {why}",
+            f"{library.path} in the image on {node.host} {why}",
             (node.host,),
             (
                 Evidence(
                     (node.host,),
-                    one.path,
-                    f"a {one.kind} library",
+                    library.path,
+                    f"a {library.kind} library",
                     "only the host's, at run time",
-                    one.found_by,
+                    library.found_by,
                 ),
             ),
             (Fix(fix, ("echo $LD_LIBRARY_PATH", "ldconfig -p | grep -E 'libcuda|libnvidia-ml'")),),

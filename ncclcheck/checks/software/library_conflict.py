@@ -84,7 +84,7 @@ def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
         if isinstance(choice.libraries, Missing):
             yield NotKnown(f"which NCCL libraries there are: {choice.libraries}", (node.host,))
             continue
-        loaded = next((one for one in choice.libraries if one.loaded_by_torch), None)
+        loaded = next((library for library in choice.libraries if library.loaded_by_torch), None)
         for one in _broken(choice.libraries, loaded):
             broken.setdefault(one, []).append(node.host)
         has_one = has_one or loaded is not None or bool(broken)
@@ -111,9 +111,9 @@ def _not_known(host: str, facts: NodeFacts, libraries: Sequence[NcclLibrary]) ->
     built_for = _built_for(facts)
     if isinstance(built_for, Missing):
         yield NotKnown(f"the NCCL torch was built for: {built_for}", (host,))
-    for one in libraries:
-        if isinstance(one.version, Missing) and not _why_broken(one):
-            yield NotKnown(f"the version of {one.path} ({one.origin}): {one.version}", (host,))
+    for library in libraries:
+        if isinstance(library.version, Missing) and not _why_broken(library):
+            yield NotKnown(f"the version of {library.path} ({library.origin}): {library.version}", (host,))
 
 
 def _why_broken(library: NcclLibrary) -> str:
@@ -126,9 +126,9 @@ def _why_broken(library: NcclLibrary) -> str:
 def _broken(libraries: Sequence[NcclLibrary], loaded: NcclLibrary | None) -> Iterator[_Broken]:
     """Those beside torch's own that do not work: an error where there is none in front of them that does."""
     works = loaded is not None and not isinstance(loaded.version, Missing)
-    for one in libraries:
-        if one is not loaded and _why_broken(one):
-            yield _Broken("warning" if works else "error", one)
+    for library in libraries:
+        if library is not loaded and _why_broken(library):
+            yield _Broken("warning" if works else "error", library)
 
 
 def _of_broken(broken: _Broken, hosts: list[str]) -> Finding:
@@ -153,9 +153,9 @@ def _conflict(
         text = f"the NCCL that torch loads ({loaded.origin}: {loaded.path}) does not work: {why}"
         return _Conflict("error", loaded, "a library that can be loaded", text, ())
     others = tuple(
-        one
-        for one in libraries
-        if not isinstance(one.version, Missing) and parse(one.version) != parse(loaded.version)
+        library
+        for library in libraries
+        if not isinstance(library.version, Missing) and parse(library.version) != parse(loaded.version)
     )
     what = f"torch loads NCCL {loaded.version} ({loaded.origin}: {loaded.path})"
     if not isinstance(built_for, Missing) and is_version(built_for):

@@ -96,19 +96,27 @@ def _finding(host: str, name: str, those: list[AbsentLibrary]) -> Finding:
     )
 
 
-def _of_damaged(host: str, one: DamagedLibrary) -> Finding:
-    part, why = one.examined.part, one.why.removeprefix(one.path).strip()
+def _of_damaged(host: str, library: DamagedLibrary) -> Finding:
+    part, why = library.examined.part, library.why.removeprefix(library.path).strip()
     return Finding(
         "error" if part in _SEVERE else "warning",
-        f"the library {one.path} in the image is damaged, and {part} needs it: it {why}",
+        f"the library {library.path} in the image is damaged, and {part} needs it: it {why}",
         (host,),
-        (Evidence((host,), one.path, one.why, "a whole ELF file", f"its headers; for {one.examined.path}"),),
+        (
+            Evidence(
+                (host,),
+                library.path,
+                library.why,
+                "a whole ELF file",
+                f"its headers; for {library.examined.path}",
+            ),
+        ),
         (
             Fix(
                 "install the package that has it again; the build may have run out of space, or a copy was broken off",
                 (
-                    f"ls -lL {one.path}; file -L {one.path}",
-                    f"dpkg -S {one.path}   # or: rpm -qf; pip show -f",
+                    f"ls -lL {library.path}; file -L {library.path}",
+                    f"dpkg -S {library.path}   # or: rpm -qf; pip show -f",
                 ),
             ),
         ),

@@ -69,7 +69,7 @@ def _with_cuda(node: Node, compiled: object) -> Iterator[Answer]:
         why = nccl if isinstance(nccl, Missing) else nccl.libraries
         yield NotKnown(f"which NCCL libraries there are: {why}", (node.host,))
         return
-    loaded = next((one for one in nccl.libraries if one.loaded_by_torch), None)
+    loaded = next((library for library in nccl.libraries if library.loaded_by_torch), None)
     if loaded is None:
         yield _finding(node.host, "no NCCL library is there for torch", "none", str(compiled))
     elif isinstance(loaded.version, Missing) and loaded.version.missing in ("error", "unsupported"):

@@ -92,7 +92,7 @@ def _tried(
     if value.lower() == "none":  # before 2.28 a file name like any other, and meant all the same
         return
     for names in wanted_files(environment, version or NEWEST):
-        files = [one for one in plugins if one.file in names]
+        files = [plugin for plugin in plugins if plugin.file in names]
         if files:
             observed, problem = _state(files, version)
             yield _Tried(host, names[0], bool(value), problem, observed, demanded_by)
@@ -100,21 +100,21 @@ def _tried(
 
 def _state(files: Sequence[NetPlugin], version: str | None) -> tuple[str, str]:
     """What came of the files of one plug-in, and what is wrong with it (nothing: it is used)."""
-    for one in files:
-        if not isinstance(one.path, Missing):
-            found = ", ".join(f"v{number}" for number in one.apis) or "no ncclNetPlugin symbol"
-            observed = f"{one.path}: {found}"
+    for file in files:
+        if not isinstance(file.path, Missing):
+            found = ", ".join(f"v{number}" for number in file.apis) or "no ncclNetPlugin symbol"
+            observed = f"{file.path}: {found}"
             accepted = at(PLUGIN_APIS, parse(version)) if version else range(1000)
-            if any(number in accepted for number in one.apis):
+            if any(number in accepted for number in file.apis):
                 return observed, ""
-            if not one.apis:
+            if not file.apis:
                 return observed, "is no network plug-in: it has no symbol ncclNetPlugin_vN"
             takes = f"NCCL {version} takes v{accepted[0]} to v{accepted[-1]}"
             return observed, f"has an API that this NCCL does not take (it has {found}; {takes})"
-    words = "; ".join(str(one.path) for one in files)
-    broken = [one for one in files if isinstance(one.path, Missing) and one.path.missing != "absent"]
+    words = "; ".join(str(file.path) for file in files)
+    broken = [file for file in files if isinstance(file.path, Missing) and file.path.missing != "absent"]
     if not broken:
-        return words, f"is not there ({' and '.join(one.file for one in files)} not found by the loader)"
+        return words, f"is not there ({' and '.join(file.file for file in files)} not found by the loader)"
     detail = broken[0].path.detail if isinstance(broken[0].path, Missing) else ""
     if match := _NEEDS.match(detail):
         return words, f"cannot be loaded: {match['library']}, which it needs, is missing"
@@ -128,8 +128,8 @@ def _findings(tried: Sequence[_Tried]) -> Iterator[Finding]:
         # The default may be absent, as long as it is absent everywhere.
         if one.problem and (one.wanted or loads or not one.problem.startswith("is not there")):
             groups.setdefault(one.problem, []).append(one)
-    for problem, those in groups.items():
-        yield _finding(problem, those, loads)
+    for problem, group in groups.items():
+        yield _finding(problem, group, loads)
 
 
 def _finding(problem: str, those: Sequence[_Tried], loads: Sequence[str]) -> Finding:

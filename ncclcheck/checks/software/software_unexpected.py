@@ -13,8 +13,8 @@ from ncclcheck.model.snapshot import Node, Snapshot
 
 
 def _version(name: str, read: Callable[[Software], Fact[str]], source: str) -> Reader:
-    def reader(node: Node, one: Expectation) -> Iterator[Seen]:
-        del one
+    def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
+        del expectation
         software = node.facts.software
         value = software if isinstance(software, Missing) else or_nothing(read(software))
         yield Seen(name, value, source)

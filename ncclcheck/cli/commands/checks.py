@@ -26,8 +26,8 @@ def checks(*, slug: str | None, format_: str) -> None:
     from ncclcheck.cli.screen import write_out
     from ncclcheck.report.manual import manual_page
 
-    def entry(one: Check) -> str:
-        return f"{one.code}  {one.slug:<{longest}}  {one.title}\n"
+    def entry(check: Check) -> str:
+        return f"{check.code}  {check.slug:<{longest}}  {check.title}\n"
 
     every = (*all_checks(), *all_checks("log"))
     if format_ == "md":
@@ -42,7 +42,7 @@ def checks(*, slug: str | None, format_: str) -> None:
     codes = of_logs(slug)
     if not codes:
         refuse_unknown_checks([slug], "checks")
-    if any(one.slug == slug.lower().replace("_", "-") for one in all_checks()) or not codes:
+    if any(check.slug == slug.lower().replace("_", "-") for check in all_checks()) or not codes:
         codes |= matching([slug])
     chosen = [one for one in every if one.code in codes]
     if len(chosen) > 1:

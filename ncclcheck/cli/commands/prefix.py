@@ -187,7 +187,7 @@ def _names_at_start() -> frozenset[bytes]:
     """The names of the environment that this process was started with."""
     try:
         return frozenset(
-            one.partition(b"=")[0] for one in Path("/proc/self/environ").read_bytes().split(b"\0")
+            word.partition(b"=")[0] for word in Path("/proc/self/environ").read_bytes().split(b"\0")
         )
     except OSError:
         return frozenset({b"LC_CTYPE"})

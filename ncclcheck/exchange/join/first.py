@@ -75,11 +75,11 @@ def _why_not(error: OSError | None, port: int) -> Trouble:
 def holder(port: int) -> str:
     """Who listens on the port, as far as this user may know."""
     try:
-        for one in psutil.net_connections(kind="tcp"):
-            if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port:
-                if one.pid is None:
-                    return f"a process of another user or namespace holds {one.laddr.ip}:{port}"
-                return f"{psutil.Process(one.pid).name()} (pid {one.pid}) holds {one.laddr.ip}:{port}"
+        for connection in psutil.net_connections(kind="tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
+                if connection.pid is None:
+                    return f"a process of another user or namespace holds {connection.laddr.ip}:{port}"
+                return f"{psutil.Process(connection.pid).name()} (pid {connection.pid}) holds {connection.laddr.ip}:{port}"
     except (psutil.Error, OSError) as error:
         return f"the holder could not be read: {error}"
     return f"something holds port {port}; no listener is visible to this user"

@@ -92,24 +92,24 @@ def send(
     except OSError as error:
         return Sent(number, "error", str(error)[:200])
     finally:
-        for one in connections:
-            reset(one)
+        for connection in connections:
+            reset(connection)
 
 
 def _fill(
     number: int, connections: Sequence[socket.socket], source: str, window: Window, start: Deadline
 ) -> Sent:
     began = threading.Event()
-    streams = [_Filling(one, began, start) for one in connections]
-    for one in streams:
-        one.thread.start()
+    streams = [_Filling(connection, began, start) for connection in connections]
+    for stream in streams:
+        stream.thread.start()
     if not began.wait(start.left()):
         _end(streams)
         return Sent(number, "stalled", "the receiver never said go", source)
     load = _Load(streams, window.warm_up_s)
     end = Deadline(window.window_s + _SLACK_S)
-    for one in streams:
-        one.thread.join(end.left())
+    for stream in streams:
+        stream.thread.join(end.left())
     _end(streams)
     return Sent(number, "ok", "", source, load.cpu_share(), load.core_share())
 
@@ -153,11 +153,11 @@ class _Load:
         sleep_until(time.monotonic() + warm_up_s)
         self.began = time.monotonic()
         self._streams, self._cores = streams, core_ticks()
-        self._threads = [moment_of(one.thread) for one in streams]
+        self._threads = [moment_of(stream.thread) for stream in streams]
 
     def cpu_share(self) -> Fact[float]:
         """Of the busiest thread, up to its end."""
-        ends = [one.ended or moment_of(one.thread) for one in self._streams]
+        ends = [stream.ended or moment_of(stream.thread) for stream in self._streams]
         return busiest_thread(self._threads, ends)
 
     def core_share(self) -> Fact[float]:
@@ -167,11 +167,11 @@ class _Load:
 
 def _end(streams: Sequence[_Stream]) -> None:
     """None of the threads runs any more: what they wait in is shut down."""
-    for one in streams:
+    for stream in streams:
         with suppress(OSError):  # the peer was first
-            one.connection.shutdown(socket.SHUT_RDWR)
-    for one in streams:
-        one.thread.join(1.0)
+            stream.connection.shutdown(socket.SHUT_RDWR)
+    for stream in streams:
+        stream.thread.join(1.0)
 
 
 def receive(number: int, channels: Channels, peer_ticket: int, window: Window, start: Deadline) -> Received:
@@ -183,22 +183,22 @@ def receive(number: int, channels: Channels, peer_ticket: int, window: Window, s
             if arrived is None:
                 return Received(number, "error", "the sender never called")
             connections.append(arrived)
-        for one in connections:
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            one.send(GO)
+        for connection in connections:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.send(GO)
         return _count(number, connections, window, start)
     except OSError as error:
         return Received(number, "error", str(error)[:200])
     finally:
-        for one in connections:
-            reset(one)
+        for connection in connections:
+            reset(connection)
 
 
 def _count(number: int, connections: Sequence[socket.socket], window: Window, start: Deadline) -> Received:
     began = threading.Event()
-    streams = [_Counting(one, began, "receive") for one in connections]
-    for one in streams:
-        one.thread.start()
+    streams = [_Counting(connection, began, "receive") for connection in connections]
+    for stream in streams:
+        stream.thread.start()
     if not began.wait(start.left() + window.warm_up_s):  # one that called late has time to send, too
         _end(streams)
         return Received(number, "stalled", "connected, but nothing came")
@@ -207,7 +207,7 @@ def _count(number: int, connections: Sequence[socket.socket], window: Window, st
     ended = time.monotonic()
     core_share = load.core_share()
     _end(streams)
-    rate = rate_in(sorted(arrival for one in streams for arrival in one.arrivals), load.began, ended)
+    rate = rate_in(sorted(arrival for stream in streams for arrival in stream.arrivals), load.began, ended)
     if rate <= 0:
         return Received(number, "stalled", "data came at first, and then no more")
     return Received(number, "ok", "", rate, round(ended - load.began, 4), load.cpu_share(), core_share)

@@ -22,7 +22,8 @@ def described(
     """Each with its name from /proc, and `own` where it or an ancestor of it is this run."""
     own = os.getpid() if own_pid is None else own_pid
     return tuple(
-        replace(one, name=_name(proc, one.pid), own=_is_own(proc, one.pid, own)) for one in processes
+        replace(process, name=_name(proc, process.pid), own=_is_own(proc, process.pid, own))
+        for process in processes
     )
 
 

@@ -109,8 +109,8 @@ def read_gpu_work(
 
 def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]:
     """All that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
-    known = tuple(one for one in works if isinstance(one, GpuWork))
-    untold = [one for one in works if isinstance(one, Missing)]
+    known = tuple(work for work in works if isinstance(work, GpuWork))
+    untold = [work for work in works if isinstance(work, Missing)]
     if untold and all(one.outcome == "ok" for one in known):
         return untold[0]
     return known

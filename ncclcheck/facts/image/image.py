@@ -91,7 +91,7 @@ def _examined(request: ImageRequest, search: Search, own: int) -> list[Examined]
     folder = torch_folder(entries)
     files = [] if folder is None else [folder / "lib" / name for name in _OF_TORCH]
     found = [Examined("torch", str(file)) for file in files if file.is_file()]
-    found += [Examined("NCCL", one.path) for one in search_libraries(request.environ, entries)[:1]]
+    found += [Examined("NCCL", library.path) for library in search_libraries(request.environ, entries)[:1]]
     found += [Examined("network plug-in", path) for path in _plugins(request.environ, search, own)]
     verbs = read_verbs(search, machine(request.root), own)
     if not isinstance(verbs.library, Missing):

@@ -78,7 +78,7 @@ class NcclListener:
         process = self._process
         if process is None or self._ended.is_set() or process.poll() is not None:
             return None
-        found = next((one for one in listening_sockets(process.pid) if is_callable(one[0])), None)
+        found = next((socket for socket in listening_sockets(process.pid) if is_callable(socket[0])), None)
         limit = read_number(Path("/proc/sys/net/core/somaxconn"))
         room = _LEAST_ROOM if isinstance(limit, Missing) else min(limit, _BACKLOG)
         return Listening(*found, room) if found else None

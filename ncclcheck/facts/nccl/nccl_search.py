@@ -48,10 +48,10 @@ def search_libraries(
     candidates = list(_candidates(environ, folder, entries, system))
     own = None if folder is None else _torchs_own(environ, folder / "lib", candidates, system)
     found: dict[tuple[int, int], Found] = {}
-    for one in [*([own] if own else []), *candidates]:
-        identity = _identity(Path(one.path))
+    for candidate in [*([own] if own else []), *candidates]:
+        identity = _identity(Path(candidate.path))
         if identity is not None:
-            found.setdefault(identity, one)
+            found.setdefault(identity, candidate)
     return tuple(found.values())
 
 
@@ -136,7 +136,7 @@ def _torchs_own(
     cuda = lib / _TORCH_CUDA
     if not cuda.is_file():
         return None
-    existing = [one for one in candidates if Path(one.path).is_file()]
+    existing = [candidate for candidate in candidates if Path(candidate.path).is_file()]
     dynamic = read_dynamic(cuda)
     if isinstance(dynamic, Missing):  # the present order is the one the loader follows for torch's wheels
         return replace(existing[0], loaded_by_torch=True) if existing else None

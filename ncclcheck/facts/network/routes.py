@@ -48,9 +48,9 @@ def _source(address: str, port: int) -> Fact[tuple[str, int]]:
 def owner_of(address: str, interfaces: Sequence[Interface], scope_id: int = 0) -> Fact[str]:
     """The one interface that has `address` (in the scope, where one is given); Missing if none or several have it."""
     owners = [
-        one.name
-        for one in interfaces
-        if scope_id in (0, one.index) and any(own.address == address for own in one.addresses)
+        interface.name
+        for interface in interfaces
+        if scope_id in (0, interface.index) and any(own.address == address for own in interface.addresses)
     ]
     match owners:
         case [owner]:

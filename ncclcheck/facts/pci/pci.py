@@ -41,7 +41,7 @@ def read_pci(root: Path) -> Fact[Pci]:
     bridges = [
         read_device(name, folder) for name, folder in folders.items() if is_bridge(folder.line("class"))
     ]
-    found = {one.address: one for one in bridges if not isinstance(one.acs_redirect, Missing)}
+    found = {bridge.address: bridge for bridge in bridges if not isinstance(bridge.acs_redirect, Missing)}
     found |= {name: read_device(name, folder) for name, folder in [*above.items(), *ends.items()]}
     return Pci(tuple(sorted(found.values(), key=lambda device: _order(device.address))), unread)
 

@@ -164,9 +164,9 @@ def _places(
         return
     if not dynamic.runpath:
         yield from (Path(folder, name) for folder in expanded(dynamic.rpath, library))
-        for one in loaders:
-            if not one.dynamic.runpath:
-                yield from (Path(folder, name) for folder in expanded(one.dynamic.rpath, one.path))
+        for loader in loaders:
+            if not loader.dynamic.runpath:
+                yield from (Path(folder, name) for folder in expanded(loader.dynamic.rpath, loader.path))
     yield from (Path(folder, name) for folder in library_path(search.environ))
     yield from (Path(folder, name) for folder in expanded(dynamic.runpath, library))
     yield from map(Path, search.cache.get((name, _KINDS.get(dynamic.machine, "")), ()))

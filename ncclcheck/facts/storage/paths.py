@@ -45,18 +45,18 @@ def read_paths(wanted: Sequence[WantedPath], deadline_s: float = CALLED_S) -> tu
     return tuple(found)
 
 
-def read_path(one: WantedPath, deadline_s: float = CALLED_S, module: str = _MODULE) -> PathFact:
+def read_path(path: WantedPath, deadline_s: float = CALLED_S, module: str = _MODULE) -> PathFact:
     """What the path told within `deadline_s`; whatever it did not is Missing "timeout", and its process is gone.
 
     A process that survives SIGKILL (uninterruptible sleep on a dead mount) is left behind, and named.
     """
     end = time.monotonic() + deadline_s
-    command = python_command(module, [one.path, one.purpose, str(_LIST_S), str(_READ_S)])
+    command = python_command(module, [path.path, path.purpose, str(_LIST_S), str(_READ_S)])
     output: dict[int, bytearray] = {}
     try:
         process = start_child(command, None)
     except (OSError, ValueError) as error:
-        return _unread(one, missing_for(error))
+        return _unread(path, missing_for(error))
     ending = "late"
     try:
         ending = read_child(process, output, end)
@@ -67,25 +67,25 @@ def read_path(one: WantedPath, deadline_s: float = CALLED_S, module: str = _MODU
         why = Missing("absent", "not told of this kind of path")
     elif ending == "late":
         left = "" if gone else f"; process {process.pid}, which looked, survived SIGKILL and was left behind"
-        why = Missing("timeout", f"{readable(one.path)} did not answer within {deadline_s:g} s{left}")
+        why = Missing("timeout", f"{readable(path.path)} did not answer within {deadline_s:g} s{left}")
     else:
         text = stderr.decode("utf-8", "replace").strip()[-300:]
         why = Missing(
-            "error", f"{readable(one.path)}: the process that looked ended with {process.returncode}: {text}"
+            "error", f"{readable(path.path)}: the process that looked ended with {process.returncode}: {text}"
         )
-    return _put_together(one, stdout, why)
+    return _put_together(path, stdout, why)
 
 
-def _put_together(one: WantedPath, stdout: bytes, otherwise: Missing) -> PathFact:
-    told: dict[str, Any] = json.loads(encode(_unread(one, otherwise)))
+def _put_together(path: WantedPath, stdout: bytes, otherwise: Missing) -> PathFact:
+    told: dict[str, Any] = json.loads(encode(_unread(path, otherwise)))
     try:
         for line in stdout.splitlines():
             told |= json.loads(line)
         return decode(json.dumps(told), PathFact)
     except (DecodeError, ValueError, TypeError) as error:
-        return _unread(one, Missing("error", f"{readable(one.path)}: {str(error)[:200]}"))
+        return _unread(path, Missing("error", f"{readable(path.path)}: {str(error)[:200]}"))
 
 
-def _unread(one: WantedPath, why: Missing) -> PathFact:
+def _unread(path: WantedPath, why: Missing) -> PathFact:
     fields = [name for name in PathFact.__struct_fields__ if name not in ("path", "purpose")]
-    return PathFact(readable(one.path), one.purpose, **dict.fromkeys(fields, why))
+    return PathFact(readable(path.path), path.purpose, **dict.fromkeys(fields, why))

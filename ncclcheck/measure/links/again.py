@@ -48,9 +48,9 @@ def suspicious(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
     if _is_slower(probes, networks):
         hosts = list(networks[0])
         once = {
-            (one.from_host, one.to_host)
-            for one in attempts(probes, networks[0], "bandwidth")
-            if _tries(one) == 1
+            (attempt.from_host, attempt.to_host)
+            for attempt in attempts(probes, networks[0], "bandwidth")
+            if _tries(attempt) == 1
         }
         for position, host in enumerate(hosts):
             following = (position + 1) % len(hosts)
@@ -68,7 +68,9 @@ def _doubtful(transfers: Sequence[Probe], nodes: int) -> Iterator[tuple[Pair, in
         yield way.pair, _TRIES
         if nodes < FEWEST_NODES:
             yield way.pair[::-1], _TRIES
-    yield from (((one.from_host, one.to_host), _TRIES) for one in transfers if one.value is None)
+    yield from (
+        ((transfer.from_host, transfer.to_host), _TRIES) for transfer in transfers if transfer.value is None
+    )
 
 
 def _tries(probe: Probe) -> int:
@@ -85,9 +87,9 @@ def late_again(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
     """The late round trips of the first network, until they were tried three times: a busy core makes one late, too."""
     place = {host: position for position, host in enumerate(networks[0])}
     tried = {
-        (one.from_host, one.to_host): one
-        for one in attempts(probes, networks[0], "latency")
-        if one.value is not None
+        (attempt.from_host, attempt.to_host): attempt
+        for attempt in attempts(probes, networks[0], "latency")
+        if attempt.value is not None
     }
     medians = {pair: one.value or 0.0 for pair, one in tried.items()}
     least = {pair: least_us(one) for pair, one in tried.items()}
@@ -119,12 +121,12 @@ def _way(probe: Probe) -> tuple[str, str, str, str]:
     return probe.kind, probe.from_host, probe.to_host, probe.address
 
 
-def _better(one: Probe, again: Probe) -> Probe:
-    if one.value is None or one.measured is None:
-        return again if again.value is not None else one
+def _better(probe: Probe, again: Probe) -> Probe:
+    if probe.value is None or probe.measured is None:
+        return again if again.value is not None else probe
     if again.value is None or again.measured is None:
-        return one
-    count = one.measured.transfers + again.measured.transfers
-    is_better = again.value > one.value if one.kind == "bandwidth" else again.value < one.value
-    best, measured = (again, again.measured) if is_better else (one, one.measured)
+        return probe
+    count = probe.measured.transfers + again.measured.transfers
+    is_better = again.value > probe.value if probe.kind == "bandwidth" else again.value < probe.value
+    best, measured = (again, again.measured) if is_better else (probe, probe.measured)
     return replace(best, measured=replace(measured, transfers=count))

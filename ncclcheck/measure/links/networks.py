@@ -31,13 +31,13 @@ class Throughput(Struct, frozen=True):
     transfers: int
     cpu_limited: bool
 
-    def is_slower_than(self, other: Throughput) -> bool:
+    def is_slower_than(self, throughput: Throughput) -> bool:
         """True when the other is at least 1.3 times as fast, and no usual transfer of this one as fast as there.
 
         Never true where the CPU limited this one: it may be as fast as the other.
         """
-        apart = self.high < other.low
-        return not self.cpu_limited and apart and other.median >= FASTER * self.median
+        apart = self.high < throughput.low
+        return not self.cpu_limited and apart and throughput.median >= FASTER * self.median
 
 
 class RoundTrip(Struct, frozen=True):

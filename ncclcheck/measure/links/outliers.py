@@ -106,7 +106,7 @@ def _usual(values: Mapping[Pair, float], position: int) -> float:
 
 def _is_fast_elsewhere(values: Mapping[Pair, float], below: set[Pair], pair: Pair, position: int) -> bool:
     """Whether the sender (0) or receiver (1) of a pair was fast with another node, or was tried with no other."""
-    others = {other for other in values if other[position] == pair[position]} - {pair}
+    others = {value for value in values if value[position] == pair[position]} - {pair}
     return not others or not others <= below
 
 

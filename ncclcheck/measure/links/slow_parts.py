@@ -21,7 +21,7 @@ class SlowParts(Struct, frozen=True):
 
     def transfers(self) -> tuple[Pair, ...]:
         """Every (from, to) that is called slow."""
-        of_ends = (pair for one in self.ends for pair in one.pairs)
+        of_ends = (pair for end in self.ends for pair in end.pairs)
         return tuple(dict.fromkeys((*of_ends, *(one.pair for one in self.pairs))))
 
 
@@ -39,7 +39,7 @@ def slow_parts(transfers: Iterable[Probe]) -> SlowParts:
     What the CPU limited is never called slow, nor what came to nothing.
     """
     found = _by_pair(transfers)
-    values = {pair: median(one.value or 0.0 for one in probes) for pair, probes in found.items()}
+    values = {pair: median(probe.value or 0.0 for probe in probes) for pair, probes in found.items()}
     limited = frozenset(pair for pair, probes in found.items() if any(map(is_cpu_limited, probes)))
     if len({host for pair in values for host in pair}) >= FEWEST_NODES:
         return SlowParts(*slow_ends(values, limited), values)
@@ -51,8 +51,8 @@ def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
     slow = slow_parts(transfers)
     found = _by_pair(transfers)
     ends = [
-        (one.median, f"{'from' if one.end == 'sender' else 'to'} {one.host}", one.usual, one.pairs)
-        for one in slow.ends
+        (end.median, f"{'from' if end.end == 'sender' else 'to'} {end.host}", end.usual, end.pairs)
+        for end in slow.ends
     ]
     ways = [(one.value, f"from {one.pair[0]} to {one.pair[1]}", one.usual, (one.pair,)) for one in slow.pairs]
     if not (ends or ways):

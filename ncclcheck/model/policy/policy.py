@@ -213,7 +213,7 @@ def _rules(document: _Document, table: Mapping[str, Any], above: Path, kind: str
 
 
 def _kind(kind: str) -> RuleKind:
-    return next((one for one in _RULES if one == kind), "require")  # of `select` only the names are used
+    return next((rule for rule in _RULES if rule == kind), "require")  # of `select` only the names are used
 
 
 def _rule(document: _Document, one: dict[str, Any], path: Path, kind: RuleKind) -> Rule:
@@ -291,10 +291,12 @@ def _policy(parts: list[_Part], matched: list[tuple[str, _Part]] | tuple[()]) ->
         job |= part.job
         floors |= part.floors
         rules |= {(rule.kind, rule.check): rule for rule in part.rules}
-        expectations |= {one.key: replace(one, profile="") for one in part.expectations}
-    of_profiles = [one for _, part in matched for one in part.expectations]
+        expectations |= {
+            expectation.key: replace(expectation, profile="") for expectation in part.expectations
+        }
+    of_profiles = [expectation for _, part in matched for expectation in part.expectations]
     count = expectations.get("gpus_per_node")
-    if count is not None and not any(one.key == "gpus_per_node" for one in of_profiles):
+    if count is not None and not any(profile.key == "gpus_per_node" for profile in of_profiles):
         del expectations["gpus_per_node"]  # the same for all: the check gpu-count knows what to do with it
         if isinstance(count.wanted, Number) and count.wanted.value is not None:
             job["gpus_per_node"] = int(count.wanted.value)

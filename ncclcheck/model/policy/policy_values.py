@@ -105,7 +105,7 @@ def _version(value: Any) -> Wanted:
 
 def _is_possible(specifiers: SpecifierSet) -> bool:
     """True if a version fits. An interval that is not empty holds one of its ends, or what comes next to one."""
-    ends = [_end(one) for one in specifiers]
+    ends = [_end(specifier) for specifier in specifiers]
     if None in ends:  # ===, which compares texts
         return True
     near = [Version("0"), *(end for end in ends if end is not None)]

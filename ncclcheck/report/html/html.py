@@ -104,7 +104,7 @@ def _environment() -> Environment:
         size=lambda size_bytes: format_size(size_bytes) if size_bytes > 0 else str(size_bytes),
         number=format_number,
         evidence=merged_evidence,
-        latest=lambda ranks: max(ranks, key=lambda one: one.late_us, default=None),
+        latest=lambda ranks: max(ranks, key=lambda rank: rank.late_us, default=None),
         words=lambda text: text.replace("_", " ").replace("-", " "),
     )
     environment.globals.update(plural=plural, export=export, comment=comment)
@@ -135,7 +135,9 @@ def _plotly() -> str:
 
 def _policy(scripts: list[str]) -> str:
     """Scripts run if they are these, and nothing is loaded from or sent to anywhere."""
-    hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts if one)
+    hashes = (
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts if script
+    )
     allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -174,9 +176,10 @@ def _packed(nodes: NodeTable) -> dict[str, Any]:
     return {
         "columns": nodes.columns,
         "groups": [
-            [one.hosts, one.count, one.status, one.findings, one.worst, one.values] for one in nodes.groups
+            [group.hosts, group.count, group.status, group.findings, group.worst, group.values]
+            for group in nodes.groups
         ],
-        "rows": [[one.host, one.node_rank, one.address, one.group] for one in nodes.rows],
+        "rows": [[row.host, row.node_rank, row.address, row.group] for row in nodes.rows],
     }
 
 

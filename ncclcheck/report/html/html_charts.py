@@ -87,19 +87,19 @@ def bench_curves(bench: BenchReport) -> dict[str, Any]:
         "points": [_point(point) for point in bench.points],
         "ceilings": [
             {
-                "op": one.op,
-                "busbw": _number(one.busbw_gb_s),
-                "limit": _number(one.limit_gb_s) if one.limit_gb_s is not None else None,
-                "binds": plain(one.binds),
-                "source": one.source,
+                "op": ceiling.op,
+                "busbw": _number(ceiling.busbw_gb_s),
+                "limit": _number(ceiling.limit_gb_s) if ceiling.limit_gb_s is not None else None,
+                "binds": plain(ceiling.binds),
+                "source": ceiling.source,
             }
-            for one in bench.ceilings
+            for ceiling in bench.ceilings
         ],
     }
 
 
 def _point(point: Point) -> dict[str, Any]:
-    latest = sorted(point.ranks, key=lambda one: -one.late_us)[:MOST_RANKS]
+    latest = sorted(point.ranks, key=lambda rank: -rank.late_us)[:MOST_RANKS]
     return {
         "op": plain(point.op),
         "size": point.size_bytes,

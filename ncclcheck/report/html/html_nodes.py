@@ -77,7 +77,11 @@ def node_table(report: Report, findings: list[Finding]) -> NodeTable:
     values_of = [dict.fromkeys(key.values[at] for key in keys if key.values) for at in range(len(COLUMNS))]
     shown = [at for at, values in enumerate(values_of) if len(values) > 1]
     common = [
-        (COLUMNS[at], one) for at, values in enumerate(values_of) if len(values) == 1 for one in values if one
+        (COLUMNS[at], value)
+        for at, values in enumerate(values_of)
+        if len(values) == 1
+        for value in values
+        if value
     ]
     order = sorted(Counter(keys).items(), key=lambda item: (_worst_rank(item[0], findings), item[1]))
     number_of = {key: number for number, (key, _) in enumerate(order)}
@@ -105,7 +109,7 @@ def node_table(report: Report, findings: list[Finding]) -> NodeTable:
 
 def _worst(key: _Key, findings: list[Finding]) -> str:
     severities = {findings[number].severity for number in key.findings}
-    return next((one for one in ("error", "warning", "info") if one in severities), "")
+    return next((word for word in ("error", "warning", "info") if word in severities), "")
 
 
 def _worst_rank(key: _Key, findings: list[Finding]) -> tuple[int, int]:

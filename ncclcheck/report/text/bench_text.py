@@ -54,7 +54,7 @@ def bench_lines(report: Report, verbose: int) -> Iterator[Line]:
     ops = dict.fromkeys(point.op for point in bench.points)
     if not ops:
         yield line(f"benchmark, {bench_setting(bench)}: no point was measured")
-    ceiling_of = {one.op: one for one in bench.ceilings}
+    ceiling_of = {ceiling.op: ceiling for ceiling in bench.ceilings}
     for op in ops:
         yield line(Span(op, "bold"), f", {bench_setting(bench)}")
         points = [point for point in bench.points if point.op == op]
@@ -111,16 +111,17 @@ def repeat_words(point: Point) -> str:
     return "N/A" if low is None or high is None else f"{format_number(low)}-{format_number(high)}"
 
 
-def _ceiling(one: Ceiling, verbose: int) -> Iterator[Line]:
+def _ceiling(ceiling: Ceiling, verbose: int) -> Iterator[Line]:
     """`1.0 Gbit/s on eth0 binds: 95 % of it reached`, and why a figure above it is no wonder."""
     yield line(
-        f"{one.binds} binds: {one.reached:.0%} of it reached ({format_number(one.busbw_gb_s)} GB/s)", indent=2
+        f"{ceiling.binds} binds: {ceiling.reached:.0%} of it reached ({format_number(ceiling.busbw_gb_s)} GB/s)",
+        indent=2,
     )
-    if one.label:
-        yield line(one.label, indent=2)
-    if verbose and one.limit_gb_s is not None:
-        limit = format_number(one.limit_gb_s)
-        yield line(f"no algorithm exceeds {limit} GB/s: {one.limited_by}", indent=2)
+    if ceiling.label:
+        yield line(ceiling.label, indent=2)
+    if verbose and ceiling.limit_gb_s is not None:
+        limit = format_number(ceiling.limit_gb_s)
+        yield line(f"no algorithm exceeds {limit} GB/s: {ceiling.limited_by}", indent=2)
 
 
 def _used(used: Sequence[Used], verbose: int) -> Iterator[Line]:
@@ -128,21 +129,21 @@ def _used(used: Sequence[Used], verbose: int) -> Iterator[Line]:
     rows = [one for one in used if verbose or one.what in _USED_ALWAYS or one.differs]
     if rows:
         each = (
-            f"{one.what} {one.value}" + (f" ({fold_hosts(one.hosts)})" if one.hosts else "") for one in rows
+            f"{row.what} {row.value}" + (f" ({fold_hosts(row.hosts)})" if row.hosts else "") for row in rows
         )
         yield line(Span("used, by NCCL's log", "bold"), f": {'; '.join(each)}")
 
 
-def reference_words(one: Comparable) -> str:
+def reference_words(comparable: Comparable) -> str:
     """A published measurement beside ours, with its grade, source and date."""
-    row = one.reference
+    row = comparable.reference
     size = format_size(row.size_bytes) if row.size_bytes is not None else "the best of a sweep"
     when = f", {row.date}" if row.date else ""
     note = f"; {row.note}" if row.note else ""
     return (
         f"reference: {row.op} of {size} on {row.nodes} x {row.gpus_per_node} {row.gpu}: "
-        f"{format_number(row.busbw_gb_s)} GB/s, here {format_number(one.busbw_gb_s)} "
-        f"({one.busbw_gb_s / row.busbw_gb_s:.0%}); grade {row.grade}, {row.source}{when}{note}"
+        f"{format_number(row.busbw_gb_s)} GB/s, here {format_number(comparable.busbw_gb_s)} "
+        f"({comparable.busbw_gb_s / row.busbw_gb_s:.0%}); grade {row.grade}, {row.source}{when}{note}"
     )
 
 

@@ -52,25 +52,25 @@ def _side(side: Side) -> str:
 
 
 def _findings(changes: Changes) -> Iterator[Line]:
-    for one in changes.findings:
-        yield line(Span(one.fate, _STYLE.get(one.fate, "bold magenta")), f"  {_finding(one)}")
-        yield line(one.summary, indent=2)
+    for finding in changes.findings:
+        yield line(Span(finding.fate, _STYLE.get(finding.fate, "bold magenta")), f"  {_finding(finding)}")
+        yield line(finding.summary, indent=2)
     if changes.findings_kept:
         yield line(f"{plural(changes.findings_kept, 'finding')} as before")
 
 
-def _finding(one: FindingChange) -> str:
-    where = f"  on {fold_hosts(one.hosts)}" if one.hosts else ""
-    why = f"  ({one.why})" if one.why else ""
-    return f"{one.severity}  {one.code} {one.slug}{where}{why}"
+def _finding(change: FindingChange) -> str:
+    where = f"  on {fold_hosts(change.hosts)}" if change.hosts else ""
+    why = f"  ({change.why})" if change.why else ""
+    return f"{change.severity}  {change.code} {change.slug}{where}{why}"
 
 
 def _checks(changes: Changes) -> Iterator[Line]:
-    for one in changes.checks:
-        style = "bold red" if one.counts else "bold"
-        reason = f": {one.reason}" if one.reason else ""
-        words = f"  {one.before.replace('_', ' ')} before, now {one.after.replace('_', ' ')}{reason}"
-        yield line(Span(f"{one.code} {one.slug}", style), words)
+    for check in changes.checks:
+        style = "bold red" if check.counts else "bold"
+        reason = f": {check.reason}" if check.reason else ""
+        words = f"  {check.before.replace('_', ' ')} before, now {check.after.replace('_', ' ')}{reason}"
+        yield line(Span(f"{check.code} {check.slug}", style), words)
 
 
 def _bandwidth(changes: Changes) -> Iterator[Line]:
@@ -87,16 +87,16 @@ def _bandwidth(changes: Changes) -> Iterator[Line]:
         yield line("  ".join(cells), "  ", Span(row[-1], style), indent=2, wrap=False)
 
 
-def _point(one: PointChange) -> tuple[str, ...]:
-    told = one.verdict != "not-known" or not one.why
+def _point(change: PointChange) -> tuple[str, ...]:
+    told = change.verdict != "not-known" or not change.why
     return (
-        one.op,
-        format_size(one.size_bytes) if one.size_bytes > 0 else str(one.size_bytes),
-        format_number(one.before_gb_s),
-        format_number(one.after_gb_s),
-        f"{0.0 - one.lost:+.1%}" if told else "",
-        f"{one.noise:.1%}" if told else "",
-        _POINT[one.verdict] + (f": {one.why}" if one.why else ""),
+        change.op,
+        format_size(change.size_bytes) if change.size_bytes > 0 else str(change.size_bytes),
+        format_number(change.before_gb_s),
+        format_number(change.after_gb_s),
+        f"{0.0 - change.lost:+.1%}" if told else "",
+        f"{change.noise:.1%}" if told else "",
+        _POINT[change.verdict] + (f": {change.why}" if change.why else ""),
     )
 
 
@@ -111,9 +111,9 @@ def _nodes(changes: Changes) -> Iterator[Line]:
 
 
 def _values(changes: Changes) -> Iterator[Line]:
-    for one in changes.values:
-        where = f"  on {fold_hosts(one.hosts)}" if one.hosts else ""
-        yield line(Span(one.what, "bold"), f"  {one.before} before, now {one.after}{where}")
+    for value in changes.values:
+        where = f"  on {fold_hosts(value.hosts)}" if value.hosts else ""
+        yield line(Span(value.what, "bold"), f"  {value.before} before, now {value.after}{where}")
 
 
 def _untold(changes: Changes) -> str:
@@ -145,14 +145,17 @@ def _markdown(changes: Changes) -> Iterator[Iterator[str]]:
         "Findings",
         ["", "finding", "hosts", "summary"],
         [
-            [f"{one.fate}: {one.severity}", md(f"{one.code} {one.slug}"), code(fold_hosts(one.hosts)), md(_words(one))]
-            for one in changes.findings
+            [f"{finding.fate}: {finding.severity}", md(f"{finding.code} {finding.slug}"), code(fold_hosts(finding.hosts)), md(_words(finding))]
+            for finding in changes.findings
         ],
     )  # fmt: skip
     yield _md_table(
         "Checks",
         ["check", "before", "now", "why"],
-        [[md(f"{one.code} {one.slug}"), one.before, one.after, md(one.reason)] for one in changes.checks],
+        [
+            [md(f"{check.code} {check.slug}"), check.before, check.after, md(check.reason)]
+            for check in changes.checks
+        ],
     )
     points = [list(map(md, _point(one))) for one in changes.bandwidth]
     yield _md_table("Bus bandwidth (GB/s)", ["op", "size", "before", "now", "change", "chance", ""], points)
@@ -161,18 +164,18 @@ def _markdown(changes: Changes) -> Iterator[Iterator[str]]:
         ["what", "before", "now", "hosts"],
         [
             [
-                md(one.what),
-                code(one.before),
-                code(one.after),
-                code(fold_hosts(one.hosts)) if one.hosts else "all",
+                md(value.what),
+                code(value.before),
+                code(value.after),
+                code(fold_hosts(value.hosts)) if value.hosts else "all",
             ]
-            for one in changes.values
+            for value in changes.values
         ],
     )
 
 
-def _words(one: FindingChange) -> str:
-    return f"{one.summary} ({one.why})" if one.why else one.summary
+def _words(change: FindingChange) -> str:
+    return f"{change.summary} ({change.why})" if change.why else change.summary
 
 
 def _md_head(changes: Changes) -> Iterator[str]:
@@ -184,8 +187,8 @@ def _md_head(changes: Changes) -> Iterator[str]:
         yield f"- different jobs: {md(reason)}\n"
     for reason in changes.regressions:
         yield f"- **worse**: {md(reason)}\n"
-    for one in _nodes(changes):
-        yield f"- {paragraph(''.join(span.text for span in one.spans))}\n"
+    for node in _nodes(changes):
+        yield f"- {paragraph(''.join(span.text for span in node.spans))}\n"
     if changes.bandwidth_note:
         yield f"- {paragraph(changes.bandwidth_note)}\n"
 

@@ -32,17 +32,17 @@ def comparison_lines(report: Report) -> Iterator[Line]:
     variants = (comparison.as_is, comparison.advised)
     rows = [
         ("", "as-is", "advised"),
-        ("interface", *(_interfaces(one) for one in variants)),
-        ("time (us)", *(_time(one) for one in variants)),
-        ("busbw (GB/s)", *(_bandwidth(one) for one in variants)),
+        ("interface", *(_interfaces(variant) for variant in variants)),
+        ("time (us)", *(_time(variant) for variant in variants)),
+        ("busbw (GB/s)", *(_bandwidth(variant) for variant in variants)),
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *cells in rows:
         columns = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
         yield line("  ".join((name.ljust(widths[0]), *columns)).rstrip(), indent=2, wrap=False)
-    for name, one in zip(("as-is", "advised"), variants, strict=True):
-        if one.failure:
-            yield line(f"{name}: {one.failure}", indent=2)
+    for name, variant in zip(("as-is", "advised"), variants, strict=True):
+        if variant.failure:
+            yield line(f"{name}: {variant.failure}", indent=2)
     style = _STYLES.get(comparison.verdict, "bold red")
     yield line("  ", Span(_WORDS[comparison.verdict], style), _effect(comparison))
 

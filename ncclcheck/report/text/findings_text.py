@@ -41,11 +41,11 @@ def one_finding(finding: Finding, verbose: int) -> Iterator[Line]:
         yield from _fix(fix)
 
 
-def _seen(one: Evidence) -> str:
-    expected = f", expected {one.expected}" if one.expected else ""
-    where = f" on {fold_hosts(one.hosts)}" if one.hosts else ""
-    source = f" (from {one.source})" if one.source else ""
-    return f"{one.subject}: {one.observed}{where}{expected}{source}"
+def _seen(evidence: Evidence) -> str:
+    expected = f", expected {evidence.expected}" if evidence.expected else ""
+    where = f" on {fold_hosts(evidence.hosts)}" if evidence.hosts else ""
+    source = f" (from {evidence.source})" if evidence.source else ""
+    return f"{evidence.subject}: {evidence.observed}{where}{expected}{source}"
 
 
 def _fix(fix: Fix) -> Iterator[Line]:

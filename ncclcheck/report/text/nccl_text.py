@@ -98,7 +98,7 @@ def _network(entry: NcclEntry) -> str:
 def _short(hcas: tuple[HcaChoice, ...]) -> str:
     """The ports with their GID; of many with the same GID the first and the last."""
     parts = []
-    for _, one_gid in groupby(hcas, key=lambda one: one.gid_index):
+    for _, one_gid in groupby(hcas, key=lambda hca: hca.gid_index):
         group = tuple(one_gid)
         words = hca_words(group)
         if len(group) > _MOST_NAMED_PORTS:

@@ -34,7 +34,7 @@ class Line(Struct, frozen=True):
 
 def line(*spans: Span | str, indent: int = 0, wrap: bool = True) -> Line:
     """A line of `spans`, of which a bare string has no style."""
-    return Line(tuple(Span(one) if isinstance(one, str) else one for one in spans), indent, wrap)
+    return Line(tuple(Span(span) if isinstance(span, str) else span for span in spans), indent, wrap)
 
 
 BLANK = line()

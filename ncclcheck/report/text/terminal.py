@@ -72,7 +72,7 @@ def header_lines(report: Report) -> Iterator[Line]:
 def _in_image(report: Report) -> set[str]:
     """The NCCL of an image, which has no network to choose."""
     facts = [node.facts for node in report.nodes if node.facts and report.of == "image"]
-    software = [one.software for one in facts if not isinstance(one.software, Missing)]
+    software = [fact.software for fact in facts if not isinstance(fact.software, Missing)]
     return {one.nccl for one in software if not isinstance(one.nccl, Missing)}
 
 
@@ -95,9 +95,10 @@ def _summary(report: Report) -> Iterator[Line]:
     severities = Counter(finding.severity for finding in report.findings)
     counts = [f"{outcomes['passed']} passed"]
     counts += [
-        plural(severities[one], one) if one != "info" else f"{severities[one]} info" for one in SEVERITIES
+        plural(severities[severity], severity) if severity != "info" else f"{severities[severity]} info"
+        for severity in SEVERITIES
     ]
-    counts += [f"{outcomes[one]} {one.replace('_', ' ')}" for one in ("crashed", "unknown", "ignored")]
+    counts += [f"{outcomes[word]} {word.replace('_', ' ')}" for word in ("crashed", "unknown", "ignored")]
     counts.append(f"{outcomes['not_applicable']} not applicable")
     told = ", ".join(count for count in counts if not count.startswith("0 "))
     subject = f"{plural(len(report.checks), 'check')}: {told}" if report.checks else "no checks"

@@ -61,7 +61,9 @@ def node_log(host: str, *ranks: int, of: int = 4, text: str = NEW, **words: str)
             **{"algorithm": "RING", **words},
         )
         collector.read(f"rank-{rank}", batches([filled.encode()]))
-    return NodeLog(host, tuple(replace(one, host=host, settings={}) for one in collector.log().processes))
+    return NodeLog(
+        host, tuple(replace(process, host=host, settings={}) for process in collector.log().processes)
+    )
 
 
 def nccl_point(op: Op, size_bytes: int, busbw_gb_s: float, ranks: int = 4, nodes: int = 4) -> Point:

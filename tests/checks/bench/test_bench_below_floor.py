@@ -130,7 +130,7 @@ def test_above_a_measured_bandwidth_it_says_that_no_setting_helps() -> None:
         veth = interface("veth0", f"10.0.0.{rank + 1}/24", kind="virtual", tunnel="veth")
         snapshot = with_interfaces(snapshot, node.host, veth)
     places = {"node01": ("veth0", "10.0.0.1"), "node02": ("veth0", "10.0.0.2")}
-    probes = tuple(replace(one, interface="veth0") for one in timed_probes(2, gbit_s=0.95))
+    probes = tuple(replace(probe, interface="veth0") for probe in timed_probes(2, gbit_s=0.95))
     bench = replace(measured(point("all_reduce", 16 * M, 0.117)), world_size=2, places=places)
     found = finding(SLUG, demanding(bench, "300", snapshot=replace(snapshot, probes=probes)))
     assert "Gbit/s to veth0 of node0" in found.summary

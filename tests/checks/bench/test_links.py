@@ -66,7 +66,7 @@ def test_the_slowest_node_is_named() -> None:
 def test_a_virtual_interface_has_no_speed_whatever_it_says() -> None:
     veth = replace(interface("eth0", "10.0.0.2/24", kind="virtual", tunnel="veth"), speed_mbps=10_000)
     snapshot = with_interfaces(cluster(4), "node02", veth)
-    assert [one.source for one in terms(snapshot, gloo())] == ["measured"]
+    assert [term.source for term in terms(snapshot, gloo())] == ["measured"]
     unprobed = replace(snapshot, probes=Missing("absent", "no probes were made"))
     found = network_terms(unprobed, gloo())
     assert isinstance(found, Missing)
@@ -78,8 +78,8 @@ def test_a_virtual_interface_has_no_speed_whatever_it_says() -> None:
 
 def test_what_the_cpu_limited_is_no_measure_of_the_link() -> None:
     probes = tuple(
-        replace(one, measured=replace(one.measured, cpu_share=0.99)) if one.measured else one
-        for one in timed_probes(4)
+        replace(probe, measured=replace(probe.measured, cpu_share=0.99)) if probe.measured else probe
+        for probe in timed_probes(4)
     )
     assert measured_term(replace(cluster(4), probes=probes), gloo()) is None
     veth = interface("eth0", "10.0.0.2/24", kind="virtual", tunnel="veth")

@@ -24,8 +24,8 @@ def running(
 ) -> Snapshot:
     """A healthy cluster whose nodes have these variables besides their own. `nccl` None: its version is not known."""
     snapshot = cluster(nodes)
-    for one in snapshot.nodes:
-        snapshot = with_environment(snapshot, one.host, **environment)
+    for node in snapshot.nodes:
+        snapshot = with_environment(snapshot, node.host, **environment)
     asked = Missing("absent", "no library") if nccl is None else answer("10.0.0.1", "eth0", nccl)
     said = NOT_TOLD if nccl is None else nccl
     return everywhere(

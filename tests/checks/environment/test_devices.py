@@ -74,7 +74,7 @@ def test_which_of_several_interfaces_tensorpipe_should_take_is_not_guessed() -> 
         interface("ens2", "10.1.0.1/24"),
     )
     fixes = [one.fixes[0] for one in run(SLUG, two).findings if one.hosts == ("node01",)]
-    assert [(one.env, one.commands) for one in fixes] == [({}, ("unset TP_SOCKET_IFNAME",))]
+    assert [(fix.env, fix.commands) for fix in fixes] == [({}, ("unset TP_SOCKET_IFNAME",))]
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def test_a_further_rank_is_judged_too() -> None:
 )
 def test_a_name_in_another_spelling_is_renamed_by_its_fix(name: str, meant: str) -> None:
     healthy = running({})
-    for one in healthy.nodes:
-        healthy = with_environment(healthy, one.host, NCCL_DEBUG=None, **{name: "eth0"})
+    for node in healthy.nodes:
+        healthy = with_environment(healthy, node.host, NCCL_DEBUG=None, **{name: "eth0"})
     found = finding(SLUG, healthy)
     assert found.severity == "warning"
     assert found.fixes[0].env == {meant: "eth0"}

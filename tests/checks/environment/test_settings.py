@@ -29,7 +29,7 @@ def found(snapshot: Snapshot, name: str = "NCCL_ALGO") -> list[Finding]:
         if (value := place.value(name)) is not None:
             yield Case("warning", (name,), shown(name, value), "because", "not set", "a source", unset(name))
 
-    return [one for one in findings(snapshot, judge) if isinstance(one, Finding)]
+    return [finding for finding in findings(snapshot, judge) if isinstance(finding, Finding)]
 
 
 def test_a_place_has_the_config_file_and_the_environment_before_it() -> None:
@@ -42,7 +42,11 @@ def test_a_further_rank_is_a_place_of_its_own() -> None:
     all_places = list(
         places(with_further_rank(running({"NCCL_ALGO": "Tree"}), 3, NCCL_ALGO=None, NCCL_PROTO="LL"))
     )
-    assert [(one.host, one.rank) for one in all_places] == [("node01", None), ("node02", None), ("node02", 3)]
+    assert [(place.host, place.rank) for place in all_places] == [
+        ("node01", None),
+        ("node02", None),
+        ("node02", 3),
+    ]
     assert all_places[2].value("NCCL_ALGO") is None
     assert all_places[2].value("NCCL_PROTO") == "LL"
 
@@ -101,7 +105,7 @@ def test_without_the_config_files_the_process_environment_is_judged() -> None:
 def test_a_file_that_could_not_be_read_is_not_known() -> None:
     broken = NcclConfigFile("/etc/nccl.conf", Missing("timeout", "no answer"))
     answers = list(findings(running({}, "2.27.5", broken), lambda _: []))
-    assert all(isinstance(one, NotKnown) and "/etc/nccl.conf" in one.reason for one in answers)
+    assert all(isinstance(answer, NotKnown) and "/etc/nccl.conf" in answer.reason for answer in answers)
     assert len(answers) == 2
 
 
@@ -127,7 +131,7 @@ def test_what_has_to_be_written_differently_per_node_is_a_finding_each() -> None
         fix = Fix("write it", (), {"NCCL_ALGO": place.host})
         yield Case("warning", ("NCCL_ALGO",), "it", "because", "not set", "a source", fix)
 
-    told = [one for one in findings(running({}), judge) if isinstance(one, Finding)]
+    told = [finding for finding in findings(running({}), judge) if isinstance(finding, Finding)]
     assert [(one.hosts, one.fixes[0].env["NCCL_ALGO"]) for one in told] == [
         (("node01",), "node01"),
         (("node02",), "node02"),
@@ -142,5 +146,7 @@ def test_the_evidence_has_the_value_of_one_and_the_settings_of_several_variables
         names = ("NCCL_ALGO", "NCCL_PROTO")
         yield Case("warning", names, "both", "because", "not set", "a source", unset(*names))
 
-    both = [one for one in findings(running({"NCCL_ALGO": "Ring"}), judge) if isinstance(one, Finding)]
+    both = [
+        finding for finding in findings(running({"NCCL_ALGO": "Ring"}), judge) if isinstance(finding, Finding)
+    ]
     assert both[0].evidence[0].observed == "NCCL_ALGO=Ring, NCCL_PROTO is not set"

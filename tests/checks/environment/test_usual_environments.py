@@ -185,15 +185,17 @@ USUAL = {
     "torchrun": TORCHRUN,
 }
 # What a policy demands of the environment is no question of what is usual.
-FAMILY = [one for one in all_checks() if one.code.startswith("NC6") and not one.demands]
+FAMILY = [
+    all_check for all_check in all_checks() if all_check.code.startswith("NC6") and not all_check.demands
+]
 
 
 @pytest.mark.parametrize("nccl", ["2.18.3", "2.21.5", "2.23.4", "2.27.5", "2.28.9", "2.30.7", "2.32.3", None])
 @pytest.mark.parametrize("name", USUAL)
 def test_a_usual_environment_gives_no_warning(name: str, nccl: str | None) -> None:
     snapshot = with_rdma(running(USUAL[name], nccl), "mlx5_0")
-    findings = [one for check in FAMILY for one in run_check(check, snapshot).findings]
-    assert [(one.slug, one.summary) for one in findings if one.severity != "info"] == []
+    findings = [finding for check in FAMILY for finding in run_check(check, snapshot).findings]
+    assert [(finding.slug, finding.summary) for finding in findings if finding.severity != "info"] == []
 
 
 @pytest.mark.parametrize("name", USUAL)

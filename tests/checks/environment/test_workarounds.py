@@ -10,18 +10,22 @@ from tests.checks.environment.clusters import place_of
 
 
 @pytest.mark.parametrize("one", WORKAROUNDS, ids=lambda one: str(one.name))
-def test_an_entry_is_a_variable_that_somebody_reads(one: Workaround) -> None:
-    assert one.name in TABLE
-    assert one.cost
-    assert one.severity in {"warning", "info"}
+def test_an_entry_is_a_variable_that_somebody_reads(workaround: Workaround) -> None:
+    assert workaround.name in TABLE
+    assert workaround.cost
+    assert workaround.severity in {"warning", "info"}
 
 
 @pytest.mark.parametrize("one", WORKAROUNDS, ids=lambda one: str(one.name))
-def test_an_empty_value_is_no_workaround(one: Workaround) -> None:
-    assert not one.applies(place_of({one.name: ""}), "")
+def test_an_empty_value_is_no_workaround(workaround: Workaround) -> None:
+    assert not workaround.applies(place_of({workaround.name: ""}), "")
 
 
 def test_no_value_is_told_twice() -> None:
     for value in ("0", "1", "LOC", "INFO", "Ring"):
-        told = [one.name for one in WORKAROUNDS if one.applies(place_of({one.name: value}), value)]
+        told = [
+            workaround.name
+            for workaround in WORKAROUNDS
+            if workaround.applies(place_of({workaround.name: value}), value)
+        ]
         assert len(told) == len(set(told))

@@ -26,13 +26,15 @@ JUDGED_BY = {
     "fabric": {"fabric-manager"},
     "peers": {"gpu-peers"},
 }
-GPU_CHECKS = [one for one in all_checks() if ".gpu." in one.body.__module__ or one.slug == "arch-not-built"]
+GPU_CHECKS = [
+    check for check in all_checks() if ".gpu." in check.body.__module__ or check.slug == "arch-not-built"
+]
 
 
 @pytest.mark.parametrize("why", ["absent", "denied", "timeout", "error"])
 @pytest.mark.parametrize("field", GpuState.__struct_fields__)
 def test_a_damaged_value_makes_the_checks_that_judge_it_unknown_and_no_other(field: str, why: str) -> None:
     damaged = with_gpu(cluster(2), "node02", 4, **{field: Missing(why, "damaged")})  # type: ignore[arg-type]
-    outcomes = {one.slug: run_check(one, damaged).outcome for one in GPU_CHECKS}
+    outcomes = {check.slug: run_check(check, damaged).outcome for check in GPU_CHECKS}
     assert {slug for slug, outcome in outcomes.items() if outcome == "unknown"} == JUDGED_BY.get(field, set())
     assert set(outcomes.values()) <= {"unknown", "passed"}

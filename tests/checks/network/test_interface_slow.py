@@ -26,9 +26,9 @@ def scaled(
 ) -> Snapshot:
     """The snapshot in which transfers from or to a host, or all, are so many times as fast."""
 
-    def change(one: Probe) -> Probe:
-        mine = source in (None, one.from_host) and target in (None, one.to_host)
-        return replace(one, value=(one.value or 0.0) * factor) if mine else one
+    def change(probe: Probe) -> Probe:
+        mine = source in (None, probe.from_host) and target in (None, probe.to_host)
+        return replace(probe, value=(probe.value or 0.0) * factor) if mine else probe
 
     return changed(snapshot, change)
 
@@ -50,7 +50,9 @@ def with_second_network(snapshot: Snapshot, gbit_s: float) -> Snapshot:
             interface("eth1", f"10.1.0.{number + 1}/24", index=3),
         )
         snapshot = with_interfaces(snapshot, node.host, *own)
-    more = tuple(one for one in timed_probes(count, "eth1", "10.1.0", gbit_s) if one.kind == "bandwidth")
+    more = tuple(
+        probe for probe in timed_probes(count, "eth1", "10.1.0", gbit_s) if probe.kind == "bandwidth"
+    )
     return replace(snapshot, probes=(*some(snapshot.probes), *more))
 
 
@@ -151,9 +153,9 @@ def test_far_below_the_link_is_an_information_unless_the_cpu_was_busy() -> None:
 
 
 def test_a_transfer_that_came_to_nothing_is_not_passed() -> None:
-    def stop(one: Probe) -> Probe:
-        mine = (one.from_host, one.to_host) == ("node02", "node03")
-        return replace(one, outcome="stalled", value=None, detail="node03: nothing came") if mine else one
+    def stop(probe: Probe) -> Probe:
+        mine = (probe.from_host, probe.to_host) == ("node02", "node03")
+        return replace(probe, outcome="stalled", value=None, detail="node03: nothing came") if mine else probe
 
     result = run("interface-slow", changed(cluster(4), stop))
     assert result.outcome == "unknown"

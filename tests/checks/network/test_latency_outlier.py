@@ -14,12 +14,17 @@ from tests.fact_builders import some
 def later(snapshot: Snapshot, more_us: float, *hosts: str, quickest: float | None = None) -> Snapshot:
     """The snapshot in which the round trips between these hosts, or to and from the only one, take longer."""
 
-    def change(one: Probe) -> Probe:
-        ends = {one.from_host, one.to_host}
-        if one.kind != "latency" or one.value is None or one.measured is None or not ends.issuperset(hosts):
-            return one
-        least = one.value + more_us if quickest is None else quickest
-        return replace(one, value=one.value + more_us, measured=replace(one.measured, least=least))
+    def change(probe: Probe) -> Probe:
+        ends = {probe.from_host, probe.to_host}
+        if (
+            probe.kind != "latency"
+            or probe.value is None
+            or probe.measured is None
+            or not ends.issuperset(hosts)
+        ):
+            return probe
+        least = probe.value + more_us if quickest is None else quickest
+        return replace(probe, value=probe.value + more_us, measured=replace(probe.measured, least=least))
 
     return replace(snapshot, probes=tuple(change(one) for one in some(snapshot.probes)))
 

@@ -26,7 +26,7 @@ def test_the_direction_is_named_with_its_outcome() -> None:
 
 def test_it_is_the_only_finding_about_that_pair() -> None:
     broken = with_outcome(cluster(4), "refused", [("node02", "node04")])
-    found = [finding.slug for one in all_checks() for finding in run_check(one, broken).findings]
+    found = [finding.slug for check in all_checks() for finding in run_check(check, broken).findings]
     assert found == ["peer-one-way"]
 
 

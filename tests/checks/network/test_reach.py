@@ -120,7 +120,10 @@ def with_nccl_probe(outcome: ProbeOutcome) -> Snapshot:
 
 @pytest.mark.parametrize("outcome", ["filtered", "refused", "no-route"])
 def test_what_nccls_own_listener_meets_counts_though_ours_was_reached(outcome: ProbeOutcome) -> None:
-    worst = {(one.from_host, one.to_host): one for one in directions(with_nccl_probe(outcome), "tcp")}
+    worst = {
+        (direction.from_host, direction.to_host): direction
+        for direction in directions(with_nccl_probe(outcome), "tcp")
+    }
     assert worst["node01", "node02"] == nccl_probe(outcome)
     assert worst["node02", "node01"].outcome == "ok"
 

@@ -89,8 +89,8 @@ def test_emulated_bridges_of_a_virtual_machine_do_not_count() -> None:
 
 def test_the_same_fault_on_many_nodes_is_told_once() -> None:
     snapshot = rdma_cluster(3)
-    for one in snapshot.nodes:
-        snapshot = with_device(snapshot, one.host, nic_of(0), link_width=8)
+    for node in snapshot.nodes:
+        snapshot = with_device(snapshot, node.host, nic_of(0), link_width=8)
     assert finding(SLUG, snapshot).hosts == ("node01", "node02", "node03")
 
 

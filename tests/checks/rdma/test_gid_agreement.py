@@ -11,7 +11,7 @@ from tests.nccl.hardware import gid, roce
 
 
 def used(host: str, device: str, chosen: Gid, *networks: str, others: tuple[Gid, ...] = ()) -> Used:
-    facts = NodeFacts(interfaces=tuple(interface(f"eth{at}", one) for at, one in enumerate(networks)))
+    facts = NodeFacts(interfaces=tuple(interface(f"eth{at}", network) for at, network in enumerate(networks)))
     return Used(PortOn(host, roce(device, gids=(chosen, *others))), chosen, facts)
 
 

@@ -22,8 +22,8 @@ def test_an_active_ethernet_card_beside_infiniband_is_named_and_the_list_without
 def test_with_that_list_it_is_silent() -> None:
     snapshot = everywhere(rdma_cluster(2), rdma=healthy_rdma(*ib_ports(), MANAGEMENT))
     wanted = finding(SLUG, snapshot).fixes[0].env["NCCL_IB_HCA"]
-    for one in snapshot.nodes:
-        snapshot = with_environment(snapshot, one.host, NCCL_IB_HCA=wanted)
+    for node in snapshot.nodes:
+        snapshot = with_environment(snapshot, node.host, NCCL_IB_HCA=wanted)
     assert is_silent(SLUG, snapshot)
 
 

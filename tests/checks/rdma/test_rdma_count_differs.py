@@ -33,8 +33,8 @@ def test_a_tie_is_said_to_be_one() -> None:
 def test_what_the_user_leaves_out_does_not_count() -> None:
     snapshot = with_ports(rdma_cluster(3), "node02", *ib_ports(), port("mlx5_8"))
     assert finding(SLUG, snapshot).hosts == ("node02",)
-    for one in snapshot.nodes:
-        snapshot = with_environment(snapshot, one.host, NCCL_IB_HCA="^mlx5_8")
+    for node in snapshot.nodes:
+        snapshot = with_environment(snapshot, node.host, NCCL_IB_HCA="^mlx5_8")
     assert is_silent(SLUG, snapshot)
 
 

@@ -23,10 +23,10 @@ def with_counters(
     """The snapshot in which one port counted this, beside what all ports have."""
     section = some(node(snapshot, host).facts.rdma_counters)
     ports = tuple(
-        replace(one, before={**NO_ERRORS, **before}, after={**NO_ERRORS, **after})
-        if one.device == device
-        else one
-        for one in section.ports
+        replace(port, before={**NO_ERRORS, **before}, after={**NO_ERRORS, **after})
+        if port.device == device
+        else port
+        for port in section.ports
     )
     return with_facts(snapshot, host, rdma_counters=RdmaCounters(ports))
 
@@ -110,7 +110,7 @@ def test_a_counter_that_is_told_only_once_is_unknown() -> None:
 def test_without_a_second_reading_nothing_passes() -> None:
     snapshot = rdma_cluster(2)
     section = some(node(snapshot, "node02").facts.rdma_counters)
-    ports = tuple(replace(one, after=GONE) for one in section.ports)
+    ports = tuple(replace(port, after=GONE) for port in section.ports)
     result = run(SLUG, with_facts(snapshot, "node02", rdma_counters=RdmaCounters(ports)))
     assert result.outcome == "unknown"
     assert f"error counters: {GONE}" in result.reason

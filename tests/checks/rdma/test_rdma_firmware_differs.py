@@ -13,7 +13,7 @@ SLUG = "rdma-firmware-differs"
 
 
 def test_the_node_with_old_firmware_is_named() -> None:
-    old = [replace(one, firmware="28.36.1010") for one in ib_ports()]
+    old = [replace(ib_port, firmware="28.36.1010") for ib_port in ib_ports()]
     found = finding(SLUG, with_ports(rdma_cluster(4), "node03", *old))
     assert (found.severity, found.hosts) == ("warning", ("node03",))
     assert "28.36.1010 on node03, 28.39.1002 on node01, node02 and node04" in found.summary

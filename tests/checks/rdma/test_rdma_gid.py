@@ -20,8 +20,8 @@ FOREIGN = Missing("error", "Invalid argument")
 
 
 def set_everywhere(snapshot: Snapshot, **variables: str) -> Snapshot:
-    for one in snapshot.nodes:
-        snapshot = with_environment(snapshot, one.host, **variables)
+    for node in snapshot.nodes:
+        snapshot = with_environment(snapshot, node.host, **variables)
     return snapshot
 
 
@@ -36,9 +36,9 @@ def rails(node_rank: int, third: int = 1) -> list[Interface]:
 def told(nnodes: int) -> Snapshot:
     """A RoCE cluster whose subnets are known."""
     snapshot = roce_cluster(nnodes)
-    for one in snapshot.nodes:
-        own = interface("eth0", f"10.0.0.{one.node_rank + 1}/24")
-        snapshot = with_interfaces(snapshot, one.host, own, *rails(one.node_rank))
+    for node in snapshot.nodes:
+        own = interface("eth0", f"10.0.0.{node.node_rank + 1}/24")
+        snapshot = with_interfaces(snapshot, node.host, own, *rails(node.node_rank))
     return snapshot
 
 
@@ -74,8 +74,8 @@ def test_a_port_without_any_gid_is_an_error() -> None:
 def test_a_port_without_an_address_is_link_local_and_a_warning() -> None:
     short = (gid(0, LINK_LOCAL, "v1"), gid(1, LINK_LOCAL))
     snapshot = told(2)
-    for one in snapshot.nodes:
-        snapshot = with_port(snapshot, one.host, "mlx5_6", gids=short)
+    for node in snapshot.nodes:
+        snapshot = with_port(snapshot, node.host, "mlx5_6", gids=short)
     found = finding(SLUG, snapshot)
     assert (found.severity, found.hosts) == ("warning", ("node01", "node02"))
     assert "IP address" in found.fixes[0].text
@@ -96,7 +96,7 @@ def test_ipv6_only_ports_are_told_the_family() -> None:
 
 
 def test_a_gid_of_another_network_namespace_is_an_error() -> None:
-    foreign = tuple(replace(one, type=FOREIGN, netdev=FOREIGN) for one in ROCE_GIDS)
+    foreign = tuple(replace(roce_gid, type=FOREIGN, netdev=FOREIGN) for roce_gid in ROCE_GIDS)
     found = finding(SLUG, with_port(told(1), "node01", "mlx5_1", gids=foreign))
     assert found.severity == "error"
     assert "another network namespace" in found.summary
@@ -120,14 +120,14 @@ def test_another_subnet_than_most_is_a_warning_that_names_the_host() -> None:
 
 def test_a_subnet_of_its_own_for_every_node_is_a_routed_network_by_design() -> None:
     snapshot = told(3)
-    for one in snapshot.nodes:
-        rank = one.node_rank
+    for node in snapshot.nodes:
+        rank = node.node_rank
         own = interface("eth0", f"10.0.0.{rank + 1}/24")
-        snapshot = with_interfaces(snapshot, one.host, own, *rails(rank, third=20 + rank))
+        snapshot = with_interfaces(snapshot, node.host, own, *rails(rank, third=20 + rank))
         for rail in range(8):
             text = f"10.{20 + rank}.{rail}.{rank + 1}"
             table = (*ROCE_GIDS[:2], gid(2, text, "v1"), gid(3, text))
-            snapshot = with_port(snapshot, one.host, f"mlx5_{rail}", gids=table)
+            snapshot = with_port(snapshot, node.host, f"mlx5_{rail}", gids=table)
     assert is_silent(SLUG, snapshot)
 
 
@@ -144,7 +144,7 @@ def test_what_was_not_read_is_unknown() -> None:
         {"gids": (), "gid_table_length": UNREAD},
         {"state": UNREAD},
         {"link_layer": UNREAD},
-        {"gids": tuple(replace(one, type=UNREAD) for one in ROCE_GIDS)},
+        {"gids": tuple(replace(roce_gid, type=UNREAD) for roce_gid in ROCE_GIDS)},
     ):
         result = run(SLUG, with_port(roce_cluster(2), "node02", "mlx5_3", **changes))
         assert (result.outcome, "mlx5_3:1" in result.reason) == ("unknown", True), changes

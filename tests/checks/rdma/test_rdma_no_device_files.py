@@ -38,8 +38,8 @@ def test_the_device_whose_file_is_missing_is_named() -> None:
 
 def test_a_subset_that_every_node_was_given_is_a_warning() -> None:
     snapshot = rdma_cluster(3)
-    for one in snapshot.nodes:
-        snapshot = with_rdma(snapshot, one.host, device_files=FILES[:4])
+    for node in snapshot.nodes:
+        snapshot = with_rdma(snapshot, node.host, device_files=FILES[:4])
     found = finding(SLUG, snapshot)
     assert (found.severity, found.hosts) == ("warning", ("node01", "node02", "node03"))
 

@@ -17,8 +17,8 @@ NO_CABLE: dict[str, Any] = {"state": "DOWN", "phys_state": "Polling"}
 
 
 def down_everywhere(snapshot: Snapshot, device: str) -> Snapshot:
-    for one in snapshot.nodes:
-        snapshot = with_port(snapshot, one.host, device, **NO_CABLE)
+    for node in snapshot.nodes:
+        snapshot = with_port(snapshot, node.host, device, **NO_CABLE)
     return snapshot
 
 
@@ -53,8 +53,8 @@ def test_a_port_without_a_cable_on_every_node_is_only_mentioned() -> None:
 @pytest.mark.parametrize("state", ["INIT", "ARMED"])
 def test_a_link_that_no_subnet_manager_brought_up_is_an_error_everywhere(state: str) -> None:
     snapshot = rdma_cluster(2)
-    for one in snapshot.nodes:
-        snapshot = with_port(snapshot, one.host, "mlx5_1", state=state)
+    for node in snapshot.nodes:
+        snapshot = with_port(snapshot, node.host, "mlx5_1", state=state)
     found = finding(SLUG, snapshot)
     assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
     assert "subnet manager" in found.summary
@@ -73,7 +73,7 @@ def test_a_port_that_the_user_leaves_out_does_not_matter() -> None:
 
 
 def test_many_ports_of_many_hosts_are_one_finding() -> None:
-    ports = [port(one.device, pci=one.pci, **NO_CABLE) for one in ib_ports()[:4]]
+    ports = [port(ib_port.device, pci=ib_port.pci, **NO_CABLE) for ib_port in ib_ports()[:4]]
     snapshot = rdma_cluster(6)
     for host in ("node02", "node05"):
         snapshot = with_ports(snapshot, host, *ports, *ib_ports()[4:])
@@ -99,6 +99,8 @@ def test_nodes_without_devices_and_rdma_switched_off_are_not_applicable() -> Non
     empty = everywhere(rdma_cluster(2), rdma=healthy_rdma().__class__((), (), ()))
     assert run(SLUG, empty).outcome == "not_applicable"
     off = rdma_cluster(2)
-    for one in off.nodes:
-        off = with_environment(with_port(off, one.host, "mlx5_0", **NO_CABLE), one.host, NCCL_IB_DISABLE="1")
+    for node in off.nodes:
+        off = with_environment(
+            with_port(off, node.host, "mlx5_0", **NO_CABLE), node.host, NCCL_IB_DISABLE="1"
+        )
     assert run(SLUG, off).outcome == "not_applicable"

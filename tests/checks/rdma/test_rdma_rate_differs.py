@@ -17,7 +17,7 @@ SLOW: dict[str, Any] = {"rate_gbps": 100.0, "speed": "EDR"}
 
 
 def slow_node(snapshot: Snapshot, host: str) -> Snapshot:
-    return with_ports(snapshot, host, *(replace(one, **SLOW) for one in ib_ports()))
+    return with_ports(snapshot, host, *(replace(ib_port, **SLOW) for ib_port in ib_ports()))
 
 
 def test_a_port_slower_than_its_siblings_is_named_with_its_lanes() -> None:
@@ -59,7 +59,9 @@ def test_another_card_model_or_link_layer_may_be_slower() -> None:
 
 def test_nodes_whose_devices_have_other_names_are_compared_by_their_usual_rate() -> None:
     snapshot = rdma_cluster(2)
-    other = [replace(one, device=f"ibp{number}_{number}", **SLOW) for number, one in enumerate(ib_ports())]
+    other = [
+        replace(ib_port, device=f"ibp{number}_{number}", **SLOW) for number, ib_port in enumerate(ib_ports())
+    ]
     found = finding(SLUG, with_ports(snapshot, "node02", *other))
     assert "most RDMA ports" in found.summary
 

@@ -10,7 +10,7 @@ from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.snapshot import Node, Snapshot
 from tests.builders import cluster
 
-CHECK = next(one for one in all_checks() if one.slug == "torch-unusable")
+CHECK = next(check for check in all_checks() if check.slug == "torch-unusable")
 
 
 def with_master(snapshot: Snapshot, index: int, master: MasterPath | Missing) -> Snapshot:

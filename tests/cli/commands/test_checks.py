@@ -9,7 +9,7 @@ from tests.cli.command_line import ncclcheck, refused
 def test_every_check_is_listed_by_code() -> None:
     lines = ncclcheck("checks").out.splitlines()
     assert [line.split()[:2] for line in lines] == [
-        [one.code, one.slug] for one in (*all_checks(), *all_checks("log"))
+        [check.code, check.slug] for check in (*all_checks(), *all_checks("log"))
     ]
 
 

@@ -56,7 +56,7 @@ def test_data_and_shared_folders_are_looked_at_and_nothing_is_written(tmp_path: 
     shared = tmp_path / "shared"
     shared.mkdir()
     done = ncclcheck("facts", "--data", str(tmp_path), "--shared-dir", str(shared), "--code", str(tmp_path))
-    paths = {one["purpose"]: one for one in json.loads(done.out)["facts"]["paths"]}
+    paths = {load["purpose"]: load for load in json.loads(done.out)["facts"]["paths"]}
     assert set(paths) == {"data", "shared", "code"}
     assert paths["data"]["manifest"]["files"] == 1
     assert paths["data"]["manifest"]["sample"][0]["size_bytes"] == 10

@@ -16,7 +16,7 @@ def test_a_saved_run_tells_what_each_library_answered(tmp_path: Path) -> None:
     done = ncclcheck("predict", "--from", saved_run(tmp_path / "run.json"), "--format", "json")
     assert done.code == 0
     entries = json.loads(done.out)["nccl"]
-    assert [(one["host"], one["interface"], one["address"], one["source"]) for one in entries] == [
+    assert [(entry["host"], entry["interface"], entry["address"], entry["source"]) for entry in entries] == [
         (f"node{number:02}", "eth0", f"10.0.0.{number}", "asked") for number in range(1, 5)
     ]
 
@@ -27,7 +27,7 @@ def test_versions_are_predicted_one_by_one_even_where_the_library_answered(tmp_p
         "predict", "--from", saved, "--nccl-version", "2.18.5", "--nccl_version", "2.28.9", "--format", "json"
     )
     entries = json.loads(done.out)["nccl"]
-    assert [(one["version"], one["source"]) for one in entries] == [
+    assert [(entry["version"], entry["source"]) for entry in entries] == [
         ("2.18.5", "predicted"),
         ("2.28.9", "predicted"),
     ]
@@ -42,7 +42,7 @@ def test_what_is_not_known_is_said_and_not_guessed(tmp_path: Path) -> None:
     saved = saved_run(tmp_path / "run.json", without(cluster(2), "node02", "nccl"))
     done = ncclcheck("predict", "--from", saved, "--format", "json")
     assert done.code == 3
-    assert [one["host"] for one in json.loads(done.out)["nccl"]] == ["node01"]
+    assert [load["host"] for load in json.loads(done.out)["nccl"]] == ["node01"]
     assert "node02: what NCCL would choose is not known" in done.err
 
 
@@ -66,7 +66,7 @@ def test_network_and_hcas_follow_the_version(tmp_path: Path) -> None:
         "predict", "--from", saved, "--nccl-version", "2.20.5", "--nccl-version", "2.28.9", "--format", "json"
     )
     entries = json.loads(done.out)["nccl"]
-    assert [(one["network"], one["hcas"]) for one in entries] == [
+    assert [(entry["network"], entry["hcas"]) for entry in entries] == [
         ("IB", [{"device": "mlx5_0", "port": 1, "gid_index": 0}]),
         ("IB", [{"device": "mlx5_0", "port": 1, "gid_index": 3}]),
     ]

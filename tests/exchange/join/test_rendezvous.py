@@ -12,10 +12,10 @@ from ncclcheck.exchange.join.rendezvous import placed, takes_itself_for_host
 from ncclcheck.model.launch import NOT_RANKED, Launch
 
 OWN = [
-    one.address
+    address.address
     for addresses in psutil.net_if_addrs().values()
-    for one in addresses
-    if one.family == socket.AF_INET and not one.address.startswith("127.")
+    for address in addresses
+    if address.family == socket.AF_INET and not address.address.startswith("127.")
 ]
 LINE = Launch("launch-line", NOT_RANKED, 2, 0, 1, NOT_RANKED, 2, "localhost", 29400, rendezvous="c10d")
 

@@ -26,11 +26,11 @@ def test_a_thread_that_works_is_told_from_one_that_waits() -> None:
     waiting = threading.Thread(target=done.wait, daemon=True)
     waiting.start()
     threads = [threading.current_thread(), waiting]
-    before = [moment_of(one) for one in threads]
+    before = [moment_of(thread) for thread in threads]
     end = time.monotonic() + 0.1
     while time.monotonic() < end:
         pass
-    after = [moment_of(one) for one in threads]
+    after = [moment_of(thread) for thread in threads]
     done.set()
     working = busiest_thread(before[:1], after[:1])
     idle = busiest_thread(before[1:], after[1:])

@@ -39,10 +39,10 @@ class RingOnLoopback:
     def __init__(self, nodes: int, plan: RoundPlan) -> None:
         self.listeners = [Listeners() for _ in range(nodes)]
         peers = []
-        for number, one in enumerate(self.listeners):
-            answer_latency(one.channels)
-            targets = one.open([("lo", f"127.0.{number // 250}.{number % 250 + 1}")] * plan.networks)
-            one.admit(NONCE, number + 1)
+        for number, listener in enumerate(self.listeners):
+            answer_latency(listener.channels)
+            targets = listener.open([("lo", f"127.0.{number // 250}.{number % 250 + 1}")] * plan.networks)
+            listener.admit(NONCE, number + 1)
             peers.append(Peer(number + 1, f"node{number + 1}", targets))
         self.ring = Ring(tuple(peers), plan)
 
@@ -78,8 +78,8 @@ class RingOnLoopback:
             )
 
     def close(self) -> None:
-        for one in self.listeners:
-            one.close()
+        for listener in self.listeners:
+            listener.close()
 
 
 @pytest.fixture
@@ -110,19 +110,21 @@ def test_a_cpu_that_is_the_limit_is_told() -> None:
 
 def test_round_trips_go_to_every_partner_once(three: RingOnLoopback) -> None:
     probes = latencies(three.ring, three.me(0))
-    assert [(one.kind, one.to_host, one.outcome, one.unit) for one in probes] == [
+    assert [(probe.kind, probe.to_host, probe.outcome, probe.unit) for probe in probes] == [
         ("latency", "node2", "ok", "us"),
         ("latency", "node3", "ok", "us"),
         ("clock", "node2", "ok", "us"),
         ("clock", "node3", "ok", "us"),
     ]
-    for one in probes:
-        assert one.measured is not None
-        assert one.value is not None
-        assert one.measured.least is not None
-        assert one.measured.least > 0
+    for probe in probes:
+        assert probe.measured is not None
+        assert probe.value is not None
+        assert probe.measured.least is not None
+        assert probe.measured.least > 0
         assert (
-            one.measured.least <= one.value if one.kind == "latency" else abs(one.value) <= one.measured.least
+            probe.measured.least <= probe.value
+            if probe.kind == "latency"
+            else abs(probe.value) <= probe.measured.least
         )
 
 
@@ -142,7 +144,7 @@ def test_a_node_that_takes_no_part_costs_the_others_bounded_time(three: RingOnLo
 def test_a_node_that_is_gone_is_told_at_once(three: RingOnLoopback) -> None:
     three.listeners[2].close()
     probes = latencies(three.ring, three.me(0))
-    assert [(one.to_host, one.outcome) for one in probes] == [("node2", "ok"), ("node3", "refused")] * 2
+    assert [(probe.to_host, probe.outcome) for probe in probes] == [("node2", "ok"), ("node3", "refused")] * 2
 
 
 def test_a_stranger_who_holds_the_address_is_not_our_peer(three: RingOnLoopback) -> None:
@@ -153,8 +155,8 @@ def test_a_stranger_who_holds_the_address_is_not_our_peer(three: RingOnLoopback)
         started = time.monotonic()
         probes = latencies(ring, three.me(0))
         assert time.monotonic() - started < PATIENCE_S + 1
-    assert [one.outcome for one in probes if one.kind == "latency"] == ["ok", "stalled"]
-    assert [one.outcome for one in probes if one.kind == "clock"][1] != "ok"
+    assert [probe.outcome for probe in probes if probe.kind == "latency"] == ["ok", "stalled"]
+    assert [probe.outcome for probe in probes if probe.kind == "clock"][1] != "ok"
 
 
 def test_a_ring_that_i_am_not_in_has_no_place_for_me(three: RingOnLoopback) -> None:

@@ -20,8 +20,8 @@ def place(folder: Path, host: str) -> MeetingPlace:
     return MeetingPlace(folder, DIGEST, host, "nfs4")
 
 
-def look(one: MeetingPlace) -> Look:
-    return decode(one.look(), Look)
+def look(meeting_place: MeetingPlace) -> Look:
+    return decode(meeting_place.look(), Look)
 
 
 def test_what_one_node_sets_the_other_reads(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_a_buffer_is_read_to_its_end_and_not_waited_for(tmp_path: Path) -> None:
         log = some(read_gpu_log(5.0, pipe))
     finally:
         os.close(keeper)
-    assert (log.source, [one.number for one in log.errors]) == (str(pipe), [79])
+    assert (log.source, [error.number for error in log.errors]) == (str(pipe), [79])
 
 
 def test_a_readable_log_without_errors_is_empty(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_readable_log_without_errors_is_empty(tmp_path: Path) -> None:
 
 def test_the_journal_is_asked_where_the_buffer_may_not_be_read(tmp_path: Path) -> None:
     log = some(read_gpu_log(20.0, tmp_path / "none", journal(f"[ 5012.345678] node01 kernel: {FELL_OFF}")))
-    assert [(one.kind, one.number, one.pci) for one in log.errors] == [("Xid", 79, "0000:1b:00.0")]
+    assert [(error.kind, error.number, error.pci) for error in log.errors] == [("Xid", 79, "0000:1b:00.0")]
 
 
 def test_a_journal_that_shows_nothing_of_the_kernel_is_no_clean_log(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_an_unreadable_address_or_number_does_not_break_the_rest() -> None:
         (1.0, "NVRM: Xid (PCI:1b): 79, x"),
         (1.0, "NVRM: Xid (PCI:0000:1b:00): x"),
     ]
-    assert [(one.number, one.pci) for one in logged_errors(lines, 2.0)] == [(79, "")]
+    assert [(error.number, error.pci) for error in logged_errors(lines, 2.0)] == [(79, "")]
 
 
 def test_the_registers_of_a_switch_error_do_not_hide_that_it_was_fatal() -> None:
@@ -96,10 +96,10 @@ def test_the_registers_of_a_switch_error_do_not_hide_that_it_was_fatal() -> None
     )
     lines = [(100.0 + number, head + text) for number, text in enumerate(texts)]
     errors = logged_errors(lines, 200.0)
-    assert [(one.text, one.times) for one in errors] == [(head + texts[3], 1), (head + texts[0], 1)]
+    assert [(error.text, error.times) for error in errors] == [(head + texts[3], 1), (head + texts[0], 1)]
 
 
 def test_a_second_reading_tells_the_same_error_again(tmp_path: Path) -> None:
     asked = journal(f"[ 12.5] node01 kernel: {FELL_OFF}")
     readings = [some(read_gpu_log(20.0, tmp_path / "none", asked)) for _ in range(2)]
-    assert [[one.number for one in log.errors] for log in readings] == [[79], [79]]
+    assert [[error.number for error in log.errors] for log in readings] == [[79], [79]]

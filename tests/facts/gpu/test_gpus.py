@@ -131,7 +131,7 @@ def test_one_thing_of_one_gpu_changes_that_and_nothing_else(
 
 def test_a_link_that_is_down_is_that_link() -> None:
     links = some(gpus_of(read("nvmlDeviceGetNvLinkState:1.5=0"))[1].state.nvlinks)
-    assert [one.link for one in links if one.active is False] == [5]
+    assert [link.link for link in links if link.active is False] == [5]
     assert len(links) == 18
 
 
@@ -167,7 +167,7 @@ def test_a_call_that_hangs_costs_that_alone() -> None:
     assert unread_fields(gpus[1]) == {"ecc": late}
     assert unread_fields(gpus[0]) == {}
     links = some(gpus[0].state.nvlinks)
-    silent = [one.link for one in links if isinstance(one.active, Missing)]
+    silent = [link.link for link in links if isinstance(link.active, Missing)]
     assert (silent, len(links)) == ([3], len(some(gpus[1].state.nvlinks)))
     assert some(told.driver).stuck_call == "nvmlDeviceGetEccMode of GPU 1"
     assert some(told.driver).stuck_why == late.detail

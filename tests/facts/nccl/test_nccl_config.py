@@ -56,7 +56,7 @@ def test_the_home_of_the_environment_comes_before_that_of_the_passwd_entry(tmp_p
 
 
 def test_one_home_is_listed_once(tmp_path: Path) -> None:
-    paths = [one.path for one in read_config_files({"HOME": _PASSWD_HOME}, tmp_path)]
+    paths = [file.path for file in read_config_files({"HOME": _PASSWD_HOME}, tmp_path)]
     assert paths == [f"{_PASSWD_HOME}/.nccl.conf", f"{tmp_path}/nccl.conf"]
 
 
@@ -66,7 +66,7 @@ def test_a_named_file_comes_first_and_is_listed_even_when_it_is_missing(tmp_path
     assert named.path == f"{tmp_path}/none"
     assert isinstance(named.settings, Missing)
     # NCCL before 2.23 does not know the variable and still reads the home's file.
-    assert [one.path for one in homes] == [f"{tmp_path}/.nccl.conf", f"{_PASSWD_HOME}/.nccl.conf"]
+    assert [home.path for home in homes] == [f"{tmp_path}/.nccl.conf", f"{_PASSWD_HOME}/.nccl.conf"]
     assert system.path == f"{tmp_path}/nccl.conf"
 
 

@@ -94,8 +94,8 @@ def test_the_listener_stays_until_it_is_closed_and_takes_more_than_a_full_job_of
         socket.create_connection((listening.address, listening.port), timeout=5)
         for _ in range(min(listening.room, 100))
     ]
-    for one in calls:
-        one.close()
+    for call in calls:
+        call.close()
     listener.close()
     assert listener.listening() is None
     with pytest.raises(ConnectionRefusedError):

@@ -25,11 +25,14 @@ def put(path: Path) -> str:
 
 
 def origins(environ: Mapping[str, str], *search_path: Path) -> dict[str, str]:
-    return {one.path: one.origin for one in search_libraries(environ, [str(one) for one in search_path])}
+    return {
+        library.path: library.origin
+        for library in search_libraries(environ, [str(one) for one in search_path])
+    }
 
 
 def torchs(environ: Mapping[str, str], site: Path) -> list[Found]:
-    return [one for one in search_libraries(environ, [str(site)]) if one.loaded_by_torch]
+    return [library for library in search_libraries(environ, [str(site)]) if library.loaded_by_torch]
 
 
 def loaded(environ: Mapping[str, str], site: Path) -> str:
@@ -125,7 +128,7 @@ def test_a_file_that_is_found_in_two_ways_is_listed_once(tmp_path: Path) -> None
     link.parent.mkdir()
     link.symlink_to(wheel)
     environ = {"LD_LIBRARY_PATH": f"{link.parent}:{Path(wheel).parent}", "LD_PRELOAD": wheel}
-    found = [one for one in origins(environ, tmp_path).items() if one[0].startswith(str(tmp_path))]
+    found = [origin for origin in origins(environ, tmp_path).items() if origin[0].startswith(str(tmp_path))]
     assert found == [(wheel, "LD_PRELOAD")]
 
 

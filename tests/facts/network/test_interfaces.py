@@ -16,7 +16,7 @@ from tests.facts.namespace import Namespace
 
 
 def test_the_loopback_of_this_machine_is_as_everywhere() -> None:
-    (loopback,) = [one for one in read_interfaces() if one.name == "lo"]
+    (loopback,) = [interface for interface in read_interfaces() if interface.name == "lo"]
     assert (loopback.index, loopback.kind, loopback.type) == (1, "loopback", 772)
     assert loopback.running
     assert {"up", "loopback", "running"} <= set(loopback.flags)
@@ -32,8 +32,8 @@ def test_interfaces_survive_the_journey_as_json() -> None:
 
 
 def test_a_container_that_hides_sys_still_gets_types_flags_and_addresses(tmp_path: Path) -> None:
-    (seen,) = [one for one in read_interfaces() if one.name == "lo"]
-    (hidden,) = [one for one in read_interfaces(tmp_path) if one.name == "lo"]
+    (seen,) = [interface for interface in read_interfaces() if interface.name == "lo"]
+    (hidden,) = [interface for interface in read_interfaces(tmp_path) if interface.name == "lo"]
     assert hidden.kind == "loopback"
     assert isinstance(hidden.operstate, Missing)
     assert isinstance(hidden.speed_mbps, Missing)
@@ -115,7 +115,7 @@ def test_kinds_order_and_states_of_real_interfaces() -> None:
     }
     eth0, eth1 = found["eth0"], found["eth1"]
     assert (eth0.running, eth0.operstate, eth0.mtu) == (True, "up", 9000)
-    assert [(one.family, one.address, one.prefix_length) for one in eth0.addresses][:2] == [
+    assert [(address.family, address.address, address.prefix_length) for address in eth0.addresses][:2] == [
         ("inet", "10.0.0.1", 24),
         ("inet6", "fd00::1", 64),
     ]
@@ -142,7 +142,7 @@ def test_alias_labels_keep_the_order_of_the_kernel() -> None:
         )
         found = decode(encode(node.evaluate("interfaces", "read_interfaces()")), tuple[Interface, ...])
     (eth0,) = [one for one in found if one.name == "eth0"]
-    assert [(one.label, one.address) for one in eth0.addresses] == [
+    assert [(address.label, address.address) for address in eth0.addresses] == [
         ("eth0:7", "10.0.0.1"),
         ("eth0", "10.0.1.1"),
     ]

@@ -111,7 +111,11 @@ def test_what_the_kernel_does_not_know_is_missing(tmp_path: Path, name: str, tex
         "current_link_width": "link_width",
         "max_link_speed": "max_link_speed_gt_s",
     }.get(name, name)
-    missing = [one for one in PciDevice.__struct_fields__ if isinstance(getattr(told, one), Missing)]
+    missing = [
+        struct_field
+        for struct_field in PciDevice.__struct_fields__
+        if isinstance(getattr(told, struct_field), Missing)
+    ]
     assert missing == [*sorted({field, "acs_redirect", "iommu"}, key=PciDevice.__struct_fields__.index)]
 
 

@@ -74,7 +74,7 @@ def test_an_efa_port_has_neither_link_layer_nor_lid(tmp_path: Path) -> None:
     assert isinstance(port.lid, Missing)
     assert isinstance(port.phys_state, Missing)
     assert isinstance(port.gids, tuple)
-    assert [(one.index, one.gid) for one in port.gids] == [(0, LINK_LOCAL)]
+    assert [(gid.index, gid.gid) for gid in port.gids] == [(0, LINK_LOCAL)]
     assert isinstance(port.gids[0].type, Missing)
     assert isinstance(port.gids[0].netdev, Missing)
 

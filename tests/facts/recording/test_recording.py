@@ -158,7 +158,7 @@ def test_this_machine_is_recorded_by_the_script_and_nothing_else_is_written(tmp_
     assert {one["name"] for one in there["interfaces"]} == {one["name"] for one in here["interfaces"]}
     assert there["kernel"] == here["kernel"]
     groups = [one["limits"]["cgroup"] or {} for one in (here, there)]
-    assert [{**one, "pids_left": None} for one in groups] == [{**groups[0], "pids_left": None}] * 2
+    assert [{**group, "pids_left": None} for group in groups] == [{**groups[0], "pids_left": None}] * 2
     again = subprocess.run(
         [sys.executable, str(SCRIPT), str(out)], capture_output=True, text=True, timeout=60, check=False
     )

@@ -18,7 +18,9 @@ def test_an_archive_unpacks_to_the_same_tree(tmp_path: Path) -> None:
     write_folder(recording, tmp_path / "out")
     write_archive(recording, tmp_path / "bug.tar.gz")
     with tarfile.open(tmp_path / "bug.tar.gz") as archive:
-        assert {(one.uid, one.mtime, one.uname) for one in archive.getmembers()} == {(0, 0, "")}
+        assert {(getmember.uid, getmember.mtime, getmember.uname) for getmember in archive.getmembers()} == {
+            (0, 0, "")
+        }
         archive.extractall(tmp_path / "unpacked", filter="data")
     assert facts_of(tmp_path / "unpacked" / "bug") == facts_of(tmp_path / "out")
 

@@ -60,7 +60,7 @@ def test_broken_and_hostile_ones_spoil_no_other(tmp_path: Path) -> None:
     versions = load(libraries, (), (), ENVIRONMENT, 5.0).versions
     assert time.monotonic() - started < 2 * 5.0  # the time of the one that hangs is spent once
     assert versions[-2:] == (Version(22105), Version(22705))
-    kinds = [missing(one).missing for one in versions[:-2]]
+    kinds = [missing(version).missing for version in versions[:-2]]
     assert kinds == ["error", "unsupported", "error", "error", "timeout"]
     assert "signal 11" in missing(versions[2]).detail
     assert "with 7" in missing(versions[3]).detail

@@ -40,7 +40,7 @@ def test_a_mark_elsewhere_or_with_other_content_is_not_seen(tmp_path: Path) -> N
     assert mark.written(10.0) is None
     assert mark.seen({".mark-1": "mine", ".mark-2": "yours", ".mark-3": "x"}, 0.2) == (".mark-1",)
     assert mark.close() == ""
-    assert [one.name for one in tmp_path.iterdir()] == [".mark-2"]
+    assert [path.name for path in tmp_path.iterdir()] == [".mark-2"]
 
 
 def test_a_file_that_is_there_already_is_neither_written_nor_removed(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def test_what_fabric_would_refuse() -> None:
 
 def test_the_table_has_every_option_of_the_installed_fabric() -> None:
     cli = pytest.importorskip("lightning_fabric.cli", reason="lightning-fabric is not installed")
-    options = [one for one in cli._run.params if one.param_type_name == "option"]
+    options = [param for param in cli._run.params if param.param_type_name == "option"]
     assert {
-        one.opts[0]: one.default if one.default is None else str(one.default) for one in options
+        option.opts[0]: option.default if option.default is None else str(option.default)
+        for option in options
     } == _VALUES

@@ -31,7 +31,9 @@ transfers_of_some = st.lists(
 def again(probes: tuple[Probe, ...], value: float, found: tuple[Transfer, ...]) -> tuple[Probe, ...]:
     """The probes after these ways were measured again, with that value."""
     ways = {(host_of(source), host_of(target)) for _, source, target in found}
-    return with_the_best(probes, [once(one, value) for one in probes if (one.from_host, one.to_host) in ways])
+    return with_the_best(
+        probes, [once(probe, value) for probe in probes if (probe.from_host, probe.to_host) in ways]
+    )
 
 
 def once(probe: Probe, value: float) -> Probe:
@@ -59,7 +61,7 @@ def test_a_slow_way_is_tried_three_times_and_stays_slow() -> None:
         found = suspicious(probes, [places(4)])
         assert found == ((0, 0, 2),)
         probes = again(probes, 0.09, found)
-        (way,) = [one for one in probes if (one.from_host, one.to_host) == (host_of(0), host_of(2))]
+        (way,) = [probe for probe in probes if (probe.from_host, probe.to_host) == (host_of(0), host_of(2))]
         assert way.measured is not None
         assert (way.value, way.measured.transfers) == (0.1, tries)
     assert suspicious(probes, [places(4)]) == ()
@@ -140,10 +142,10 @@ def test_a_slow_node_of_any_cluster_takes_half_of_the_rounds(nodes: int) -> None
 def trips(late_us: float) -> tuple[Probe, ...]:
     """The round trips of four nodes, of which one is that late, the quickest of it too."""
     found = []
-    for number, one in enumerate(one for one in timed_probes(4) if one.kind == "latency"):
+    for number, timed_probe in enumerate(probe for probe in timed_probes(4) if probe.kind == "latency"):
         value = late_us if number == 2 else 25.0
-        assert one.measured is not None
-        found.append(replace(one, value=value, measured=replace(one.measured, least=value)))
+        assert timed_probe.measured is not None
+        found.append(replace(timed_probe, value=value, measured=replace(timed_probe.measured, least=value)))
     return tuple(found)
 
 

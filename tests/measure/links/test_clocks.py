@@ -17,13 +17,16 @@ def ring(ahead_us: dict[str, float], bound_us: float = 20.0) -> dict[tuple[str, 
 
 
 def test_the_one_that_is_off_is_told_from_those_that_agree() -> None:
-    found = {one.host: one for one in deviations(ring({"a": 0.0, "b": 5.0, "c": 9e6, "d": -5.0, "e": 0.0}))}
+    found = {
+        deviation.host: deviation
+        for deviation in deviations(ring({"a": 0.0, "b": 5.0, "c": 9e6, "d": -5.0, "e": 0.0}))
+    }
     assert [host for host, one in found.items() if one.is_beyond(1e6)] == ["c"]
     assert found["c"].ahead_us == pytest.approx(9e6, abs=10)
 
 
 def test_bounds_add_up_along_the_way_and_count() -> None:
-    found = {one.host: one for one in deviations(ring(dict.fromkeys("abcdefghi", 0.0)))}
+    found = {deviation.host: deviation for deviation in deviations(ring(dict.fromkeys("abcdefghi", 0.0)))}
     assert max(one.bound_us for one in found.values()) == 80.0  # four steps round a ring of nine
     assert not Deviation("x", 1_500_000.0, 600_000.0).is_beyond(1e6)
     assert Deviation("x", -1_700_000.0, 600_000.0).is_beyond(1e6)
@@ -36,7 +39,7 @@ def test_a_pair_measured_twice_counts_by_its_closer_bound() -> None:
 
 def test_nodes_that_nothing_connects_are_not_compared() -> None:
     offsets = {**ring({"a": 0.0, "b": 1.0, "c": 2.0}), ("x", "y"): (5e9, 1.0)}
-    assert {one.host for one in deviations(offsets)} == {"a", "b", "c"}
+    assert {deviation.host for deviation in deviations(offsets)} == {"a", "b", "c"}
     assert deviations({}) == ()
 
 

@@ -67,9 +67,9 @@ def test_round_trips_have_their_median_and_extremes() -> None:
     [
         (),
         timed_probes(4, "eth1", "10.1.0"),
-        tuple(one for one in timed_probes(4) if one.to_host != "node03"),
-        tuple(one for one in timed_probes(4) if one.from_host != "node03"),
-        tuple(replace(one, outcome="stalled", value=None) for one in timed_probes(4)),
+        tuple(probe for probe in timed_probes(4) if probe.to_host != "node03"),
+        tuple(probe for probe in timed_probes(4) if probe.from_host != "node03"),
+        tuple(replace(probe, outcome="stalled", value=None) for probe in timed_probes(4)),
         Missing("absent", "no probes"),
     ],
 )
@@ -100,8 +100,10 @@ def test_the_cpu_was_the_limit_where_it_was_busy_all_the_time() -> None:
     assert not is_cpu_limited(timed_probe("bandwidth", 0, 1, 50.0, cpu_share=0.8))
     assert not is_cpu_limited(timed_probe("bandwidth", 0, 1, 50.0, cpu_share=Missing("absent", "not told")))
     busy = tuple(
-        replace(one, measured=replace(one.measured, cpu_share=1.0)) if one.measured and number % 2 else one
-        for number, one in enumerate(timed_probes(4))
+        replace(probe, measured=replace(probe.measured, cpu_share=1.0))
+        if probe.measured and number % 2
+        else probe
+        for number, probe in enumerate(timed_probes(4))
     )
     assert some(measured_gbit_s(busy, places(4))).cpu_limited
 

@@ -19,8 +19,8 @@ def pairs(nodes: int) -> list[tuple[str, str]]:
 def measured(nodes: int, sends: dict[str, float], receives: dict[str, float]) -> dict[tuple[str, str], float]:
     """A transfer is as fast as the slower of its ends; healthy ends manage 10, give or take."""
     return {
-        (one, other): min(sends.get(one, 10.0), receives.get(other, 10.0)) * (0.97 + 0.02 * (number % 4))
-        for number, (one, other) in enumerate(pairs(nodes))
+        (one, pair): min(sends.get(one, 10.0), receives.get(pair, 10.0)) * (0.97 + 0.02 * (number % 4))
+        for number, (one, pair) in enumerate(pairs(nodes))
     }
 
 
@@ -35,7 +35,7 @@ def test_equal_nodes_are_not_told_apart(nodes: int) -> None:
 @SIZES
 def test_a_slow_sender_is_named_and_its_receivers_are_not(nodes: int) -> None:
     ends, rest = slow_ends(measured(nodes, {"1": 3.0}, {}))
-    assert [(one.host, one.end) for one in ends] == [("1", "sender")]
+    assert [(end.host, end.end) for end in ends] == [("1", "sender")]
     assert ends[0].median == pytest.approx(3.0, rel=0.05)
     assert ends[0].usual == pytest.approx(10.0, rel=0.05)
     assert rest == ()
@@ -44,21 +44,21 @@ def test_a_slow_sender_is_named_and_its_receivers_are_not(nodes: int) -> None:
 @SIZES
 def test_a_slow_receiver_is_named_and_its_senders_are_not(nodes: int) -> None:
     ends, rest = slow_ends(measured(nodes, {}, {"2": 0.1}))
-    assert [(one.host, one.end) for one in ends] == [("2", "receiver")]
+    assert [(end.host, end.end) for end in ends] == [("2", "receiver")]
     assert rest == ()
 
 
 @SIZES
 def test_a_node_that_is_slow_both_ways_is_named_for_both(nodes: int) -> None:
     ends, rest = slow_ends(measured(nodes, {"0": 1.0}, {"0": 1.0}))
-    assert sorted((one.host, one.end) for one in ends) == [("0", "receiver"), ("0", "sender")]
+    assert sorted((end.host, end.end) for end in ends) == [("0", "receiver"), ("0", "sender")]
     assert rest == ()
 
 
 @pytest.mark.parametrize("nodes", [4, 8, 64])
 def test_a_slow_sender_and_a_slow_receiver_are_both_named(nodes: int) -> None:
     ends, _ = slow_ends(measured(nodes, {"1": 2.0}, {"3": 4.0}))
-    assert {(one.host, one.end) for one in ends} == {("1", "sender"), ("3", "receiver")}
+    assert {(end.host, end.end) for end in ends} == {("1", "sender"), ("3", "receiver")}
 
 
 @SIZES
@@ -79,7 +79,7 @@ def test_what_is_slow_because_its_acknowledgements_wait_is_no_slow_pair() -> Non
     values = measured(4, {"1": 0.1}, {})
     values["0", "1"] = 3.0
     ends, rest = slow_ends(values)
-    assert [(one.host, one.end) for one in ends] == [("1", "sender")]
+    assert [(end.host, end.end) for end in ends] == [("1", "sender")]
     assert rest == ()
 
 
@@ -100,8 +100,8 @@ def test_a_node_far_below_is_named_however_much_the_others_scatter() -> None:
         ("3", "2"): 0.99,
     }
     ends, rest = slow_ends(values)
-    assert {one.host for one in ends} == {"2"}
-    assert "sender" in {one.end for one in ends}
+    assert {end.host for end in ends} == {"2"}
+    assert "sender" in {end.end for end in ends}
     assert rest == ()
 
 
@@ -156,8 +156,8 @@ def test_two_nodes_have_nothing_to_compare_with() -> None:
 def test_a_slow_end_is_named_though_the_cpu_was_busy_in_one_of_its_transfers() -> None:
     values = measured(4, {"2": 3.0}, {"2": 3.0})
     ends, rest = slow_ends(values, frozenset({("2", "1"), ("1", "2")}))
-    assert sorted((one.host, one.end) for one in ends) == [("2", "receiver"), ("2", "sender")]
-    assert [one.pairs for one in ends if one.end == "sender"] == [(("2", "0"), ("2", "3"))]
+    assert sorted((end.host, end.end) for end in ends) == [("2", "receiver"), ("2", "sender")]
+    assert [end.pairs for end in ends if end.end == "sender"] == [(("2", "0"), ("2", "3"))]
     assert rest == ()
 
 

@@ -12,7 +12,7 @@ from tests.probe_builders import timed_probes
 
 
 def network(nodes: int, gbit_s: float = 1.0) -> tuple[Probe, ...]:
-    return tuple(one for one in timed_probes(nodes, gbit_s=gbit_s) if one.kind == "bandwidth")
+    return tuple(probe for probe in timed_probes(nodes, gbit_s=gbit_s) if probe.kind == "bandwidth")
 
 
 def slowed(
@@ -20,11 +20,11 @@ def slowed(
 ) -> tuple[Probe, ...]:
     """The transfers from `source` and to `target` carry so much; None: from, or to, whichever node."""
     return tuple(
-        replace(one, value=gbit_s)
-        if (source is None or one.from_host == host_of(source))
-        and (target is None or one.to_host == host_of(target))
-        else one
-        for one in probes
+        replace(probe, value=gbit_s)
+        if (source is None or probe.from_host == host_of(source))
+        and (target is None or probe.to_host == host_of(target))
+        else probe
+        for probe in probes
     )
 
 
@@ -71,5 +71,5 @@ def test_of_two_nodes_one_direction_can_be_the_slow_one() -> None:
 def test_what_the_cpu_limited_or_what_came_to_nothing_is_not_slow() -> None:
     probes = slowed(network(4), 0.1, source=2)
     assert slow_parts(map(limited, probes)).transfers() == ()
-    assert slow_parts(replace(one, value=None) for one in probes).values == {}
+    assert slow_parts(replace(probe, value=None) for probe in probes).values == {}
     assert slowest_part(()) is None

@@ -84,7 +84,7 @@ def test_counts_that_differ_between_nodes_are_judged_for_each() -> None:
     text = 'gpus_per_node = 8\n[profile.a]\nhosts = "a*"\ngpus_per_node = 4\n'
     policy = parse_policy(text, "site.toml")
     assert policy.gpus_per_node is None
-    assert [(one.wanted, one.profile) for one in policy.expected.expectations] == [
+    assert [(expectation.wanted, expectation.profile) for expectation in policy.expected.expectations] == [
         (Number(8), ""),
         (Number(4), "a"),
     ]
@@ -160,7 +160,11 @@ def test_the_examples_of_the_documentation_are_policies() -> None:
     page = (Path(__file__).parents[3] / "docs/policy.md").read_text(encoding="utf-8")
     examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     policy = parse_policy("".join(examples), "site.toml")
-    keys = {one.key for one in policy.expected.expectations if not one.key.startswith("environment.")}
+    keys = {
+        expectation.key
+        for expectation in policy.expected.expectations
+        if not expectation.key.startswith("environment.")
+    }
     everything = {f"{section}.{key}" for section, kinds in SECTIONS.items() for key in kinds}
     assert keys >= everything
-    assert [one.name for one in policy.expected.profiles] == ["h200"]
+    assert [profile.name for profile in policy.expected.profiles] == ["h200"]

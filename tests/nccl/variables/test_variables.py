@@ -47,19 +47,21 @@ def test_the_variables_of_nccl_are_sorted_by_name() -> None:
 
 
 @pytest.mark.parametrize("one", TABLE.values(), ids=lambda one: str(one.name))
-def test_each_entry_is_whole(one: Variable) -> None:
-    assert one.source
-    for version in (one.since, one.until, one.obsolete_since):
+def test_each_entry_is_whole(variable: Variable) -> None:
+    assert variable.source
+    for version in (variable.since, variable.until, variable.obsolete_since):
         assert not version or versions.is_version(version)
-    if one.since and one.until:
-        assert versions.parse(one.since) <= versions.parse(one.until)
-    for part in one.default.split(";")[1:]:
+    if variable.since and variable.until:
+        assert versions.parse(variable.since) <= versions.parse(variable.until)
+    for part in variable.default.split(";")[1:]:
         assert versions.is_version(part.strip().partition(": ")[0])
-    if one.successor:
-        assert one.successor in TABLE
-    if one.lowest is not None and one.highest is not None:
-        assert one.lowest <= one.highest
-    assert bool(one.values) == (one.kind in {"word", "words", "level"} and one.name != "NCCL_IB_GDR_LEVEL")
+    if variable.successor:
+        assert variable.successor in TABLE
+    if variable.lowest is not None and variable.highest is not None:
+        assert variable.lowest <= variable.highest
+    assert bool(variable.values) == (
+        variable.kind in {"word", "words", "level"} and variable.name != "NCCL_IB_GDR_LEVEL"
+    )
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_of_several_attempts_between_two_nodes_the_worst_is_shown() -> None:
     assert matrix["kinds"] == {
         "tcp": [[0, 1, OUTCOMES.index("filtered"), "eth0 10.0.0.2"], [1, 0, 0, "eth0 10.0.0.1"]]
     }
-    assert [one.outcome for one in failed_pairs(made)] == ["filtered"]
+    assert [pair.outcome for pair in failed_pairs(made)] == ["filtered"]
 
 
 def test_a_value_that_was_not_measured_is_no_number() -> None:

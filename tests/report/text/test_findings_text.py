@@ -9,7 +9,7 @@ from tests.report.reports import finding, found, mtu_finding, report
 
 
 def shown(*runs_findings: object, verbose: int = 0) -> str:
-    made = report([found(one) for one in runs_findings])  # type: ignore[arg-type]
+    made = report([found(runs_finding) for runs_finding in runs_findings])  # type: ignore[arg-type]
     return draw(finding_lines(made, verbose), width=None, color=False)
 
 

@@ -29,7 +29,7 @@ def test_each_network_has_its_bandwidth_and_round_trip() -> None:
 def test_what_was_not_measured_is_not_mentioned() -> None:
     healthy = cluster(4)
     assert isinstance(healthy.probes, tuple)
-    bare = replace(healthy, probes=tuple(one for one in healthy.probes if one.kind in ("tcp", "mtu")))
+    bare = replace(healthy, probes=tuple(probe for probe in healthy.probes if probe.kind in ("tcp", "mtu")))
     assert text_of(bare) == ""
 
 
@@ -37,7 +37,7 @@ def test_a_network_that_gave_no_figure_says_so() -> None:
     healthy = cluster(4)
     assert isinstance(healthy.probes, tuple)
     dead = tuple(
-        replace(one, value=None, outcome="stalled") if one.kind == "bandwidth" else one
-        for one in healthy.probes
+        replace(probe, value=None, outcome="stalled") if probe.kind == "bandwidth" else probe
+        for probe in healthy.probes
     )
     assert "bandwidth not known" in text_of(replace(healthy, probes=dead))

@@ -62,7 +62,7 @@ ODD = {
 def test_a_node_meets_the_policy_that_was_written_of_it(name: str) -> None:
     snapshot = ODD[name]
     text = written(snapshot)
-    assert all(one.startswith("passed") for one in outcomes(snapshot, text).values()), outcomes(
+    assert all(outcome.startswith("passed") for outcome in outcomes(snapshot, text).values()), outcomes(
         snapshot, text
     )
     assert written(snapshot) == text

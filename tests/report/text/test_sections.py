@@ -54,7 +54,7 @@ def fuller_report() -> Report:
         (Used("version", "2.27.7", differs=True),),
         (Evidence((), "a line", "seen", "it is normal", "job.log:3"),),
     )
-    kept = tuple(one for one in made.checks if one.slug in ("gpu-count", "pcie-acs", "fabric-manager"))
+    kept = tuple(check for check in made.checks if check.slug in ("gpu-count", "pcie-acs", "fabric-manager"))
     return replace(made, bench=bench, log=log, checks=kept)
 
 
@@ -113,7 +113,7 @@ def test_the_figures_of_a_point_are_in_every_format(format_: Format) -> None:
     )
     bench = replace(made.bench, points=(point,))
     text = shown(replace(made, log=None, bench=bench), format_)
-    assert [one for one in ("987654", "31.25-33.75", "32.01") if one not in text] == []
+    assert [word for word in ("987654", "31.25-33.75", "32.01") if word not in text] == []
     assert format_ in ("text", "junit", "github") or "4322" in text
 
 
