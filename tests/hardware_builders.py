@@ -111,7 +111,10 @@ NO_ERRORS: dict[str, Fact[int]] = {
 def healthy_counters(*ports: RdmaPort) -> RdmaCounters:
     """Both readings of those ports (none: eight of InfiniBand), without an error."""
     return RdmaCounters(
-        tuple(PortCounters(one.device, one.port, NO_ERRORS, NO_ERRORS) for one in ports or ib_ports())
+        tuple(
+            PortCounters(rdma_port.device, rdma_port.port, NO_ERRORS, NO_ERRORS)
+            for rdma_port in ports or ib_ports()
+        )
     )
 
 
@@ -150,11 +153,14 @@ def with_rdma(snapshot: Snapshot, host: str, **changes: Any) -> Snapshot:
 def with_port(snapshot: Snapshot, host: str, device: str, **changes: Any) -> Snapshot:
     """The snapshot in which every port of one device of a host is different."""
     section = some(node(snapshot, host).facts.rdma)
-    assert device in {one.device for one in section.ports}, device
+    assert device in {rdma_port.device for rdma_port in section.ports}, device
     return with_rdma(
         snapshot,
         host,
-        ports=tuple(replace(one, **changes) if one.device == device else one for one in section.ports),
+        ports=tuple(
+            replace(rdma_port, **changes) if rdma_port.device == device else rdma_port
+            for rdma_port in section.ports
+        ),
     )
 
 

@@ -82,8 +82,8 @@ def test_a_replay_gives_the_report_of_the_command_and_prints_nothing(
     )  # fmt: skip
     told, same = json.loads(ncclcheck.to_json(report)), json.loads(done.stdout)
     for document in (told, same):
-        for one in document["checks"]:
-            del one["seconds"]
+        for check in document["checks"]:
+            del check["seconds"]
     assert told == same
     assert f"exit {report.verdict.exit_code}: " in ncclcheck.to_text(report)
 

@@ -32,7 +32,7 @@ def advise_gids(
     wrong = _wrong(snapshot, now)
     forced = any(value_of(node.facts, GID_INDEX, base.get(node.host, {})) for node in snapshot.nodes)
     if not wrong:
-        if forced and all(_finds_it_itself(one) for one in now.values()):
+        if forced and all(_finds_it_itself(prediction) for prediction in now.values()):
             return None, (
                 f"NCCL: {GID_INDEX} is set and right, but obsolete from NCCL 2.21 on, which finds it itself",
             )
@@ -43,9 +43,9 @@ def advise_gids(
         after = predictions(snapshot, merged(base, change))
         if not isinstance(after, Missing) and common_network(after) == IB and not _wrong(snapshot, after):
             index = next(
-                one.gid_index
-                for one in after[host].hcas
-                if (one.device, one.port) == (port.device, port.port)
+                choice.gid_index
+                for choice in after[host].hcas
+                if (choice.device, choice.port) == (port.device, port.port)
             )
             return Rule(change, why, f"then {_words(port, index)}; {NOT_ASKABLE}: {_SOURCE}"), ()
     known = [one for one in wrong if one[2] is not None]
@@ -70,7 +70,7 @@ def _wrong(snapshot: Snapshot, predicted: Mapping[str, Prediction]) -> list[tupl
     """Each port that would use something else than a RoCE v2 address of IPv4, though it has one."""
     found = []
     for node in snapshot.nodes:
-        index_of = {(one.device, one.port): one.gid_index for one in predicted[node.host].hcas}
+        index_of = {(choice.device, choice.port): choice.gid_index for choice in predicted[node.host].hcas}
         for port in used_ports(node.facts, predicted[node.host]):
             index, right = index_of[port.device, port.port], right_indexes(port)
             if right and index not in right:
@@ -96,7 +96,7 @@ def _changes(
 ) -> list[Changes]:
     """Yield the changes to try, the smallest first: unset the variable, one index for all, one for each wrong node."""
     tried: list[Changes] = []
-    if forced and all(_finds_it_itself(one) for one in now.values()):
+    if forced and all(_finds_it_itself(prediction) for prediction in now.values()):
         return [everywhere(snapshot, {GID_INDEX: removal_of(snapshot, GID_INDEX)})]
     if forced:
         tried.append(everywhere(snapshot, {GID_INDEX: removal_of(snapshot, GID_INDEX)}))

@@ -59,14 +59,18 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
     found: dict[tuple[tuple[str, tuple[str, str]], ...], Network] = {}
     for places in (*_by_name(snapshot), *_by_subnet(snapshot)):
         found.setdefault(tuple(sorted(places.items())), network_of(snapshot, reach, places))
-    unmixed = [one for one in found.values() if one.failure is None and not _joins_parallel(snapshot, one)]
+    unmixed = [
+        network
+        for network in found.values()
+        if network.failure is None and not _joins_parallel(snapshot, network)
+    ]
     for places in _by_reach(snapshot, reach):
-        if not any(_is_partly(places, one.places) for one in unmixed):
+        if not any(_is_partly(places, network.places) for network in unmixed):
             found.setdefault(tuple(sorted(places.items())), network_of(snapshot, reach, places))
     kept = [
-        one
-        for one in found.values()
-        if not unmixed or one.failure is not None or not _joins_parallel(snapshot, one)
+        network
+        for network in found.values()
+        if not unmixed or network.failure is not None or not _joins_parallel(snapshot, network)
     ]
     # sorted() is stable: a name that all nodes share, in the kernel's order on the first node, wins a tie
     return tuple(sorted(kept, key=lambda one: (one.failure is not None, one.rank)))

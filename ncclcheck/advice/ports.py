@@ -116,14 +116,14 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
     And without slower ones of another kind of card. A slower port of the same kind is a fault of the link, which a
     check tells: leaving it out would only hide that.
     """
-    near = {one.nic for one in gpu_nic if one.distance in _NEAR}
-    told = {one.nic for one in gpu_nic}
+    near = {nic.nic for nic in gpu_nic if nic.distance in _NEAR}
+    told = {nic.nic for nic in gpu_nic}
     beside = tuple(port for port in used if port.device in near)
     served = {
-        one.gpu for one in gpu_nic if one.distance in _NEAR and one.nic in {port.device for port in beside}
+        nic.gpu for nic in gpu_nic if nic.distance in _NEAR and nic.nic in {port.device for port in beside}
     }
     is_told = all(port.device in told for port in used)
-    if beside and is_told and served == {one.gpu for one in gpu_nic}:
+    if beside and is_told and served == {nic.gpu for nic in gpu_nic}:
         used = beside
     fastest = max((_rate(port) for port in used), default=0.0)
     fast = tuple(port for port in used if _rate(port) == fastest)
@@ -170,6 +170,6 @@ def _list_of(snapshot: Snapshot, host: str, ports: Ports) -> str:
     every = () if isinstance(facts.rdma, Missing) else facts.rdma.ports
     entries = []
     for port in ports:
-        is_whole = all(other in ports for other in every if other.device == port.device)
+        is_whole = all(rdma_port in ports for rdma_port in every if rdma_port.device == port.device)
         entries.append(port.device if is_whole else hca.name_of(port))
     return ",".join(dict.fromkeys(entries))

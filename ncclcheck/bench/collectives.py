@@ -187,8 +187,8 @@ def _of_the_rank_before(seat: Seat) -> Content:
 
 
 COLLECTIVES: dict[Op, Collective] = {
-    one.name: one
-    for one in (
+    collective.name: collective
+    for collective in (
         Collective(
             name="all_reduce",
             sizing=busbw.whole_buffer,

@@ -295,7 +295,11 @@ def _point(
         unstable=decision.unstable,
         ranks=rank_times(samples, task.hosts, together=collective.ends_together),
         first_wrong=_first_wrong(batches),
-        wrong_ranks=tuple(sorted({rank for batch in batches for rank, one in enumerate(batch) if one.wrong})),
+        wrong_ranks=tuple(
+            sorted(
+                {rank for batch in batches for rank, batch_report in enumerate(batch) if batch_report.wrong}
+            )
+        ),
         samples_us=kept_samples(slowest),
     )
 

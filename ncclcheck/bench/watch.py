@@ -196,9 +196,9 @@ def _waited_s(state: RankState, states: Sequence[RankState]) -> float:
     """How long a rank has been without progress; in the group that forms, since the last of its ranks came."""
     if state.phase != "joining":
         return state.idle_s
-    if any(other.phase == "starting" for other in states):
+    if any(rank_state.phase == "starting" for rank_state in states):
         return 0.0  # it waits for a rank that has a deadline of its own
-    return min(other.idle_s for other in states if other.phase == "joining")
+    return min(rank_state.idle_s for rank_state in states if rank_state.phase == "joining")
 
 
 def _cut_off(states: Sequence[RankState], host_of_address: Mapping[str, str]) -> tuple[RankFailure, ...]:

@@ -53,7 +53,7 @@ class Setting(Struct, frozen=True):
 def settings(snapshot: Snapshot) -> tuple[Setting, ...]:
     """Return the setting of every node where all parts are known."""
     found = (setting_of(node.host, node.facts) for node in snapshot.nodes)
-    return tuple(one for one in found if isinstance(one, Setting))
+    return tuple(setting for setting in found if isinstance(setting, Setting))
 
 
 def settings_of_ranks(snapshot: Snapshot) -> tuple[Setting, ...]:

@@ -21,9 +21,9 @@ def in_force(selection: Selection, snapshot: Snapshot) -> Selection:
     ignored = matching((*selection.ignore, *_names(rules, "ignore")))
     chosen = matching(selection.select or ["NC"])
     demanded = [
-        one.slug
-        for one in _judging(snapshot)
-        if one.code not in ignored and one.code in chosen and (snapshot.of != "image" or one.image)
+        check.slug
+        for check in _judging(snapshot)
+        if check.code not in ignored and check.code in chosen and (snapshot.of != "image" or check.image)
     ]
     return replace(
         selection,

@@ -29,7 +29,9 @@ def any_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     from ncclcheck.checks.registry import all_checks
 
     every = (*all_checks(), *all_checks("log"))
-    return _names(incomplete, {one.slug: one.title for one in every}, {one.code: one.title for one in every})
+    return _names(
+        incomplete, {check.slug: check.title for check in every}, {check.code: check.title for check in every}
+    )
 
 
 def ops(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -106,7 +106,8 @@ def _unwritten(file: str, format_: Format, text: str, report: Report) -> Unwritt
 
 def _heading(unwritten: Unwritten) -> str:
     if unwritten.file.lower().endswith(".html"):
-        return f"{unwritten.file} could not be written: 'ncclcheck report FILE.json --output FILE.html' makes it of this JSON"
+        how = "'ncclcheck report FILE.json --output FILE.html' makes it of this JSON"
+        return f"{unwritten.file} could not be written: {how}"
     return f"{unwritten.file} could not be written: this was to be in it"
 
 

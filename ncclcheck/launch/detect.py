@@ -77,7 +77,9 @@ def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launc
         master_port=line.master_port or DEFAULT_PORT,
         nproc_per_node=line.nproc_per_node,
         job_id=f"launch-line {line.rendezvous_id}",
-        hosts=next((one.hosts for one in found if len(one.hosts) == nnodes and one.node_rank == rank), ()),
+        hosts=next(
+            (launch.hosts for launch in found if len(launch.hosts) == nnodes and launch.node_rank == rank), ()
+        ),
         rendezvous="c10d" if by_arrival else "static",
         serves_store=line.hosts_store if by_arrival else None,
         local_addr=line.local_addr,

@@ -35,7 +35,7 @@ class ListedHost(Struct, frozen=True):
 
 def parse_hosts(text: str, where: str) -> tuple[ListedHost, ...]:
     """`node[01-04],root@login1` in the order of the list, each host once. Raises UsageError, naming `where`."""
-    found = [one for entry in _entries(text, where) for one in _entry(entry, where)]
+    found = [host for entry in _entries(text, where) for host in _entry(entry, where)]
     return _once(found, where)
 
 
@@ -66,7 +66,7 @@ def _line(words: list[str], where: str) -> Iterable[ListedHost]:
             slots = int(word)
         elif "=" not in word:
             raise UsageError(f"{where} {word[:60]!r} is neither slots=N nor a number of slots")
-    hosts = [one for entry in _entries(first, where) for one in _entry(entry, where)]
+    hosts = [listed_host for entry in _entries(first, where) for listed_host in _entry(entry, where)]
     if not hosts:
         raise UsageError(f"{where} {first[:60]!r} is no name of a host")
     if slots == 0:  # Open MPI and DeepSpeed: present, and not to be used
@@ -95,9 +95,9 @@ def _entry(entry: str, where: str) -> list[ListedHost]:
 
 
 def _once(found: list[ListedHost], where: str) -> tuple[ListedHost, ...]:
-    hosts = {one.name: one for one in reversed(found)}
+    hosts = {host.name: host for host in reversed(found)}
     if not hosts:
         raise UsageError(f"{where} names no host")
     if len(hosts) > MOST_HOSTS:
         raise UsageError(f"{where} names {len(hosts)} hosts: at most {MOST_HOSTS} are taken at once")
-    return tuple(hosts[name] for name in dict.fromkeys(one.name for one in found))
+    return tuple(hosts[name] for name in dict.fromkeys(host.name for host in found))

@@ -79,13 +79,13 @@ def slow_ranks(points: Sequence[Point], cores: Sequence[CoreSpeed] = ()) -> tupl
     free = {core.rank for core in cores if _sharing(core) == 1.0}
     found: dict[int, SlowRank] = {}
     crowded = _slow(points, "crowded", lambda time: time.waited_us, CROWDED_SHARE, _LEAST_SPREAD)
-    chance = _by_chance({one.rank for one in crowded}, cores)
-    for one in (
+    chance = _by_chance({rank.rank for rank in crowded}, cores)
+    for slow_rank in (
         *_slow(points, "stalled", lambda time: time.stalled_us, STALLED_SHARE, _LEAST_STALLED_SPREAD),
         *_slow(points, "late", lambda time: time.late_us, LATE_SHARE, _LEAST_SPREAD),
-        *(one for one in crowded if one.rank not in free | chance),
+        *(rank for rank in crowded if rank.rank not in free | chance),
     ):
-        found.setdefault(one.rank, one)
+        found.setdefault(slow_rank.rank, slow_rank)
     return tuple(sorted(found.values(), key=lambda slow: -slow.late_share))
 
 
@@ -96,32 +96,38 @@ def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
     core says so by itself: 1.5 times what it is of the others, and three times where two ranks both have to share. A
     slower core is told by the times of the cores; of two ranks it is twice the other's.
     """
-    work = Others(one.work_us for one in cores)
-    core = Others(one.core_us for one in cores)
+    work = Others(speed.work_us for speed in cores)
+    core = Others(speed.core_us for speed in cores)
     sharing = Others(map(_sharing, cores))
     beyond = Others(map(_beyond, cores))
     if not len(work):
         return ()
     slower = {
-        one.rank
-        for one in cores
-        if one.core_us > (WORK_FACTOR_OF_TWO if len(core) == 1 else WORK_FACTOR) * core.median(one.core_us)
-        and _is_outside(one.core_us, core)
+        speed.rank
+        for speed in cores
+        if speed.core_us
+        > (WORK_FACTOR_OF_TWO if len(core) == 1 else WORK_FACTOR) * core.median(speed.core_us)
+        and _is_outside(speed.core_us, core)
     }
     shared = {
-        one.rank
-        for one in cores
-        if _sharing(one) > _sharing_factor(one, sharing) * sharing.median(_sharing(one))
-        and _sharing(one) - sharing.median(_sharing(one))
-        > _OUTLIER * beyond.spread(_beyond(one), _LEAST_SPREAD * sharing.median(_sharing(one)))
+        speed.rank
+        for speed in cores
+        if _sharing(speed) > _sharing_factor(speed, sharing) * sharing.median(_sharing(speed))
+        and _sharing(speed) - sharing.median(_sharing(speed))
+        > _OUTLIER * beyond.spread(_beyond(speed), _LEAST_SPREAD * sharing.median(_sharing(speed)))
     }
     shared -= slower | _by_chance(shared, cores)
     found = [
         SlowCore(
-            one.rank, one.host, one.work_us, _core_share(one), work.median(one.work_us), one.rank in shared
+            speed.rank,
+            speed.host,
+            speed.work_us,
+            _core_share(speed),
+            work.median(speed.work_us),
+            speed.rank in shared,
         )
-        for one in cores
-        if one.rank in slower | shared
+        for speed in cores
+        if speed.rank in slower | shared
     ]
     return tuple(sorted(found, key=lambda slow: -slow.work_us))
 

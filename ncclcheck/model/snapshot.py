@@ -244,7 +244,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     def nnodes(self) -> int:
         """How many nodes the job has: those that reported, and those of which nothing but silence is known."""
         reported = {node.node_rank for node in self.nodes}
-        return len(self.nodes) + len({one.node_rank for one in self.silent} - reported)
+        return len(self.nodes) + len({silent.node_rank for silent in self.silent} - reported)
 
     @property
     def job_size(self) -> int:

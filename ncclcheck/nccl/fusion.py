@@ -65,7 +65,7 @@ def _by_topology(
     cards = [_card(port, merges_vfs) for port in ports]
     if level <= _LEVELS["PORT"]:
         return _merge(ports, lambda one, other: level == _LEVELS["PORT"] and cards[one] == cards[other])
-    steps = [[_steps(one, other, merges_vfs, places) for other in ports] for one in ports]
+    steps = [[_steps(one, rdma_port, merges_vfs, places) for rdma_port in ports] for one in ports]
     if any(step is None for row in steps for step in row):
         return Missing("absent", "the PCI bus was not read")
     return _merge(ports, lambda one, other: (steps[one][other] or _DISCONNECTED) <= level)

@@ -100,17 +100,17 @@ def _reach(
     used = {port.device for port in ports}
     known = [distance for distance in distances if distance.nic in used]
     limit = farthest(environment, version)
-    gpus = list(dict.fromkeys(one.gpu for one in known))
+    gpus = list(dict.fromkeys(nic.gpu for nic in known))
     if not gpus:
         return "; how far the GPUs are from these NICs is not known"
     if not limit:
         return f"; NCCL_NET_GDR_LEVEL={environment['NCCL_NET_GDR_LEVEL']} lets no GPU use it"
     allowed = PATHS[: PATHS.index(limit) + 1]
-    near = [gpu for gpu in gpus if any(one.gpu == gpu and one.distance in allowed for one in known)]
+    near = [gpu for gpu in gpus if any(nic.gpu == gpu and nic.distance in allowed for nic in known)]
     far = [gpu for gpu in gpus if gpu not in near]
     if not far:
         return f"; every GPU has a NIC within {limit}"
-    at_cpu = any(one.gpu in far and one.distance == "PHB" for one in known)
+    at_cpu = any(nic.gpu in far and nic.distance == "PHB" for nic in known)
     grace = ", which is no matter if it has a C2C link to its CPU (Grace)"
     return f"; no NIC within {limit} of {', '.join(far)}" + (
         grace if at_cpu and _counts_c2c(environment, version) else ""

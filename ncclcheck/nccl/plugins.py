@@ -86,10 +86,14 @@ def _attempt(
         return Attempt(files[-1], None, f"whether there is a plug-in {shown} was not read", is_named)
     by_file = {plugin.file: plugin for plugin in plugins}
     known = [by_file[file] for file in files if file in by_file]
-    found = next((one for one in known if not isinstance(one.path, Missing)), None)
+    found = next((net_plugin for net_plugin in known if not isinstance(net_plugin.path, Missing)), None)
     if found is not None:
         return _loaded(found, version, is_named)
-    broken = [one for one in known if isinstance(one.path, Missing) and one.path.missing != "absent"]
+    broken = [
+        net_plugin
+        for net_plugin in known
+        if isinstance(net_plugin.path, Missing) and net_plugin.path.missing != "absent"
+    ]
     if broken:
         return Attempt(files[-1], False, f"{broken[0].file} cannot be loaded ({broken[0].path})", is_named)
     if known or not is_named:

@@ -41,7 +41,8 @@ def choose_transport(
         + _devices(facts, choice.ports, environment, version)
         + _untold(choice.ports, gids),
         hcas=tuple(
-            HcaChoice(port.device, port.port, one.index) for port, one in zip(choice.ports, gids, strict=True)
+            HcaChoice(port.device, port.port, gid_choice.index)
+            for port, gid_choice in zip(choice.ports, gids, strict=True)
         ),
         gpu_nic=distances(facts),
         gpudirect=_gpudirect(facts, choice.network, choice.ports, environment, version),
@@ -60,7 +61,7 @@ def hca_words(hcas: Sequence[HcaChoice]) -> str:
     """Ports with their GID, those with the same index together: `mlx5_0:1, mlx5_1:1 (GID 3)`."""
     groups = groupby(hcas, key=lambda one: one.gid_index)
     return ", ".join(
-        f"{', '.join(f'{one.device}:{one.port}' for one in group)} "
+        f"{', '.join(f'{choice.device}:{choice.port}' for choice in group)} "
         f"({'GID not known' if index is None else f'GID {index}'})"
         for index, group in groups
     )
@@ -88,9 +89,9 @@ def _devices(
 def _untold(ports: Sequence[RdmaPort], gids: Sequence[gid.GidChoice]) -> str:
     """Why the GID of a port is not known, each reason once."""
     ports_of: dict[str, list[RdmaPort]] = {}
-    for port, one in zip(ports, gids, strict=True):
-        if one.index is None:
-            ports_of.setdefault(one.reason, []).append(port)
+    for port, choice in zip(ports, gids, strict=True):
+        if choice.index is None:
+            ports_of.setdefault(choice.reason, []).append(port)
     return "".join(
         f"; the GID of {hca.names_of(those)} is not known: {why}" for why, those in ports_of.items()
     )

@@ -251,7 +251,13 @@ def _findings(old: Report, new: Report) -> tuple[tuple[FindingChange, ...], int]
         found.append(FindingChange(fate, severity, code, slug, those, shown.summary, why))
     order = ("gained", "worse", "milder", "gone", "not known any more")
     found.sort(
-        key=lambda one: (order.index(one.fate), SEVERITIES.index(one.severity), one.code, one.slug, one.hosts)
+        key=lambda change: (
+            order.index(change.fate),
+            SEVERITIES.index(change.severity),
+            change.code,
+            change.slug,
+            change.hosts,
+        )
     )
     return tuple(found), kept
 

@@ -35,7 +35,7 @@ def value_changes(old: Report, new: Report) -> Iterator[ValueChange]:
     for (what, was, now), hosts in sorted(groups.items()):
         yield ValueChange(what, was, now, tuple(sorted(hosts)))
     advised = [
-        {one.name: "unset it" if one.value is None else one.value for one in side.advice.env}
+        {setting.name: "unset it" if setting.value is None else setting.value for setting in side.advice.env}
         for side in (old, new)
     ]
     for name in dict.fromkeys([*advised[0], *advised[1]]):

@@ -35,7 +35,8 @@ def _contents(checks: list[Check]) -> Iterator[str]:
         if members:
             yield from ("", f"## {family}", "", "| code | check | what it finds |", "|---|---|---|")
         for member in members:
-            yield f"| {member.code} | [{member.slug}](#{_anchor(member)}) | {member.title.replace('|', chr(92) + '|')} |"
+            title = member.title.replace("|", "\\|")
+            yield f"| {member.code} | [{member.slug}](#{_anchor(member)}) | {title} |"
 
 
 def _pages(checks: list[Check]) -> Iterator[str]:

@@ -79,9 +79,13 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"### {_SEVERITY[finding.severity]}: {md(finding.code)} {md(finding.slug)}{where}\n\n"
     yield f"{paragraph(finding.summary)}\n\n"
     rows = [
-        [code(fold_hosts(one.hosts)), *map(md, (one.subject, one.observed, one.expected)), code(one.source)]
-        for one in merged_evidence(finding.evidence)
-    ]  # fmt: skip
+        [
+            code(fold_hosts(evidence.hosts)),
+            *map(md, (evidence.subject, evidence.observed, evidence.expected)),
+            code(evidence.source),
+        ]
+        for evidence in merged_evidence(finding.evidence)
+    ]
     if rows:
         seen = table(["hosts", "what", "seen", "expected", "read from"], rows)
         yield seen if len(rows) <= _OPEN_EVIDENCE else folded(f"seen in {len(rows)} places", seen)
@@ -248,7 +252,10 @@ def _used(report: Report) -> Iterator[str]:
         yield table(["really used", "value", "hosts"], rows)
         yield "\n"
     if log.harmless:
-        normal = [[code(one.observed), md(one.expected), code(one.source)] for one in log.harmless]
+        normal = [
+            [code(evidence.observed), md(evidence.expected), code(evidence.source)]
+            for evidence in log.harmless
+        ]
         shown = table(["line", "why it is normal", "read from"], normal)
         yield folded("normal, though it does not sound so", shown)
 

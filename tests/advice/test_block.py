@@ -100,11 +100,13 @@ def test_values_that_differ_name_their_hosts() -> None:
     first = snapshot.nodes[0]
     interfaces = tuple(
         replace(
-            one, name=f"x{one.name}", addresses=tuple(replace(a, label=f"x{a.label}") for a in one.addresses)
+            interface,
+            name=f"x{interface.name}",
+            addresses=tuple(replace(a, label=f"x{a.label}") for a in interface.addresses),
         )
-        if one.name != "lo"
-        else one
-        for one in some(first.facts.interfaces)
+        if interface.name != "lo"
+        else interface
+        for interface in some(first.facts.interfaces)
     )
     settings = advise(with_facts(snapshot, first.host, interfaces=interfaces)).env
     assert [(setting.value, setting.hosts) for setting in settings] == [

@@ -108,7 +108,7 @@ def test_a_failed_connection_is_a_reason_and_an_untried_one_is_none() -> None:
     values, text = advised(with_probes(snapshot, "filtered", interface="eth0"))
     assert set(values.values()) == {"eth1"}
     assert "Gloo would bind 10.0.0.1, 10.0.0.2; node01 to node02 on eth0 (10.0.0.2): filtered" in text
-    untried = tuple(one for one in some(snapshot.probes) if one.interface != "eth0")
+    untried = tuple(probe for probe in some(snapshot.probes) if probe.interface != "eth0")
     values, text = advised(replace(snapshot, probes=untried))
     assert not values
     assert "not tested, so nothing is advised" in text

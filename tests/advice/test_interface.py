@@ -275,7 +275,7 @@ def test_of_the_networks_that_work_the_one_measured_fastest_is_named_whatever_it
 
 def test_a_choice_that_loses_large_messages_is_left() -> None:
     snapshot = two_networks()
-    first = next(one for one in some(snapshot.probes) if one.interface == "eth0")
+    first = next(probe for probe in some(snapshot.probes) if probe.interface == "eth0")
     stalled = replace(first, kind="mtu", outcome="stalled")
     snapshot = replace(snapshot, probes=(*some(snapshot.probes), stalled))
     assert same_on_all(snapshot) == {IFNAME: "eth1"}
@@ -303,7 +303,7 @@ def test_one_direction_of_one_pair_is_enough_to_reject_a_network() -> None:
 def test_an_untested_direction_is_no_proof() -> None:
     snapshot = two_networks(NCCL_SOCKET_IFNAME="lo")
     probes = tuple(
-        one for one in some(snapshot.probes) if (one.from_host, one.to_host) != ("node02", "node04")
+        probe for probe in some(snapshot.probes) if (probe.from_host, probe.to_host) != ("node02", "node04")
     )
     assert "node02 to node04 on eth0 (10.0.0.4): not tested" in notes(replace(snapshot, probes=probes))
 

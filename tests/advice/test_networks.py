@@ -30,14 +30,14 @@ def at(speed_mbps: int, name: str, address: str, **changes: Any) -> Interface:
 
 def test_a_name_on_all_nodes_is_a_network_once() -> None:
     found = networks(two_networks(2))
-    assert [one.name for one in found] == ["eth0", "eth1"]
+    assert [network.name for network in found] == ["eth0", "eth1"]
     assert found[0].places == {"node01": ("eth0", "10.0.0.1"), "node02": ("eth0", "10.0.0.2")}
     assert found[0].failure is None
 
 
 def test_what_does_not_connect_comes_last_and_says_why() -> None:
     found = networks(with_probes(two_networks(2), "filtered", interface="eth0"))
-    assert [one.name for one in found] == ["eth1", "eth0"]
+    assert [network.name for network in found] == ["eth1", "eth0"]
     assert found[1].failure == "node01 to node02 on eth0 (10.0.0.2): filtered"
 
 
@@ -112,10 +112,10 @@ def test_dockers_own_bridge_is_a_name_on_all_nodes_that_leads_nowhere() -> None:
 def test_a_mixture_of_networks_is_none_where_one_that_works_is_none() -> None:
     snapshot = with_bandwidth(two_networks(4), eth0=1.0, eth1=1.0)
     probes = tuple(
-        replace(one, value=0.1)
-        if (one.kind, one.interface, one.to_host) == ("bandwidth", "eth0", "node03")
-        else one
-        for one in some(snapshot.probes)
+        replace(probe, value=0.1)
+        if (probe.kind, probe.interface, probe.to_host) == ("bandwidth", "eth0", "node03")
+        else probe
+        for probe in some(snapshot.probes)
     )
     assert usable(replace(snapshot, probes=probes)) == ["eth0", "eth1"]
 

@@ -70,7 +70,8 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 def outcome(snapshot: Snapshot, changes: Changes) -> dict[str, Any]:
     """Network and ports with their GIDs, per node."""
     return {
-        host: (one.fails, one.network, one.hcas) for host, one in some(predictions(snapshot, changes)).items()
+        host: (prediction.fails, prediction.network, prediction.hcas)
+        for host, prediction in some(predictions(snapshot, changes)).items()
     }
 
 

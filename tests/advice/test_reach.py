@@ -59,10 +59,10 @@ def test_nccls_own_listener_takes_nothing_away_where_it_was_not_tried(outcome: P
 
 def test_what_failed_is_named_before_what_was_not_tried() -> None:
     snapshot = with_outcome(two_networks(3), "refused", [("node03", "node02")])
-    kept = tuple(one for one in some(snapshot.probes) if one.from_host != "node01")
+    kept = tuple(probe for probe in some(snapshot.probes) if probe.from_host != "node01")
     failure = reach(replace(snapshot, probes=kept)).failure(ETH0)
     assert failure == Failure("node03 to node02 on eth0 (10.0.0.2): refused", tested=True)
-    kept = tuple(one for one in kept if one.outcome == "ok")
+    kept = tuple(probe for probe in kept if probe.outcome == "ok")
     untried = reach(replace(snapshot, probes=kept)).failure(ETH0)
     assert untried == Failure("node01 to node02 on eth0 (10.0.0.2): not tested", tested=False)
 
@@ -96,7 +96,7 @@ def test_without_the_others_or_without_probes_nothing_is_proven() -> None:
 
 def ring(snapshot: Snapshot, *directions: tuple[str, str]) -> Snapshot:
     """The snapshot of a run that planned a probe from each node to the next alone."""
-    probes = tuple(one for one in some(snapshot.probes) if (one.from_host, one.to_host) in directions)
+    probes = tuple(probe for probe in some(snapshot.probes) if (probe.from_host, probe.to_host) in directions)
     return replace(snapshot, probes=probes, coverage=Coverage(3, 6, "a ring"))
 
 

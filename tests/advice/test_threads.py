@@ -30,7 +30,7 @@ def with_links(speed_mbps: Fact[int], **changes: Any) -> Snapshot:
     snapshot = with_rdma(2)
     for node in snapshot.nodes:
         links: tuple[Interface, ...] = tuple(
-            replace(one, speed_mbps=speed_mbps, **changes) for one in some(node.facts.interfaces)
+            replace(interface, speed_mbps=speed_mbps, **changes) for interface in some(node.facts.interfaces)
         )
         snapshot = with_facts(snapshot, node.host, interfaces=links)
     return snapshot

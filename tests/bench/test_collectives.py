@@ -162,10 +162,10 @@ def test_the_bus_factors_are_those_of_nccl_tests() -> None:
 
 def test_every_point_of_a_plan_has_its_sizing_in_order() -> None:
     sizings = plan_sizings(PLAN, 4)
-    assert [(one.size_bytes, in_place) for one, in_place in sizings] == [
+    assert [(sizing.size_bytes, in_place) for sizing, in_place in sizings] == [
         (1 << 10, True), (1 << 20, True), (1 << 10, False), (1 << 20, False),
     ]  # fmt: skip
-    assert [one.count for one, _ in sizings] == [256, 1 << 18, 64, 1 << 16]
+    assert [sizing.count for sizing, _ in sizings] == [256, 1 << 18, 64, 1 << 16]
 
 
 def test_memory_grows_with_the_plan_and_with_the_pool_of_the_backend() -> None:

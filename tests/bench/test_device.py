@@ -24,7 +24,7 @@ def test_every_call_is_made_in_order_with_its_iteration_on_the_page(page: int) -
     seen: list[Progress] = []
     calls = [(iteration, lambda: seen.append(read_page(page))) for iteration in (5, 6, 7)]
     times_us = open_device("gloo", 0).time_calls(calls, ProgressPage(page))
-    assert [(one.iteration, one.inside, one.calls) for one in seen] == [
+    assert [(progress.iteration, progress.inside, progress.calls) for progress in seen] == [
         (5, True, 1),
         (6, True, 2),
         (7, True, 3),

@@ -70,7 +70,7 @@ def test_the_logs_of_several_ranks_are_told_apart(log: NcclLog) -> None:
     found = read_logs([log, other], "node01")
     other.close()
     assert not isinstance(found, Missing)
-    assert sorted(one.rank or 0 for one in found) == [0, 1]
+    assert sorted(process.rank or 0 for process in found) == [0, 1]
 
 
 def test_an_empty_log_is_missing(log: NcclLog) -> None:
@@ -141,4 +141,4 @@ def test_what_the_workers_of_a_node_wrote_is_known_after_their_end(
     finally:
         running.stop(5.0)
     assert not isinstance(running.transport, Missing)
-    assert [(one.host, one.network) for one in running.transport] == [("node01", "IB")]
+    assert [(process.host, process.network) for process in running.transport] == [("node01", "IB")]

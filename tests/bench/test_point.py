@@ -124,10 +124,10 @@ def test_what_the_backend_refuses_is_said_once_for_each_size_and_the_rest_is_mea
     """Gloo adds up no 8-bit floats (torch 2.13: "Invalid scalar type"); whole numbers of that length it does."""
     ops: tuple[Op, ...] = ("all_reduce", "reduce")
     refused = tuple(measure_all(ready(replace(PLAN, ops=ops, dtype="float8_e5m2"))))
-    assert [isinstance(one, Missing) for one in refused] == [True] * 4
+    assert [isinstance(point, Missing) for point in refused] == [True] * 4
     assert refused[0] == refused[1]
     assert refused[0] == Missing("unsupported", "Invalid scalar type")
-    assert [one.wrong for one in measured(ready(replace(PLAN, ops=ops, dtype="uint8")))] == [0] * 4
+    assert [point.wrong for point in measured(ready(replace(PLAN, ops=ops, dtype="uint8")))] == [0] * 4
 
 
 @pytest.mark.parametrize("text", ["Connection closed by peer [10.0.0.2]:1234", "shape mismatch"])

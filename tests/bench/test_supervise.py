@@ -75,7 +75,7 @@ def test_a_fresh_worker_is_starting_and_one_per_task() -> None:
 
 def test_after_the_stop_every_worker_is_dead_and_nothing_more_is_known() -> None:
     with workers(2) as running:
-        pids = [os.pidfd_open(one.pid) for one in running.poll()[1]]
+        pids = [os.pidfd_open(state.pid) for state in running.poll()[1]]
         assert running.stop(5.0) == ()
         for pid in pids:
             assert select.select([pid], [], [], 0)[0]

@@ -158,8 +158,8 @@ def test_ranks_that_never_get_started_are_not_called_a_network_fault() -> None:
     assert judge([rank(n, idle_s=44.0, **slow) for n in range(4)], HOSTS, HEARD) == ()
     named = judge([rank(n, idle_s=46.0, stat="R", **slow) for n in range(4)], HOSTS, HEARD)
     assert {failure.state for failure in named} == {"late"}
-    assert all(one.where.startswith("starting (importing torch") for one in named)
-    assert all("state R (it computes, or waits for a core" in one.detail for one in named)
+    assert all(rank_failure.where.startswith("starting (importing torch") for rank_failure in named)
+    assert all("state R (it computes, or waits for a core" in rank_failure.detail for rank_failure in named)
     large = [rank(n, idle_s=46.0, **{**slow, "size_bytes": 10 << 30}) for n in range(4)]
     assert judge(large, HOSTS, HEARD) == ()
 

@@ -57,4 +57,4 @@ def test_evidence_is_file_and_line() -> None:
 
 def test_evidence_is_a_handful_of_different_speakers() -> None:
     events = [remark("same words", rank=rank % 3, line=rank) for rank in range(100)]
-    assert [one.place.rank for one in spread(events)] == [0, 1, 2]
+    assert [event.place.rank for event in spread(events)] == [0, 1, 2]

@@ -15,7 +15,7 @@ def test_it_is_found_among_the_nodes_interfaces() -> None:
 def test_a_node_where_nccl_fails_or_is_not_known_is_named() -> None:
     broken = without(with_choice(cluster(3), "node02", None, None), "node03", "interfaces")
     assert [one.host for one in chosen(broken)] == ["node01"]
-    assert [one.hosts for one in not_chosen(broken)] == [("node02",), ("node03",)]
+    assert [known.hosts for known in not_chosen(broken)] == [("node02",), ("node03",)]
 
 
 def test_of_several_with_the_address_the_named_one_is_meant() -> None:

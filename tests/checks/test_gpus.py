@@ -28,7 +28,7 @@ def test_values_that_a_model_does_not_have_are_neither_known_nor_unknown() -> No
         with_gpu(cluster(1), "node01", 1, ecc=GONE), "node01", 2, name="NVIDIA T4", ecc=UNSUPPORTED
     )
     known, unknown = values(listed_gpus(other), "ecc")
-    assert [one.gpu.index for one, _ in known] == [0, 3, 4, 5, 6, 7]
+    assert [on.gpu.index for on, _ in known] == [0, 3, 4, 5, 6, 7]
     assert unknown == [NotKnown(f"ecc of GPU 1: {GONE}", ("node01",))]
 
 

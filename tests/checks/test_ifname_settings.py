@@ -29,4 +29,4 @@ def test_one_character_counts_as_unset() -> None:
 def test_a_node_with_a_missing_part_is_named() -> None:
     broken = without(without(cluster(3), "node01", "environment"), "node02", "interfaces")
     assert [setting.host for setting in settings(broken)] == ["node03"]
-    assert [one.hosts for one in not_settled(broken)] == [("node01",), ("node02",)]
+    assert [known.hosts for known in not_settled(broken)] == [("node01",), ("node02",)]

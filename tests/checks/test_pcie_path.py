@@ -17,8 +17,8 @@ LOST = Missing("error", "lost")
 def test_one_path_per_gpu_and_nic_from_the_root_down() -> None:
     found = paths(healthy_pci(), healthy_rdma())
     assert len(found) == 16
-    assert next(one.label for one in found if one.is_gpu) == f"GPU {gpu_of(0)}"
-    nic = next(one for one in found if one.device.address == nic_of(2))
+    assert next(path.label for path in found if path.is_gpu) == f"GPU {gpu_of(0)}"
+    nic = next(path for path in found if path.device.address == nic_of(2))
     assert nic.label == f"mlx5_2 ({nic_of(2)})"
     assert [hop.address for hop in nic.hops] == [*above_nic(2), nic_of(2)]
     assert tuple(bridge.address for bridge in found[0].bridges) == above_gpu(0)
@@ -37,7 +37,7 @@ def test_a_virtual_function_stands_for_its_card() -> None:
     address = nic_of(0)[:-1] + "3"
     function = pci_device(address, *above_nic(0), is_vf=True)
     found = paths(Pci((*healthy_pci().devices, function)), healthy_rdma(port("mlx5_9", pci=address)))
-    assert [one.label for one in found if not one.is_gpu] == [f"mlx5_9 ({nic_of(0)})"]
+    assert [path.label for path in found if not path.is_gpu] == [f"mlx5_9 ({nic_of(0)})"]
 
 
 def test_a_device_that_is_not_on_the_bus_is_unplaced() -> None:

@@ -56,7 +56,7 @@ def test_a_machine_that_tells_no_variables_has_none_set_and_a_lost_environment_i
     assert environment_of(NodeFacts(environment=GONE, nccl=UNTOLD)) == GONE
     snapshot = without(rdma_cluster(2), "node02", "environment")
     assert [one.host for one in surveyed(snapshot)] == ["node01"]
-    assert [one.hosts for one in not_surveyed(snapshot)] == [("node02",)]
+    assert [known.hosts for known in not_surveyed(snapshot)] == [("node02",)]
 
 
 def test_efa_is_told_from_verbs() -> None:
@@ -82,7 +82,7 @@ def test_no_device_anywhere_is_said() -> None:
 def test_what_is_equal_is_told_once() -> None:
     first, second = PortOn("a", ib_ports()[0]), PortOn("b", ib_ports()[0])
     found = pieces([(first, "x", "y", "z"), (second, "x", "y", "z")])
-    assert [(one.hosts, one.subject) for one in found] == [(("a", "b"), "mlx5_0:1")]
+    assert [(evidence.hosts, evidence.subject) for evidence in found] == [(("a", "b"), "mlx5_0:1")]
     assert by_hosts([("a", "p"), ("a", "q"), ("b", "p"), ("b", "q"), ("c", "p")]) == "p, q on a and b; p on c"
     assert listed(map(str, range(9)), 2) == "0, 1 and 7 more"
     assert file_of(ib_ports()[0], "state") == "/sys/class/infiniband/mlx5_0/ports/1/state"
@@ -90,6 +90,6 @@ def test_what_is_equal_is_told_once() -> None:
 
 def test_a_device_whose_ports_cannot_be_seen_is_not_passed_over() -> None:
     blind = with_rdma(rdma_cluster(2), "node02", unread={"mlx5_9": "no such folder"})
-    assert [one.hosts for one in not_surveyed(blind)] == [("node02",)]
+    assert [known.hosts for known in not_surveyed(blind)] == [("node02",)]
     lone = with_rdma(rdma_cluster(1), "node01", ports=(), unread={"mlx5_9": "no such folder"})
     assert list(without_devices(surveyed(lone))) == []

@@ -62,28 +62,30 @@ def test_what_must_be_reported(tree: Path) -> None:
     for slugs, wanted in expected(tree).get("must", {}).items():
         if not known & set(slugs.split("|")):
             continue  # of a family that is not built yet
-        found = [one for one in reported(tree) if one.slug in slugs.split("|")]
+        found = [finding for finding in reported(tree) if finding.slug in slugs.split("|")]
         assert found, slugs
         for each in wanted:
-            assert any(names(one, each) for one in found), (slugs, each, found)
+            assert any(names(finding, each) for finding in found), (slugs, each, found)
 
 
 @each_tree
 def test_what_may_not_be_reported(tree: Path) -> None:
     unwanted = set(expected(tree).get("must_not", []))
-    assert [one for one in reported(tree) if one.slug in unwanted] == []
+    assert [finding for finding in reported(tree) if finding.slug in unwanted] == []
 
 
 @each_tree
 def test_what_may_be_a_warning_at_most(tree: Path) -> None:
     mild = set(expected(tree).get("not_error", []))
-    assert [one for one in reported(tree) if one.slug in mild and one.severity == "error"] == []
+    assert [
+        finding for finding in reported(tree) if finding.slug in mild and finding.severity == "error"
+    ] == []
 
 
 @each_tree
 def test_no_check_crashes_and_every_finding_is_on_that_host(tree: Path) -> None:
     assert [run for run in runs(tree) if run.outcome == "crashed"] == []
-    assert {host for one in reported(tree) for host in one.hosts} <= {tree.name}
+    assert {host for finding in reported(tree) for host in finding.hosts} <= {tree.name}
 
 
 @pytest.mark.parametrize(
@@ -92,8 +94,8 @@ def test_no_check_crashes_and_every_finding_is_on_that_host(tree: Path) -> None:
 def test_two_machines_in_one_job(pair: tuple[Path, Path]) -> None:
     hardware = [run for run in runs(*pair) if run.code.startswith(HARDWARE)]
     assert [(run.slug, run.reason) for run in runs(*pair) if run.outcome == "crashed"] == []
-    for one in hardware:
-        for finding in one.findings:
+    for check_run in hardware:
+        for finding in check_run.findings:
             assert set(finding.hosts) <= {tree.name for tree in pair}
             assert finding.evidence
             assert finding.fixes

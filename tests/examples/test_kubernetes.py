@@ -39,7 +39,7 @@ def test_the_check_of_the_schema_can_fail() -> None:
 def test_the_pods_of_the_indexed_job_find_each_other_by_name() -> None:
     service, job = documents("indexed-job.yaml")
     pod = pod_of(job)
-    environment = {one["name"]: one["value"] for one in pod["containers"][0]["env"]}
+    environment = {container["name"]: container["value"] for container in pod["containers"][0]["env"]}
     assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
     assert service["metadata"]["name"] == pod["subdomain"]
     assert environment["MASTER_ADDR"] == f"{job['metadata']['name']}-0.{pod['subdomain']}"
@@ -59,7 +59,10 @@ def test_the_jobset_is_valid_by_the_model_of_its_api() -> None:
 def test_the_pods_of_the_jobset_find_each_other_by_name() -> None:
     (jobset,) = documents("jobset.yaml")
     (node,) = jobset["spec"]["replicatedJobs"]
-    environment = {one["name"]: one["value"] for one in pod_of(node["template"])["containers"][0]["env"]}
+    environment = {
+        container["name"]: container["value"]
+        for container in pod_of(node["template"])["containers"][0]["env"]
+    }
     name = jobset["metadata"]["name"]
     assert environment["MASTER_ADDR"] == f"{name}-{node['name']}-0-0.{name}"
     assert environment["NNODES"] == str(node["template"]["spec"]["completions"])

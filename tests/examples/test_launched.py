@@ -54,8 +54,8 @@ def test_the_containers_command_checks_and_trains_on_two_pods(
         env_by_node={node: {"JOB_COMPLETION_INDEX": str(place)} for place, node in enumerate(two.nodes)},
     )
     ended = wait_all(list(started.values()), 120)
-    assert [one.returncode for one in ended] == [0, 0], "\n".join(map(str, ended))
-    said = "".join(one.stdout for one in ended)
+    assert [finished.returncode for finished in ended] == [0, 0], "\n".join(map(str, ended))
+    said = "".join(finished.stdout for finished in ended)
     assert "exit 0: " in said
     assert "loss" in said
 

@@ -23,7 +23,7 @@ _NOT_IN_A_TREE = {"launch", "routes", "environment", "software", "code", "master
 def interfaces(root: Path) -> dict[str, Interface]:
     found = read_recorded(root).facts.interfaces
     assert not isinstance(found, Missing)
-    return {one.name: one for one in found}
+    return {interface.name: interface for interface in found}
 
 
 def test_a_whole_machine(tmp_path: Path) -> None:

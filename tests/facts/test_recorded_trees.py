@@ -78,7 +78,7 @@ def test_rdma_ports(tree: Path) -> None:
     assert len(ports) == len(expected(tree)["rdma_ports"])
     for port, wanted in zip(
         sorted(ports, key=lambda one: (one["device"], one["port"])),
-        sorted(expected(tree)["rdma_ports"], key=lambda one: (one["device"], one["port"])),
+        sorted(expected(tree)["rdma_ports"], key=lambda rdma_port: (rdma_port["device"], rdma_port["port"])),
         strict=True,
     ):
         for name in wanted:
@@ -88,7 +88,7 @@ def test_rdma_ports(tree: Path) -> None:
 @each_tree
 def test_interfaces(tree: Path) -> None:
     by_name = {fact["name"]: fact for fact in facts(tree)["interfaces"] or []}
-    assert set(by_name) == {one["name"] for one in expected(tree)["interfaces"]}
+    assert set(by_name) == {interface["name"] for interface in expected(tree)["interfaces"]}
     for wanted in expected(tree)["interfaces"]:
         told = by_name[wanted["name"]]
         for name in wanted:
@@ -98,9 +98,9 @@ def test_interfaces(tree: Path) -> None:
 @each_tree
 def test_gpus(tree: Path) -> None:
     bus = facts(tree)["pci"] or {"devices": []}
-    by_address = {one["address"]: one for one in bus["devices"]}
+    by_address = {device["address"]: device for device in bus["devices"]}
     assert {fact["pci"] for fact in facts(tree)["gpus"] or []} == {
-        one["pci"] for one in expected(tree)["gpus"]
+        gpu["pci"] for gpu in expected(tree)["gpus"]
     }
     for wanted in expected(tree)["gpus"]:
         told = {**by_address[wanted["pci"]], "pci": wanted["pci"]}
@@ -110,7 +110,7 @@ def test_gpus(tree: Path) -> None:
 @each_tree
 def test_links_of_rdma_devices(tree: Path) -> None:
     bus = facts(tree)["pci"] or {"devices": []}
-    by_address = {one["address"]: one for one in bus["devices"]}
+    by_address = {device["address"]: device for device in bus["devices"]}
     found = {
         port["device"]: {"device": port["device"], "pci": port["pci"], **links(by_address[port["pci"]])}
         for port in facts(tree)["rdma"]["ports"]
@@ -122,7 +122,11 @@ def test_links_of_rdma_devices(tree: Path) -> None:
 @each_tree
 def test_acs(tree: Path) -> None:
     bus = facts(tree)["pci"] or {"devices": []}
-    told = {one["address"]: one["acs_redirect"] for one in bus["devices"] if one["acs_redirect"] is not None}
+    told = {
+        device["address"]: device["acs_redirect"]
+        for device in bus["devices"]
+        if device["acs_redirect"] is not None
+    }
     assert told == expected(tree)["acs_redirect"]
 
 

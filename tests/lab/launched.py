@@ -36,7 +36,7 @@ class Told(Struct, frozen=True):
     def findings(self, slug: str) -> list[dict[str, Any]]:
         """The findings of one check."""
         assert self.report is not None, str(self.finished)
-        return [one for one in self.report["findings"] if one["slug"] == slug]
+        return [finding for finding in self.report["findings"] if finding["slug"] == slug]
 
     def finding(self, slug: str) -> dict[str, Any]:
         """The first finding of one check; fails with the whole output when there is none."""
@@ -47,13 +47,13 @@ class Told(Struct, frozen=True):
     def outcome(self, slug: str) -> str:
         """How the check ended."""
         assert self.report is not None, str(self.finished)
-        return str(next(one["outcome"] for one in self.report["checks"] if one["slug"] == slug))
+        return str(next(check["outcome"] for check in self.report["checks"] if check["slug"] == slug))
 
     @property
     def slugs(self) -> set[str]:
         """Slugs of all findings that are errors or warnings."""
         assert self.report is not None, str(self.finished)
-        return {one["slug"] for one in self.report["findings"] if one["severity"] != "info"}
+        return {finding["slug"] for finding in self.report["findings"] if finding["severity"] != "info"}
 
 
 def command(node: Node, *words: str) -> list[str]:
@@ -104,7 +104,7 @@ def job_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
 def told(lab: Lab, running: Mapping[str, Running], timeout_s: float = 180) -> dict[str, Told]:
     """How it ended on each node, by node name."""
     ended = wait_all(list(running.values()), timeout_s)
-    return {one.node: read(lab[one.node], one) for one in ended}
+    return {finished.node: read(lab[finished.node], finished) for finished in ended}
 
 
 def read(node: Node, finished: Finished) -> Told:

@@ -48,7 +48,7 @@ def applied(lab: Lab, env: Mapping[str, str] | None = None) -> dict[str, dict[st
         {node: ["sh", "-c", APPLY, PYTHON, str(report_file(node))] for node in lab.nodes},
         job_environment(env),
     )
-    return {name: json.loads(one.stdout)["nccl"][0] for name, one in ended.items()}
+    return {name: json.loads(finished.stdout)["nccl"][0] for name, finished in ended.items()}
 
 
 def assert_all_choose(

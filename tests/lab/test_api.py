@@ -29,7 +29,9 @@ def test_twice_on_two_nodes_and_then_the_job_meets_on_the_same_port(
         env_by_node={node: {"RANK": str(node.rank)} for node in two.nodes},
         timeout_s=120,
     )
-    assert [one.returncode for one in ended.values()] == [0, 0], [str(one) for one in ended.values()]
+    assert [finished.returncode for finished in ended.values()] == [0, 0], [
+        str(finished) for finished in ended.values()
+    ]
     told = [json.loads((tmp_path / f"told-by-rank-{node.rank}").read_text()) for node in two.nodes]
     assert told == [{"codes": [0, 0], "nodes": 2, "sum": 2.0}] * 2
     assert two.leftovers() == ()

@@ -54,8 +54,8 @@ def loop_us(lab: Lab, *ops: str) -> dict[str, tuple[float, float]]:
     commands = {node: [PYTHON, "-W", "ignore", script, str(node.rank), *words] for node in lab.nodes}
     environment = {"GLOO_SOCKET_IFNAME": "eth0", "TORCH_CPP_LOG_LEVEL": "ERROR"}
     done = list(lab.run_all(commands, environment).values())
-    assert all(one.returncode == 0 for one in done), list(map(str, done))
-    ranks = [json.loads(one.stdout.splitlines()[-1]) for one in done]
+    assert all(finished.returncode == 0 for finished in done), list(map(str, done))
+    ranks = [json.loads(finished.stdout.splitlines()[-1]) for finished in done]
     slowest = {op: max((rank[op] for rank in ranks), key=sum) for op in ops}
     half = ITERATIONS // 2
     return {

@@ -31,7 +31,7 @@ def test_a_link_is_judged_by_its_ceiling_its_floors_and_its_last_good_run(lab: L
     good = run(two, "bench", *SIZES, *floors, own_words={two["node1"]: ["--save", str(saved)]})["node1"]
     assert good.code == 0, str(good.finished)
     bench = bench_of(good)
-    ceilings = {one["op"]: one for one in bench["ceilings"]}
+    ceilings = {ceiling["op"]: ceiling for ceiling in bench["ceilings"]}
     assert ceilings["all_reduce"]["source"] == "measured"  # a veth has no speed of its own
     assert 0.9 < ceilings["all_reduce"]["reached"] <= 1.05
     assert 0.15 < ceilings["all_reduce"]["busbw_gb_s"] * 8 < 0.21

@@ -115,13 +115,15 @@ def test_a_command_gets_nothing_of_the_tests_environment_but_what_it_is_given(
         {"A": "1", "B": "1"},
         env_by_node={two["node2"]: {"B": "2"}},
     )
-    assert [one.stdout for one in done.values()] == ["-1-1\n", "-1-2\n"]
+    assert [finished.stdout for finished in done.values()] == ["-1-1\n", "-1-2\n"]
 
 
 def test_all_nodes_start_together_and_each_has_its_own_end(lab: BuildLab) -> None:
     four = lab(4)
     done = with_flags(four, [sys.executable, "-c", _MEET, str(four.folder), "{node_rank}"])
-    assert [one.returncode for one in done.values()] == [0, 1, 2, 3], [str(one) for one in done.values()]
+    assert [finished.returncode for finished in done.values()] == [0, 1, 2, 3], [
+        str(finished) for finished in done.values()
+    ]
     assert done["node4"].seconds > done["node1"].seconds
 
 
@@ -153,13 +155,13 @@ def test_leftovers_names_what_stayed_but_not_the_labs_own_services(lab: BuildLab
         code = "import socket, time; s = socket.create_server(('', 4001)); print('ready', flush=True); time.sleep(60)"
         two["node1"].start([sys.executable, "-c", code]).wait_for("ready", 10)
         found = two.leftovers(within_s=0)
-    assert {(one.node, one.kind) for one in found} == {
+    assert {(leftover.node, leftover.kind) for leftover in found} == {
         ("node1", "process"),
         ("node1", "listener"),
         ("node2", "process"),
     }
-    assert any("sleep 77" in one.what for one in found)
-    assert any(":4001" in one.what for one in found)
+    assert any("sleep 77" in leftover.what for leftover in found)
+    assert any(":4001" in leftover.what for leftover in found)
 
 
 def traces(prefix: str) -> list[str]:

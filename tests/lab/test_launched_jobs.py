@@ -24,7 +24,7 @@ def healthy(path: Path, source: str, nodes: int) -> dict[str, Any]:
     assert report["verdict"]["exit_code"] == 0, report["verdict"]
     assert [node["facts"]["launch"]["source"] for node in report["nodes"]] == [source] * nodes
     assert [node["node_rank"] for node in report["nodes"]] == list(range(nodes))
-    reached = [one for one in report["probes"] if one["kind"] == "tcp" and one["outcome"] == "ok"]
+    reached = [probe for probe in report["probes"] if probe["kind"] == "tcp" and probe["outcome"] == "ok"]
     assert len([one for one in reached if one["listener"] == "ncclcheck"]) == nodes * (nodes - 1)
     return report
 
@@ -32,7 +32,9 @@ def healthy(path: Path, source: str, nodes: int) -> dict[str, Any]:
 def test_torchrun_joins_the_launchers_store(lab: LabOf, tmp_path: Path) -> None:
     four = lab(4)
     ended = with_torchrun(four, ["-m", "ncclcheck", "preflight", "--output", str(tmp_path / "{node}.json")])
-    assert [one.returncode for one in ended.values()] == [0] * 4, [str(one) for one in ended.values()]
+    assert [finished.returncode for finished in ended.values()] == [0] * 4, [
+        str(finished) for finished in ended.values()
+    ]
     report = healthy(tmp_path / "node1.json", "torchrun", 4)
     assert report["nodes"][0]["facts"]["launch"]["shared_store"]
     assert four.leftovers() == ()
@@ -52,7 +54,7 @@ def test_torchrun_with_two_ranks_per_node_reports_once_and_names_a_ranks_own_env
     )
     ended = with_torchrun(two, [str(script), str(tmp_path / "{node}.json")], nproc_per_node=2)
     report = json.loads((tmp_path / "node1.json").read_text())
-    assert "".join(one.stdout for one in ended.values()).count("\nexit ") == 1
+    assert "".join(finished.stdout for finished in ended.values()).count("\nexit ") == 1
     (finding,) = [one for one in report["findings"] if one["slug"] == "env-differs"]
     assert finding["hosts"] == ["node2"]
     assert "3" in finding["summary"] + str(finding["evidence"])
@@ -94,7 +96,7 @@ def test_flags_that_contradict_mpirun_are_a_finding(
     )
     assert ended.returncode == 1, str(ended)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert "world-size-mismatch" in {one["slug"] for one in report["findings"]}
+    assert "world-size-mismatch" in {finding["slug"] for finding in report["findings"]}
 
 
 def test_nobody_launched_it_is_one_node(lab: LabOf) -> None:

@@ -38,8 +38,10 @@ def test_torchrun_starts_its_workers_on_every_node(lab: BuildLab, tmp_path: Path
     script = tmp_path / "who.py"
     script.write_text(who("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "TORCHELASTIC_USE_AGENT_STORE"))
     done = with_torchrun(four, [str(script)], nproc_per_node=2)
-    lines = {line for one in done.values() for line in one.stdout.splitlines()}
-    assert [one.returncode for one in done.values()] == [0] * 4, [str(one) for one in done.values()]
+    lines = {line for finished in done.values() for line in finished.stdout.splitlines()}
+    assert [finished.returncode for finished in done.values()] == [0] * 4, [
+        str(finished) for finished in done.values()
+    ]
     assert lines == {f"node{rank // 2 + 1} {rank} {rank % 2} 8 10.78.0.1 True" for rank in range(8)}
     assert four.leftovers() == ()
 

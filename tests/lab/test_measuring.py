@@ -21,7 +21,11 @@ LabOf = Callable[..., Lab]
 
 def probes(outcome: Told, kind: str, interface: str = "eth0") -> list[dict[str, Any]]:
     assert outcome.report is not None, str(outcome.finished)
-    return [one for one in outcome.report["probes"] if (one["kind"], one["interface"]) == (kind, interface)]
+    return [
+        probe
+        for probe in outcome.report["probes"]
+        if (probe["kind"], probe["interface"]) == (kind, interface)
+    ]
 
 
 def gbit_s(outcome: Told, interface: str) -> list[float]:

@@ -51,7 +51,7 @@ def prefixed(
     }
     started = lab.start_all(words, job_environment({**NAMES, **(env or {})}), env_by_node=env_by_node)
     ended = wait_all(list(started.values()), 120)
-    return {one.node: read(lab[one.node], one) for one in ended}
+    return {finished.node: read(lab[finished.node], finished) for finished in ended}
 
 
 def program(lab: Lab) -> None:

@@ -37,7 +37,7 @@ def test_a_folder_that_all_share_is_told_from_those_that_only_have_one_name(lab:
 
     assert [path.name for path in common.iterdir()] == ["checkpoint"]
     assert [list((node.folder / "home" / "own").iterdir()) for node in two.nodes] == [[], []]
-    clocks = [one for one in first.report["probes"] if one["kind"] == "clock"]
+    clocks = [probe for probe in first.report["probes"] if probe["kind"] == "clock"]
     assert {clock["outcome"] for clock in clocks} == {"ok"}
     for clock in clocks:
         assert abs(clock["value"]) <= clock["measured"]["least"] / 2 + 1

@@ -119,8 +119,8 @@ def test_who_shared_its_core_only_for_a_while_is_not_blamed() -> None:
 def test_of_ranks_that_the_kernel_schedules_alike_it_is_chance_which_one_waits() -> None:
     crowded = point(waited_us=(210.0, 230.0, 260.0, 880.0))
     busy = cores(40.0, 40.0, 41.0, 42.0)
-    assert slow_ranks([crowded], [replace(one, claim=7) for one in busy]) == ()
-    pinned = [replace(one, claim=8 if one.rank == 3 else 7) for one in busy]
+    assert slow_ranks([crowded], [replace(speed, claim=7) for speed in busy]) == ()
+    pinned = [replace(speed, claim=8 if speed.rank == 3 else 7) for speed in busy]
     assert [slow.rank for slow in slow_ranks([crowded], pinned)] == [3]
     both = point(waited_us=(20.0, 30.0, 10.0, 15.0, 900.0, 950.0))
     of_one_node = [
@@ -214,7 +214,7 @@ def test_a_core_whose_speed_changes_is_not_taken_for_one_that_is_shared() -> Non
     (slow,) = slow_cores(seen)
     assert (slow.rank, slow.shared, slow.core_share) == (2, True, 0.48)
     assert are_told_apart(seen)
-    assert not are_told_apart([replace(one, core_share=0.0) for one in seen])
+    assert not are_told_apart([replace(speed, core_share=0.0) for speed in seen])
 
 
 def test_one_of_the_others_just_beyond_a_core_of_its_own_hides_nobody() -> None:

@@ -61,7 +61,7 @@ def roce(device: str = "mlx5_0", number: int = 1, **changes: Any) -> RdmaPort:
 
 def rdma(*ports: RdmaPort, **changes: Any) -> Rdma:
     """A node with those ports, its device files and libibverbs."""
-    files = tuple(one.uverbs for one in ports if isinstance(one.uverbs, str))
+    files = tuple(rdma_port.uverbs for rdma_port in ports if isinstance(rdma_port.uverbs, str))
     return replace(Rdma(ports, files, (), (), "libibverbs.so.1"), **changes)
 
 
@@ -93,11 +93,13 @@ def gpu(address: str, *upstream: str, **changes: Any) -> PciDevice:
 
 def bus(*devices: PciDevice) -> Pci:
     """The PCI bus, with a bridge for every address that stands above a device and is not listed."""
-    listed = {one.address for one in devices}
+    listed = {pci_device.address for pci_device in devices}
     bridges = {
-        above: device(above, *one.upstream[:depth], class_code="0x060400", numa_node=one.numa_node)
-        for one in devices
-        for depth, above in enumerate(one.upstream)
+        above: device(
+            above, *pci_device.upstream[:depth], class_code="0x060400", numa_node=pci_device.numa_node
+        )
+        for pci_device in devices
+        for depth, above in enumerate(pci_device.upstream)
         if above not in listed
     }
     return Pci((*bridges.values(), *devices))

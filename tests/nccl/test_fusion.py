@@ -17,7 +17,7 @@ def groups(*ports: RdmaPort, version: str = V, pci: Pci | None = None, **environ
     devices = fusion.network_devices(ports, named, version, topology.positions(pci) if pci else {})
     if isinstance(devices, Missing):
         return devices.detail
-    return ["+".join(hca.name_of(one) for one in device) for device in devices]
+    return ["+".join(hca.name_of(rdma_port) for rdma_port in device) for device in devices]
 
 
 def test_both_ports_of_a_card_are_one_device_from_2_20() -> None:

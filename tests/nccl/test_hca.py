@@ -22,7 +22,7 @@ def kept(value: str | None, version: str = OLD) -> list[str]:
 
 def used(*ports: RdmaPort, version: str = OLD, **environment: str) -> list[str]:
     named = {f"NCCL_IB_{name}": value for name, value in environment.items()}
-    return [hca.name_of(one) for one in some(hca.selected_ports(ports, named, version))]
+    return [hca.name_of(rdma_port) for rdma_port in some(hca.selected_ports(ports, named, version))]
 
 
 ALL = [f"{name}:{number}" for name in NAMES for number in (1, 2)]

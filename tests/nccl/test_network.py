@@ -27,7 +27,7 @@ def choose(
 
 def test_infiniband_comes_before_sockets() -> None:
     choice = choose()
-    assert (choice.network, [one.device for one in choice.ports]) == ("IB", ["mlx5_0", "mlx5_1"])
+    assert (choice.network, [rdma_port.device for rdma_port in choice.ports]) == ("IB", ["mlx5_0", "mlx5_1"])
     assert "every ACTIVE port: mlx5_0:1, mlx5_1:1" in choice.reason
 
 
@@ -72,12 +72,12 @@ def test_what_net_ib_lacks_leads_to_sockets_with_the_reason(hardware: Rdma, why:
 def test_a_list_that_keeps_nothing_leads_to_sockets() -> None:
     assert "NCCL_IB_HCA=nosuch keeps none of mlx5_0:1, mlx5_1:1" in choose(IB_HCA="nosuch").reason
     assert choose(IB_HCA="nosuch").network == "Socket"
-    assert [one.device for one in choose(IB_HCA="=mlx5_1").ports] == ["mlx5_1"]
+    assert [rdma_port.device for rdma_port in choose(IB_HCA="=mlx5_1").ports] == ["mlx5_1"]
 
 
 def test_a_device_without_access_is_left_out() -> None:
     choice = choose(rdma(port(), roce("mlx5_1"), unusable_files=("uverbs0",)))
-    assert [one.device for one in choice.ports] == ["mlx5_1"]
+    assert [rdma_port.device for rdma_port in choice.ports] == ["mlx5_1"]
     assert "mlx5_0:1 cannot be opened" in choice.reason
 
 

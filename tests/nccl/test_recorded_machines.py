@@ -63,7 +63,7 @@ def test_the_distance_of_gpus_and_nics(tree: Path) -> None:
         for path, nics in nics_at.items()
         for nic in nics
     }
-    found = {(one.gpu, one.nic): one.distance for one in predicted(tree).gpu_nic}
+    found = {(gpu_nic.gpu, gpu_nic.nic): gpu_nic.distance for gpu_nic in predicted(tree).gpu_nic}
     assert found.keys() == wanted.keys()
     assert not {pair: path for pair, path in found.items() if path not in wanted[pair]}
 

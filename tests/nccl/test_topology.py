@@ -106,7 +106,7 @@ def test_a_nic_whose_address_was_not_read_has_no_distance() -> None:
 
 def test_two_ports_of_a_device_are_one_nic() -> None:
     found = topology.gpu_nic(bus(gpu(GPU), device(NIC)), [port(pci=NIC), port(number=2, pci=NIC)])
-    assert [one.nic for one in found] == ["mlx5_0"]
+    assert [nic.nic for nic in found] == ["mlx5_0"]
 
 
 def test_the_card_of_an_address() -> None:

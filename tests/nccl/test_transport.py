@@ -47,7 +47,7 @@ def test_the_number_of_network_devices_is_told() -> None:
 def test_distances_and_gpudirect() -> None:
     pci = bus(gpu("0000:1b:00.0", numa_node=0), device("0000:10:00.0"))
     found = choose(port("mlx5_0"), facts=replace(NODE, pci=pci))
-    assert [(one.gpu, one.nic, one.distance) for one in found.gpu_nic] == [("0000:1b:00.0", "mlx5_0", "PHB")]
+    assert [(nic.gpu, nic.nic, nic.distance) for nic in found.gpu_nic] == [("0000:1b:00.0", "mlx5_0", "PHB")]
     assert found.gpudirect.startswith("possible through DMA-BUF")
     assert "no NIC within PXB of 0000:1b:00.0" in found.gpudirect
 

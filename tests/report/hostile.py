@@ -47,7 +47,7 @@ _finding = st.builds(
 def _runs(draw: st.DrawFn) -> list[CheckRun]:
     runs = []
     for code, slug in draw(st.lists(st.sampled_from(CHECKS), unique=True)):
-        found = [replace(one, code=code, slug=slug) for one in draw(st.lists(_finding, max_size=3))]
+        found = [replace(finding, code=code, slug=slug) for finding in draw(st.lists(_finding, max_size=3))]
         outcome: Outcome = "found" if found else draw(_QUIET)
         reason = draw(TEXT) if outcome != "passed" else ""
         runs.append(CheckRun(code, slug, draw(TEXT), outcome, reason, 0.01, tuple(found)))
@@ -85,7 +85,7 @@ def reports(draw: st.DrawFn) -> Report:
     hosts = draw(st.lists(TEXT, min_size=2, max_size=2, unique=True))
     nodes = tuple(replace(node, host=host) for node, host in zip(made.nodes, hosts, strict=True))
     nccl = tuple(
-        replace(one, host=host, reason=draw(TEXT)) for one, host in zip(made.nccl, hosts, strict=True)
+        replace(entry, host=host, reason=draw(TEXT)) for entry, host in zip(made.nccl, hosts, strict=True)
     )
     probes = made.probes if draw(st.booleans()) else ()
     return replace(made, nodes=nodes, nccl=nccl, probes=probes, created=draw(TEXT))

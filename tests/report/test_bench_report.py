@@ -47,8 +47,8 @@ def test_the_transport_is_what_nccls_own_log_says() -> None:
 
 def test_references_of_this_hardware_stand_beside_their_points() -> None:
     found = made(p5(437.0)).references
-    assert {one.reference.busbw_gb_s for one in found} >= {436.9, 440.0}
-    assert all(one.busbw_gb_s == 437.0 for one in found)
+    assert {comparable.reference.busbw_gb_s for comparable in found} >= {436.9, 440.0}
+    assert all(comparable.busbw_gb_s == 437.0 for comparable in found)
 
 
 def test_the_scales_are_named_in_their_order() -> None:

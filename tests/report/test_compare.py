@@ -47,7 +47,7 @@ def test_findings_are_matched_by_check_and_host_not_by_their_words() -> None:
     old = of(found(finding("mtu-differs", "node02", "node03", summary="1500 on 2 nodes")))
     new = of(found(finding("mtu-differs", "node03", "node04", summary="1400 on 2 nodes")))
     found_ = compared(old, new)
-    assert [(one.fate, one.hosts) for one in found_.findings] == [
+    assert [(change.fate, change.hosts) for change in found_.findings] == [
         ("gained", ("node04",)),
         ("gone", ("node02",)),
     ]
@@ -58,31 +58,35 @@ def test_findings_are_matched_by_check_and_host_not_by_their_words() -> None:
 def test_a_finding_whose_check_cannot_tell_any_more_is_not_gone() -> None:
     old = of(found(finding("mtu-differs", "node02")))
     found_ = compared(old, of(check_run("mtu-differs", "unknown", "no facts")))
-    assert [(one.fate, one.why) for one in found_.findings] == [("not known any more", "now: unknown")]
+    assert [(change.fate, change.why) for change in found_.findings] == [
+        ("not known any more", "now: unknown")
+    ]
     assert "mtu-differs could tell before and cannot now: no facts" in found_.regressions
 
 
 def test_a_finding_on_a_node_that_is_not_there_any_more_is_not_gone() -> None:
     old = of(found(finding("mtu-differs", "node04")))
     new = of(found(finding("mtu-differs", "node01", severity="info")), snapshot=cluster(3))
-    lost = [one for one in compared(old, new).findings if one.hosts == ("node04",)]
-    assert [one.fate for one in lost] == ["not known any more"]
+    lost = [change for change in compared(old, new).findings if change.hosts == ("node04",)]
+    assert [change.fate for change in lost] == ["not known any more"]
 
 
 def test_what_got_worse_or_milder_is_told() -> None:
     warning, error = (
         of(found(finding("mtu-differs", "node02", severity=word))) for word in ("warning", "error")
     )
-    assert [one.fate for one in compared(warning, error).findings] == ["worse"]
+    assert [change.fate for change in compared(warning, error).findings] == ["worse"]
     assert compared(warning, error).regressions[0].startswith("the verdict was pass and is fail")
-    assert [one.fate for one in compared(error, warning).findings] == ["milder"]
+    assert [change.fate for change in compared(error, warning).findings] == ["milder"]
     assert compared(error, warning).regressions == ()
 
 
 def test_a_check_that_the_older_version_did_not_have_is_no_regression() -> None:
     new = of(found(finding("env-harmful", "node02", severity="warning", code="NC603")))
     found_ = compared(HEALTHY, new)
-    assert [(one.fate, one.why) for one in found_.findings] == [("gained", "before: not in the list")]
+    assert [(change.fate, change.why) for change in found_.findings] == [
+        ("gained", "before: not in the list")
+    ]
     assert found_.regressions == ()
 
 
@@ -190,7 +194,9 @@ def test_what_only_a_new_check_found_makes_no_verdict_worse() -> None:
     found_ = compared(HEALTHY, new)
     assert (HEALTHY.verdict.status, new.verdict.status) == ("pass", "fail")
     assert found_.regressions == ()
-    assert [(one.fate, one.why) for one in found_.findings] == [("gained", "before: not in the list")]
+    assert [(change.fate, change.why) for change in found_.findings] == [
+        ("gained", "before: not in the list")
+    ]
     both = of(found(finding("brand-new", "node02", code="NC299")), found(finding("mtu-differs", "node02")))
     assert compared(HEALTHY, both).regressions[0].startswith("the verdict was pass and is fail")
 

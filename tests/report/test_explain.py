@@ -36,13 +36,13 @@ def test_the_verdict(text: str, status: str, code: int) -> None:
 def test_what_shows_no_sign_in_a_log_claims_no_more() -> None:
     passed = [check for check in report_on("training finished\n").checks if check.outcome == "passed"]
     assert passed
-    assert {one.reason for one in passed} == {"no sign of it in these logs"}
+    assert {entry.reason for entry in passed} == {"no sign of it in these logs"}
 
 
 def test_normal_lines_stand_once_with_their_reason() -> None:
     line = "n1:1:1 [0] NCCL INFO NVLS multicast support is not available on dev 0\n"
     report = report_on(line * 3 + line.replace("dev 0", "dev 1"))
     assert report.log is not None
-    assert [one.expected for one in report.log.harmless] == [
+    assert [evidence.expected for evidence in report.log.harmless] == [
         "these GPUs have no NVLink SHARP; other algorithms are used"
     ]

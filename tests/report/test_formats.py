@@ -51,8 +51,8 @@ def of_json(made: Report, text: str) -> str:
     again = decode(text, Report)
     assert again == made
     return "".join(
-        f"{merged_finding.severity} {merged_finding.slug} {plain(merged_finding.summary)} {fold_hosts(merged_finding.hosts)}"
-        for merged_finding in merged_findings(again.findings)
+        f"{finding.severity} {finding.slug} {plain(finding.summary)} {fold_hosts(finding.hosts)}"
+        for finding in merged_findings(again.findings)
     )
 
 

@@ -14,18 +14,18 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "checks.md"
 
 def test_every_check_has_a_page_of_its_own_with_its_sections() -> None:
     pages = PAGE.split("\n## NC")[1:]
-    assert [page.split("\n")[0].split()[1] for page in pages] == [one.slug for one in EVERY]
+    assert [page.split("\n")[0].split()[1] for page in pages] == [check.slug for check in EVERY]
     assert all("### How to fix" in page for page in pages)
 
 
 def test_every_check_is_in_the_contents_once_and_its_link_leads_to_its_heading() -> None:
-    for one in EVERY:
-        assert PAGE.count(f"](#{one.code.lower()}-{one.slug})") == 1
-        assert f"\n## {one.code} {one.slug}\n" in PAGE
+    for check in EVERY:
+        assert PAGE.count(f"](#{check.code.lower()}-{check.slug})") == 1
+        assert f"\n## {check.code} {check.slug}\n" in PAGE
 
 
 def test_every_family_has_a_name() -> None:
-    assert {one.code[:3] for one in EVERY} <= set(FAMILIES)
+    assert {check.code[:3] for check in EVERY} <= set(FAMILIES)
 
 
 def test_the_page_in_the_documentation_is_the_present_one() -> None:

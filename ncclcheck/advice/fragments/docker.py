@@ -17,9 +17,9 @@ def render_docker(advice: Advice) -> str:
     A value with a line break does not fit into such a file, and no line can take a variable away or choose by host.
     """
     lines = [comment(_USE), *explained(advice, _lines)]
-    passed = [one for one in advice.env if one.value is not None and not one.hosts]
+    passed = [setting for setting in advice.env if setting.value is not None and not setting.hosts]
     if passed:
-        arguments = " ".join(f"--env {shlex.quote(f'{one.name}={one.value}')}" for one in passed)
+        arguments = " ".join(f"--env {shlex.quote(f'{setting.name}={setting.value}')}" for setting in passed)
         lines.append(comment(f"the same as arguments: {arguments}"))
     return "\n".join(lines) + "\n"
 

@@ -55,8 +55,8 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
     if not networks and inside is None:
         what = "memory and CPU carry it" if bench.backend == "gloo" else "its links were not read"
         return Ceilings((), f"one node: what the links allow is not known, since {what}")
-    believed = [_at_least_seen(one, shape, bench) for one in networks if not _is_disproved(one, networks)]
-    by_speed = next((one for one in believed if one.spec_gb_s is not None), None)
+    believed = [_at_least_seen(term, shape, bench) for term in networks if not _is_disproved(term, networks)]
+    by_speed = next((term for term in believed if term.spec_gb_s is not None), None)
     slowest = min(believed, key=lambda one: one.gb_s, default=None)
     capability = min((compute_capability(node.facts) for node in snapshot.nodes), default=0)
     found = []

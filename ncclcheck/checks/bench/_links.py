@@ -40,7 +40,7 @@ def network_terms(snapshot: Snapshot, bench: BenchResult) -> Fact[tuple[Term, ..
     """
     by_speed = _slowest(snapshot, bench)
     measured = None if _uses_rdma(snapshot, bench) else measured_term(snapshot, bench)
-    found = tuple(one for one in (by_speed, measured) if isinstance(one, Term))
+    found = tuple(term for term in (by_speed, measured) if isinstance(term, Term))
     if found:
         return found
     why = by_speed.detail or by_speed.missing if isinstance(by_speed, Missing) else ""
@@ -52,14 +52,16 @@ def _not_measured(snapshot: Snapshot, bench: BenchResult) -> str:
     to = measured_gbit_s_to(snapshot.probes, bench.places) if bench.places else {}
     if not to:
         return "no bandwidth was measured there"
-    least = min(one.median for one in to.values())
+    least = min(throughput.median for throughput in to.values())
     return f"TCP was measured there at {gbit(least)} with the CPU as the limit: the CPU binds, and the link may do more"
 
 
 def measured_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
     """TCP to the slowest node as measured before the benchmark; None where it was not, or the CPU was the limit."""
     to = measured_gbit_s_to(snapshot.probes, bench.places) if bench.places else {}
-    usable: dict[str, Throughput] = {host: one for host, one in to.items() if not one.cpu_limited}
+    usable: dict[str, Throughput] = {
+        host: throughput for host, throughput in to.items() if not throughput.cpu_limited
+    }
     if len(usable) < len(bench.places) or not usable:
         return None
     host = min(usable, key=lambda one: usable[one].median)
@@ -184,7 +186,7 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     named = {device.partition("/")[0] for one in processes for device in one.devices} or _predicted(
         node.facts
     )
-    ports = [one for one in rdma.ports if f"{one.device}:{one.port}" in named]
+    ports = [rdma_port for rdma_port in rdma.ports if f"{rdma_port.device}:{rdma_port.port}" in named]
     if not ports:
         return Missing("absent", f"which RDMA ports NCCL uses on {node.host} is not known")
     cards: Counter[str] = Counter()

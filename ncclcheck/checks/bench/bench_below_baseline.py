@@ -61,15 +61,16 @@ def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> It
         more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
         yield NotKnown(f"{baseline.file} does not have {those}{more}")
     found = compare(pairs, demands.tolerance, bench.backend)
-    losses = [one for one in found if one.verdict == "loss"]
+    losses = [compared for compared in found if compared.verdict == "loss"]
     for op in dict.fromkeys(loss.now.op for loss in losses):
         of_op = [loss for loss in losses if loss.now.op == op]
         finding = _finding(op, of_op, found, baseline, demands.tolerance)
         yield replace(finding, evidence=(*finding.evidence, *_transport(bench, baseline)))
-    unsure = [one for one in found if one.verdict == "not-known"]
+    unsure = [compared for compared in found if compared.verdict == "not-known"]
     if unsure:
         each = "; ".join(
-            f"{one.now.op} of {format_size(one.now.size_bytes)}: {one.why}" for one in unsure[:_SPELT]
+            f"{compared.now.op} of {format_size(compared.now.size_bytes)}: {compared.why}"
+            for compared in unsure[:_SPELT]
         )
         more = f"; and {len(unsure) - _SPELT} more" if len(unsure) > _SPELT else ""
         yield NotKnown(f"{len(unsure)} of {len(found)} points cannot be compared: {each}{more}")
@@ -91,11 +92,11 @@ def _other_conditions(bench: BenchResult, baseline: Baseline) -> str:
 def _finding(
     op: Op, losses: Sequence[Compared], found: Sequence[Compared], baseline: Baseline, tolerance: float
 ) -> Finding:
-    judged = sum(one.now.op == op for one in found)
+    judged = sum(compared.now.op == op for compared in found)
     each = ", ".join(
-        f"{format_size(one.now.size_bytes)} lost {one.lost:.0%} ({format_number(one.before.busbw_gb_s)} to "
-        f"{format_number(one.now.busbw_gb_s)} GB/s)"
-        for one in sorted(losses, key=lambda loss: -loss.lost)[:_LISTED]
+        f"{format_size(compared.now.size_bytes)} lost {compared.lost:.0%} "
+        f"({format_number(compared.before.busbw_gb_s)} to {format_number(compared.now.busbw_gb_s)} GB/s)"
+        for compared in sorted(losses, key=lambda loss: -loss.lost)[:_LISTED]
     )
     more = f" and {len(losses) - _LISTED} more" if len(losses) > _LISTED else ""
     when = f" of {baseline.created}" if baseline.created else ""
@@ -125,6 +126,7 @@ def _evidence(compared: Compared) -> Evidence:
         (),
         f"typical time of {compared.now.op}, {compared.now.size_bytes} bytes",
         f"{format_number(compared.now.time_us.p50)} us over {compared.now.iters} iterations",
-        f"{format_number(compared.before.time_us.p50)} us; chance explains a loss of {max(compared.noise, 0.001):.1%} at most",
+        f"{format_number(compared.before.time_us.p50)} us; "
+        f"chance explains a loss of {max(compared.noise, 0.001):.1%} at most",
         "the baseline",
     )

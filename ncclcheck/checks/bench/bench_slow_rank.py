@@ -51,14 +51,14 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
 def _ranks(bench: BenchResult) -> Iterator[Finding]:
     cores = slow_cores(bench.isolation.cores)
     late = slow_ranks(bench.points, bench.isolation.cores)
-    for rank in dict.fromkeys((*(one.rank for one in late), *(core.rank for core in cores))):
+    for rank in dict.fromkeys((*(slow_rank.rank for slow_rank in late), *(core.rank for core in cores))):
         yield _rank(
             bench,
-            [one for one in late if one.rank == rank],
+            [slow_rank for slow_rank in late if slow_rank.rank == rank],
             [core for core in cores if core.rank == rank],
         )
     # What is slow where a rank lacks time is not its link.
-    explained = {*(one.host for one in late), *(core.host for core in cores)}
+    explained = {*(slow_rank.host for slow_rank in late), *(core.host for core in cores)}
     ends, pairs = slow_links(bench.isolation.links)
     for host in dict.fromkeys(end.host for end in ends if end.host not in explained):
         yield _end(bench, [end for end in ends if end.host == host])
@@ -69,7 +69,7 @@ def _ranks(bench: BenchResult) -> Iterator[Finding]:
 
 def _rank(bench: BenchResult, late: Sequence[SlowRank], cores: Sequence[SlowCore]) -> Finding:
     first = late[0] if late else cores[0]
-    does = [_lateness(one) for one in late] + [_core(core) for core in cores]
+    does = [_lateness(rank) for rank in late] + [_core(core) for core in cores]
     evidence = [_evidence(point, time) for point, time in _times(bench, first.rank)[:_LISTED]] if late else []
     evidence += [
         Evidence(
@@ -119,8 +119,8 @@ def _end(bench: BenchResult, ends: Sequence[SlowEnd]) -> Finding:
     pairs = dict.fromkeys(pair for end in ends for pair in end.pairs)
     unit = _unit(usual, *(end.median for end in ends), *(_fastest(bench, pair) for pair in pairs))
     does = " and ".join(
-        f"{'sends' if one.end == 'sender' else 'receives'} with {unit(8 * one.median)}"
-        for one in sorted(ends, key=lambda end: end.end, reverse=True)
+        f"{'sends' if slow_end.end == 'sender' else 'receives'} with {unit(8 * slow_end.median)}"
+        for slow_end in sorted(ends, key=lambda end: end.end, reverse=True)
     )
     direction = "in both directions" if len(ends) > 1 else "in this direction only"
     return Finding(

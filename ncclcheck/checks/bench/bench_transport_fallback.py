@@ -131,13 +131,15 @@ def _mixed(node: Node, others: Sequence[tuple[str, str]]) -> Finding:
 
 
 def _any_net_link(bench: BenchResult) -> bool:
-    return any(link.via.startswith("NET/") for _, one in _all(bench) for link in one.links)
+    return any(link.via.startswith("NET/") for _, process in _all(bench) for link in process.links)
 
 
 def _inside_hosts(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
     """Ranks of one host that talk through the network."""
     host_of = {
-        one.rank: host for host, one in _all(bench) if one.rank is not None and one.ranks == bench.world_size
+        process.rank: host
+        for host, process in _all(bench)
+        if process.rank is not None and process.ranks == bench.world_size
     }
     environments: dict[str, Mapping[str, str]] = {
         node.host: environment for node, environment in snapshot.known("environment")
@@ -146,9 +148,9 @@ def _inside_hosts(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
         pairs = sorted(
             {
                 (link.source, link.target, link.via)
-                for name, one in _all(bench)
+                for name, process in _all(bench)
                 if name == host
-                for link in one.links
+                for link in process.links
                 if link.via.startswith("NET/")
                 and host_of.get(link.source) == host_of.get(link.target) == host
             }
@@ -184,7 +186,9 @@ def _over_the_network(
 def _many_small_jobs(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
     """The launcher started N processes of one job, and each of them measures alone."""
     alone = [
-        (host, one) for host, one in _all(bench) if one.ranks is not None and one.ranks < bench.world_size
+        (host, process)
+        for host, process in _all(bench)
+        if process.ranks is not None and process.ranks < bench.world_size
     ]
     if alone:
         _, one = alone[0]

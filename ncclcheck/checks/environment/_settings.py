@@ -177,7 +177,7 @@ def _finding(cases: list[tuple[Place, Case]]) -> Finding:
         first.severity,
         f"{first.what} on {who}{where}: {first.why}",
         hosts,
-        tuple(_evidence(place, one) for place, one in cases),
+        tuple(_evidence(place, case) for place, case in cases),
         (_fix_where_it_is_set(first_place, first),),
     )
 

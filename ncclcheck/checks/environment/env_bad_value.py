@@ -53,7 +53,7 @@ def _judge(place: Place) -> Iterator[Judged]:
         if variable is None or value is None or (name == NCCL_VARIABLE and _ends_on_loopback(place)):
             continue
         said = [_misread(variable, value, version, place) for version in place.versions()]
-        wrong = [one for one in said if one is not None]
+        wrong = [misreading for misreading in said if misreading is not None]
         if wrong and len(wrong) < len(said):
             yield OneAnswer(
                 f"what NCCL makes of {shown(name, value)} depends on its version, which is not known"

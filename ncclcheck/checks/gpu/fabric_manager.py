@@ -42,9 +42,7 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
     fabrics, unknown = values(listed_gpus(snapshot), "fabric")
     yield from unknown
     for part in ("health", "bandwidth_degraded"):
-        yield from untold(
-            ((one, getattr(fabric, part)) for one, fabric in _joined(fabrics)), f"fabric {part}"
-        )
+        yield from untold(((on, getattr(fabric, part)) for on, fabric in _joined(fabrics)), f"fabric {part}")
     working = {
         (node.host, work.uuid)
         for node, works in snapshot.known("gpu_work")
@@ -52,13 +50,13 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
         if work.outcome == "ok"
     }
     found: dict[Severity, list[tuple[str, str]]] = {}
-    for one, fabric in fabrics:
+    for on, fabric in fabrics:
         problem = _problem(fabric)
         if problem:
             # A GPU that computed in spite of it may stand alone by intent, as in a virtual machine with one GPU.
-            severity: Severity = "warning" if (one.host, one.gpu.uuid) in working else "error"
+            severity: Severity = "warning" if (on.host, on.gpu.uuid) in working else "error"
             severity = "warning" if problem == _SLOW else severity
-            found.setdefault(severity, []).append((one.host, f"{one.label}: {problem}"))
+            found.setdefault(severity, []).append((on.host, f"{on.label}: {problem}"))
     for node, works in snapshot.known("gpu_work"):
         for work in works:
             if any(words in work.detail for words in FABRIC_WORDS):
@@ -87,7 +85,7 @@ _SLOW = "its bandwidth is degraded"
 
 def _joined(fabrics: list[tuple[GpuOn, Fabric]]) -> list[tuple[GpuOn, Fabric]]:
     """The GPUs that belong to a fabric: of others the driver tells no more."""
-    return [(one, fabric) for one, fabric in fabrics if fabric.state != "not-supported"]
+    return [(on, fabric) for on, fabric in fabrics if fabric.state != "not-supported"]
 
 
 def _problem(fabric: Fabric) -> str:

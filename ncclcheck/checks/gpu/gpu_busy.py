@@ -41,20 +41,20 @@ def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
     gpus = listed_gpus(snapshot)
     processes, unknown = values(gpus, "processes")
     yield from unknown
-    strangers = [(one, stranger) for one, found in processes for stranger in found if _counts(stranger)]
+    strangers = [(on, stranger) for on, found in processes for stranger in found if _counts(stranger)]
     for severity, those in _by_severity(strangers).items():
-        texts = [(one.host, f"{one.label}: {_named(stranger)}") for one, stranger in those]
+        texts = [(on.host, f"{on.label}: {_named(stranger)}") for on, stranger in those]
         for text, hosts in by_text(texts):
             yield _finding(severity, f"{named(hosts)}: other programs run on GPUs: {text}", hosts, text)
     used, unknown = values(gpus, "memory_used_bytes")
     yield from unknown
-    yield from untold(((one, one.gpu.memory_bytes) for one, _ in used), "the size of the memory")
-    owned = {(one.host, one.gpu.index) for one, found in processes if found}
-    quiet = [(one, value) for one, value in used if (one.host, one.gpu.index) not in owned]
+    yield from untold(((on, on.gpu.memory_bytes) for on, _ in used), "the size of the memory")
+    owned = {(on.host, on.gpu.index) for on, found in processes if found}
+    quiet = [(on, value) for on, value in used if (on.host, on.gpu.index) not in owned]
     full = [
-        (one.host, f"{one.label}: {value // _MIB} MiB")
-        for one, value in quiet
-        if not isinstance(one.gpu.memory_bytes, Missing) and value > _SHARE_IN_USE * one.gpu.memory_bytes
+        (on.host, f"{on.label}: {value // _MIB} MiB")
+        for on, value in quiet
+        if not isinstance(on.gpu.memory_bytes, Missing) and value > _SHARE_IN_USE * on.gpu.memory_bytes
     ]
     for text, hosts in by_text(full):
         summary = (
@@ -80,10 +80,10 @@ def _by_severity(
     strangers: list[tuple[GpuOn, GpuProcess]],
 ) -> dict[Severity, list[tuple[GpuOn, GpuProcess]]]:
     found: dict[Severity, list[tuple[GpuOn, GpuProcess]]] = {}
-    for one, process in strangers:
-        total, used = one.gpu.memory_bytes, process.used_bytes
+    for on, process in strangers:
+        total, used = on.gpu.memory_bytes, process.used_bytes
         takes_much = isinstance(total, int) and isinstance(used, int) and used > _SHARE_TAKEN * total
-        found.setdefault("error" if takes_much else "warning", []).append((one, process))
+        found.setdefault("error" if takes_much else "warning", []).append((on, process))
     return found
 
 

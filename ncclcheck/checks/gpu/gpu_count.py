@@ -88,9 +88,9 @@ def _other_than(snapshot: Snapshot, expected: int) -> Iterator[Answer]:
             (Evidence(hosts, "GPUs", str(count), str(expected), "NVML; --gpus-per-node of this run"),),
             (Fix("see what the driver and the bus list, or correct --gpus-per-node", _LIST),),
         )
-    for one in unread(snapshot, "gpus"):
-        if not set(one.hosts) <= set(without):
-            yield one
+    for known in unread(snapshot, "gpus"):
+        if not set(known.hosts) <= set(without):
+            yield known
     if expected == 0:  # no driver may be there because there is no GPU: the bus has to say so too
         for node in snapshot.nodes:
             if node.host in without and isinstance(node.facts.pci, Missing):

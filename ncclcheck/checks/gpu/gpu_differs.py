@@ -69,13 +69,13 @@ def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     for quality in _QUALITIES:
         of_host: dict[str, dict[str, int]] = {}
         read = [(gpu, quality.read(gpu.gpu)) for gpu in listed_gpus(snapshot)]
-        for one, value in told(read):
-            counts = of_host.setdefault(one.host, {})
+        for on, value in told(read):
+            counts = of_host.setdefault(on.host, {})
             counts[value] = counts.get(value, 0) + 1
         if quality.read is _model:
-            for one, value in read:
+            for on, value in read:
                 if isinstance(value, Missing):
-                    yield NotKnown(f"{quality.name}: GPU {one.gpu.index}: {value}", (one.host,))
+                    yield NotKnown(f"{quality.name}: GPU {on.gpu.index}: {value}", (on.host,))
         else:
             yield from untold(read, quality.name)
         judged = judged or bool(of_host)

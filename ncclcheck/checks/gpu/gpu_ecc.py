@@ -63,9 +63,7 @@ def gpu_ecc(snapshot: Snapshot) -> Iterator[Answer]:
         yield from unknown
         judged = judged or bool(known)
         bad = [
-            (one.host, one.label if value is True else f"{one.label}: {value}")
-            for one, value in known
-            if value
+            (on.host, on.label if value is True else f"{on.label}: {value}") for on, value in known if value
         ]
         for text, hosts in by_text(bad):
             yield Finding(

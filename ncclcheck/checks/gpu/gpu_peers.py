@@ -46,11 +46,11 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     gpus = listed_gpus(snapshot)
     known, unknown = values(gpus, "peers")
     states = {(gpu.host, gpu.gpu.index): gpu.gpu.state for gpu in gpus}
-    yield from (one for one in unknown if set(one.hosts) & _with_several(gpus))
+    yield from (not_known for not_known in unknown if set(not_known.hosts) & _with_several(gpus))
     statuses: dict[str, dict[_Pair, str]] = {}
-    for one, peers in known:
+    for on, peers in known:
         for peer in peers:
-            statuses.setdefault(one.host, {})[one.gpu.index, peer.peer] = peer.status
+            statuses.setdefault(on.host, {})[on.gpu.index, peer.peer] = peer.status
     found: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
     for host, pairs in statuses.items():
         for (first, second), status in sorted(pairs.items()):

@@ -39,10 +39,10 @@ def gpu_slowed(snapshot: Snapshot) -> Iterator[Answer]:
     known, unknown = values(listed_gpus(snapshot), "slowdowns")
     yield from unknown
     found: dict[Severity, list[tuple[str, str]]] = {}
-    for one, reasons in known:
+    for on, reasons in known:
         if reasons:
             severity: Severity = "warning" if _FAULTS.intersection(reasons) else "info"
-            found.setdefault(severity, []).append((one.host, f"{one.label}: {', '.join(reasons)}"))
+            found.setdefault(severity, []).append((on.host, f"{on.label}: {', '.join(reasons)}"))
     for severity, those in found.items():
         for text, hosts in by_text(those):
             yield Finding(

@@ -55,7 +55,7 @@ def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
         )
     actions, unknown = values(gpus, "recovery_action")
     yield from unknown
-    waiting = [(one.host, f"{one.label}: {action}") for one, action in actions if action != "none"]
+    waiting = [(on.host, f"{on.label}: {action}") for on, action in actions if action != "none"]
     for text, hosts in by_text(waiting):
         summary = f"{named(hosts)}: the driver says that GPUs must be recovered first: {text}"
         yield _finding(summary, hosts, text, "none", "NVML, recovery action")
@@ -109,14 +109,14 @@ def _work(snapshot: Snapshot) -> Iterator[Answer]:
             if node.host not in no_driver(snapshot):
                 yield NotKnown(f"no GPU was made to work: {work}", (node.host,))
             continue
-        for one in work:
-            if one.outcome == "ok" or any(words in one.detail for words in FABRIC_WORDS):
+        for gpu_work in work:
+            if gpu_work.outcome == "ok" or any(words in gpu_work.detail for words in FABRIC_WORDS):
                 continue
-            detail = f" ({one.detail})" if one.detail else ""
-            if one.outcome == "hung" and one.detail.startswith(OPENING) and _sleeps(node):
-                slow.append((node.host, f"CUDA device {one.ordinal}{detail}"))
+            detail = f" ({gpu_work.detail})" if gpu_work.detail else ""
+            if gpu_work.outcome == "hung" and gpu_work.detail.startswith(OPENING) and _sleeps(node):
+                slow.append((node.host, f"CUDA device {gpu_work.ordinal}{detail}"))
             else:
-                wrong.append((node.host, f"CUDA device {one.ordinal} {one.outcome}{detail}"))
+                wrong.append((node.host, f"CUDA device {gpu_work.ordinal} {gpu_work.outcome}{detail}"))
     for text, hosts in by_text(wrong):
         summary = f"{named(hosts)}: a small multiplication did not succeed: {text}"
         yield _finding(summary, hosts, text, "the exact product", "work of this run on each GPU")

@@ -41,20 +41,20 @@ def nvlink_down(snapshot: Snapshot) -> Iterator[Answer]:
     known, unknown = values(listed_gpus(snapshot), "nvlinks")
     yield from unknown
     products: dict[str, list[tuple[GpuOn, tuple[NvLink, ...]]]] = {}
-    for one, links in known:
+    for on, links in known:
         unread = [link for link in links if isinstance(link.active, Missing)]
-        if unread or isinstance(one.gpu.name, Missing):
-            why = unread[0].active if unread else one.gpu.name
-            yield NotKnown(f"NVLinks of GPU {one.gpu.index}: {why}", (one.host,))
+        if unread or isinstance(on.gpu.name, Missing):
+            why = unread[0].active if unread else on.gpu.name
+            yield NotKnown(f"NVLinks of GPU {on.gpu.index}: {why}", (on.host,))
         else:
-            products.setdefault(one.gpu.name, []).append((one, links))
+            products.setdefault(on.gpu.name, []).append((on, links))
     for product, gpus in products.items():
         yield from _product(product, gpus)
     yield from closing(snapshot, any(links for _, links in known), "has NVLinks")
 
 
 def _product(product: str, gpus: list[tuple[GpuOn, tuple[NvLink, ...]]]) -> Iterator[Answer]:
-    active = {(one.host, one.gpu.index): sum(link.active is True for link in links) for one, links in gpus}
+    active = {(on.host, on.gpu.index): sum(link.active is True for link in links) for on, links in gpus}
     comparison = compare((str(place), count) for place, count in active.items())
     if not comparison.differs:
         return
@@ -64,9 +64,9 @@ def _product(product: str, gpus: list[tuple[GpuOn, tuple[NvLink, ...]]]) -> Iter
     clear = usual is not None and len(usual.hosts) >= _CLEAR_MAJORITY * len(gpus)
     severity: Severity = "error" if clear else "warning"
     fewer = [
-        (one.host, f"{one.label} has {_count(active[one.host, one.gpu.index])}{_down(links)}")
-        for one, links in gpus
-        if active[one.host, one.gpu.index] < expected
+        (on.host, f"{on.label} has {_count(active[on.host, on.gpu.index])}{_down(links)}")
+        for on, links in gpus
+        if active[on.host, on.gpu.index] < expected
     ]
     tie = "" if usual is not None else " (no majority: as many have fewer)"
     for text, hosts in by_text(fewer):

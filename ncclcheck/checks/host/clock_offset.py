@@ -35,13 +35,19 @@ def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
     """
     offsets = _offsets(snapshot)
     found = deviations(offsets)
-    yield from _findings([one for one in found if one.is_beyond(WARNING_US)], found, "warning")
-    minor = [one for one in found if one.is_beyond(INFO_US) and not one.is_beyond(WARNING_US)]
+    yield from _findings(
+        [deviation for deviation in found if deviation.is_beyond(WARNING_US)], found, "warning"
+    )
+    minor = [
+        deviation
+        for deviation in found
+        if deviation.is_beyond(INFO_US) and not deviation.is_beyond(WARNING_US)
+    ]
     yield from _findings(minor, found, "info")
-    told = {one.host for one in found}
+    told = {deviation.host for deviation in found}
     if unmeasured := tuple(node.host for node in snapshot.nodes if node.host not in told):
         yield NotKnown("the clock was not compared with the others", unmeasured)
-    vague = tuple(one.host for one in found if one.bound_us > WARNING_US)
+    vague = tuple(deviation.host for deviation in found if deviation.bound_us > WARNING_US)
     if vague:
         yield NotKnown("the round trips are too slow to tell a second", vague)
     yield from not_reported(snapshot)
@@ -66,8 +72,8 @@ def _findings(
     if not off:
         return
     worst = max(off, key=lambda one: abs(one.ahead_us))
-    hosts = tuple(one.host for one in (all_of_them if len(all_of_them) == _PAIR else off))
-    usual = tuple(one.host for one in all_of_them if one not in off)
+    hosts = tuple(deviation.host for deviation in (all_of_them if len(all_of_them) == _PAIR else off))
+    usual = tuple(deviation.host for deviation in all_of_them if deviation not in off)
     if len(hosts) > len(off):
         apart = _time(abs(worst.ahead_us))
         which = f"the clocks of {named(hosts)} are {apart} apart (which of the two is right is not known)"
@@ -88,13 +94,13 @@ def _findings(
         hosts,
         tuple(
             Evidence(
-                (one.host,),
+                (deviation.host,),
                 f"clock, against {named(usual) if usual else 'the others'}",
-                f"{_way(one)} it, within {_time(one.bound_us)}",
+                f"{_way(deviation)} it, within {_time(deviation.bound_us)}",
                 f"within {_time(WARNING_US if severity == 'warning' else INFO_US)}",
                 "four time stamps per round trip, the quickest one",
             )
-            for one in off
+            for deviation in off
         ),
         (
             Fix(

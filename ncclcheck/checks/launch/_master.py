@@ -124,7 +124,7 @@ def _observed(path: MasterPath) -> str:
 
 def others_came(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
     """Whom to suspect: the master, if nobody came through, or the way of those few, if others did."""
-    through = hosts_of(tuple(one for one in saw(snapshot, "answered") if one.node_rank != 0))
+    through = hosts_of(tuple(sighting for sighting in saw(snapshot, "answered") if sighting.node_rank != 0))
     if through:
         return f"{named(through)} came through, so node 0 serves: look at the way of these"
     if len(hosts_of(seen)) > 1:

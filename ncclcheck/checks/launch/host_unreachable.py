@@ -114,15 +114,15 @@ def host_unreachable(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable(snapshot.unreached.detail)
         return
     groups: dict[tuple[UnreachedCause, str], list[Unreached]] = {}
-    for one in snapshot.unreached:
-        words = one.detail.replace(one.host, "HOST")
-        groups.setdefault((one.cause, words), []).append(one)
+    for unreached in snapshot.unreached:
+        words = unreached.detail.replace(unreached.host, "HOST")
+        groups.setdefault((unreached.cause, words), []).append(unreached)
     for (cause, _), alike in groups.items():
         yield _finding(cause, alike)
 
 
 def _finding(cause: UnreachedCause, alike: list[Unreached]) -> Finding:
-    hosts = tuple(one.host for one in alike)
+    hosts = tuple(unreached.host for unreached in alike)
     what, todo, commands = _CAUSES[cause]
     first = hosts[0]
     was = verb(hosts, "was", "were")
@@ -132,9 +132,13 @@ def _finding(cause: UnreachedCause, alike: list[Unreached]) -> Finding:
         hosts,
         tuple(
             Evidence(
-                (one.host,), f"ssh after {one.seconds:.1f} s", one.detail, "an answer of ncclcheck", "ssh"
+                (unreached.host,),
+                f"ssh after {unreached.seconds:.1f} s",
+                unreached.detail,
+                "an answer of ncclcheck",
+                "ssh",
             )
-            for one in alike
+            for unreached in alike
         ),
         (
             Fix(

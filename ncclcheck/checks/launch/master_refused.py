@@ -41,7 +41,7 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _nobody_listens(snapshot: Snapshot) -> str:
-    owners = tuple(one for one in saw(snapshot, "not-first-node") if one.node_rank != 0)
+    owners = tuple(sighting for sighting in saw(snapshot, "not-first-node") if sighting.node_rank != 0)
     if owners:
         return f"because the address belongs to {named(hosts_of(owners))} and not to node 0"
     return "so nothing listens there (not yet, or no more), or a firewall rejects it"

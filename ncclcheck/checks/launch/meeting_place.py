@@ -55,7 +55,15 @@ def meeting_place(snapshot: Snapshot) -> Iterator[Answer]:
     apart = [view for view in views if view.outcome in ("alone", "headless") and view.first_node_there]
     # What others say of themselves says it all: node 0 is then alone in its own folder, whatever it is on.
     explained = apart or any(view.outcome == "unusable" for view in views)
-    local = [] if explained else [one for one in views if one.outcome == "alone" and one.filesystem in LOCAL]
+    local = (
+        []
+        if explained
+        else [
+            meeting_view
+            for meeting_view in views
+            if meeting_view.outcome == "alone" and meeting_view.filesystem in LOCAL
+        ]
+    )
     if apart:
         yield _apart(apart)
     if local:

@@ -30,12 +30,12 @@ def rank_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
     by_node = duplicated_node_ranks(seen)
     for node_rank, hosts in by_node.items():
         yield _finding(
-            f"node rank {node_rank}", hosts, [one for one in seen if one.launch.node_rank == node_rank]
+            f"node rank {node_rank}", hosts, [claim for claim in seen if claim.launch.node_rank == node_rank]
         )
     told = {host for hosts in by_node.values() for host in hosts}
     for rank, hosts in _duplicated_ranks(seen).items():
         if not told.issuperset(hosts):
-            yield _finding(f"rank {rank}", hosts, [one for one in seen if one.launch.rank == rank])
+            yield _finding(f"rank {rank}", hosts, [claim for claim in seen if claim.launch.rank == rank])
     yield from not_claimed(snapshot)
 
 

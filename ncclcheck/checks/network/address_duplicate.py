@@ -109,7 +109,7 @@ def _spare(
     names = {}
     for address in spare:
         found = [name for _, name in owners.get(address, [])] + [
-            one.interface for one in probes.get(address, [])
+            probe.interface for probe in probes.get(address, [])
         ]
         names[address] = ", ".join(dict.fromkeys(found))
     listed = ", ".join(f"{address} ({names[address]})" for address in spare)

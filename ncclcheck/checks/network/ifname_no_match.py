@@ -47,7 +47,7 @@ def ifname_no_match(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _of_nccl(known)
     yield from _of_gloo(known)
     for slug, is_at_fault in (("env-bad-value", _is_misread), ("gloo-ifname-syntax", _is_no_list_for_gloo)):
-        if any(is_at_fault(one) for one in known):
+        if any(is_at_fault(setting) for setting in known):
             yield NotApplicable(f"the cause is how the value is written: see {slug}")
     yield from not_settled(snapshot)
 
@@ -55,13 +55,13 @@ def ifname_no_match(snapshot: Snapshot) -> Iterator[Answer]:
 def _of_nccl(known: Sequence[Setting]) -> Iterator[Finding]:
     by_id: dict[str, list[Setting]] = {}
     by_name: dict[str, list[Setting]] = {}
-    for one in known:
-        if one.choice.interface is not None or _is_misread(one):
+    for setting in known:
+        if setting.choice.interface is not None or _is_misread(setting):
             continue
-        if one.comm_id is not None:
-            by_id.setdefault(one.comm_id, []).append(one)
+        if setting.comm_id is not None:
+            by_id.setdefault(setting.comm_id, []).append(setting)
         else:
-            by_name.setdefault(one.nccl or "", []).append(one)
+            by_name.setdefault(setting.nccl or "", []).append(setting)
     for value, failing in by_id.items():
         yield _comm_id(value, failing)
     for value, failing in by_name.items():
@@ -70,10 +70,10 @@ def _of_nccl(known: Sequence[Setting]) -> Iterator[Finding]:
 
 def _of_gloo(known: Sequence[Setting]) -> Iterator[Finding]:
     missing: dict[str, list[Setting]] = {}
-    for one in known:
-        for name in _looked_up(one):
-            if name not in one.names:
-                missing.setdefault(name, []).append(one)
+    for setting in known:
+        for name in _looked_up(setting):
+            if name not in setting.names:
+                missing.setdefault(name, []).append(setting)
     for name, failing in missing.items():
         yield _gloo(name, failing)
 
@@ -98,7 +98,7 @@ def _looked_up(setting: Setting) -> tuple[str, ...]:
 
 
 def _nccl(value: str, failing: list[Setting]) -> Finding:
-    hosts = tuple(dict.fromkeys(one.host for one in failing))
+    hosts = tuple(dict.fromkeys(setting.host for setting in failing))
     why = failing[0].choice.reason
     what = f"{NCCL_VARIABLE}={value!r} gives NCCL no interface" if value else "NCCL finds no interface to use"
     return Finding(
@@ -108,13 +108,17 @@ def _nccl(value: str, failing: list[Setting]) -> Finding:
         hosts,
         tuple(
             Evidence(
-                (one.host,),
-                f"{NCCL_VARIABLE}{one.of_rank} ({one.nccl_source})" if value else f"interfaces{one.of_rank}",
-                f"{value!r} among {', '.join(one.names)}" if value else ", ".join(one.names) or "none",
+                (setting.host,),
+                f"{NCCL_VARIABLE}{setting.of_rank} ({setting.nccl_source})"
+                if value
+                else f"interfaces{setting.of_rank}",
+                f"{value!r} among {', '.join(setting.names)}"
+                if value
+                else ", ".join(setting.names) or "none",
                 "an interface that is up and has an address",
-                f"{one.choice.source}: {one.choice.library or 'model of NCCL'}: {why}",
+                f"{setting.choice.source}: {setting.choice.library or 'model of NCCL'}: {why}",
             )
-            for one in failing
+            for setting in failing
         ),
         (
             Fix(
@@ -127,7 +131,7 @@ def _nccl(value: str, failing: list[Setting]) -> Finding:
 
 def _comm_id(value: str, failing: list[Setting]) -> Finding:
     """NCCL_COMM_ID takes the place of NCCL_SOCKET_IFNAME, so it is the cause."""
-    hosts = tuple(dict.fromkeys(one.host for one in failing))
+    hosts = tuple(dict.fromkeys(setting.host for setting in failing))
     return Finding(
         "error",
         f"NCCL_COMM_ID={value!r} leaves NCCL no interface on {named(hosts)}{_ranks(failing)}: "
@@ -135,13 +139,13 @@ def _comm_id(value: str, failing: list[Setting]) -> Finding:
         hosts,
         tuple(
             Evidence(
-                (one.host,),
-                f"NCCL_COMM_ID{one.of_rank}",
-                f"{value!r} among {', '.join(one.names)}",
+                (setting.host,),
+                f"NCCL_COMM_ID{setting.of_rank}",
+                f"{value!r} among {', '.join(setting.names)}",
                 "an interface in the subnet of that address",
-                f"{one.choice.source}: {one.choice.library or 'model of NCCL'}: {one.choice.reason}",
+                f"{setting.choice.source}: {setting.choice.library or 'model of NCCL'}: {setting.choice.reason}",
             )
-            for one in failing
+            for setting in failing
         ),
         (Fix("remove it: torch does not need it", ("unset NCCL_COMM_ID",)),),
     )
@@ -149,7 +153,7 @@ def _comm_id(value: str, failing: list[Setting]) -> Finding:
 
 def _ranks(failing: list[Setting]) -> str:
     """Which further ranks it is about, where no node has the value as a whole."""
-    ranks = [one.of_rank.removeprefix(" of ") for one in failing]
+    ranks = [setting.of_rank.removeprefix(" of ") for setting in failing]
     return f", {', '.join(ranks[:8])}" if all(ranks) else ""
 
 
@@ -166,7 +170,7 @@ def _state(value: str, setting: Setting) -> str:
 
 
 def _gloo(name: str, failing: list[Setting]) -> Finding:
-    hosts = tuple(one.host for one in failing)
+    hosts = tuple(setting.host for setting in failing)
     return Finding(
         "error",
         f"{GLOO_VARIABLE} names {name!r}, which is no interface of {named(hosts)}: "
@@ -174,13 +178,13 @@ def _gloo(name: str, failing: list[Setting]) -> Finding:
         hosts,
         tuple(
             Evidence(
-                (one.host,),
+                (setting.host,),
                 GLOO_VARIABLE,
-                ",".join(one.gloo or ()),
-                f"names among {', '.join(one.names)}",
+                ",".join(setting.gloo or ()),
+                f"names among {', '.join(setting.names)}",
                 "environment",
             )
-            for one in failing
+            for setting in failing
         ),
         (Fix("set it to the exact name of an interface of this node, or unset it", ("ip -brief address",)),),
     )

@@ -62,7 +62,7 @@ def _roles(setting: Setting) -> dict[str, tuple[Interface, str]]:
 
 
 def _finding(name: str, role: str, found: list[tuple[Setting, Interface]]) -> Finding:
-    hosts = tuple(one.host for one, _ in found)
+    hosts = tuple(setting.host for setting, _ in found)
     severity: Severity = "error" if role == "NCCL uses it" else "warning"
     why = (
         "nothing can connect to it"
@@ -75,13 +75,13 @@ def _finding(name: str, role: str, found: list[tuple[Setting, Interface]]) -> Fi
         hosts,
         tuple(
             Evidence(
-                (one.host,),
+                (setting.host,),
                 f"state of {name}",
                 f"flags {','.join(interface.flags) or 'none'}; operstate {interface.operstate}",
                 "up and running",
                 f"getifaddrs, /sys/class/net/{name}/operstate",
             )
-            for one, interface in found
+            for setting, interface in found
         ),
         (
             Fix(

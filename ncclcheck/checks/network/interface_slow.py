@@ -159,7 +159,7 @@ def _data_network(snapshot: Snapshot) -> str:
 
 
 def _outliers(slow: SlowParts, places: Places, tried: Sequence[Probe]) -> Iterator[Answer]:
-    often = {(one.from_host, one.to_host): one.measured.transfers for one in tried if one.measured}
+    often = {(probe.from_host, probe.to_host): probe.measured.transfers for probe in tried if probe.measured}
     for host in dict.fromkeys(end.host for end in slow.ends):
         mine = sorted((end for end in slow.ends if end.host == host), key=lambda end: end.end, reverse=True)
         yield _end_finding(mine, places[host][0], slow.values, often)

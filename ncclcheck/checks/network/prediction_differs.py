@@ -36,10 +36,10 @@ def prediction_differs(snapshot: Snapshot) -> Iterator[Answer]:
     ncclGetUniqueId of the library named in the evidence; ncclcheck/nccl/socket_interface.py.
     """
     known = settings(snapshot)
-    for one in known:
-        if one.choice.disagreement:
-            yield _finding(one)
-    if not any(one.choice.source == "asked" for one in known):
+    for setting in known:
+        if setting.choice.disagreement:
+            yield _finding(setting)
+    if not any(setting.choice.source == "asked" for setting in known):
         yield NotApplicable("the library was asked on no node")
     yield from _confirmed(snapshot)
     yield from not_settled(snapshot)

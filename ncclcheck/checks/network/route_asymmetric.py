@@ -91,10 +91,10 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
             mine = used[node.host].interface if is_used and node.host in used else None
             far = target.interface if is_used and target else owner_of(theirs, route.destination, "")
             expected, why = _expected(own, route, mine, far, _is_reached(snapshot, node.host, route))
-            actual = next((one for one in own if one.name == route.interface), None)
+            actual = next((interface for interface in own if interface.name == route.interface), None)
             if actual is None or actual.kind == "loopback" or not expected:
                 continue
-            if any(_is_same_link(actual, one) for one in expected):
+            if any(_is_same_link(actual, interface) for interface in expected):
                 continue
             yield _Crossing(
                 node.host,
@@ -116,21 +116,27 @@ def _expected(
     An interface in the address's own subnet. Beyond a router: the one NCCL uses, for the address it uses there; and
     for other addresses the hardware of the same name, if they are reached at all, as rails of a cluster have it.
     """
-    direct = tuple(one for one in own if _is_up(one) and _covers(one, route.destination))
+    direct = tuple(
+        interface for interface in own if _is_up(interface) and _covers(interface, route.destination)
+    )
     if direct:
-        lengths = {one.name: _prefix(one, route.destination) for one in direct}
+        lengths = {interface.name: _prefix(interface, route.destination) for interface in direct}
         longest = max(lengths.values())
-        return tuple(one for one in direct if lengths[one.name] == longest), "which is in the same subnet"
+        return tuple(
+            interface for interface in direct if lengths[interface.name] == longest
+        ), "which is in the same subnet"
     if mine is not None:
         return (mine,), "which NCCL uses"
     same_name = tuple(
-        one for one in own if far is not None and one.name == far.name and _is_up(one) and one.addresses
+        interface
+        for interface in own
+        if far is not None and interface.name == far.name and _is_up(interface) and interface.addresses
     )
     if (
         reached
         and far is not None
         and far.kind in _HARDWARE
-        and all(one.kind in _HARDWARE for one in same_name)
+        and all(interface.kind in _HARDWARE for interface in same_name)
     ):
         return same_name, "its counterpart"
     return (), ""

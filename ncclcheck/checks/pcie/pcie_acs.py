@@ -60,13 +60,15 @@ def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
         if untold:
             why = untold[0].acs_redirect
             hint = "; only root can read it" if isinstance(why, Missing) and why.missing == "denied" else ""
-            yield NotKnown(f"ACS of {listed(one.address for one in untold)}: {why}{hint}", (node.host,))
+            yield NotKnown(f"ACS of {listed(device.address for device in untold)}: {why}{hint}", (node.host,))
         if isinstance(node.facts.rdma, Missing):
             yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
         elif lost := unplaced(pci, node.facts.rdma):
             yield NotKnown(f"where {listed(lost)} {verb(lost, 'is', 'are')} on the PCI bus", (node.host,))
         if on:
-            below = tuple(one.label for one in found if any(bridge.address in on for bridge in one.bridges))
+            below = tuple(
+                path.label for path in found if any(bridge.address in on for bridge in path.bridges)
+            )
             redirecting.setdefault((on, below, isinstance(is_virtual, Missing)), []).append(node.host)
     for (on, below, is_context_unknown), hosts in redirecting.items():
         yield _finding(on, below, tuple(hosts), is_context_unknown=is_context_unknown)
@@ -103,8 +105,8 @@ def _shared(first: Path, second: Path) -> int:
     Two devices below one root port are below a switch, whose upstream port is the second bridge they share.
     """
     count = 0
-    for bridge, other in zip(first.bridges, second.bridges, strict=False):
-        if bridge.address != other.address:
+    for bridge, device in zip(first.bridges, second.bridges, strict=False):
+        if bridge.address != device.address:
             break
         count += 1
     return count if count >= _BOTH else 0

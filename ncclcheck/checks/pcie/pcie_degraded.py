@@ -62,7 +62,7 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
         judged = judged or bool(found)
         if pci.unread:
             yield NotKnown(f"which devices are at {listed(pci.unread)} of the PCI bus", (node.host,))
-        untold = [one.label for one in found if _is_untold(one)]
+        untold = [path.label for path in found if _is_untold(path)]
         if untold:
             yield NotKnown(f"the PCIe link of {listed(untold)} could not be read", (node.host,))
         if isinstance(node.facts.rdma, Missing):
@@ -97,8 +97,8 @@ def _slow_links(found: Sequence[Path], *, are_bridges_real: bool) -> list[_Slow]
     links: dict[tuple[str, str], list[tuple[PciDevice, str, str, str]]] = {}
     for path in found:
         hops = path.hops if are_bridges_real else (path.device,)
-        width = least(one.max_link_width for one in path.hops)
-        speed = least(one.max_link_speed_gt_s for one in path.hops)
+        width = least(device.max_link_width for device in path.hops)
+        speed = least(device.max_link_speed_gt_s for device in path.hops)
         for hop in hops:
             if _is_less(hop.link_width, width):
                 links.setdefault((hop.address, "width"), []).append(

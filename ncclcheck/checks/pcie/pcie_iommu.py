@@ -48,7 +48,7 @@ def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
     for node, pci in snapshot.known("pci"):
         found = paths(pci, node.facts.rdma)
         yield from _unplaced(node, pci)
-        if len(found) < _TWO or not any(one.is_gpu for one in found):
+        if len(found) < _TWO or not any(path.is_gpu for path in found):
             continue
         why = _excuse(node.facts)
         if isinstance(why, Missing):
@@ -58,7 +58,7 @@ def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
         else:
             judged = True
             yield from _untold(node, found)
-            if on := tuple(one for one in found if _is_translated(one)):
+            if on := tuple(path for path in found if _is_translated(path)):
                 translated.setdefault(on, []).append(node.host)
     for on, hosts in translated.items():
         yield _finding(on, tuple(hosts))
@@ -76,9 +76,9 @@ def _unplaced(node: Node, pci: Pci) -> Iterator[NotKnown]:
 
 
 def _untold(node: Node, found: tuple[Path, ...]) -> Iterator[NotKnown]:
-    untold = [one for one in found if isinstance(one.device.iommu, Missing)]
+    untold = [path for path in found if isinstance(path.device.iommu, Missing)]
     if untold:
-        labels = listed(one.label for one in untold)
+        labels = listed(path.label for path in untold)
         yield NotKnown(f"IOMMU of {labels}: {untold[0].device.iommu}", (node.host,))
 
 
@@ -97,7 +97,7 @@ def _is_translated(path: Path) -> bool:
 
 
 def _finding(on: tuple[Path, ...], hosts: tuple[str, ...]) -> Finding:
-    labels = [one.label for one in on]
+    labels = [path.label for path in on]
     return Finding(
         "warning",
         f"the IOMMU of {named(hosts)} translates the accesses of {listed(labels, 4)}: traffic between "
@@ -107,12 +107,12 @@ def _finding(on: tuple[Path, ...], hosts: tuple[str, ...]) -> Finding:
         tuple(
             Evidence(
                 hosts,
-                f"IOMMU domain of {one.label}",
-                str(one.device.iommu),
+                f"IOMMU domain of {path.label}",
+                str(path.device.iommu),
                 "identity, or none",
-                f"/sys/bus/pci/devices/{one.device.address}/iommu_group/type",
+                f"/sys/bus/pci/devices/{path.device.address}/iommu_group/type",
             )
-            for one in on[:_MOST_EVIDENCE]
+            for path in on[:_MOST_EVIDENCE]
         ),
         (
             Fix(

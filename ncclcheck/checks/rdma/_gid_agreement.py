@@ -66,13 +66,13 @@ def _could_agree(those: Sequence[Used], where: Comparison[str]) -> bool:
     Where every node has a subnet of its own and nothing else, the network is routed by design.
     """
     home = {host: group.value for group in where.groups for host in group.hosts}
-    for one in those:
-        interfaces = one.facts.interfaces
+    for used in those:
+        interfaces = used.facts.interfaces
         if isinstance(interfaces, Missing):
             continue
-        for other in gids.better(one.place.port):
-            found = gids.subnet(other, interfaces)
-            if found and found != home.get(one.place.host) and found in home.values():
+        for gid in gids.better(used.place.port):
+            found = gids.subnet(gid, interfaces)
+            if found and found != home.get(used.place.host) and found in home.values():
                 return True
     return False
 

@@ -125,7 +125,9 @@ def _is_native(node: Node, port: PortCounters) -> bool:
     rdma = node.facts.rdma
     ports = () if isinstance(rdma, Missing) else rdma.ports
     return any(
-        one.link_layer == NATIVE for one in ports if (one.device, one.port) == (port.device, port.port)
+        rdma_port.link_layer == NATIVE
+        for rdma_port in ports
+        if (rdma_port.device, rdma_port.port) == (port.device, port.port)
     )
 
 

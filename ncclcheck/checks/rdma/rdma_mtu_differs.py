@@ -48,7 +48,7 @@ def rdma_mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
         if isinstance(place.port.active_mtu, Missing):
             yield NotKnown(f"active MTU of {place.name}: {place.port.active_mtu}", (place.host,))
     for native in (True, False):
-        yield from _compared([one for one in ports if (one.port.link_layer == NATIVE) is native])
+        yield from _compared([on for on in ports if (on.port.link_layer == NATIVE) is native])
     if nodes and not ports:
         yield NotApplicable(f"{named([one.host for one in nodes])}: NCCL uses no RDMA port there")
     yield from not_surveyed(snapshot)
@@ -61,11 +61,11 @@ def _compared(ports: Sequence[PortOn]) -> Iterator[Finding]:
     if not comparison.differs:
         return
     usual = max(mtu for _, mtu in known) if comparison.usual is None else comparison.usual.value
-    odd = [(one, mtu) for one, mtu in known if mtu != usual]
-    hosts = tuple(dict.fromkeys(one.host for one, _ in odd))
+    odd = [(on, mtu) for on, mtu in known if mtu != usual]
+    hosts = tuple(dict.fromkeys(on.host for on, _ in odd))
     tie = " (no majority)" if comparison.usual is None else ""
     texts = [
-        f"{mtu} on {by_hosts((one.host, one.name) for one, each in odd if each == mtu)}"
+        f"{mtu} on {by_hosts((on.host, on.name) for on, each in odd if each == mtu)}"
         for mtu in sorted({each for _, each in odd})
     ]
     yield Finding(
@@ -73,7 +73,7 @@ def _compared(ports: Sequence[PortOn]) -> Iterator[Finding]:
         f"the active MTU of RDMA ports differs: {', '.join(texts)}, where the others have {usual}{tie}: large messages "
         "are sent in smaller packets, or are lost on the way",
         hosts,
-        pieces((one, str(mtu), str(usual), "ibv_query_port, active_mtu") for one, mtu in odd),
+        pieces((on, str(mtu), str(usual), "ibv_query_port, active_mtu") for on, mtu in odd),
         (
             Fix(
                 "set the same MTU on the interfaces and switch ports (RoCE), or in the subnet manager (InfiniBand)",

@@ -107,13 +107,13 @@ def _down_ports(nodes: Sequence[Surveyed]) -> list[_Down]:
 def _elsewhere(nodes: Sequence[Surveyed], host: str, port: RdmaPort) -> dict[str, str]:
     """The state of the same port on the other nodes; a port of that name on another kind of card is not the same."""
     return {
-        node.host: other.state
+        node.host: rdma_port.state
         for node in nodes
-        for other in node.rdma.ports
+        for rdma_port in node.rdma.ports
         if node.host != host
-        and isinstance(other.state, str)
-        and (other.device, other.port) == (port.device, port.port)
-        and _may_be_alike(other, port)
+        and isinstance(rdma_port.state, str)
+        and (rdma_port.device, rdma_port.port) == (port.device, port.port)
+        and _may_be_alike(rdma_port, port)
     }
 
 
@@ -137,7 +137,7 @@ def _judged(node: Surveyed, port: RdmaPort, others: Mapping[str, str]) -> _Down:
         return _Down(place, "half-up", active)
     if not isinstance(port.phys_state, Missing) and port.phys_state not in _NO_LINK:
         return _Down(place, "failing", active)
-    is_spare = bool(others) and not active and any(one.state == ACTIVE for one in node.rdma.ports)
+    is_spare = bool(others) and not active and any(rdma_port.state == ACTIVE for rdma_port in node.rdma.ports)
     return _Down(place, "spare" if is_spare else "alone", active)
 
 

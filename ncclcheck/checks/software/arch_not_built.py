@@ -143,9 +143,9 @@ def _expected(snapshot: Snapshot) -> Iterator[_Pair | NotKnown]:
         if wanted and isinstance(built, Missing):
             yield NotKnown(f"architectures of torch: {built}", (node.host,))
             continue
-        for one in wanted:
-            for capability in one.wanted.any_of if isinstance(one.wanted, Text) else ():
-                text = f"GPUs of {capability} are expected ({one.source})"
+        for expectation in wanted:
+            for capability in expectation.wanted.any_of if isinstance(expectation.wanted, Text) else ():
+                text = f"GPUs of {capability} are expected ({expectation.source})"
                 yield _Pair(node, text, capability, () if isinstance(built, Missing) else built)
 
 

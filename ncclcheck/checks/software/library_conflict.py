@@ -173,13 +173,13 @@ def _conflict(
 
 def _of_others(least: Severity, others: Sequence[NcclLibrary]) -> Severity:
     """A warning where the environment puts another one first; the image's own, behind torch's, is no fault."""
-    return "warning" if any(one.origin in _BY_ENVIRONMENT for one in others) else least
+    return "warning" if any(library.origin in _BY_ENVIRONMENT for library in others) else least
 
 
 def _with(text: str, others: Sequence[NcclLibrary]) -> str:
     if not others:
         return text
-    ways = "; ".join(f"{one.origin} gives {one.version}" for one in others)
+    ways = "; ".join(f"{library.origin} gives {library.version}" for library in others)
     return f"{text}, and another version is in reach: {ways}. Which one a program gets depends on its environment"
 
 
@@ -191,8 +191,8 @@ def _finding(conflict: _Conflict, hosts: list[str]) -> Finding:
         (
             _evidence(hosts, "NCCL that torch loads", conflict.loaded, conflict.expected),
             *(
-                _evidence(hosts, "another NCCL in reach", one, "one version everywhere")
-                for one in conflict.others
+                _evidence(hosts, "another NCCL in reach", library, "one version everywhere")
+                for library in conflict.others
             ),
         ),
         (_FIX,),

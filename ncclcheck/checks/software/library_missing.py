@@ -52,21 +52,21 @@ def library_missing(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _judge(node: Node, libraries: Libraries) -> Iterator[Answer]:
     lacking: dict[str, list[AbsentLibrary]] = {}
-    for one in libraries.absent:
-        lacking.setdefault(one.name, []).append(one)
+    for library in libraries.absent:
+        lacking.setdefault(library.name, []).append(library)
     for name, those in lacking.items():
         yield _finding(node.host, name, those)
     for damaged in libraries.damaged:
         yield _of_damaged(node.host, damaged)
     for path, why in libraries.unreadable.items():
         yield NotKnown(f"what {path} needs: {why}", (node.host,))
-    looked_at = (*libraries.examined, *(one.examined for one in libraries.damaged))
-    if not any(one.part == "torch" for one in looked_at):
+    looked_at = (*libraries.examined, *(library.examined for library in libraries.damaged))
+    if not any(examined.part == "torch" for examined in looked_at):
         yield NotKnown("no library of torch was found to be examined", (node.host,))
 
 
 def _finding(host: str, name: str, those: list[AbsentLibrary]) -> Finding:
-    parts = list(dict.fromkeys(one.examined.part for one in those))
+    parts = list(dict.fromkeys(library.examined.part for library in those))
     severe = any(part in _SEVERE for part in parts)
     return Finding(
         "error" if severe else "warning",
@@ -76,12 +76,12 @@ def _finding(host: str, name: str, those: list[AbsentLibrary]) -> Finding:
         tuple(
             Evidence(
                 (host,),
-                f"{name}, needed by {one.needed_by}",
+                f"{name}, needed by {library.needed_by}",
                 "not found",
                 "found by the loader",
-                f"DT_NEEDED; for {one.examined.path}",
+                f"DT_NEEDED; for {library.examined.path}",
             )
-            for one in those
+            for library in those
         ),
         (
             Fix(

@@ -32,7 +32,11 @@ def torch_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     """
     yield from not_reported(snapshot)
     claims = {node.host: node.facts.master for node in snapshot.nodes}
-    claims |= {one.host: one.knock.master for one in snapshot.silent if not isinstance(one.knock, Missing)}
+    claims |= {
+        silent.host: silent.knock.master
+        for silent in snapshot.silent
+        if not isinstance(silent.knock, Missing)
+    }
     for host, way in claims.items():
         if not isinstance(way, Missing) and way.outcome in _WORDS:
             severity, consequence = _WORDS[way.outcome]

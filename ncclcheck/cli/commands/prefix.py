@@ -118,7 +118,7 @@ def _of_file(script: Script) -> tuple[str, ...]:
 def _of_module(script: Script) -> tuple[str, ...]:
     """A module of the folder it runs in; an installed one is compared by its package's version."""
     top = PurePath(script.folder, script.name.split(".")[0])
-    return tuple(str(one) for one in (top, top.with_name(f"{top.name}.py")) if Path(one).exists())[:1]
+    return tuple(str(path) for path in (top, top.with_name(f"{top.name}.py")) if Path(path).exists())[:1]
 
 
 def _read(file: str) -> str | None:
@@ -159,7 +159,9 @@ def become(prefixed: Prefixed, settings: Sequence[tuple[str, str | None]]) -> No
 
 def advised_here(advice: Advice, host: str) -> list[tuple[str, str | None]]:
     """Name and value (None: unset it) of what is advised for this host."""
-    return [(one.name, one.value) for one in advice.env if not one.hosts or host in one.hosts]
+    return [
+        (setting.name, setting.value) for setting in advice.env if not setting.hosts or host in setting.hosts
+    ]
 
 
 def say_applied(settings: Sequence[tuple[str, str | None]]) -> None:

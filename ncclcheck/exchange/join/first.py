@@ -79,7 +79,8 @@ def holder(port: int) -> str:
             if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
                 if connection.pid is None:
                     return f"a process of another user or namespace holds {connection.laddr.ip}:{port}"
-                return f"{psutil.Process(connection.pid).name()} (pid {connection.pid}) holds {connection.laddr.ip}:{port}"
+                name = psutil.Process(connection.pid).name()
+                return f"{name} (pid {connection.pid}) holds {connection.laddr.ip}:{port}"
     except (psutil.Error, OSError) as error:
         return f"the holder could not be read: {error}"
     return f"something holds port {port}; no listener is visible to this user"

@@ -50,7 +50,7 @@ def busiest_thread(before: Sequence[Moment], after: Sequence[Moment]) -> Fact[fl
     ]
     if shares:
         return round(min(max(shares), 1.0), 2)
-    return next((one.busy_s for one in before if isinstance(one.busy_s, Missing)), _ENDED)
+    return next((moment.busy_s for moment in before if isinstance(moment.busy_s, Missing)), _ENDED)
 
 
 def core_ticks() -> Fact[tuple[tuple[int, int], ...]]:

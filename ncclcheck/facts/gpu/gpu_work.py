@@ -111,7 +111,7 @@ def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]
     """All that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
     known = tuple(work for work in works if isinstance(work, GpuWork))
     untold = [work for work in works if isinstance(work, Missing)]
-    if untold and all(one.outcome == "ok" for one in known):
+    if untold and all(gpu_work.outcome == "ok" for gpu_work in known):
         return untold[0]
     return known
 

@@ -26,7 +26,7 @@ _MOST_CHILDREN = 6  # so often it is asked again without the calls that crashed 
 _PATIENCE_S = 1.0
 _POLL_S = 0.05
 _UNAVOIDABLE = ("nvmlInit", "nvmlDeviceGetCount")  # without which nothing can be asked
-_STATE_FIELDS = frozenset(one.name for one in fields(GpuState))
+_STATE_FIELDS = frozenset(info.name for info in fields(GpuState))
 _OWN_FIELDS = ("name", "uuid", "pci", "memory_bytes")
 
 

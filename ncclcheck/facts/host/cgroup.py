@@ -47,7 +47,7 @@ def read_cgroup(here: Place) -> Fact[Cgroup]:
     if isinstance(mounts, Missing):
         return mounts
     found = {name: hierarchy_of(name, groups, mounts) for name in CONTROLLERS}
-    kinds = {one.unified for one in found.values() if isinstance(one, Hierarchy)}
+    kinds = {hierarchy.unified for hierarchy in found.values() if isinstance(hierarchy, Hierarchy)}
     if not kinds:
         return next(
             (one for one in found.values() if isinstance(one, Missing)),

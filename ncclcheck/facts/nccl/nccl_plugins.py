@@ -42,8 +42,10 @@ def as_plugins(
             found.append(NetPlugin(readable(files[-1]), Missing(answer.missing, detail)))
         else:
             found += [
-                NetPlugin(readable(one.file), _readable(one.path), one.apis, _readable(one.network))
-                for one in answer
+                NetPlugin(
+                    readable(plugin.file), _readable(plugin.path), plugin.apis, _readable(plugin.network)
+                )
+                for plugin in answer
             ]
     return tuple(found)
 

@@ -140,7 +140,7 @@ def _torchs_own(
     dynamic = read_dynamic(cuda)
     if isinstance(dynamic, Missing):  # the present order is the one the loader follows for torch's wheels
         return replace(existing[0], loaded_by_torch=True) if existing else None
-    preloaded = [one for one in existing if one.origin == "LD_PRELOAD"]
+    preloaded = [found for found in existing if found.origin == "LD_PRELOAD"]
     if preloaded:
         return replace(preloaded[0], loaded_by_torch=True)
     for path in (lib / _TORCH_LOADS_FIRST, cuda):
@@ -174,9 +174,13 @@ def _resolved(
     for path, origin in _places(library, dynamic, loaders, environ):
         if _is_for(path / name, dynamic.machine):
             return Found(str(path / name), origin, loaded_by_torch=True)
-    for one in system:
-        if one.origin != "conda" and Path(one.path).name == name and _is_for(Path(one.path), dynamic.machine):
-            return replace(one, loaded_by_torch=True)
+    for found in system:
+        if (
+            found.origin != "conda"
+            and Path(found.path).name == name
+            and _is_for(Path(found.path), dynamic.machine)
+        ):
+            return replace(found, loaded_by_torch=True)
     return None
 
 
@@ -195,7 +199,7 @@ def _places(
 
 def _preloaded_by_torch(existing: Iterable[Found]) -> Found | None:
     """torch's own way out where the loader finds nothing: NVIDIA's package (torch/__init__.py, _preload_cuda_deps)."""
-    packages = [one for one in existing if one.origin in ("torch's package", "Python package")]
+    packages = [found for found in existing if found.origin in ("torch's package", "Python package")]
     return replace(packages[0], loaded_by_torch=True) if packages else None
 
 

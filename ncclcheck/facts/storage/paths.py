@@ -36,12 +36,12 @@ class WantedPath(Struct, frozen=True):
 
 def read_paths(wanted: Sequence[WantedPath], deadline_s: float = CALLED_S) -> tuple[PathFact, ...]:
     """Each path, all at once, after at most `deadline_s` and the second that a process is given to die."""
-    started = [(one, start(read_path, one, deadline_s)) for one in wanted]
+    started = [(path, start(read_path, path, deadline_s)) for path in wanted]
     end = time.monotonic() + deadline_s + _DYING_S
     found = []
-    for one, reading in started:
+    for path, reading in started:
         fact = reading.result(end - time.monotonic())
-        found.append(_unread(one, fact) if isinstance(fact, Missing) else fact)
+        found.append(_unread(path, fact) if isinstance(fact, Missing) else fact)
     return tuple(found)
 
 

@@ -41,7 +41,7 @@ def suspicious(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
     for number, places in enumerate(networks):
         place = {host: position for position, host in enumerate(places)}
         tried = attempts(probes, places, "bandwidth")
-        tries = {(one.from_host, one.to_host): _tries(one) for one in tried}
+        tries = {(probe.from_host, probe.to_host): _tries(probe) for probe in tried}
         for (source, target), enough in _doubtful(tried, len(places)):
             if tries[source, target] < enough:
                 found[number, place[source], place[target]] = None
@@ -79,8 +79,10 @@ def _tries(probe: Probe) -> int:
 
 def _is_slower(probes: Sequence[Probe], networks: Sequence[Places]) -> bool:
     found = [measured_gbit_s(probes, places) for places in networks]
-    known = [one for one in found if isinstance(one, Throughput)]
-    return isinstance(found[0], Throughput) and any(found[0].is_slower_than(one) for one in known)
+    known = [throughput for throughput in found if isinstance(throughput, Throughput)]
+    return isinstance(found[0], Throughput) and any(
+        found[0].is_slower_than(throughput) for throughput in known
+    )
 
 
 def late_again(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Transfer, ...]:
@@ -91,8 +93,8 @@ def late_again(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
         for attempt in attempts(probes, networks[0], "latency")
         if attempt.value is not None
     }
-    medians = {pair: one.value or 0.0 for pair, one in tried.items()}
-    least = {pair: least_us(one) for pair, one in tried.items()}
+    medians = {pair: probe.value or 0.0 for pair, probe in tried.items()}
+    least = {pair: least_us(probe) for pair, probe in tried.items()}
     late = (pair for found in late_pairs(medians, least) for pair in found.pairs)
     return tuple((0, place[pair[0]], place[pair[1]]) for pair in late if _tries(tried[pair]) < _TRIES)
 

@@ -70,7 +70,7 @@ def slow_ends(
         host, end, pairs = worst
         ends.append(SlowEnd(host, end, median(values[pair] for pair in pairs), usual, pairs))
         unexplained -= set(pairs)
-    touched = {(one.host, one.end) for one in ends}
+    touched = {(slow_end.host, slow_end.end) for slow_end in ends}
     pairs_left = sorted(
         pair
         for pair in unexplained
@@ -170,7 +170,7 @@ def late_pairs(medians_us: Mapping[Pair, float], least_us: Mapping[Pair, float])
         mine = tuple(sorted(pair for pair in medians_us if host in pair))
         if len(mine) >= _FEWEST_TRANSFERS and late.issuperset(mine):
             found.append(LatePairs(host, median(medians_us[pair] for pair in mine), usual, mine))
-    left = late - {pair for one in found for pair in one.pairs}
+    left = late - {pair for pairs in found for pair in pairs.pairs}
     if left:
         rest = tuple(sorted(left))
         found.append(LatePairs(_common(rest), median(medians_us[pair] for pair in rest), usual, rest))

@@ -22,7 +22,7 @@ class SlowParts(Struct, frozen=True):
     def transfers(self) -> tuple[Pair, ...]:
         """Every (from, to) that is called slow."""
         of_ends = (pair for end in self.ends for pair in end.pairs)
-        return tuple(dict.fromkeys((*of_ends, *(one.pair for one in self.pairs))))
+        return tuple(dict.fromkeys((*of_ends, *(slow_pair.pair for slow_pair in self.pairs))))
 
 
 class SlowestPart(Struct, frozen=True):
@@ -54,12 +54,20 @@ def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
         (end.median, f"{'from' if end.end == 'sender' else 'to'} {end.host}", end.usual, end.pairs)
         for end in slow.ends
     ]
-    ways = [(one.value, f"from {one.pair[0]} to {one.pair[1]}", one.usual, (one.pair,)) for one in slow.pairs]
+    ways = [
+        (
+            slow_pair.value,
+            f"from {slow_pair.pair[0]} to {slow_pair.pair[1]}",
+            slow_pair.usual,
+            (slow_pair.pair,),
+        )
+        for slow_pair in slow.pairs
+    ]
     if not (ends or ways):
         return None
     _, where, usual, pairs = min((*ends, *ways))
     return SlowestPart(
-        where, summed_up([(one, one.value or 0.0) for pair in pairs for one in found[pair]]), usual
+        where, summed_up([(probe, probe.value or 0.0) for pair in pairs for probe in found[pair]]), usual
     )
 
 

@@ -112,8 +112,8 @@ def _point(point: Point) -> dict[str, Any]:
         "p95": _number(point.time_us.p95),
         "unstable": plain(point.unstable or ""),
         "ranks": [
-            [one.rank, plain(one.host), _number(one.late_us), _number(one.stalled_us)]
-            for one in sorted(latest, key=lambda one: one.rank)
+            [time.rank, plain(time.host), _number(time.late_us), _number(time.stalled_us)]
+            for time in sorted(latest, key=lambda one: one.rank)
         ],
         "of_ranks": len(point.ranks),
     }

@@ -165,6 +165,6 @@ def nccl_groups(report: Report) -> list[NcclGroup]:
         key = (not entry.fails, _interface(entry), network, entry.version or _NOT_KNOWN, entry.source)
         groups.setdefault(key, []).append(entry)
     return [
-        NcclGroup(tuple(one.host for one in group), *map(plain, (*key[1:], group[0].reason)))
+        NcclGroup(tuple(nccl_entry.host for nccl_entry in group), *map(plain, (*key[1:], group[0].reason)))
         for key, group in sorted(groups.items(), key=lambda item: item[0])
     ]

@@ -118,7 +118,7 @@ def _values(changes: Changes) -> Iterator[Line]:
 
 def _untold(changes: Changes) -> str:
     """What nobody can say of the bandwidths, which is no pass of theirs."""
-    untold = sum(one.verdict == "not-known" for one in changes.bandwidth)
+    untold = sum(change.verdict == "not-known" for change in changes.bandwidth)
     if untold:
         return f" that can be told; {untold} of {plural(len(changes.bandwidth), 'point')} cannot be compared"
     return " that can be told; the bandwidths cannot be compared" if changes.bandwidth_note else ""
@@ -145,7 +145,12 @@ def _markdown(changes: Changes) -> Iterator[Iterator[str]]:
         "Findings",
         ["", "finding", "hosts", "summary"],
         [
-            [f"{finding.fate}: {finding.severity}", md(f"{finding.code} {finding.slug}"), code(fold_hosts(finding.hosts)), md(_words(finding))]
+            [
+                f"{finding.fate}: {finding.severity}",
+                md(f"{finding.code} {finding.slug}"),
+                code(fold_hosts(finding.hosts)),
+                md(_words(finding)),
+            ]
             for finding in changes.findings
         ],
     )  # fmt: skip
@@ -157,7 +162,7 @@ def _markdown(changes: Changes) -> Iterator[Iterator[str]]:
             for check in changes.checks
         ],
     )
-    points = [list(map(md, _point(one))) for one in changes.bandwidth]
+    points = [list(map(md, _point(change))) for change in changes.bandwidth]
     yield _md_table("Bus bandwidth (GB/s)", ["op", "size", "before", "now", "change", "chance", ""], points)
     yield _md_table(
         "Versions, settings, choices",

@@ -70,5 +70,5 @@ def harmless_lines(log: LogReport, verbose: int) -> Iterator[Line]:
     if not verbose or not log.harmless:
         return
     yield line(Span("normal, though it does not sound so", "bold"))
-    for one in log.harmless:
-        yield line(f"{one.observed} (from {one.source}): {one.expected}", indent=2)
+    for evidence in log.harmless:
+        yield line(f"{evidence.observed} (from {evidence.source}): {evidence.expected}", indent=2)

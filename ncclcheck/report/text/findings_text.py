@@ -75,5 +75,7 @@ def merged_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _joined(group: list[Finding]) -> Finding:
-    hosts = tuple(dict.fromkeys(host for one in group for host in one.hosts))
-    return replace(group[0], hosts=hosts, evidence=tuple(part for one in group for part in one.evidence))
+    hosts = tuple(dict.fromkeys(host for finding in group for host in finding.hosts))
+    return replace(
+        group[0], hosts=hosts, evidence=tuple(part for finding in group for part in finding.evidence)
+    )

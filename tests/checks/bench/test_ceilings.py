@@ -57,7 +57,7 @@ def test_what_was_measured_is_no_ceiling_where_the_benchmark_got_more_through() 
     snapshot, bench = on_ethernet(
         point("all_reduce", 16 * M, 0.119), point("all_gather", 16 * M, 0.079), mbps=None, gbit_s=0.6
     )
-    found = {one.op: one for one in ceilings(snapshot, bench).each}
+    found = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).each}
     assert found["all_reduce"].binds == "0.95 Gbit/s on eth0 (the most that was seen there)"
     assert found["all_reduce"].reached == 1.0
     assert 0.6 < found["all_gather"].reached < 0.7

@@ -133,7 +133,7 @@ def test_a_gpu_that_is_slow_to_wake_up_is_not_called_stuck() -> None:
     found = finding("gpu-unusable", asleep)
     assert (found.severity, found.hosts) == ("warning", ("node02",))
     assert "persistence mode is off" in found.summary
-    later = tuple(replace(one, detail="multiply: no answer for 6 s") for one in hung)
+    later = tuple(replace(work, detail="multiply: no answer for 6 s") for work in hung)
     assert finding("gpu-unusable", with_facts(asleep, "node02", gpu_work=later)).severity == "error"
 
 

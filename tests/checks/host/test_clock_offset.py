@@ -13,7 +13,7 @@ from tests.probe_builders import clock_probes
 
 def clocks(nodes: int, **ahead_us: float) -> Snapshot:
     snapshot = cluster(nodes)
-    others = tuple(one for one in some(snapshot.probes) if one.kind != "clock")
+    others = tuple(probe for probe in some(snapshot.probes) if probe.kind != "clock")
     return replace(snapshot, probes=others + clock_probes(nodes, **ahead_us))
 
 
@@ -38,17 +38,17 @@ def test_some_tenths_of_a_second_are_information_and_less_is_nothing() -> None:
 def test_only_what_lies_beyond_the_bound_counts() -> None:
     snapshot = clocks(2, node02=1.5e6)
     slow = tuple(
-        replace(one, measured=replace(one.measured, least=2e6))
-        if one.kind == "clock" and one.measured
-        else one
-        for one in some(snapshot.probes)
+        replace(probe, measured=replace(probe.measured, least=2e6))
+        if probe.kind == "clock" and probe.measured
+        else probe
+        for probe in some(snapshot.probes)
     )
     assert run("clock-offset", replace(snapshot, probes=slow)).findings[0].severity == "info"
     slower = tuple(
-        replace(one, measured=replace(one.measured, least=4e6))
-        if one.kind == "clock" and one.measured
-        else one
-        for one in some(snapshot.probes)
+        replace(probe, measured=replace(probe.measured, least=4e6))
+        if probe.kind == "clock" and probe.measured
+        else probe
+        for probe in some(snapshot.probes)
     )
     result = run("clock-offset", replace(snapshot, probes=slower))
     assert (result.outcome, "too slow" in result.reason) == ("unknown", True)
@@ -57,10 +57,10 @@ def test_only_what_lies_beyond_the_bound_counts() -> None:
 def test_what_was_not_measured_is_not_passed() -> None:
     snapshot = cluster(3)
     kept = tuple(
-        replace(one, outcome="stalled", value=None)
-        if one.kind == "clock" and "node03" in (one.from_host, one.to_host)
-        else one
-        for one in some(snapshot.probes)
+        replace(probe, outcome="stalled", value=None)
+        if probe.kind == "clock" and "node03" in (probe.from_host, probe.to_host)
+        else probe
+        for probe in some(snapshot.probes)
     )
     result = run("clock-offset", replace(snapshot, probes=kept))
     assert (result.outcome, result.reason) == (

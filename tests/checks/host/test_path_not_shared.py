@@ -15,7 +15,7 @@ from tests.fact_builders import GONE, some
 
 def views(seen: dict[str, tuple[str, ...]], nodes: int = 3, **of_node02: Any) -> Snapshot:
     snapshot = cluster(nodes)
-    found = [replace(one, saw=seen.get(one.host, one.saw)) for one in some(snapshot.shared)]
+    found = [replace(view, saw=seen.get(view.host, view.saw)) for view in some(snapshot.shared)]
     found[1] = replace(found[1], **of_node02)
     return replace(snapshot, shared=tuple(found))
 

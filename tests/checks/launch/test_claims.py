@@ -17,7 +17,7 @@ def test_recorded_claims_come_first_and_facts_fill_what_is_not_recorded() -> Non
 
 def test_a_node_without_any_is_named() -> None:
     bare = replace(without(cluster(2), "node02", "launch"), claims=(), claim_hosts=())
-    assert [one.hosts for one in not_claimed(bare)] == [("node02",)]
+    assert [known.hosts for known in not_claimed(bare)] == [("node02",)]
 
 
 def test_each_duplicated_node_rank_is_given_once() -> None:

@@ -14,8 +14,8 @@ from tests.checks.running import finding, is_silent, run
 
 def without(*ones: Unreached) -> Snapshot:
     snapshot = cluster(4)
-    for one in ones:
-        snapshot = with_silent(snapshot, one.host)
+    for unreached in ones:
+        snapshot = with_silent(snapshot, unreached.host)
     return replace(snapshot, unreached=ones)
 
 

@@ -11,7 +11,7 @@ from tests.builders import cluster, with_master, with_silent
 
 def test_facts_and_words_of_silent_nodes_are_in_order_of_rank() -> None:
     seen = sightings(with_silent(cluster(4), "node02", "refused"))
-    assert [(one.host, one.path.outcome) for one in seen] == [
+    assert [(sighting.host, sighting.path.outcome) for sighting in seen] == [
         ("node01", "serving"),
         ("node02", "refused"),
         ("node03", "answered"),

@@ -17,7 +17,7 @@ from tests.probe_builders import timed_probes
 
 def changed(snapshot: Snapshot, change: Callable[[Probe], Probe]) -> Snapshot:
     """The snapshot with every bandwidth probe changed."""
-    probes = tuple(change(one) if one.kind == "bandwidth" else one for one in some(snapshot.probes))
+    probes = tuple(change(probe) if probe.kind == "bandwidth" else probe for probe in some(snapshot.probes))
     return replace(snapshot, probes=probes)
 
 
@@ -37,7 +37,7 @@ def limited(snapshot: Snapshot, **shares: float) -> Snapshot:
     """The snapshot in which the CPU was that busy."""
     return changed(
         snapshot,
-        lambda one: replace(one, measured=replace(one.measured, **shares) if one.measured else None),
+        lambda probe: replace(probe, measured=replace(probe.measured, **shares) if probe.measured else None),
     )
 
 
@@ -68,7 +68,7 @@ def test_a_network_that_is_faster_than_nccls_is_named_with_both_speeds(nodes: in
     assert (found.severity, len(found.hosts)) == ("warning", nodes)
     assert "NCCL would use eth0, which carries 5" in found.summary
     assert "eth1, which carries 9" in found.summary
-    assert [one.subject for one in found.evidence] == ["bandwidth on eth0", "bandwidth on eth1"]
+    assert [evidence.subject for evidence in found.evidence] == ["bandwidth on eth0", "bandwidth on eth1"]
 
 
 def test_a_network_that_is_a_little_faster_is_not_worth_a_word() -> None:
@@ -92,7 +92,7 @@ def test_a_slow_sender_is_named_and_not_its_receivers() -> None:
     assert (found.severity, found.hosts) == ("warning", ("node02",))
     assert "node02 sends with 27" in found.summary
     assert "this direction only" in found.summary
-    assert {one.hosts[0] for one in found.evidence} == {"node02"}
+    assert {evidence.hosts[0] for evidence in found.evidence} == {"node02"}
 
 
 def test_a_slow_receiver_is_named_and_not_its_senders() -> None:
@@ -117,7 +117,8 @@ def test_a_slow_pair_is_named_with_its_direction() -> None:
 def test_many_slow_pairs_are_one_finding() -> None:
     far = {(f"node{one + 1:02d}", f"node{(one + 8) % 16 + 1:02d}") for one in range(16)}
     snapshot = changed(
-        cluster(16), lambda one: replace(one, value=20.0) if (one.from_host, one.to_host) in far else one
+        cluster(16),
+        lambda probe: replace(probe, value=20.0) if (probe.from_host, probe.to_host) in far else probe,
     )
     assert "16 of 48 transfers" in finding("interface-slow", snapshot).summary
 
@@ -163,7 +164,7 @@ def test_a_transfer_that_came_to_nothing_is_not_passed() -> None:
 
 
 def test_without_measurements_nothing_is_known() -> None:
-    kept = tuple(one for one in some(cluster(4).probes) if one.kind != "bandwidth")
+    kept = tuple(probe for probe in some(cluster(4).probes) if probe.kind != "bandwidth")
     assert run("interface-slow", replace(cluster(4), probes=kept)).outcome == "unknown"
     lost = replace(cluster(4), probes=Missing("error", "lost"))
     assert run("interface-slow", lost).outcome == "unknown"

@@ -35,7 +35,7 @@ def test_a_late_node_is_named_and_not_its_partners(nodes: int) -> None:
     assert (found.severity, found.hosts) == ("warning", ("node02",))
     assert found.summary.startswith("node02 answers late on eth0: a round trip takes 52")
     assert "while 25 us is usual" in found.summary
-    assert all("node02" in one.hosts for one in found.evidence)
+    assert all("node02" in evidence.hosts for evidence in found.evidence)
 
 
 def test_a_late_way_between_two_nodes_names_both() -> None:
@@ -57,11 +57,11 @@ def test_two_nodes_have_nothing_to_compare_with() -> None:
 
 def test_what_was_not_measured_is_not_passed() -> None:
     kept = tuple(
-        one for one in some(cluster(4).probes) if one.kind != "latency" or "node03" not in one.to_host
+        probe for probe in some(cluster(4).probes) if probe.kind != "latency" or "node03" not in probe.to_host
     )
     result = run("latency-outlier", replace(cluster(4), probes=kept))
     assert result.outcome == "passed"  # node03 was measured as the caller
-    none = tuple(one for one in kept if one.kind != "latency" or one.from_host != "node03")
+    none = tuple(probe for probe in kept if probe.kind != "latency" or probe.from_host != "node03")
     result = run("latency-outlier", replace(cluster(4), probes=none))
     assert result.outcome == "unknown"
     assert "node03: the latency of NCCL's network was not measured" in result.reason
@@ -69,10 +69,10 @@ def test_what_was_not_measured_is_not_passed() -> None:
 
 def test_a_round_trip_that_came_to_nothing_is_not_passed() -> None:
     probes = tuple(
-        replace(one, outcome="stalled", value=None)
-        if one.kind == "latency" and (one.from_host, one.to_host) == ("node01", "node02")
-        else one
-        for one in some(cluster(4).probes)
+        replace(probe, outcome="stalled", value=None)
+        if probe.kind == "latency" and (probe.from_host, probe.to_host) == ("node01", "node02")
+        else probe
+        for probe in some(cluster(4).probes)
     )
     result = run("latency-outlier", replace(cluster(4), probes=probes))
     assert (result.outcome, result.reason) == ("unknown", "node01: the round trip to node02 ended as stalled")

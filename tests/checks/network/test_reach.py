@@ -86,7 +86,7 @@ def test_the_worst_of_several_probes_of_a_pair_counts() -> None:
 
 
 def reasons(snapshot: Snapshot) -> list[str]:
-    return [one.reason for one in not_probed(snapshot, "tcp")]
+    return [known.reason for known in not_probed(snapshot, "tcp")]
 
 
 def test_a_sample_is_complete_when_all_of_it_was_probed() -> None:
@@ -130,4 +130,4 @@ def test_what_nccls_own_listener_meets_counts_though_ours_was_reached(outcome: P
 
 def test_a_listener_of_nccl_that_is_gone_leaves_the_direction_open() -> None:
     snapshot = with_nccl_probe("error")
-    assert any("says nothing (error" in one.reason for one in not_probed(snapshot, "tcp"))
+    assert any("says nothing (error" in known.reason for known in not_probed(snapshot, "tcp"))

@@ -55,7 +55,7 @@ def test_a_node_that_sends_through_the_other_interface_is_named_with_both_routes
     assert (found.severity, found.hosts) == ("warning", ("node02",))
     assert "node02 sends to eth1 of node01 and node03 through eth0 and not through eth1" in found.summary
     assert "node02 reaches 10.1.0.1 from 10.0.0.2" in found.summary
-    assert {one.hosts for one in found.evidence} == {("node02",), ("node01",), ("node03",)}
+    assert {evidence.hosts for evidence in found.evidence} == {("node02",), ("node01",), ("node03",)}
 
 
 def test_routed_rails_that_leave_by_the_default_gateway_are_named() -> None:

@@ -56,7 +56,9 @@ def test_where_the_context_is_not_known_the_finding_says_so() -> None:
 
 
 def test_what_only_root_can_read_is_unknown() -> None:
-    snapshot = with_devices(rdma_cluster(2), "node01", lambda one: replace(one, acs_redirect=DENIED))
+    snapshot = with_devices(
+        rdma_cluster(2), "node01", lambda pci_device: replace(pci_device, acs_redirect=DENIED)
+    )
     result = run(SLUG, snapshot)
     assert (result.outcome, "only root can read it" in result.reason) == ("unknown", True)
     one_port = with_device(rdma_cluster(2), "node01", above_nic(3)[2], acs_redirect=DENIED)

@@ -24,7 +24,7 @@ SLUG = "pcie-iommu"
 
 
 def translated(snapshot: Snapshot, host: str, kind: str = "DMA-FQ") -> Snapshot:
-    return with_devices(snapshot, host, lambda one: replace(one, iommu=kind))
+    return with_devices(snapshot, host, lambda device: replace(device, iommu=kind))
 
 
 def test_translation_on_bare_metal_is_named_with_its_devices() -> None:
@@ -33,7 +33,9 @@ def test_translation_on_bare_metal_is_named_with_its_devices() -> None:
     assert f"GPU {gpu_of(0)}" in found.summary
     assert found.evidence[0].observed == "DMA-FQ"
     assert found.evidence[0].source == f"/sys/bus/pci/devices/{gpu_of(0)}/iommu_group/type"
-    assert {one.source for one in found.evidence} >= {f"/sys/bus/pci/devices/{nic_of(0)}/iommu_group/type"}
+    assert {evidence.source for evidence in found.evidence} >= {
+        f"/sys/bus/pci/devices/{nic_of(0)}/iommu_group/type"
+    }
 
 
 def test_passed_through_or_off_is_fine() -> None:

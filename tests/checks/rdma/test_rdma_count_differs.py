@@ -16,7 +16,7 @@ def test_the_node_that_lost_a_card_is_named_with_the_card() -> None:
     assert (found.severity, found.hosts) == ("warning", ("node03",))
     assert "7 on node03, 8 on node01, node02 and node04" in found.summary
     assert "node03 lacks mlx5_5:1" in found.summary
-    assert {one.source for one in found.evidence} == {"/sys/class/infiniband"}
+    assert {evidence.source for evidence in found.evidence} == {"/sys/class/infiniband"}
 
 
 def test_a_node_without_any_is_an_error() -> None:

@@ -37,7 +37,7 @@ def test_another_version_in_reach_is_a_warning_that_names_both_files_and_ways() 
         TORCHS.path,
     ):
         assert text in found.summary
-    assert [one.source for one in found.evidence] == [TORCHS.path, SYSTEMS.path, MODULES.path]
+    assert [evidence.source for evidence in found.evidence] == [TORCHS.path, SYSTEMS.path, MODULES.path]
 
 
 def test_equal_nodes_share_one_finding() -> None:

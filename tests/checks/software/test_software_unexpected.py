@@ -59,7 +59,7 @@ def test_a_profile_of_some_hosts_is_judged_there_only() -> None:
 def test_where_it_is_not_known_which_profile_holds_it_is_not_known() -> None:
     text = '[versions]\ntorch = "2.9.0"\n[profile.h]\ngpu_model = "*H200*"\n[profile.h.versions]\ntorch = "2.10"\n'
     snapshot = with_policy(rdma_cluster(2), text)
-    gpus = tuple(replace(one, name=GONE) for one in some(snapshot.nodes[1].facts.gpus))
+    gpus = tuple(replace(gpu, name=GONE) for gpu in some(snapshot.nodes[1].facts.gpus))
     result = run("software-unexpected", with_facts(snapshot, "node02", gpus=gpus))
     assert result.outcome == "unknown"
     assert "whether the profile h (site.toml, line 3) holds" in result.reason

@@ -14,7 +14,7 @@ def test_the_facts_of_this_machine_can_be_replayed(tmp_path: Path) -> None:
     assert done.code == 0, done
     document = json.loads(done.out)
     assert list(document) == ["schema_version", "host", "facts"]
-    assert any(one["name"] == "lo" for one in document["facts"]["interfaces"])
+    assert any(interface["name"] == "lo" for interface in document["facts"]["interfaces"])
     assert document["facts"]["environment"]["NCCL_DEBUG"] == "INFO"
     assert "hunter2" not in done.out
     (tmp_path / "facts.json").write_text(done.out)

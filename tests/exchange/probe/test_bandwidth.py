@@ -37,7 +37,7 @@ def listening(listeners: Listeners) -> Target:
 
 
 def threads() -> set[str]:
-    return {one.name for one in threading.enumerate()} & {"send", "receive"}
+    return {thread.name for thread in threading.enumerate()} & {"send", "receive"}
 
 
 def test_the_receiver_counts_and_ends_the_sender(listeners: Listeners) -> None:

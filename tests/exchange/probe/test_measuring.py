@@ -132,11 +132,11 @@ def test_a_node_that_takes_no_part_costs_the_others_bounded_time(three: RingOnLo
     started = time.monotonic()
     found = three.transfers(range(2))
     assert time.monotonic() - started < PLAN.bandwidth_s + 1.0
-    words = {place: [one.outcome for one in side] for place, (_, side) in found.items()}
+    words = {place: [received.outcome for received in side] for place, (_, side) in found.items()}
     assert words == {0: ["error", "ok"], 1: ["ok", "error"]}
-    assert {one.detail for _, side in found.values() for one in side if one.outcome == "error"} == {
-        "the sender never called"
-    }
+    assert {
+        received.detail for _, side in found.values() for received in side if received.outcome == "error"
+    } == {"the sender never called"}
     for sent, _ in found.values():
         assert sorted(one.outcome for one in sent) == ["ok", "stalled"]
 
@@ -190,8 +190,8 @@ def test_a_node_that_is_gone_when_it_is_measured_again_costs_bounded_time(three:
 
 def test_round_trips_are_measured_again_by_their_callers_only(three: RingOnLoopback) -> None:
     again = Again(0, (Round(0, ((0, 2), (1, 0))), Round(0, ((0, 1),))))
-    assert [one.to_host for one in latencies_again(three.ring, again, three.me(0))] == ["node3", "node2"]
-    assert [one.to_host for one in latencies_again(three.ring, again, three.me(1))] == ["node1"]
+    assert [probe.to_host for probe in latencies_again(three.ring, again, three.me(0))] == ["node3", "node2"]
+    assert [probe.to_host for probe in latencies_again(three.ring, again, three.me(1))] == ["node1"]
     assert latencies_again(three.ring, again, three.me(2)) == ()
     assert latency_again_s(again) == pytest.approx(PATIENCE_S + 0.2)
 

@@ -43,10 +43,14 @@ def test_an_image_is_read_from_within(tmp_path: Path, monkeypatch: pytest.Monkey
     assert plugin in libraries.examined
     assert Examined("torch", str(site / "torch/lib/libtorch_cuda.so")) in libraries.examined
     assert Examined("NCCL", str(nccl)) in libraries.examined
-    mine = [(one.name, one.examined) for one in libraries.absent if one.needed_by.startswith(str(tmp_path))]
+    mine = [
+        (library.name, library.examined)
+        for library in libraries.absent
+        if library.needed_by.startswith(str(tmp_path))
+    ]
     assert mine == [("libfabric-of-nobody.so.1", plugin)]
     assert some(image.torch).architectures == ("sm_90",)
-    assert [one.value for one in some(image.limits)] == ["64"]
+    assert [limit.value for limit in some(image.limits)] == ["64"]
 
 
 def test_what_was_not_read_by_the_deadline_is_missing() -> None:

@@ -26,10 +26,10 @@ def test_stubs_compat_and_real_libraries_are_told_apart(tmp_path: Path) -> None:
     path = ":".join(str(one.parent) for one in (stub, compat))
     cache = {("libnvidia-ml.so.1", "x86-64"): (str(real),)}
     found = driver_libraries(Search({"LD_LIBRARY_PATH": path}, cache, folders=()), own_machine())
-    mine = [one for one in found if one.path.startswith(str(tmp_path))]
-    assert [(one.path, one.kind) for one in mine] == [
+    mine = [library for library in found if library.path.startswith(str(tmp_path))]
+    assert [(library.path, library.kind) for library in mine] == [
         (str(stub.parent / "libcuda.so.1"), "stub"),
         (str(compat), "compat"),
         (str(real), "driver"),
     ]
-    assert [one.found_by for one in mine][1:] == ["LD_LIBRARY_PATH", "the loader's cache (ldconfig)"]
+    assert [library.found_by for library in mine][1:] == ["LD_LIBRARY_PATH", "the loader's cache (ldconfig)"]

@@ -71,7 +71,7 @@ def test_the_plugins_are_those_of_the_librarys_own_settings(tmp_path: Path) -> N
     assert choice.plugins[-1] == NetPlugin("libnccl-net-mine.so", plugin, (10,), "Mine")
     none = read_nccl(environment(tmp_path), 20, Library("none")).plugins
     assert not isinstance(none, Missing)
-    assert [isinstance(one.path, Missing) for one in none] == [True, True]
+    assert [isinstance(net_plugin.path, Missing) for net_plugin in none] == [True, True]
 
 
 def test_a_library_that_could_not_be_asked_leaves_the_plugins_open(tmp_path: Path) -> None:

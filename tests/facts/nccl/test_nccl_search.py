@@ -27,7 +27,7 @@ def put(path: Path) -> str:
 def origins(environ: Mapping[str, str], *search_path: Path) -> dict[str, str]:
     return {
         library.path: library.origin
-        for library in search_libraries(environ, [str(one) for one in search_path])
+        for library in search_libraries(environ, [str(path) for path in search_path])
     }
 
 

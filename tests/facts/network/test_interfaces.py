@@ -97,12 +97,14 @@ def test_kinds_order_and_states_of_real_interfaces() -> None:
             "tuntap add tap0 mode tap",
         )
         found = {
-            one.name: one
-            for one in decode(encode(node.evaluate("interfaces", "read_interfaces()")), tuple[Interface, ...])
+            interface.name: interface
+            for interface in decode(
+                encode(node.evaluate("interfaces", "read_interfaces()")), tuple[Interface, ...]
+            )
         }
     assert list(found)[:2] == ["lo", "docker0"]
     assert sorted(found, key=lambda name: found[name].index) == list(found)
-    kinds = {name: (one.kind, one.tunnel) for name, one in found.items()}
+    kinds = {name: (interface.kind, interface.tunnel) for name, interface in found.items()}
     assert kinds == {
         "lo": ("loopback", None),
         "docker0": ("bridge", None),
@@ -141,9 +143,9 @@ def test_alias_labels_keep_the_order_of_the_kernel() -> None:
             "addr add 10.0.1.1/24 dev eth0",
         )
         found = decode(encode(node.evaluate("interfaces", "read_interfaces()")), tuple[Interface, ...])
-    (eth0,) = [one for one in found if one.name == "eth0"]
+    (eth0,) = [interface for interface in found if interface.name == "eth0"]
     assert [(address.label, address.address) for address in eth0.addresses] == [
         ("eth0:7", "10.0.0.1"),
         ("eth0", "10.0.1.1"),
     ]
-    assert {one.name for one in found} == {"lo", "far0", "eth0"}
+    assert {interface.name for interface in found} == {"lo", "far0", "eth0"}

@@ -59,7 +59,7 @@ def test_the_mtu_in_use_is_told_in_bytes(tmp_path: Path, number: int, expected: 
 
 @needs_compiler
 def test_each_port_fails_on_its_own(tmp_path: Path) -> None:
-    first, denied, refused, unlisted = (one.active_mtu for one in asked(tmp_path).ports)
+    first, denied, refused, unlisted = (rdma_port.active_mtu for rdma_port in asked(tmp_path).ports)
     assert first == 4096
     assert denied == Missing("denied", "the device cannot be opened: Permission denied")
     assert refused == Missing("error", "ibv_query_port: Invalid argument")
@@ -78,7 +78,9 @@ def test_a_number_that_no_mtu_has_is_not_believed(tmp_path: Path) -> None:
 def test_a_device_that_hangs_or_crashes_costs_what_came_after_it(
     tmp_path: Path, fault: str, why: str
 ) -> None:
-    first, _, stuck, last = (one.active_mtu for one in asked(tmp_path, fault, deadline_s=1.5).ports)
+    first, _, stuck, last = (
+        rdma_port.active_mtu for rdma_port in asked(tmp_path, fault, deadline_s=1.5).ports
+    )
     assert first == 4096
     for one in (stuck, last):
         assert isinstance(one, Missing)

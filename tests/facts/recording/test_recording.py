@@ -155,7 +155,9 @@ def test_this_machine_is_recorded_by_the_script_and_nothing_else_is_written(tmp_
     here, there = facts_of(Path("/"), Redaction(KEY)), facts_of(out)
     for section in ("pci", "rdma", "gpus"):
         assert there[section] == here[section]
-    assert {one["name"] for one in there["interfaces"]} == {one["name"] for one in here["interfaces"]}
+    assert {interface["name"] for interface in there["interfaces"]} == {
+        interface["name"] for interface in here["interfaces"]
+    }
     assert there["kernel"] == here["kernel"]
     groups = [one["limits"]["cgroup"] or {} for one in (here, there)]
     assert [{**group, "pids_left": None} for group in groups] == [{**groups[0], "pids_left": None}] * 2

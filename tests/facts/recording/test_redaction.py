@@ -35,7 +35,7 @@ def shared_bits(first: Address, second: Address) -> int:
 def test_addresses_share_as_many_bits_as_before(number: int, place: int) -> None:
     one, other = ipaddress.IPv4Address(number), ipaddress.IPv4Address(number ^ (1 << place))
     assume(kind(one) == kind(other) and "127.0.0.1" not in (str(one), str(other)))
-    told = [ipaddress.IPv4Address(HERE.address(each)) for each in (one, other)]
+    told = [ipaddress.IPv4Address(HERE.address(address)) for address in (one, other)]
     assert shared_bits(told[0], told[1]) == 31 - place
 
 
@@ -44,7 +44,7 @@ def test_addresses_share_as_many_bits_as_before(number: int, place: int) -> None
 def test_so_do_those_of_ipv6(number: int, place: int) -> None:
     one, other = ipaddress.IPv6Address(number), ipaddress.IPv6Address(number ^ (1 << place))
     assume(kind(one) == kind(other))
-    told = [ipaddress.IPv6Address(HERE.address(each)) for each in (one, other)]
+    told = [ipaddress.IPv6Address(HERE.address(address)) for address in (one, other)]
     assert shared_bits(told[0], told[1]) == 127 - place
 
 

@@ -28,7 +28,10 @@ def search(**environ: str) -> Search:
 
 
 def lacking(path: Path, where: Search) -> list[str]:
-    return [one.name for one in needed_libraries([Examined("NCCL", str(path))], where).absent]
+    return [
+        absent_library.name
+        for absent_library in needed_libraries([Examined("NCCL", str(path))], where).absent
+    ]
 
 
 @needs_compiler
@@ -84,7 +87,7 @@ def test_what_the_driver_brings_is_not_missing_and_what_torch_loads_first_is_the
     for name in ("cuda", "nvidia-ml"):
         (tmp_path / f"build/lib{name}.so").unlink()
     found = needed_libraries([Examined("torch", str(top))], Search({}, {}, preloaded=(str(moved),)))
-    absent = [one.name for one in found.absent if one.name != "libc.so.6"]
+    absent = [absent_library.name for absent_library in found.absent if absent_library.name != "libc.so.6"]
     assert (absent, found.of_driver) == ([], ("libcuda.so.1", "libnvidia-ml.so.1"))
 
 
@@ -96,7 +99,7 @@ def test_a_file_that_is_no_library_is_not_examined(tmp_path: Path) -> None:
     text = tmp_path / "libtext.so"
     text.write_text("INPUT(libother.so)")
     found = needed_libraries([Examined("NCCL", str(text))], search())
-    assert (found.examined, [one.path for one in found.damaged]) == ((), [str(text)])
+    assert (found.examined, [damaged_library.path for damaged_library in found.damaged]) == ((), [str(text)])
 
 
 @needs_compiler
@@ -119,7 +122,9 @@ def test_a_damaged_library_is_where_the_loader_gives_up(tmp_path: Path) -> None:
         found = needed_libraries([Examined("NCCL", str(top))], search(**environ))
         load = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(top)!r})"]
         loads = subprocess.run(load, env=environ, capture_output=True, check=False, timeout=60)
-        assert [one.path for one in found.damaged] == ([] if what == "32 bit" else [str(low)]), what
+        assert [damaged_library.path for damaged_library in found.damaged] == (
+            [] if what == "32 bit" else [str(low)]
+        ), what
         assert (found.damaged == ()) is (loads.returncode == 0), what
 
 

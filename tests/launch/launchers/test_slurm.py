@@ -60,7 +60,7 @@ def test_the_users_own_master_wins() -> None:
 def test_two_steps_of_a_job_do_not_share_a_port() -> None:
     first, second = task(), task(SLURM_STEP_ID="2")
     assert first.master_port != second.master_port
-    assert {FIRST_PORT <= one.master_port < FIRST_PORT + PORTS for one in (first, second)} == {True}
+    assert {FIRST_PORT <= launch.master_port < FIRST_PORT + PORTS for launch in (first, second)} == {True}
 
 
 @pytest.mark.parametrize("name", ["SLURM_PROCID", "SLURM_STEP_ID"])

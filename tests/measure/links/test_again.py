@@ -88,12 +88,12 @@ def test_between_two_nodes_both_directions_are_tried() -> None:
 
 def test_what_came_to_nothing_is_tried_again_and_failing_again_takes_nothing_away() -> None:
     probes = tuple(
-        replace(one, value=None, outcome="stalled") if number == 1 else one
-        for number, one in enumerate(network(4))
+        replace(probe, value=None, outcome="stalled") if number == 1 else probe
+        for number, probe in enumerate(network(4))
     )
     found = suspicious(probes, [places(4)])
     assert found == ((0, 1, 2),)
-    failed = [replace(one, value=None) for one in network(4)]
+    failed = [replace(probe, value=None) for probe in network(4)]
     assert with_the_best(network(4), failed) == network(4)
     assert again(probes, 0.9, found)[1].value == 0.9
 
@@ -115,7 +115,7 @@ def test_transfers_of_other_networks_come_later_and_are_their_own() -> None:
         (0, 1, 2),
         (1, 0, 2),
     )
-    fast = [replace(one, value=0.9) for one in network(4)]
+    fast = [replace(probe, value=0.9) for probe in network(4)]
     assert with_the_best(slow, fast) == slow  # another address is another way
 
 

@@ -56,6 +56,6 @@ def test_true_offsets_are_always_within_the_bound(seed: int) -> None:
         offsets[one, other] = truth[other] - truth[one] + draw.uniform(-trip / 2, trip / 2), trip / 2
     found = deviations(offsets)
     assert len(found) == len(truth)
-    zero = next(one.host for one in found if one.bound_us == 0)
-    for each in found:
-        assert abs(each.ahead_us - (truth[each.host] - truth[zero])) <= each.bound_us + 1e-6
+    zero = next(deviation.host for deviation in found if deviation.bound_us == 0)
+    for deviation in found:
+        assert abs(deviation.ahead_us - (truth[deviation.host] - truth[zero])) <= deviation.bound_us + 1e-6

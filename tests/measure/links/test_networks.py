@@ -117,8 +117,8 @@ def test_the_measured_networks_are_found_again_in_their_order() -> None:
 
 def test_networks_with_names_that_differ_are_found_again() -> None:
     renamed = tuple(
-        replace(one, interface="ens3") if one.to_host == "node02" and one.interface == "eth1" else one
-        for one in TWO
+        replace(probe, interface="ens3") if probe.to_host == "node02" and probe.interface == "eth1" else probe
+        for probe in TWO
     )
     hosts = [host_of(number) for number in range(4)]
     expected = {**places(4, "eth1", "10.1.0"), "node02": ("ens3", "10.1.0.2")}
@@ -126,6 +126,6 @@ def test_networks_with_names_that_differ_are_found_again() -> None:
 
 
 def test_networks_that_share_an_interface_are_told_apart_by_name() -> None:
-    shared = tuple(one for one in TWO if not (one.to_host == "node02" and one.interface == "eth1"))
+    shared = tuple(probe for probe in TWO if not (probe.to_host == "node02" and probe.interface == "eth1"))
     hosts = [host_of(number) for number in range(4)]
     assert measured_networks(shared, hosts) == (places(4),)

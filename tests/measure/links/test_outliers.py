@@ -165,7 +165,7 @@ def test_a_fast_transfer_clears_an_end_even_if_the_cpu_was_busy_in_it() -> None:
     values = {**measured(4, {"2": 1.0}, {}), ("2", "1"): 10.0}
     ends, rest = slow_ends(values, frozenset({("2", "1")}))
     assert ends == ()
-    assert [one.pair for one in rest] == [("2", "0"), ("2", "3")]
+    assert [pair.pair for pair in rest] == [("2", "0"), ("2", "3")]
 
 
 def test_no_pair_is_blamed_where_an_end_of_it_was_fast_with_nobody() -> None:

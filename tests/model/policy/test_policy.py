@@ -74,7 +74,7 @@ def test_a_chosen_profile_is_laid_over_the_policy_for_all_nodes() -> None:
     assert policy.expected.profiles == ()
     assert [rule.check for rule in policy.expected.rules] == ["gpu-count", "NC6", "pcie-acs", "NC3"]
     chosen = parse_policy(SITE, "site.toml", "h100").expected.expectations
-    torch = [one for one in chosen if one.key == "versions.torch"]
+    torch = [expectation for expectation in chosen if expectation.key == "versions.torch"]
     assert torch == [
         Expectation("versions.torch", VersionRange("2.9.0"), "site.toml, line 22")
     ]  # of every node

@@ -44,7 +44,7 @@ def test_only_the_latest_of_many_ranks_are_sent() -> None:
     curves = bench_curves(bench(100, 8))
     point = curves["points"][0]
     assert (len(point["ranks"]), point["of_ranks"]) == (MOST_RANKS, 800)
-    assert max(point["ranks"], key=lambda one: one[2])[0] == 798
+    assert max(point["ranks"], key=lambda rank: rank[2])[0] == 798
     assert curves["ceilings"][0]["busbw"] == 390.0
 
 

@@ -52,7 +52,7 @@ def test_what_could_not_be_read_is_a_question_mark() -> None:
 
 def test_choices_that_fail_come_first() -> None:
     made = report(snapshot=with_choice(cluster(4), "node02", "lo", "127.0.0.1"))
-    made = replace(made, nccl=tuple(replace(one, fails=one.host == "node04") for one in made.nccl))
+    made = replace(made, nccl=tuple(replace(entry, fails=entry.host == "node04") for entry in made.nccl))
     groups = nccl_groups(made)
     assert groups[0].hosts == ("node04",)
     assert {group.interface for group in groups} == {"eth0", "lo"}
