@@ -39,7 +39,7 @@ def by_slug_or_text(one: Check | str) -> str:
 
 
 @pytest.mark.parametrize("nnodes", [2, 4, 9])
-@pytest.mark.parametrize("one", CHECKS, ids=by_slug)
+@pytest.mark.parametrize("check", CHECKS, ids=by_slug)
 def test_a_healthy_cluster_passes_without_a_word(check: Check, nnodes: int) -> None:
     result = run_check(check, with_bench(cluster(nnodes)))
     if nnodes < check.nodes or check.slug in ON_REQUEST:
@@ -49,7 +49,7 @@ def test_a_healthy_cluster_passes_without_a_word(check: Check, nnodes: int) -> N
         assert (result.outcome, result.reason, result.findings) == ("passed", "", ())
 
 
-@pytest.mark.parametrize("one", CHECKS, ids=by_slug)
+@pytest.mark.parametrize("check", CHECKS, ids=by_slug)
 def test_a_healthy_single_node_gives_no_finding(check: Check) -> None:
     assert run_check(check, cluster(1)).outcome in {"passed", "not_applicable"}
 
@@ -64,7 +64,7 @@ def test_without_a_section_it_needs_it_never_passes(one: Check, section: str) ->
 
 
 @pytest.mark.parametrize(
-    ("one", "part"), list(product(CHECKS, ("probes", "coverage", "bench"))), ids=by_slug_or_text
+    ("check", "part"), list(product(CHECKS, ("probes", "coverage", "bench"))), ids=by_slug_or_text
 )
 def test_without_a_part_of_the_snapshot_nothing_is_found(check: Check, part: str) -> None:
     broken = replace(with_bench(cluster(4)), **{part: Missing("error", "lost")})
@@ -72,23 +72,23 @@ def test_without_a_part_of_the_snapshot_nothing_is_found(check: Check, part: str
     assert run_check(check, broken).outcome in silent
 
 
-@pytest.mark.parametrize("one", ABOUT_NODES, ids=by_slug)
+@pytest.mark.parametrize("check", ABOUT_NODES, ids=by_slug)
 def test_a_node_without_a_word_keeps_it_from_passing(check: Check) -> None:
     assert run_check(check, with_silent(cluster(4), "node03")).outcome in {"unknown", "found"}
 
 
-@pytest.mark.parametrize("one", ABOUT_NODES, ids=by_slug)
+@pytest.mark.parametrize("check", ABOUT_NODES, ids=by_slug)
 def test_a_node_that_met_nobody_passes_nothing_about_the_others(check: Check) -> None:
     result = run_check(check, seen_alone(cluster(4), "node03"))
     assert result.outcome in {"unknown", "not_applicable"}
 
 
-@pytest.mark.parametrize("one", CHECKS, ids=by_slug)
+@pytest.mark.parametrize("check", CHECKS, ids=by_slug)
 def test_with_nothing_at_all_it_does_not_pass(check: Check) -> None:
     assert run_check(check, Snapshot(nodes=())).outcome in {"unknown", "not_applicable"}
 
 
-@pytest.mark.parametrize("one", CHECKS, ids=by_slug)
+@pytest.mark.parametrize("check", CHECKS, ids=by_slug)
 def test_it_does_not_crash_where_every_section_is_missing(check: Check) -> None:
     broken = cluster(3)
     for node in broken.nodes:
@@ -97,7 +97,7 @@ def test_it_does_not_crash_where_every_section_is_missing(check: Check) -> None:
     assert run_check(check, broken).outcome != "crashed"
 
 
-@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+@pytest.mark.parametrize("check", all_checks(), ids=by_slug)
 def test_its_manual_has_all_sections(check: Check) -> None:
     summary = check.manual.partition("\n\n")[0]
     assert summary
@@ -106,7 +106,7 @@ def test_its_manual_has_all_sections(check: Check) -> None:
     assert check.title
 
 
-@pytest.mark.parametrize("one", all_checks(), ids=by_slug)
+@pytest.mark.parametrize("check", all_checks(), ids=by_slug)
 def test_it_lives_in_a_file_of_its_slug_and_has_a_test(check: Check) -> None:
     family, name = check.body.__module__.split(".")[-2:]
     assert name == check.slug.replace("-", "_")

@@ -34,32 +34,32 @@ def by_slug(check: Check) -> str:
     return check.slug
 
 
-@pytest.mark.parametrize("one", OF_IMAGES, ids=by_slug)
+@pytest.mark.parametrize("check", OF_IMAGES, ids=by_slug)
 def test_a_healthy_image_gives_no_finding(check: Check) -> None:
     result = run_check(check, healthy_image())
     assert (result.outcome, result.findings) in [("passed", ()), ("not_applicable", ())], result
 
 
-@pytest.mark.parametrize("one", ONLY, ids=by_slug)
+@pytest.mark.parametrize("check", ONLY, ids=by_slug)
 def test_a_healthy_image_passes_what_is_asked_of_images(check: Check) -> None:
     result = run_check(check, healthy_image())
     assert (result.outcome, result.reason) == ("passed", "")
 
 
-@pytest.mark.parametrize("one", OF_NODES, ids=by_slug)
+@pytest.mark.parametrize("check", OF_NODES, ids=by_slug)
 def test_what_needs_a_node_says_why_an_image_cannot_be_asked(check: Check) -> None:
     result = run_check(check, healthy_image())
     assert (result.outcome, result.reason) == ("not_applicable", check.not_in_image)
 
 
-@pytest.mark.parametrize("one", ONLY, ids=by_slug)
+@pytest.mark.parametrize("check", ONLY, ids=by_slug)
 def test_a_node_is_not_asked_what_is_asked_of_images(check: Check) -> None:
     result = run_check(check, rdma_cluster(2))
     assert result.outcome == "not_applicable"
     assert "preflight --image" in result.reason
 
 
-@pytest.mark.parametrize("one", ONLY, ids=by_slug)
+@pytest.mark.parametrize("check", ONLY, ids=by_slug)
 def test_an_image_that_could_not_be_read_is_unknown(check: Check) -> None:
     assert run_check(check, with_sections(healthy_image(), image=GONE)).outcome == "unknown"
     part = PARTS[check.slug]

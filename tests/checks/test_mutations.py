@@ -191,6 +191,6 @@ def test_the_mutations_find_what_a_verdict_rests_on() -> None:
 
 
 @pytest.mark.parametrize("kind", CLUSTERS)
-@pytest.mark.parametrize("one", all_checks(), ids=lambda one: str(one.slug))
+@pytest.mark.parametrize("check", all_checks(), ids=lambda one: str(one.slug))
 def test_the_cluster_that_is_mutated_is_healthy(check: Check, kind: str) -> None:
     assert run_check(check, healthy(kind)).outcome in ("passed", "not_applicable")

@@ -35,7 +35,7 @@ def test_rows_of_the_same_hardware_op_and_size_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "hardware",
     [
         replace(P5, nodes=3),
         replace(P5, gpus_per_node=3),

@@ -9,14 +9,14 @@ from ncclcheck.nccl.variables.variables import TABLE
 from tests.checks.environment.clusters import place_of
 
 
-@pytest.mark.parametrize("one", WORKAROUNDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("workaround", WORKAROUNDS, ids=lambda one: str(one.name))
 def test_an_entry_is_a_variable_that_somebody_reads(workaround: Workaround) -> None:
     assert workaround.name in TABLE
     assert workaround.cost
     assert workaround.severity in {"warning", "info"}
 
 
-@pytest.mark.parametrize("one", WORKAROUNDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("workaround", WORKAROUNDS, ids=lambda one: str(one.name))
 def test_an_empty_value_is_no_workaround(workaround: Workaround) -> None:
     assert not workaround.applies(place_of({workaround.name: ""}), "")
 

@@ -46,7 +46,7 @@ def test_the_variables_of_nccl_are_sorted_by_name() -> None:
     assert names == sorted(names)
 
 
-@pytest.mark.parametrize("one", TABLE.values(), ids=lambda one: str(one.name))
+@pytest.mark.parametrize("variable", TABLE.values(), ids=lambda one: str(one.name))
 def test_each_entry_is_whole(variable: Variable) -> None:
     assert variable.source
     for version in (variable.since, variable.until, variable.obsolete_since):
