@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ncclcheck.logs.literals import needles
 from ncclcheck.logs.numbers import whole
 from ncclcheck.model.events import CollectiveTimeout, Event, GroupStatus, Place
 
@@ -29,7 +30,8 @@ _GLOO = re.compile(
     r"Timed out waiting (?P<timeout>\d+) ?ms for (?P<what>send|recv)|Gloo.{0,80}timed out waiting",
     re.IGNORECASE,
 )
-_DESCRIBED = re.compile(r"Received a (?:dump signal|timeout signal).{0,80}from rank (?P<rank>\d+)")
+PATTERNS = tuple(pattern.pattern for pattern in (_WORK, _STATUS, _GLOO))
+_may_match = re.compile(needles(PATTERNS)).search
 
 
 def rank_in(text: str) -> int | None:
@@ -40,7 +42,7 @@ def rank_in(text: str) -> int | None:
 
 def read(text: str, place: Place) -> Iterator[Event]:
     """The timeouts and states of groups that `text` tells."""
-    if "imed out" not in text and "imeout" not in text and "work:" not in text:
+    if not _may_match(text.lower()):
         return
     group = _group(text)
     if match := _WORK.search(text):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ncclcheck.logs.literals import needles
 from ncclcheck.logs.numbers import address_and_port, reason_of, whole
 from ncclcheck.model.events import ConnectFailure, Event, Place, Registered
 
@@ -52,17 +53,21 @@ _STORE_FINAL = re.compile(
 _STORE_NONE = re.compile(
     r"client socket has failed to connect to any network address of \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
 )
-_STORE_OLD = re.compile(
-    r"connect\(\) timed out\. Original timeout|Connection (?:timed out|refused).{0,40}TCPStore"
-)
-_WORDS = ("onnect", "clients joined", "world_size=", " failed", "ead error", "rite")
 _JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) clients joined")
 _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
+PATTERNS = tuple(
+    pattern.pattern
+    for pattern in (
+        _NCCL, _NCCL_RECV, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _JOINED, _BARRIER,
+    )
+)  # fmt: skip
+_may_match = re.compile(needles(PATTERNS)).search
 
 
 def read(text: str, place: Place) -> Iterator[Event]:
     """The failed connections and the counts of workers that `text` tells."""
-    if not any(word in text for word in _WORDS):
+    if not _may_match(text.lower()):
         return
     for layer_reader in (_nccl, _gloo, _store):
         for failure in layer_reader(text, place):

@@ -15,6 +15,7 @@ _LINE = re.compile(
 _CLASS = re.compile(
     r"(?:Error|Exception|Interrupt|SystemExit|Failure|StopIteration|Timeout|Warning|Fault|Abort)$"
 )
+PATTERNS = (_CLASS.pattern,)  # in a traceback, whose lines are all read, any other name is a class too
 _LAUNCHER = re.compile(
     r"ChildFailedError|SignalException|CalledProcessError|ProcessExitedException|ProcessRaisedException"
 )

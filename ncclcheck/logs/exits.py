@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ncclcheck.logs.literals import needles
 from ncclcheck.logs.numbers import whole
 
 _TORCHRUN = re.compile(r"failed \(exitcode: (?P<code>-?\d{1,4})\) local_rank: (?P<local>\d+)")
 _EXIT_FIELD = re.compile(r"^\s*exitcode\s+: (?P<code>-?\d{1,4})")
-_HOST_FIELD = re.compile(r"^\s*host\s+: (?P<host>[\w.-]{1,255})")
-_RANK_FIELD = re.compile(r"^\s*rank\s+: (?P<rank>\d{1,6}) \(local_rank")
+_HOST_FIELD = re.compile(r"^\s*host {2,}: (?P<host>[\w.-]{1,255})")
+_RANK_FIELD = re.compile(r"^\s*rank {2,}: (?P<rank>\d{1,6}) \(local_rank")
 _ROOT = re.compile(r"Root Cause \(first observed failure\)")
 _SRUN = re.compile(r"srun: error: (?P<host>[\w.-]{1,255}): tasks? (?P<tasks>[\d,-]{1,200}): (?P<how>.{1,80})")
 _MPIRUN = re.compile(
@@ -23,14 +24,20 @@ _MPIRUN = re.compile(
     r"exited (?:on signal (?P<signal>\d{1,2})|\w+)"
 )
 _TEST_DEVICE = re.compile(
-    r"#\s+Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
+    r"#  ?Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
 )
 _DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
 _SHELL = re.compile(
     r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
 )
 _CODE = re.compile(r"exit code (?P<code>\d{1,3})")
-_WORDS = ("exit", "Exit", "host ", "rank ", "srun: error", "Root Cause", "Rank ")
+PATTERNS = tuple(
+    pattern.pattern
+    for pattern in (
+        _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _TEST_DEVICE, _DEEPSPEED, _SHELL,
+    )
+)  # fmt: skip
+_may_match = re.compile(needles(PATTERNS)).search
 _SIGNALLED = 128
 
 
@@ -47,7 +54,7 @@ class Ended(Struct, frozen=True):
 
 def read(text: str) -> Iterator[Ended]:
     """What `text` tells. The fields of torchrun's table come one by one; the reader of the lines joins them."""
-    if not any(word in text for word in _WORDS):
+    if not _may_match(text.lower()):
         return
     if match := _SRUN.search(text):
         code = _CODE.search(match["how"])

@@ -1,123 +1,232 @@
-"""Text that a regular expression cannot do without: a quick way to know that it does not match."""
+"""Texts that a line must contain for a regular expression to match: a quick way to know that it does not.
+
+What `explain` looks at closely is derived from its patterns here, so that no list of words has to be kept beside them.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from functools import cache
 
+SHORTEST = 3  # shorter texts are in nearly every line
+RARE_ENOUGH = 12  # letters; of texts as rare as that, fewer are better
+MOST_TEXTS = 16  # of one alternative
 _GROUP_HEAD = re.compile(r"^\?(?::|P<\w+>)")
-LONG = 5  # such a text is rare enough to be content with
-SHORTEST = 3  # shorter ones are in nearly every line
-_SPECIAL = ".^$"
-_QUANTIFIERS = "*?{"
-_ESCAPED_LETTERS = "dDwWsSbBAZ"
+_LOOKAROUNDS = ("?!", "?<!", "?=", "?<=")
+_ZERO_WIDTH = ("^", "$", r"\b", r"\B", r"\A", r"\Z")
+_PLAIN_CLASS = re.compile(r"\[(?![\^\]])[\w ,.:;!?/+*`'-]{1,4}\]")
+_PLAIN = re.compile(r"[\w !#%&',/:;<=>@`~-]+(?![?*+{])")
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]|[^()\[\\]+")  # of a pattern with groups
+_SIGNS = re.compile(r"[^\w\s-]")
+_QUANTIFIER = re.compile(r"(?P<repeat>[?*+]|\{(?P<least>\d*)(?:,\d*)?\})[?+]?")
+Texts = tuple[str, ...]
 
 
-def required(pattern: str) -> tuple[str, ...]:
-    """For each alternative of `pattern` a text, in lower case, that is in all it matches; `()` where one has none.
+@cache
+def required(pattern: str) -> Texts:
+    """Return texts in lower case of which every line that `pattern` matches contains one.
 
-    Only what stands outside groups and classes counts, so the answer is cautious: no text that is not needed.
+    The answer is empty where an alternative of the pattern can match without a text of at least SHORTEST letters.
     """
     found: list[str] = []
     for alternative in alternatives(pattern):
-        longest = max(_runs(alternative), key=len, default="")
-        texts = (longest.lower(),) if len(longest) >= LONG else _of_a_group(alternative)
-        if not texts and len(longest) >= SHORTEST:
-            texts = (longest.lower(),)
+        texts = max(_candidates(alternative), key=_worth, default=())
         if not texts:
             return ()
         found += texts
-    return tuple(found)
+    return _without_longer(found)
 
 
-def _of_a_group(alternative: str) -> tuple[str, ...]:
-    """One text for each alternative of a group that is no option; of several such groups the one with longer texts."""
-    best: tuple[str, ...] = ()
-    position = 0
-    while position < len(alternative):
-        letter = alternative[position]
-        if letter == "\\":
-            position += 2
-        elif letter == "[":
-            position = _end(alternative, position)
-        elif letter == "(":
-            end = _end(alternative, position)
-            inner = _GROUP_HEAD.sub("", alternative[position + 1 : end - 1], count=1)
-            is_needed = alternative[end : end + 1] not in ("?", "*", "{") and not inner.startswith(
-                ("?!", "?<", "?=")
-            )
-            texts = required(inner) if is_needed else ()
-            if texts and (not best or min(map(len, texts)) > min(map(len, best))):
-                best = texts
-            position = end
-        else:
-            position += 1
-    return best
+def needles(patterns: Iterable[str]) -> str:
+    """Return one expression that finds a text which a line needs to match one of the patterns, in lower case.
+
+    Raises ValueError for a pattern that can match without such a text: every line would have to be looked at.
+    """
+    texts: list[str] = []
+    for pattern in patterns:
+        needed = required(pattern)
+        if not needed:
+            raise ValueError(f"no text of {SHORTEST} letters is in every line that matches {pattern}")
+        texts += needed
+    return _as_tree(sorted(_without_longer(texts)))
+
+
+def _without_longer(texts: Iterable[str]) -> Texts:
+    """Leave out texts that contain another: a line with the longer one has the shorter one."""
+    distinct = tuple(dict.fromkeys(texts))
+    listed = "\n" + "\n".join(distinct) + "\n"
+    longer: set[str] = set()
+    for text in distinct:
+        position = listed.find(text)
+        while position >= 0:
+            end = listed.index("\n", position)
+            found = listed[listed.rindex("\n", 0, position + 1) + 1 : end]
+            if found != text:
+                longer.add(found)
+            position = listed.find(text, end)
+    return tuple(text for text in distinct if text not in longer)
+
+
+def _as_tree(texts: Iterable[str]) -> str:
+    """Return an expression that branches at each letter: it tries a few letters where a plain list tries all texts."""
+    branches: dict[str, list[str]] = {}
+    for text in texts:
+        if not text:
+            return ""
+        branches.setdefault(text[0], []).append(text[1:])
+    parts = [re.escape(letter) + _as_tree(rest) for letter, rest in branches.items()]
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The pattern at its outermost `|`, which are not in a group or class."""
+    """Split the pattern at its outermost `|`, which are not in a group or class."""
+    if "|" not in pattern:
+        return [pattern]
     parts, start, position = [], 0, 0
     while position < len(pattern):
-        letter = pattern[position]
-        if letter in "([":
-            position = _end(pattern, position)
-            continue
-        if letter == "\\":
-            position += 1
-        elif letter == "|":
+        end = _end_of_atom(pattern, position)
+        if pattern[position] == "|":
             parts.append(pattern[start:position])
-            start = position + 1
-        position += 1
+            start = end
+        position = end
     return [*parts, pattern[start:]]
 
 
-def _runs(alternative: str) -> list[str]:
-    """The texts that stand in the alternative as they are, outside its groups."""
-    runs, run, position = [], "", 0
+def _worth(texts: Texts) -> tuple[int, int, int]:
+    """Rate the texts: rare ones are better than common ones, then few are better than many."""
+    rarity = min(map(_rarity, texts))
+    return min(rarity, RARE_ENOUGH), -len(texts), rarity
+
+
+def _rarity(text: str) -> int:
+    """Count the letters, and signs such as `(` and `#` three times: no word has them."""
+    return len(text) + 2 * len(_SIGNS.findall(text))
+
+
+def _candidates(alternative: str) -> Iterator[Texts]:
+    """Yield sets of texts: whatever the alternative matches contains one text of each set."""
+    run: Texts = ("",)
+    for atom, quantifier in _atoms(alternative):
+        texts, goes_on = _exact(atom, quantifier)
+        if texts is None or len(run) * len(texts) > MOST_TEXTS:
+            yield from _useful(run)
+            run = ("",)
+            if texts is None:
+                if not _may_be_absent(quantifier):
+                    yield from _useful(required(_inside(atom)) if _is_group(atom) else ())
+                continue
+        if len(texts) > 1:
+            yield from _useful(run)
+        run = tuple(dict.fromkeys(before + text for before in run for text in texts))
+        if not goes_on:  # it may be repeated here, so what follows need not stand right behind it
+            yield from _useful(run)
+            run = texts
+    yield from _useful(run)
+
+
+def _useful(texts: Texts) -> Iterator[Texts]:
+    if texts and min(map(len, texts)) >= SHORTEST:
+        yield texts
+
+
+def _exact(atom: str, quantifier: str) -> tuple[Texts | None, bool]:
+    """Return all texts that the atom can be, or None, and whether what follows it stands right behind them."""
+    texts = _expanded(atom)
+    if texts is None or not quantifier:
+        return texts, True
+    if quantifier == "?":
+        return (*texts, ""), True
+    least = _least(quantifier)
+    if least == 0 or len(texts) > 1:
+        return None, True
+    return (texts[0] * least,), quantifier == f"{{{least}}}"
+
+
+def _expanded(atom: str) -> Texts | None:
+    """Return all texts in lower case that the atom matches, once; None where they are too many to list."""
+    if atom in _ZERO_WIDTH or atom[1:].startswith(_LOOKAROUNDS):
+        return ("",)
+    if _is_group(atom):
+        return _expanded_group(_inside(atom))
+    if atom[0] == "[":
+        return tuple(dict.fromkeys(atom[1:-1].lower())) if _is_plain_class(atom) else None
+    if atom[0] == "\\":
+        return None if atom[1].isalnum() else (atom[1].lower(),)
+    return None if atom == "." else (atom.lower(),)
+
+
+def _expanded_group(inside: str) -> Texts | None:
+    found: list[str] = []
+    for alternative in alternatives(inside):
+        run: Texts = ("",)
+        for atom, quantifier in _atoms(alternative):
+            texts, goes_on = _exact(atom, quantifier)
+            if texts is None or not goes_on or len(run) * len(texts) > MOST_TEXTS:
+                return None
+            run = tuple(before + text for before in run for text in texts)
+        found += run
+    return tuple(dict.fromkeys(found)) if len(found) <= MOST_TEXTS else None
+
+
+def _is_plain_class(atom: str) -> bool:
+    """Return True for a class of a few characters without a range."""
+    return bool(_PLAIN_CLASS.fullmatch(atom)) and "-" not in atom[2:-2]
+
+
+def _is_group(atom: str) -> bool:
+    return atom[0] == "(" and not atom[1:].startswith(_LOOKAROUNDS)
+
+
+def _inside(group: str) -> str:
+    return _GROUP_HEAD.sub("", group[1:-1], count=1)
+
+
+def _least(quantifier: str) -> int:
+    """Return how often the quantified atom occurs at least."""
+    match = _QUANTIFIER.fullmatch(quantifier)
+    if match is None or match["repeat"] in ("?", "*"):
+        return 0
+    return 1 if match["repeat"] == "+" else int(match["least"] or 0)
+
+
+def _may_be_absent(quantifier: str) -> bool:
+    return bool(quantifier) and _least(quantifier) == 0
+
+
+def _atoms(alternative: str) -> Iterator[tuple[str, str]]:
+    """Yield each run of plain letters, each class and each group of the alternative with its quantifier.
+
+    A group that is only there for its name is not a group here: its own atoms are yielded.
+    """
+    position = 0
     while position < len(alternative):
-        letter = alternative[position]
-        if letter in "([":
-            runs.append(run)
-            run, position = "", _end(alternative, position)
+        plain = _PLAIN.match(alternative, position)
+        if plain is not None:
+            yield plain[0], ""
+            position = plain.end()
             continue
-        if letter in _QUANTIFIERS:
-            runs.append(run[:-1])
-            run = ""
-            position = alternative.find("}", position) + 1 if letter == "{" else position + 1
-            continue
-        if letter == "\\":
-            position += 1
-            following = alternative[position : position + 1]
-            if following in _ESCAPED_LETTERS or following.isdigit():
-                runs.append(run)
-                run = ""
-            else:
-                run += following
-        elif letter in _SPECIAL or letter == "+":
-            runs.append(run)
-            run = ""
+        end = _end_of_atom(alternative, position)
+        atom = alternative[position:end]
+        match = _QUANTIFIER.match(alternative, end)
+        if match is None and _is_group(atom) and len(alternatives(_inside(atom))) == 1:
+            yield from _atoms(_inside(atom))
         else:
-            run += letter
-        position += 1
-    return [*runs, run]
+            yield atom, match["repeat"] if match else ""
+        position = match.end() if match else end
 
 
-def _end(pattern: str, start: int) -> int:
-    """The place after the group or class that begins at `start`."""
-    depth, position, in_class = 0, start, False
+def _end_of_atom(pattern: str, start: int) -> int:
+    """Return the place after the character, class or group that begins at `start`."""
+    if pattern[start] not in "([":
+        return start + (2 if pattern[start] == "\\" else 1)
+    depth, position = 0, start
     while position < len(pattern):
-        letter = pattern[position]
-        if letter == "\\":
-            position += 1
-        elif in_class:
-            in_class = letter != "]"
-        elif letter == "[":
-            in_class = True
-        elif letter == "(":
-            depth += 1
-        elif letter == ")":
-            depth -= 1
-        position += 1
-        if depth == 0 and not in_class:
-            return position
+        part = _PART.match(pattern, position)
+        if part is None:
+            break
+        depth += {"(": 1, ")": -1}.get(part[0], 0)
+        position = part.end()
+        if depth == 0:
+            break
     return position

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.logs import collectives, connections, exceptions, exits
+from ncclcheck.logs.glance import TRACEBACK
 from ncclcheck.logs.nccl_info import version_in
 from ncclcheck.logs.prefix import Prefix
 from ncclcheck.logs.raw import Raw
@@ -67,7 +68,7 @@ class Meanings:
         if message.startswith("Exception ignored in"):
             self._ignored[speaker] = raw.number
             return
-        if message.startswith("Traceback (most recent call last)"):
+        if message.startswith(TRACEBACK):
             self.open_tracebacks[speaker] = (raw.number, "")
             return
         if speaker in self.open_tracebacks and message.startswith(" "):

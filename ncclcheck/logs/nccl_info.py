@@ -15,7 +15,8 @@ MOST_LINKS = 64  # per process: kinds of channels, not channels
 _MOST_SETTINGS = 200
 _LONGEST_VALUE = 512
 
-_VERSION = re.compile(r"NCCL version (?P<nccl>\d+\.\d+(?:\.\d+)?)\S*?(?:\+cuda(?P<cuda>[\d.]+))?(?:\s|$)")
+VERSION_PATTERN = r"NCCL version (?P<nccl>\d+\.\d+(?:\.\d+)?)\S*?(?:\+cuda(?P<cuda>[\d.]+))?(?:\s|$)"
+_VERSION = re.compile(VERSION_PATTERN)
 # `Bootstrap : Using eth0:10.0.0.1<0>` up to 2.23, `Bootstrap: Using` since; 2.7 lists `[0]ib0:...`
 _BOOTSTRAP = re.compile(r"Bootstrap ?: Using (?:\[0\])?(?P<name>[^\s:]+):(?P<address>\S+?)(?:<\d+>)(?:\s|$)")
 _SOCKETS = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<address>[^\s<]+)<\d+>")

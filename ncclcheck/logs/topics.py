@@ -29,6 +29,7 @@ _FAMILIES_OF = {
     text: tuple(number for number, family in enumerate(_FAMILIES) if text in family.needs) for text in _NEEDED
 }
 _ALWAYS = tuple(number for number, family in enumerate(_FAMILIES) if not family.needs)
+TOPIC_PATTERNS = tuple(words for _, words in NETWORK_TOPICS + MACHINE_TOPICS)
 TOPICS = frozenset(family.topic for family in _FAMILIES)
 
 

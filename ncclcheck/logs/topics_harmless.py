@@ -62,6 +62,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
         "another library's message, of no effect here",
     ),
 )
+HARMLESS_PATTERNS = tuple(words for words, _ in _TABLE)
 HARMLESS = tuple((re.compile(words), why) for words, why in _TABLE)
 
 

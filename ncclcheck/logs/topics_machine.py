@@ -279,7 +279,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "finished",
-        r"'train_runtime':|Trainer\.fit` stopped: `max_|worker group successfully finished|finished all \d+|"
+        r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
         r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)",
     ),
 )

@@ -154,7 +154,7 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "plugin-provider",
-        r"(?:No eligible|Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|"
+        r"(?:No eligible |Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|"
         r"fi_getinfo.{0,60}(?:fail|No data)",
     ),
     ("plugin-network", r"network (?P<network>.{1,60}?) not found|Failed to initialize any NET plugin"),
@@ -173,7 +173,7 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     ),
     (
         "plugin-load",
-        r"(?:libfabric|aws-ofi-nccl|gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|"
+        r"(?:libfabric|aws-ofi-nccl|NET/gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|"
         r"requires)|fail|error)",
     ),
     # MTU and routes
@@ -193,6 +193,7 @@ NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
     ("rdzv-endpoint", r"--rdzv[-_]endpoint[ =](?P<address>\S+)|--master[-_]addr[ =](?P<master>\S+)"),
     (
         "store-name",
-        r"trying to connect to \((?P<address>[^,()\s]{1,255}), (?P<port>\d+)\)|host (?P<host>\S+):(?P<hostport>\d+) - ",
+        r"trying to connect to \((?P<address>[^,()\s]{1,255}), (?P<port>\d+)\)|host (?P<host>\S+):(?P<hostport>\d+) - "
+        r"(?:retrying|timed out)",
     ),
 )

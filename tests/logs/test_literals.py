@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ncclcheck.logs.literals import alternatives, required
+from ncclcheck.logs.literals import alternatives, needles, required
 from ncclcheck.logs.topics_machine import MACHINE_TOPICS
 from ncclcheck.logs.topics_network import NETWORK_TOPICS
 
@@ -16,8 +16,16 @@ from ncclcheck.logs.topics_network import NETWORK_TOPICS
     [
         ("Too many open files|EMFILE", ("too many open files", "emfile")),
         (r"connect \d+ refused", ("connect ",)),
-        ("colou?r of", ("colo",)),
-        ("(?:one|three) of", ("one", "three")),
+        ("colou?r of", ("colour of", "color of")),
+        ("(?:abc )?needed", ("needed",)),
+        ("ab+cd", ("bcd",)),
+        ("a[bc]d{2}e", ("abdde", "acdde")),
+        ("ab{2,}: (?P<name>[x]y.*)", ("bb: xy",)),
+        ("(?:a.b|ccc)+ then", (" then",)),
+        (r"(?!no)yes(?=ok)", ("yes",)),
+        ("[^a]bcd|[a-c]efg", ("bcd", "efg")),
+        ("torch|pytorch", ("torch",)),
+        ("(?:one|three) of", ("one of", "three of")),
         ("(?:abc)?x", ()),
         (r"\d+", ()),
         ("a|b", ()),
@@ -25,6 +33,17 @@ from ncclcheck.logs.topics_network import NETWORK_TOPICS
 )
 def test_what_is_needed(pattern: str, texts: tuple[str, ...]) -> None:
     assert required(pattern) == texts
+
+
+def test_one_expression_finds_a_text_of_each_pattern() -> None:
+    find = re.compile(needles(["error|errand", r"rank \d+ (?:lost|left) it", "a.c(?:x+)def"])).search
+    assert all(find(line) for line in ("an error", "errands", "rank 3 lost it", "abcxxdef"))
+    assert not any(find(line) for line in ("err", "rank 3", "lost", "def"))
+
+
+def test_a_pattern_that_needs_no_text_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"a\.b"):
+        needles(["abc", "a.b"])
 
 
 def test_the_outermost_alternatives() -> None:
