@@ -96,8 +96,8 @@ TESTED_BY = {
     "run/session.py": "lab/test_preflight.py",
     "run/replay.py": "cli/commands/test_session.py",
     "run/facts.py": "cli/commands/test_facts.py",
-    "logs/raw.py": "logs/test_resolve.py",
-    "logs/topics_harmless.py": "logs/test_meaning.py",
+    "logs/lines/raw.py": "logs/lines/test_resolve.py",
+    "logs/patterns/topics_harmless.py": "logs/readers/test_meaning.py",
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -309,8 +309,7 @@ def test_the_top_of_checks_holds_no_helper_of_a_single_family() -> None:
             users.setdefault(module, set()).add(folders[0] if package == "checks" and folders else package)
     for path in (PACKAGE / "checks").glob("*.py"):
         found = users.get(f"ncclcheck.checks.{path.stem}", set())
-        if not path.stem.startswith("log_"):  # they move into their family together
-            assert len(found) != 1 or not found <= families, f"{path.name} is used by {found} only"
+        assert len(found) != 1 or not found <= families, f"{path.name} is used by {found} only"
 
 
 @pytest.mark.parametrize("check", [*all_checks(), *all_checks("log")], ids=lambda check: str(check.slug))

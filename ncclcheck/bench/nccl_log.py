@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 

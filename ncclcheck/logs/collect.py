@@ -11,17 +11,17 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from ncclcheck.logs.glance import may_mean_something
-from ncclcheck.logs.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds
-from ncclcheck.logs.meaning import LONGEST_KEPT, Meanings
-from ncclcheck.logs.nccl_header import Header, torn_apart
-from ncclcheck.logs.nccl_header import parse as parse_header
-from ncclcheck.logs.nccl_info import Notes
-from ncclcheck.logs.prefix import parse as parse_prefix
-from ncclcheck.logs.prefix import without_colours
-from ncclcheck.logs.raw import Raw, RawWords
-from ncclcheck.logs.resolve import resolve
-from ncclcheck.logs.shapes import Allowance, Repetitions, label_of, shape_of
+from ncclcheck.logs.lines.prefix import parse as parse_prefix
+from ncclcheck.logs.lines.prefix import without_colours
+from ncclcheck.logs.lines.raw import Raw, RawWords
+from ncclcheck.logs.lines.resolve import resolve
+from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of
+from ncclcheck.logs.nccl_lines.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds
+from ncclcheck.logs.nccl_lines.nccl_header import Header, torn_apart
+from ncclcheck.logs.nccl_lines.nccl_header import parse as parse_header
+from ncclcheck.logs.nccl_lines.nccl_info import Notes
+from ncclcheck.logs.readers.glance import may_mean_something
+from ncclcheck.logs.readers.meaning import LONGEST_KEPT, Meanings
 from ncclcheck.model.events import CommInit, Log, LogFile, Place
 
 LONGEST_TEXT = 4096  # of a line that is looked at

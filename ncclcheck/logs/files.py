@@ -18,9 +18,9 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.desync import joined
-from ncclcheck.logs.flight_recorder import LONGEST_DUMP_BYTES, Dump, looks_like_a_dump, read_dump
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
+from ncclcheck.logs.recorder.desync import joined
+from ncclcheck.logs.recorder.flight_recorder import LONGEST_DUMP_BYTES, Dump, looks_like_a_dump, read_dump
 from ncclcheck.logs.timeline import natural
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.events import Log

@@ -34,7 +34,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True, tag_field="event"):
 
 
 class Remark(Event, frozen=True, tag="remark"):
-    """A line whose meaning is its topic, a word of `ncclcheck.logs.topics`; `values` are what it names."""
+    """A line whose meaning is its topic, a word of `ncclcheck.logs.patterns.topics`; `values` are what it names."""
 
     topic: str
     values: dict[str, str] = {}

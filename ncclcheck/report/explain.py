@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import ncclcheck
-from ncclcheck.checks.causes import seen
-from ncclcheck.checks.log_outcome import Explained
-from ncclcheck.checks.log_view import remarks
+from ncclcheck.checks.logs._causes import seen
+from ncclcheck.checks.logs._outcome import Explained
+from ncclcheck.checks.logs._view import remarks
 from ncclcheck.logs.used import used
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import CheckRun, Evidence

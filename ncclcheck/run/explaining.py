@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ncclcheck.checks.log_outcome import Explained, explained
+from ncclcheck.checks.logs._outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.ras import ANSWER_S, NoAnswerError, address_of, ask

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ncclcheck.logs import collect
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from tests.checks.logs.explaining import explain, read

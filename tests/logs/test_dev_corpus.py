@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ncclcheck.checks.log_outcome import Explained, explained
+from ncclcheck.checks.logs._outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
 from ncclcheck.model.snapshot import Snapshot
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "dev"

@@ -10,10 +10,10 @@ import random
 
 import pytest
 
-from ncclcheck.checks.log_outcome import explained
+from ncclcheck.checks.logs._outcome import explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.events import Log, PythonException, Remark
 from ncclcheck.model.snapshot import Snapshot

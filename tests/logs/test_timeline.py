@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
 from ncclcheck.logs.timeline import in_order, natural
 from ncclcheck.model.events import AnyEvent, CommInit, LogFile, Place, Remark
 

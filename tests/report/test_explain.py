@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.checks.log_outcome import explained
+from ncclcheck.checks.logs._outcome import explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot

@@ -13,7 +13,7 @@ from ncclcheck.run.explaining import explain_files, explain_ras
 from tests.exchange.ras_server import saying, serving
 from tests.logs.ras_answers import HEALTHY
 from tests.logs.ras_answers import as_json as ras_json
-from tests.logs.recorder import as_json, as_pickle, dump, entry, history
+from tests.logs.recorder.dumps import as_json, as_pickle, dump, entry, history
 
 
 def test_the_report_fits_its_schema_and_is_the_same_again(tmp_path: Path) -> None:

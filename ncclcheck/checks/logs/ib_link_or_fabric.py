@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_network import uses_infiniband
-from ncclcheck.checks.log_view import culprits, heads, hosts_of_address, remarks
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._network import uses_infiniband
+from ncclcheck.checks.logs._view import culprits, heads, hosts_of_address, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_network import is_cluster_name, names_in, unresolved
-from ncclcheck.checks.log_view import alarms, culprits, failures, heads, remarks
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._network import is_cluster_name, names_in, unresolved
+from ncclcheck.checks.logs._view import alarms, culprits, failures, heads, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

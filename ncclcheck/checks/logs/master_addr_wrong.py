@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_network import UNANSWERED, unmade
-from ncclcheck.checks.log_view import culprits, failures, heads, is_local, registered, remarks
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._network import UNANSWERED, unmade
+from ncclcheck.checks.logs._view import culprits, failures, heads, is_local, registered, remarks
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_network import uses_roce
-from ncclcheck.checks.log_view import culprits, remarks, settings
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._network import uses_roce
+from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

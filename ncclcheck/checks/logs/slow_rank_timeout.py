@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_view import behind, culprits, remarks, timeouts, waits, world_size
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._view import behind, culprits, remarks, timeouts, waits, world_size
 from ncclcheck.model.events import Log, Place, RankBehind, Remark
 from ncclcheck.model.finding import Fix
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Confidence, Suspect, cause, suspect
-from ncclcheck.checks.log_view import alarms, culprits, failures, is_local, remarks, settings
+from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
+from ncclcheck.checks.logs._view import alarms, culprits, failures, is_local, remarks, settings
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_outcome import stuck
-from ncclcheck.checks.log_view import behind, exceptions, exits, remarks, timeouts, troubles, waits
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._outcome import stuck
+from ncclcheck.checks.logs._view import behind, exceptions, exits, remarks, timeouts, troubles, waits
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 

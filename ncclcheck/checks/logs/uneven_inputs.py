@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_view import alarms, culprits, exceptions, remarks
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._view import alarms, culprits, exceptions, remarks
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_network import tried
-from ncclcheck.checks.log_view import exceptions, registered, remarks, silent_ranks
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._network import tried
+from ncclcheck.checks.logs._view import exceptions, registered, remarks, silent_ranks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.causes import Suspect, cause, suspect
-from ncclcheck.checks.log_network import as_line, distinct_hosts, tried, virtual_processes
-from ncclcheck.checks.log_view import alarms, culprits, heads
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._network import as_line, distinct_hosts, tried, virtual_processes
+from ncclcheck.checks.logs._view import alarms, culprits, heads
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

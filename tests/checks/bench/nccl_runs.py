@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
 from ncclcheck.model.bench import BenchPlan, BenchResult, NodeLog, Op, Point, RankTime, TimeUs
 from ncclcheck.model.snapshot import Snapshot
 from tests.fact_builders import host_of

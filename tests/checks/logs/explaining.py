@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.log_outcome import Explained, explained
+from ncclcheck.checks.logs._outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.logs.collect import Collector
-from ncclcheck.logs.split import batches
+from ncclcheck.logs.lines.split import batches
 from ncclcheck.model.events import Log
 from ncclcheck.model.snapshot import Snapshot
 

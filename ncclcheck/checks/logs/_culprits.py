@@ -1,0 +1,60 @@
+"""Whom a cause points at, where its own lines do not say it outright: pure."""
+
+from __future__ import annotations
+
+from ncclcheck.checks.logs._causes import Suspect
+from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, timeouts
+from ncclcheck.model.events import Log, Place
+
+# Causes that lie between nodes: both ends of the path are to be looked at.
+_BETWEEN = frozenset(
+    {
+        "firewall-blocked-ports", "idle-connection-dropped", "mtu-mismatch", "routing-asymmetric", "roce-gid",
+        "ib-link-or-fabric", "ib-hca-selection", "nccl-version-mismatch", "container-network", "gdr-unavailable",
+    }
+)  # fmt: skip
+_BOTH_ENDS = 2
+
+
+def attributed(log: Log, one: Suspect) -> tuple[str, ...]:
+    """The hosts or ranks that the suspect names, else those that spoke its lines, else the one that ended first."""
+    if one.hosts:
+        return one.hosts
+    spoken = culprits(log, _of(one.places, one.slug))
+    if spoken:
+        return spoken
+    hosts = hosts_of(log)
+    if one.slug in _BETWEEN:
+        return hosts if len(hosts) <= _BOTH_ENDS else ()
+    return culprits(log, ended_first(log)) or (hosts if len(hosts) == 1 else ())
+
+
+def ended_first(log: Log) -> list[Place]:
+    """The rank that the launcher saw fail first, or the only one that failed by itself; empty where neither is told."""
+    ends = exits(log)
+    own = {one.place.rank: one.place for one in ends if one.exit_code not in (-15, -6)}
+    first = [one.place for one in ends if one.first]
+    if first:
+        return first[-1:]
+    if len(own) == 1:
+        return [place for place in own.values() if place.rank is not None]
+    raised = {one.place.rank: one.place for one in exceptions(log) if one.place.rank is not None}
+    return list(raised.values()) if len(raised) == 1 else []
+
+
+def without_a_word(log: Log) -> tuple[str, ...]:
+    """The rank that ended first, if it does not itself say that it only waited for, or lost, another."""
+    those = ended_first(log)
+    waited = {one.place.rank for one in (*timeouts(log), *exceptions(log, "after-effect"))}
+    return culprits(log, [one for one in those if one.rank not in waited])
+
+
+def _of(places: tuple[Place, ...], slug: str) -> list[Place]:
+    """The first of the places that says where it is; of a cause between nodes one of each of two hosts."""
+    located = [one for one in places if one.rank is not None or one.host]
+    if slug not in _BETWEEN:
+        return located[:1]
+    by_host: dict[object, Place] = {}
+    for one in located:
+        by_host.setdefault(one.host or one.rank, one)
+    return list(by_host.values())[:_BOTH_ENDS]

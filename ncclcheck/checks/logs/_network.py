@@ -1,0 +1,93 @@
+"""Questions about the network that several causes ask of a log: failed connections, names, interfaces, devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ncclcheck.checks.logs._view import alarms, failures, is_local, remarks
+from ncclcheck.model.events import ConnectFailure, Log, Process, Remark
+
+# Names that Linux, container engines and tunnels give; a cluster's own network has none of them.
+VIRTUAL = re.compile(
+    r"(?:docker|br-|virbr|veth|cni|flannel|cali|cilium|weave|podman|lxc|lxd|vmnet|vboxnet|tun|tap|wg|"
+    r"tailscale|zt|ip6tnl|sit|gre|dummy|kube)"
+)
+_CONTAINER_ID = re.compile(r"[0-9a-f]{12}$")
+_DOCKER_DEFAULT = re.compile(r"172\.17\.\d{1,3}\.\d{1,3}$")
+_CLUSTER_NAME = re.compile(r"\.svc\b|cluster\.local|\.pod\b")
+_NAME = re.compile(
+    r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? "
+    r")?(?P<other>[\w.-]{1,253})"
+)
+UNANSWERED = ("timed-out", "no-route", "unreachable")
+
+
+def unresolved(log: Log) -> tuple[Remark, ...]:
+    """Lines in which a name did not resolve, where something of the job failed; else such lines mean nothing."""
+    found = remarks(log, "name-resolution")
+    return found if found and alarms(log) else ()
+
+
+def names_in(lines: Iterable[Remark]) -> set[str]:
+    """The names that these lines could not resolve."""
+    names: set[str] = set()
+    for one in lines:
+        for match in _NAME.finditer(one.text):
+            name = match["name"] or match["host"] or match["other"]
+            if name and name != "hostname" and not name.replace(".", "").isdigit():
+                names.add(name)
+    return names
+
+
+def is_cluster_name(text: str) -> bool:
+    """True if the text holds a name of a Kubernetes service or pod."""
+    return bool(_CLUSTER_NAME.search(text))
+
+
+def is_container(process: Process) -> bool:
+    """True if host name or address are what Docker gives a container on its default bridge."""
+    is_id = bool(_CONTAINER_ID.match(process.host)) and any(letter.isdigit() for letter in process.host)
+    return is_id or bool(_DOCKER_DEFAULT.match(process.address))
+
+
+def unmade(log: Log) -> list[ConnectFailure]:
+    """Connections to other machines that were given up, without those whose name never resolved."""
+    names = names_in(remarks(log, "name-resolution"))
+    return [
+        one for one in failures(log) if one.final and not is_local(one.address) and one.address not in names
+    ]
+
+
+def tried(log: Log) -> list[ConnectFailure]:
+    """Connections to other machines that failed, given up or to be tried again."""
+    return [one for one in failures(log) if not is_local(one.address)]
+
+
+def virtual_processes(log: Log) -> list[Process]:
+    """Processes whose NCCL took a bridge, a tunnel or an address that is only good on one link."""
+    return [
+        one
+        for one in log.processes
+        if VIRTUAL.match(one.interface) or one.address.startswith(("fe80:", "169.254."))
+    ]
+
+
+def distinct_hosts(processes: Iterable[Process]) -> tuple[str, ...]:
+    """Their hosts, each once."""
+    return tuple(dict.fromkeys(one.host for one in processes))
+
+
+def as_line(process: Process, text: str) -> Remark:
+    """What a process said, as a line to show."""
+    return Remark(process.place, text, "used")
+
+
+def uses_roce(log: Log) -> bool:
+    """True if some process uses a RoCE device."""
+    return any(device.endswith("/RoCE") for one in log.processes for device in one.devices)
+
+
+def uses_infiniband(log: Log) -> bool:
+    """True if some process uses any RDMA device."""
+    return any(one.devices for one in log.processes)

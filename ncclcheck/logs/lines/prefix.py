@@ -1,0 +1,176 @@
+"""What stands before a message: launchers' labels, hosts, time stamps, colours. Taken off, and remembered."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+_MOST_LAYERS = 8  # `[pod/a/b] 2025-...Z [default0]:[rank0]: ` has four
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ANSI_BYTES = re.compile(_ANSI.pattern.encode())
+
+_TIME = (
+    r"(?:\d{4}[-/])?(?P<month>\d\d)[-/](?P<day>\d\d)[T_ ]"
+    r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\d+)?)"
+)
+_ISO = re.compile(rf"\[?{_TIME}(?:Z|[+-]\d\d:?\d\d)?,?\]?:?[ \t]?")
+_CLOCK = re.compile(r"\[?(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\d+)?)\]?[ \t]")
+_GLOG = re.compile(
+    r"\[?[IWEF](?P<month>\d{1,2}?)(?P<day>\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:\.\d+)?) "
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_SYSLOG = re.compile(
+    r"(?P<name>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:\.\d+)?) "
+    r"(?P<host>[\w.-]{1,255}) (?P<program>[\w./@:-]{1,64}?)(?:\[\d+\])?: "
+)
+_DMESG_DATE = re.compile(
+    r"\[[A-Z][a-z]{2} (?P<name>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}) "
+    r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d) \d{4}\] ?"
+)
+_DMESG = re.compile(r"\[ {0,8}(?P<uptime>\d{1,9}\.\d{3,6})\] ?")
+
+_TASK = re.compile(r" {0,6}(?P<task>\d{1,6}): ?")
+_OPEN_MPI = re.compile(r"\[\d{1,6},(?P<task>\d{1,6})\]<(?:stdout|stderr|stddiag)>: ?")
+_PRRTE = re.compile(r"\[(?:prterun-|mpirun-|mpiexec-)?[\w.@-]{0,255},(?P<task>\d{1,6})\](?:<\w+>)?: ?")
+_LOCAL = re.compile(r"\[(?:default|trainer|worker|role)_?(?P<local>\d{1,4})\]: ?", re.IGNORECASE)
+_RANK = re.compile(
+    r"\[?\(?rank[ _:#=-]{0,2}(?P<rank>\d{1,6})\)?\]?(?:[:,]|(?<=\])|(?<=\))|(?=\s)) ?", re.IGNORECASE
+)
+_POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?")
+_BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
+_WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
+_NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
+_ACTOR = re.compile(
+    r"\(\w{1,64}(?: rank=(?P<rank>\d{1,6}))? pid=\d{1,10}(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
+)  # Ray and vLLM
+_KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
+_STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?")
+
+_NO_HOSTS = frozenset(
+    {
+        "info", "warning", "warn", "error", "err", "debug", "critical", "fatal", "note", "notice",
+        "trace", "verbose", "exception", "traceback", "hint", "usage", "srun", "slurmstepd", "mpirun",
+        "mpiexec", "prterun", "orterun", "prte", "kernel", "python", "python3", "bash", "sh", "torchrun",
+        "accelerate", "deepspeed", "nvrm", "dmar", "libibverbs", "libfabric", "ucx", "ld.so", "step",
+        "epoch", "iter", "iteration", "it", "loss", "train", "eval", "val", "test", "rank", "local_rank",
+        "nccl", "gloo", "device", "gpu", "cuda", "host", "master", "env", "warning:", "file", "http",
+        "https", "process", "pid", "time", "exitcode", "error_file", "docker", "run.sh", "elapsed",
+        "total", "progress", "map", "downloading", "loading", "saving", "state", "rate", "port", "stdout",
+        "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
+        "nvidia-imex", "nvidia-fabricmanager", "nvidia-smi", "systemd", "kubelet", "containerd", "dockerd",
+        "ssh", "sshd", "modprobe", "ulimit", "wandb",
+    }
+)  # fmt: skip
+_CLASS = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout)$")
+
+
+class Prefix(Struct, frozen=True):
+    """What the labels before a message say. `word` may be a host, or not: `ncclcheck.logs.lines.resolve` decides."""
+
+    message: str
+    task: int | None = (
+        None  # srun's or mpirun's number: a rank, or a node where each task starts several ranks
+    )
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    word: str | None = None
+    time_s: float | None = None
+
+
+def parse(text: str) -> Prefix:
+    """The message without the labels before it, and what these say. Any text gives an answer."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    found = Prefix(text)
+    for _ in range(_MOST_LAYERS):
+        after = _one(found)
+        if after is None:
+            break
+        found = after
+    return found
+
+
+def without_colours(line: bytes) -> bytes:
+    """The line without a terminal's escape sequences."""
+    return _ANSI_BYTES.sub(b"", line)
+
+
+def _one(found: Prefix) -> Prefix | None:
+    """One label further, or None where the message begins."""
+    text = found.message
+    if not text:
+        return None
+    first = text[0]
+    if first.isdigit() or first in "[ ":
+        after = _timed(found) or _numbered(found)
+        if after is not None:
+            return after
+    if found.time_s is None and first in "IWEF" and (match := _GLOG.match(text)):
+        return replace(found, time_s=_seconds(match))
+    if first.isupper() and (match := _SYSLOG.match(text)):
+        timed = replace(found, message=text[match.end() :], time_s=_seconds(match))
+        return timed if match["host"] in _NO_HOSTS else replace(timed, host=match["host"])
+    if first == "(" and (match := _ACTOR.match(text)):
+        rank = int(match["rank"]) if match["rank"] else found.rank
+        return replace(found, message=text[match.end() :], rank=rank, host=match["ip"] or found.host)
+    if match := _KERNEL.match(text):
+        return replace(found, message=text[match.end() :], host=match["host"])
+    if match := _RANK.match(text):
+        return replace(found, message=text[match.end() :], rank=int(match["rank"]))
+    if match := _POD.match(text):
+        return replace(found, message=text[match.end() :], host=match["pod"])
+    return _worded(found)
+
+
+def _timed(found: Prefix) -> Prefix | None:
+    text = found.message
+    for pattern in (_ISO, _CLOCK, _DMESG_DATE):
+        if match := pattern.match(text):
+            return replace(found, message=text[match.end() :], time_s=_seconds(match))
+    if match := _DMESG.match(text):
+        return replace(found, message=text[match.end() :], time_s=found.time_s)
+    if found.time_s is None and (match := _GLOG.match(text)):
+        # The letter, the source line and the rest are the message's own; only the time is noted.
+        return replace(found, time_s=_seconds(match))
+    return None
+
+
+def _numbered(found: Prefix) -> Prefix | None:
+    text = found.message
+    for pattern in (_OPEN_MPI, _TASK, _PRRTE):
+        if match := pattern.match(text):
+            return replace(found, message=text[match.end() :], task=int(match["task"]))
+    if match := _LOCAL.match(text):
+        return replace(found, message=text[match.end() :], local_rank=int(match["local"]))
+    return None
+
+
+def _worded(found: Prefix) -> Prefix | None:
+    text = found.message
+    if match := _STREAM.match(text):
+        return replace(found, message=text[match.end() :])
+    for pattern in (_NODE, _BRACKET, _WORD):
+        match = pattern.match(text)
+        if match and is_name(match["word"]) and found.word in (None, match["word"]):
+            return replace(found, message=text[match.end() :], word=match["word"])
+    return None
+
+
+def is_name(word: str) -> bool:
+    """True if a word before a colon may be a host, and is no level, program or class of an exception."""
+    return word.lower() not in _NO_HOSTS and not _CLASS.match(word) and not word.isdigit()
+
+
+def _seconds(match: re.Match[str]) -> float:
+    """Seconds since the beginning of the year, with months of 31 days: made for comparing, not for calendars."""
+    groups = match.groupdict()
+    month = groups.get("month")
+    if month is None:
+        name = groups.get("name")
+        month = str(_MONTHS.index(name) + 1) if name in _MONTHS else "0"
+    days = int(month) * 31 + int(groups.get("day") or 0)
+    second = float(groups["second"].replace(",", "."))
+    return days * 86400 + int(groups["hour"]) * 3600 + int(groups["minute"]) * 60 + second

@@ -1,0 +1,52 @@
+"""A line as it was met: which labels it had and which process it named, before anybody knows what they mean."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.logs.lines.prefix import Prefix
+from ncclcheck.model.events import Place
+
+
+class Raw(Struct, frozen=True):
+    """Where a line stands, its labels, and NCCL's own (host, process id) in it. A launcher may name `host` too."""
+
+    file: str
+    number: int
+    prefix: Prefix
+    process: tuple[str, int] | None
+    host: str | None = None
+    pid: int | None = None
+
+    def at(self, number: int) -> Raw:
+        """The same speaker on another line."""
+        return replace(self, number=number)
+
+    def of_rank(self, rank: int) -> Raw:
+        """The same line, about that rank."""
+        return replace(self, prefix=replace(self.prefix, rank=rank))
+
+    def of_task(self, task: int) -> Raw:
+        """The same line, about that task of the launcher."""
+        return replace(self, prefix=replace(self.prefix, task=task, rank=None))
+
+    def on(self, host: str, pid: int | None) -> Raw:
+        """The same line, about that host."""
+        return replace(self, host=host or self.host, pid=pid)
+
+    def place(self) -> Place:
+        """What is certain at once; `ncclcheck.logs.lines.resolve` knows more in the end."""
+        return Place(self.file, self.number, self.prefix.rank, self.host, self.prefix.time_s)
+
+
+class RawWords:
+    """First and last ordinary line of a speaker, as bytes; changed in place, since most lines of a log are such."""
+
+    __slots__ = ("file", "first", "first_number", "last", "last_number", "lines")
+
+    def __init__(self, file: str, number: int, line: bytes) -> None:
+        self.file = file
+        self.first_number, self.first = number, line
+        self.last_number, self.last = number, line
+        self.lines = 1

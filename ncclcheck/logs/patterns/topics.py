@@ -1,0 +1,51 @@
+"""What a line is about: the topics whose words it has, with what it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ncclcheck.logs.patterns.literals import required
+from ncclcheck.logs.patterns.topics_machine import MACHINE_TOPICS
+from ncclcheck.logs.patterns.topics_network import NETWORK_TOPICS
+
+
+class _Family(Struct, frozen=True):
+    """A topic, its words, and texts of which a line must have one to match at all (none: any line may)."""
+
+    topic: str
+    pattern: re.Pattern[str]
+    needs: tuple[str, ...]
+
+
+_FAMILIES = tuple(
+    _Family(topic, re.compile(words, re.IGNORECASE), required(words))
+    for topic, words in NETWORK_TOPICS + MACHINE_TOPICS
+)
+_NEEDED = tuple(sorted({text for family in _FAMILIES for text in family.needs}))
+_FAMILIES_OF = {
+    text: tuple(number for number, family in enumerate(_FAMILIES) if text in family.needs) for text in _NEEDED
+}
+_ALWAYS = tuple(number for number, family in enumerate(_FAMILIES) if not family.needs)
+TOPIC_PATTERNS = tuple(words for _, words in NETWORK_TOPICS + MACHINE_TOPICS)
+TOPICS = frozenset(family.topic for family in _FAMILIES)
+
+
+def topics(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each topic of `text` once, with the named parts of its first match, in the order of the tables."""
+    lowered = text.lower()
+    numbers = set(_ALWAYS)
+    for needed in _NEEDED:
+        if needed in lowered:
+            numbers.update(_FAMILIES_OF[needed])
+    told: set[str] = set()
+    for number in sorted(numbers):
+        family = _FAMILIES[number]
+        if family.topic in told:
+            continue
+        match = family.pattern.search(text)
+        if match is not None:
+            told.add(family.topic)
+            yield family.topic, {name: value for name, value in match.groupdict().items() if value}

@@ -1,0 +1,154 @@
+"""Connections that could not be made or broke, and workers that registered: NCCL, Gloo and c10d's store.
+
+Source: NCCL misc/socket.cc 2.14 to 2.32, gloo transport/tcp/{pair,socket,debug_logger}.cc, torch c10d/socket.cpp and
+TCPStore.cpp 2.0 to 2.13, torch/distributed/distributed_c10d.py (_store_based_barrier).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.logs.patterns.literals import needles
+from ncclcheck.logs.readers.numbers import address_and_port, reason_of, whole
+from ncclcheck.model.events import ConnectFailure, Event, Place, Registered
+
+_NCCL = re.compile(
+    r"(?:Net : |socket\w+: |Call to )?connect (?:from \S{1,300} )?(?:to )?"
+    r"(?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>)(?: "
+    r"\([^)]*\))? (?:failed|returned)"
+    r"(?: ?:| with)? ?(?P<why>.{1,120})",
+    re.IGNORECASE,
+)
+_NCCL_RECV = re.compile(
+    r"(?:Call to )?(?:recv|send|read|write)\w*(?: from| to)? (?P<address>\[?[\w.:%-]{1,255}\]?<\d{1,5}>) "
+    r"failed ?: ?(?P<why>.{1,80})",
+    re.IGNORECASE,
+)
+_NCCL_AGAIN = re.compile(r"retry|errno 115|exceeded", re.IGNORECASE)
+_GLOO_TRY = re.compile(
+    r"failed to connect.{0,200}?local=(?P<local>\S+?), remote=(?P<address>[^\s,]+), error=(?:SO_ERROR: "
+    r")?(?P<why>[^,]{1,80})"
+)
+_GLOO_FINAL = re.compile(
+    r"(?:timed out connecting|connect(?:FullMesh failed.{0,200}?| timeout|ion failed)): ?(?:SO_ERROR: "
+    r")?(?P<why>[^,]{1,80}), remote=(?P<address>\S+)"
+)
+_GLOO_OLD = re.compile(
+    r"gloo/transport/tcp/\S+ (?:connect(?: timeout)? |Connect timeout "
+    r")\[?(?P<address>[\w.:]+)\]?:?(?P<port>\d*)(?:: ?(?P<why>.{1,60}))?",
+    re.IGNORECASE,
+)
+_GLOO_READ = re.compile(
+    r"(?:Read|Write|writev?|readv?) (?:error )?(?P<address>\[[\w.:]+\]:\d+): (?P<why>[^.]{1,80})"
+)
+_STORE_TRY = re.compile(
+    r"client socket has failed to connect to (?P<address>\S+) \((?:errno|error): (?P<why>[^)]{1,80})\)",
+    re.IGNORECASE,
+)
+_STORE_FINAL = re.compile(
+    r"client socket has timed out after (?P<time>\w+) while trying to connect to "
+    r"\((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
+)
+_STORE_NONE = re.compile(
+    r"client socket has failed to connect to any network address of \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
+)
+_JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) clients joined")
+_BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
+PATTERNS = tuple(
+    pattern.pattern
+    for pattern in (
+        _NCCL, _NCCL_RECV, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _JOINED, _BARRIER,
+    )
+)  # fmt: skip
+_may_match = re.compile(needles(PATTERNS)).search
+
+
+def read(text: str, place: Place) -> Iterator[Event]:
+    """The failed connections and the counts of workers that `text` tells."""
+    if not _may_match(text.lower()):
+        return
+    for layer_reader in (_nccl, _gloo, _store):
+        for failure in layer_reader(text, place):
+            yield failure
+            break
+    for pattern in (_JOINED, _BARRIER):
+        if match := pattern.search(text):
+            joined, expected = whole(match["joined"]), whole(match["expected"])
+            if joined is not None and expected is not None:
+                yield Registered(place=place, text=text, joined=joined, expected=expected)
+
+
+def _nccl(text: str, place: Place) -> Iterator[Event]:
+    for pattern, established in ((_NCCL_RECV, True), (_NCCL, False)):
+        if match := pattern.search(text):
+            address, port = address_and_port(match["address"])
+            yield ConnectFailure(
+                place=place,
+                text=text,
+                layer="nccl",
+                address=address,
+                port=port,
+                reason=reason_of(match["why"]),
+                final="exceeded" in match["why"] or not _NCCL_AGAIN.search(match["why"]),
+                established=established,
+            )
+
+
+def _gloo(text: str, place: Place) -> Iterator[Event]:
+    for pattern, final, established in (
+        (_GLOO_TRY, False, False),
+        (_GLOO_FINAL, True, False),
+        (_GLOO_READ, True, True),
+    ):
+        if match := pattern.search(text):
+            reason = reason_of(match["why"])
+            if established and reason == "reset":
+                return  # the other end went away: an after-effect, which is a topic of its own
+            address, port = address_and_port(match["address"].partition("$")[0])
+            local = address_and_port(match["local"])[0] if pattern is _GLOO_TRY else ""
+            yield ConnectFailure(
+                place=place,
+                text=text,
+                layer="gloo",
+                address=address,
+                port=port,
+                reason=reason,
+                final=final,
+                established=established,
+                local=local,
+            )
+    if match := _GLOO_OLD.search(text):
+        why = match["why"] or "timed out"
+        yield ConnectFailure(
+            place=place,
+            text=text,
+            layer="gloo",
+            address=match["address"],
+            port=whole(match["port"]) or 0,
+            reason=reason_of(why),
+        )
+
+
+def _store(text: str, place: Place) -> Iterator[Event]:
+    if match := _STORE_FINAL.search(text) or _STORE_NONE.search(text):
+        yield ConnectFailure(
+            place=place,
+            text=text,
+            layer="store",
+            address=match["address"].strip(),
+            port=whole(match["port"]) or 0,
+            reason="refused" if "refused" in text else "timed-out",
+        )
+    elif match := _STORE_TRY.search(text):
+        address, port = address_and_port(match["address"])
+        yield ConnectFailure(
+            place=place,
+            text=text,
+            layer="store",
+            address=address,
+            port=port,
+            reason=reason_of(match["why"]),
+            final=False,
+        )

@@ -1,0 +1,91 @@
+"""How workers ended, in their launchers' words: torchrun, Slurm, Open MPI, shells.
+
+Source: torch/distributed/elastic/multiprocessing/{api,errors}.py, Slurm's srun, Open MPI's prterun and orterun.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ncclcheck.logs.patterns.literals import needles
+from ncclcheck.logs.readers.numbers import whole
+
+_TORCHRUN = re.compile(r"failed \(exitcode: (?P<code>-?\d{1,4})\) local_rank: (?P<local>\d+)")
+_EXIT_FIELD = re.compile(r"^\s*exitcode\s+: (?P<code>-?\d{1,4})")
+_HOST_FIELD = re.compile(r"^\s*host {2,}: (?P<host>[\w.-]{1,255})")
+_RANK_FIELD = re.compile(r"^\s*rank {2,}: (?P<rank>\d{1,6}) \(local_rank")
+_ROOT = re.compile(r"Root Cause \(first observed failure\)")
+_SRUN = re.compile(r"srun: error: (?P<host>[\w.-]{1,255}): tasks? (?P<tasks>[\d,-]{1,200}): (?P<how>.{1,80})")
+_MPIRUN = re.compile(
+    r"process rank (?P<rank>\d{1,6}) with PID \d+ on node (?P<host>[\w.-]{1,255}) "
+    r"exited (?:on signal (?P<signal>\d{1,2})|\w+)"
+)
+_TEST_DEVICE = re.compile(
+    r"#  ?Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
+)
+_DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
+_SHELL = re.compile(
+    r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
+)
+_CODE = re.compile(r"exit code (?P<code>\d{1,3})")
+PATTERNS = tuple(
+    pattern.pattern
+    for pattern in (
+        _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _TEST_DEVICE, _DEEPSPEED, _SHELL,
+    )
+)  # fmt: skip
+_may_match = re.compile(needles(PATTERNS)).search
+_SIGNALLED = 128
+
+
+class Ended(Struct, frozen=True):
+    """What one line tells about the end of a worker, or about where a rank is."""
+
+    code: int | None = None
+    rank: int | None = None
+    tasks: tuple[int, ...] = ()
+    host: str | None = None
+    root: bool = False
+    pid: int | None = None
+
+
+def read(text: str) -> Iterator[Ended]:
+    """What `text` tells. The fields of torchrun's table come one by one; the reader of the lines joins them."""
+    if not _may_match(text.lower()):
+        return
+    if match := _SRUN.search(text):
+        code = _CODE.search(match["how"])
+        killed = "Out Of Memory" in match["how"] or "Killed" in match["how"]
+        ended = -9 if killed else int(code["code"]) if code else -15 if "Terminated" in match["how"] else 1
+        yield Ended(code=_signed(ended), tasks=tuple(_range(match["tasks"])), host=match["host"])
+    elif match := _MPIRUN.search(text):
+        ended = -int(match["signal"]) if match["signal"] else 1
+        yield Ended(code=ended, tasks=(int(match["rank"]),), host=match["host"])
+    elif match := _TORCHRUN.search(text) or _DEEPSPEED.search(text) or _EXIT_FIELD.search(text):
+        yield Ended(code=int(match["code"]))
+    elif match := _HOST_FIELD.search(text):
+        yield Ended(host=match["host"])
+    elif match := _RANK_FIELD.search(text):
+        yield Ended(rank=int(match["rank"]))
+    elif _ROOT.search(text):
+        yield Ended(root=True)
+    elif match := _TEST_DEVICE.search(text):
+        yield Ended(rank=whole(match["rank"]), host=match["host"], pid=whole(match["pid"]))
+    elif match := _SHELL.search(text):
+        yield Ended(code=_signed(int(match["code"])))
+
+
+def _signed(code: int) -> int:
+    """A shell's 128+N as -N, the way Python and torchrun write a signal."""
+    return _SIGNALLED - code if _SIGNALLED < code < 2 * _SIGNALLED else code
+
+
+def _range(tasks: str) -> Iterator[int]:
+    for part in tasks.split(","):
+        first, _, last = part.partition("-")
+        low, high = whole(first), whole(last or first)
+        if low is not None and high is not None and 0 <= high - low < 65536:  # noqa: PLR2004 (Slurm's own limit of tasks)
+            yield from range(low, high + 1)

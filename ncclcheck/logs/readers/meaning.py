@@ -1,0 +1,196 @@
+"""What a line means, as events: exceptions with their tracebacks, launchers' tables, timeouts, connections, topics."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.logs.lines.prefix import Prefix
+from ncclcheck.logs.lines.raw import Raw
+from ncclcheck.logs.nccl_lines.nccl_info import version_in
+from ncclcheck.logs.patterns.topics import topics as topics_of
+from ncclcheck.logs.patterns.topics_harmless import why_harmless
+from ncclcheck.logs.readers import collectives, connections, exceptions, exits
+from ncclcheck.logs.readers.glance import TRACEBACK
+from ncclcheck.model.events import AnyEvent, PythonException, Remark, WorkerExit
+
+LONGEST_KEPT = 600  # of a line that is kept
+MOST_EVENTS = 60_000
+MOST_TASKS = 64  # of one line of Slurm
+IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
+MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
+# What NCCL says at level INFO is news, not alarm, but for these.
+_INFO_TOPICS = frozenset(
+    {
+        "no-libibverbs", "gdr-disabled", "gdr-missing", "wrong-magic", "ib-event-fatal", "ib-async-event",
+        "no-rdma-driver", "plugin-provider", "plugin-load", "plugin-sharp", "p2p-disabled", "fabric",
+        "closed-by-peer", "no-interface", "nccl-version", "ib-roce-version", "ib-no-memory",
+    }
+)  # fmt: skip
+Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
+
+
+class Meanings:
+    """The events of the lines so far; it remembers the tracebacks and tables that are still open."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Raw, AnyEvent]] = []
+        self.dropped = 0
+        self.open_tracebacks: dict[Speaker, tuple[int, str]] = {}
+        self._ignored: dict[Speaker, int] = {}
+        self._table: dict[Speaker, exits.Ended] = {}
+
+    @property
+    def count(self) -> int:
+        """How many events there were, kept or not."""
+        return len(self.events) + self.dropped
+
+    def begin_file(self) -> None:
+        """Nothing that was open in another file goes on in the next."""
+        self.open_tracebacks.clear()
+        self._ignored.clear()
+        self._table.clear()
+
+    def plain(self, raw: Raw) -> None:
+        """A line that is not NCCL's: of torch, Python, the launcher, the kernel, or the program itself."""
+        raw = self._with_its_class(raw)
+        speaker, message = speaker_of(raw.prefix), raw.prefix.message
+        version = version_in(message)
+        if version is not None:
+            self.keep(
+                raw,
+                Remark(
+                    raw.place(),
+                    message[:LONGEST_KEPT],
+                    "nccl-banner",
+                    {"nccl": version[0], "cuda": version[1]},
+                ),
+            )
+        if message.startswith("Exception ignored in"):
+            self._ignored[speaker] = raw.number
+            return
+        if message.startswith(TRACEBACK):
+            self.open_tracebacks[speaker] = (raw.number, "")
+            return
+        if speaker in self.open_tracebacks and message.startswith(" "):
+            self._frame(speaker, message)
+            return
+        for ended in exits.read(message):
+            self._ended(speaker, ended, message, raw)
+        self.meaning(message, raw, is_info=False)
+
+    def in_traceback(self, raw: Raw) -> bool:
+        """True if a line without a word of alarm is part of a traceback: a frame, or the exception that ends it."""
+        oldest, (number, _) = next(iter(self.open_tracebacks.items()))
+        if raw.number - number > MOST_TRACEBACK_LINES:
+            del self.open_tracebacks[oldest]
+        raw = self._with_its_class(raw)
+        speaker, message = speaker_of(raw.prefix), raw.prefix.message
+        if speaker not in self.open_tracebacks:
+            return False
+        if message.startswith(" "):
+            self._frame(speaker, message)
+            return True
+        if exceptions.split(message, in_traceback=True) is None:
+            return False
+        self.meaning(message, raw, is_info=False)
+        self.open_tracebacks.pop(speaker, None)
+        return True
+
+    def _with_its_class(self, raw: Raw) -> Raw:
+        """The line with its first word back, where that is no label but the class of the exception that is due."""
+        prefix = raw.prefix
+        without = replace(prefix, word=None)
+        if prefix.word is None or speaker_of(prefix) in self.open_tracebacks:
+            return raw
+        if speaker_of(without) not in self.open_tracebacks:
+            return raw
+        return replace(raw, prefix=replace(without, message=f"{prefix.word}: {prefix.message}"))
+
+    def _frame(self, speaker: Speaker, message: str) -> None:
+        text = message.strip()
+        if text.startswith('File "') and speaker in self.open_tracebacks:
+            self.open_tracebacks[speaker] = (self.open_tracebacks[speaker][0], text[:200])
+
+    def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
+        """Every event that a line tells is kept."""
+        speaker, kept = speaker_of(raw.prefix), text[:LONGEST_KEPT]
+        named = collectives.rank_in(text)
+        if named is not None and raw.prefix.rank is None:
+            raw = raw.of_rank(named)
+        place = raw.place()
+        found: list[AnyEvent] = []
+        is_open = speaker in self.open_tracebacks
+        exception = None if is_info else exceptions.split(text, in_traceback=is_open)
+        topics = [one for one in topics_of(text) if not is_info or one[0] in _INFO_TOPICS]
+        if exception is not None:
+            found.append(self._exception(speaker, exception, kept, raw, tuple(topic for topic, _ in topics)))
+        found += collectives.read(text, place)  # type: ignore[arg-type]
+        found += connections.read(text, place)  # type: ignore[arg-type]
+        found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
+        if " NCCL WARN " in text[:300]:
+            found.append(Remark(place, kept, "nccl-warn"))
+        if why := why_harmless(text):
+            found.append(Remark(place, kept, "harmless", {"why": why}))
+        for event in found:
+            self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
+
+    def _exception(
+        self, speaker: Speaker, exception: tuple[str, str], text: str, raw: Raw, topics: tuple[str, ...]
+    ) -> PythonException:
+        class_name, message = exception
+        _, where = self.open_tracebacks.pop(speaker, (0, ""))
+        ignored_at = self._ignored.get(speaker)
+        kind = exceptions.kind_of(class_name, message)
+        if ignored_at is not None and raw.number - ignored_at <= IGNORED_WITHIN_LINES:
+            kind = "ignored"
+        return PythonException(raw.place(), text, class_name, message[:LONGEST_KEPT], kind, where, topics)
+
+    def _ended(self, speaker: Speaker, ended: exits.Ended, text: str, raw: Raw) -> None:
+        """A launcher's line is kept; torchrun's table tells host, rank and exit code on lines of their own."""
+        before = self._table.get(speaker, exits.Ended())
+        if ended.pid is not None and ended.host is not None and ended.rank is not None:
+            self.keep(
+                raw.of_rank(ended.rank).on(ended.host, ended.pid),
+                Remark(raw.place(), text[:200], "rank-place"),
+            )
+            return
+        if ended.tasks:
+            for task in ended.tasks[:64]:
+                there = raw.of_task(task).on(ended.host or "", None)
+                self.keep(there, WorkerExit(there.place(), text[:LONGEST_KEPT], ended.code or 0))
+            return
+        if ended.code is None:
+            self._table[speaker] = exits.Ended(
+                rank=ended.rank if ended.rank is not None else before.rank,
+                host=ended.host or before.host,
+                root=ended.root or before.root,
+            )
+            return
+        there = raw
+        if before.rank is not None:
+            there = there.of_rank(before.rank)
+        if before.host is not None:
+            there = there.on(before.host, None)
+        first = before.root and before.rank is not None
+        self.keep(there, WorkerExit(there.place(), text[:LONGEST_KEPT], ended.code, first))
+        self._table[speaker] = exits.Ended(host=None, root=before.root)
+
+    def keep(self, raw: Raw, event: AnyEvent) -> None:
+        """The event is kept, or counted where there is no more room."""
+        if len(self.events) >= MOST_EVENTS:
+            self.dropped += 1
+        else:
+            self.events.append((raw, event))
+
+
+def speaker_of(prefix: Prefix) -> Speaker:
+    """Whose line it is, as far as its labels tell."""
+    return prefix.task, prefix.rank, prefix.local_rank, prefix.host, prefix.word
+
+
+def _short(values: dict[str, str]) -> dict[str, str]:
+    return {name: value[:255] for name, value in values.items()}
+
+
+def _cut(event: AnyEvent) -> AnyEvent:
+    return replace(event, text=event.text[:LONGEST_KEPT])

@@ -1,0 +1,322 @@
+"""Which rank is behind, by the flight recorder dumps of a job: matched by process group and sequence number.
+
+What a rank entered is certain; what completed only where the recorder tells (Gloo's entries never do: their state stays
+`scheduled`, and the group's status counts collectives that failed as completed, torch 2.13).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.logs.recorder.flight_recorder import Dump, Group, Recorded
+from ncclcheck.model.events import AnyEvent, Log, Place, RankBehind, RankDiffers, RankWaits
+
+MOST_EVENTS_OF_A_GROUP = 32
+MOST_RANKS_NAMED = 8
+OUTNUMBERED = 3  # so many ranks to one: then the one that went on alone is the odd one
+_TELLS_NO_END = "gloo"
+_SIZES_MAY_DIFFER = frozenset({"GATHER", "SCATTER", "ALLTOALL", "SEND", "RECV"})
+
+Key: TypeAlias = tuple[str, tuple[int, ...]]
+
+
+class Seat(Struct, frozen=True):
+    """One rank in one group."""
+
+    rank: int
+    dump: Dump
+    group: Group
+
+    def at(self, sequence: int) -> Recorded | None:
+        """What the rank entered as that number of the group, if the dump still holds it."""
+        return next((one for one in self.group.collectives if one.sequence == sequence), None)
+
+    def waits_from(self, step: int) -> Recorded | None:
+        """The first operation from `step` on that the rank was still in."""
+        if self.group.backend == _TELLS_NO_END:
+            return self.at(self.group.last) if self.group.last >= step else None
+        return next((one for one in self.group.collectives if one.sequence >= step and not one.is_over), None)
+
+    def place(self, sequence: int) -> Place:
+        """The rank, in its dump."""
+        return Place(self.dump.file, sequence, self.rank, self.dump.host or None)
+
+
+class _Lag(Struct, frozen=True):
+    """A group in which `waiting` wait for `behind`; or, `alone`, for most, who did not go on as they did."""
+
+    behind: tuple[RankBehind, ...]
+    waiting: tuple[tuple[Seat, Recorded], ...]
+    alone: tuple[RankDiffers, ...] = ()
+
+    @property
+    def waiters(self) -> set[int]:
+        """The ranks that wait."""
+        return {seat.rank for seat, _ in self.waiting}
+
+
+def joined(log: Log, dumps: Sequence[Dump]) -> Log:
+    """The log with what the dumps tell, each rank on the host that the log names for it."""
+    if not dumps:
+        return log
+    hosts = {
+        dump.rank: dump.host for dump in dumps if dump.rank is not None and dump.host
+    } | log.hosts_of_ranks
+    found = tuple(
+        replace(one, place=replace(one.place, host=hosts.get(one.place.rank, one.place.host)))
+        if one.place.rank is not None
+        else one
+        for one in desync(dumps)
+    )
+    return replace(log, events=log.events + found, hosts_of_ranks=hosts)
+
+
+def desync(dumps: Sequence[Dump]) -> list[AnyEvent]:
+    """What the dumps of one job tell together; nothing where all that they hold is over, or agrees and may go on."""
+    groups = _groups(_one_of_each_rank(dumps))
+    differing = [one for seats in groups.values() for one in _differing(seats)]
+    lags = [lag for key, seats in groups.items() if (lag := _lag(key, seats)) is not None]
+    found: list[AnyEvent] = [*differing]
+    waited = Counter(rank for lag in lags if lag.behind for rank in lag.waiters)
+    roots = [
+        one
+        for lag in lags
+        for one in lag.behind
+        if one.place.rank is not None
+        and waited[one.place.rank] == (one.how == "not-started")  # which it waits for itself, in this group
+    ]
+    if roots or not any(lag.behind for lag in lags):
+        found += roots
+    elif not differing:
+        found += _crossed(lags)
+    found += [one for lag in lags for one in lag.alone if not differing]
+    for lag in lags:
+        found += [_waits(seat, one) for seat, one in lag.waiting[:MOST_EVENTS_OF_A_GROUP]]
+    return found
+
+
+def _one_of_each_rank(dumps: Iterable[Dump]) -> list[Dump]:
+    """The newest dump of each rank: a job may be dumped twice, and in two formats."""
+    newest: dict[int, Dump] = {}
+    for dump in dumps:
+        if dump.rank is not None and (
+            dump.rank not in newest or newest[dump.rank].newest_ns < dump.newest_ns
+        ):
+            newest[dump.rank] = dump
+    return [newest[rank] for rank in sorted(newest)]
+
+
+def _groups(dumps: Sequence[Dump]) -> dict[Key, list[Seat]]:
+    """The ranks of each group. Groups of one name and different members are different groups."""
+    memberships: dict[str, set[tuple[int, ...]]] = {}
+    for dump in dumps:
+        for group in dump.groups:
+            if group.members is not None:
+                memberships.setdefault(group.name, set()).add(group.members)
+    found: dict[Key, list[Seat]] = {}
+    for dump in dumps:
+        for group in dump.groups:
+            if dump.rank is None:
+                continue
+            members = group.members
+            if members is None:
+                fitting = [one for one in memberships.get(group.name, ()) if dump.rank in one]
+                members = fitting[0] if len(fitting) == 1 else ()
+            if members and dump.rank not in members and not group.collectives:
+                continue  # a group of others, which this rank only knows
+            found.setdefault((group.name, members), []).append(Seat(dump.rank, dump, group))
+    return found
+
+
+def _differing(seats: Sequence[Seat]) -> Iterator[RankDiffers]:
+    """The ranks that are in another collective than most, at the first step where they differ."""
+    steps: dict[int, list[tuple[Seat, Recorded]]] = {}
+    for seat in seats:
+        for one in seat.group.collectives:
+            steps.setdefault(one.sequence, []).append((seat, one))
+    for step in sorted(steps):
+        those = steps[step]
+        kinds = Counter(_kind(one) for _, one in those)
+        if len(kinds) < 2 or all(one.is_over for _, one in those):  # noqa: PLR2004
+            continue
+        common = kinds.most_common(1)[0][0]
+        others = [seat.rank for seat, one in those if _kind(one) == common]
+        words = next(described(one) for _, one in those if _kind(one) == common)
+        odd = [(seat, one) for seat, one in those if _kind(one) != common]
+        for seat, one in odd[:MOST_EVENTS_OF_A_GROUP]:
+            text = (
+                f"rank {seat.rank} is in {described(one)}{_called(one)}, {_named(others)} in {words}: "
+                f"sequence {step} of {_group_words(seat.group)}"
+            )
+            yield RankDiffers(place=seat.place(step), text=text, group=seat.group.name, sequence=step)
+        return
+
+
+def _kind(one: Recorded) -> tuple[object, ...]:
+    """What must be the same on all ranks of a collective."""
+    if one.operation in _SIZES_MAY_DIFFER or "COALESCED" in one.operation:
+        return (one.operation,)
+    return one.operation, one.elements_in, one.elements_out, one.dtypes
+
+
+def _lag(key: Key, seats: Sequence[Seat]) -> _Lag | None:
+    """Who is waited for in this group, and who waits; None where nobody waits."""
+    low = min(seat.group.last for seat in seats)
+    behind = [seat for seat in seats if seat.group.last == low]
+    ahead = [seat for seat in seats if seat.group.last > low]
+    if not ahead:
+        return _level(key, seats)
+    waiting = _waiting(ahead, low + 1)
+    if not waiting:
+        return None
+    seat, one = waiting[0]
+    shown = next((found for other in ahead if (found := other.at(low + 1))), one)
+    if len(behind) >= OUTNUMBERED * len(ahead):
+        return _Lag((), waiting, tuple(_alone(other, found, behind) for other, found in waiting))
+    how = f"{_named([other.rank for other, _ in waiting])} in {described(shown)}, sequence {low + 1}"
+    return _Lag(
+        tuple(
+            RankBehind(
+                place=other.place(low + 1),
+                text=f"rank {other.rank} entered {low or 'no'} collectives of {_group_words(seat.group)}"
+                f"{_last_words(other)}; for the next one wait {how}{_called(shown)}",
+                group=other.group.name,
+                sequence=low + 1,
+                operation=shown.operation,
+                how="not-entered",
+                waiting=tuple(one.rank for one, _ in waiting[:MOST_RANKS_NAMED]),
+            )
+            for other in behind[:MOST_EVENTS_OF_A_GROUP]
+        ),
+        waiting,
+    )
+
+
+def _alone(seat: Seat, one: Recorded, others: Sequence[Seat]) -> RankDiffers:
+    text = (
+        f"rank {seat.rank} went on into {described(one)}{_called(one)}, sequence {one.sequence} of "
+        f"{_group_words(seat.group)}; {_named([other.rank for other in others])} did not follow"
+    )
+    return RankDiffers(
+        place=seat.place(one.sequence), text=text, group=seat.group.name, sequence=one.sequence, alone=True
+    )
+
+
+def _level(key: Key, seats: Sequence[Seat]) -> _Lag | None:
+    """All ranks with a dump entered the same collectives: one may not have begun on its GPU, or have left no dump."""
+    waiting = _waiting(seats, 0) if seats[0].group.backend != _TELLS_NO_END else ()
+    if not waiting or len(waiting) < len(seats):
+        return None
+    step = min(one.sequence for _, one in waiting)
+    not_begun = [(seat, one) for seat, one in waiting if one.state == "scheduled" and one.sequence == step]
+    begun = [(seat, one) for seat, one in waiting if one.state == "started" and one.sequence == step]
+    absent = [rank for rank in key[1] if rank not in {seat.rank for seat in seats}]
+    seat, first = waiting[0]
+    late: list[RankBehind] = []
+    if begun and not_begun and len(not_begun) < len(begun):
+        late = [
+            _behind(
+                other.place(step),
+                f"rank {other.rank} entered {described(one)}{_called(one)} but its GPU has not begun it; "
+                f"{_named([one.rank for one, _ in begun])} began: sequence {step} of {_group_words(seat.group)}",
+                seat.group.name,
+                one,
+                begun,
+            )
+            for other, one in not_begun[:MOST_EVENTS_OF_A_GROUP]
+        ]
+    elif absent and len(absent) < len(seats):
+        late = [
+            RankBehind(
+                place=Place(seat.dump.file, step, rank),
+                text=f"rank {rank} left no dump here; {_named([one.rank for one, _ in waiting])} wait in "
+                f"{described(first)}{_called(first)}, sequence {step} of {_group_words(seat.group)}",
+                group=seat.group.name,
+                sequence=step,
+                operation=first.operation,
+                how="no-dump",
+                waiting=tuple(one.rank for one, _ in waiting[:MOST_RANKS_NAMED]),
+            )
+            for rank in absent[:MOST_EVENTS_OF_A_GROUP]
+        ]
+    return _Lag(tuple(late), waiting)
+
+
+def _behind(
+    place: Place, text: str, group: str, one: Recorded, begun: Sequence[tuple[Seat, Recorded]]
+) -> RankBehind:
+    return RankBehind(
+        place=place,
+        text=text,
+        group=group,
+        sequence=one.sequence,
+        operation=one.operation,
+        how="not-started",
+        waiting=tuple(seat.rank for seat, _ in begun[:MOST_RANKS_NAMED]),
+    )
+
+
+def _waiting(seats: Iterable[Seat], step: int) -> tuple[tuple[Seat, Recorded], ...]:
+    return tuple((seat, one) for seat in seats if (one := seat.waits_from(step)) is not None)
+
+
+def _crossed(lags: Sequence[_Lag]) -> Iterator[RankDiffers]:
+    """Every rank that is waited for waits itself in another group: they use their groups in different orders."""
+    where = {seat.rank: (seat, one) for lag in lags if lag.behind for seat, one in lag.waiting}
+    late = {one.place.rank for lag in lags for one in lag.behind}
+    for rank in sorted(rank for rank in late if rank in where)[:MOST_EVENTS_OF_A_GROUP]:
+        seat, one = where[rank]
+        text = (
+            f"rank {rank} waits in {described(one)}{_called(one)}, sequence {one.sequence} of "
+            f"{_group_words(seat.group)}, while another group waits for it"
+        )
+        yield RankDiffers(
+            place=seat.place(one.sequence), text=text, group=seat.group.name, sequence=one.sequence
+        )
+
+
+def _waits(seat: Seat, one: Recorded) -> RankWaits:
+    text = (
+        f"rank {seat.rank} is in {described(one)}{_called(one)}: sequence {one.sequence} of "
+        f"{_group_words(seat.group)}, {one.state}"
+    )
+    return RankWaits(
+        place=seat.place(one.sequence),
+        text=text,
+        group=seat.group.name,
+        sequence=one.sequence,
+        operation=one.operation,
+    )
+
+
+def described(one: Recorded) -> str:
+    """`ALLREDUCE of 8 elements (Float)`."""
+    size = "" if one.elements_in is None else f" of {one.elements_in} elements"
+    if one.elements_out is not None and one.elements_out != one.elements_in:
+        size += f" to {one.elements_out}"
+    return f"{one.operation}{size}" + (f" ({', '.join(one.dtypes)})" if one.dtypes else "")
+
+
+def _called(one: Recorded) -> str:
+    return f" at {one.where}" if one.where else ""
+
+
+def _last_words(seat: Seat) -> str:
+    last = seat.at(seat.group.last)
+    return f", the last {described(last)}{_called(last)}" if last is not None else ""
+
+
+def _group_words(group: Group) -> str:
+    about = f" ({group.description})" if group.description not in ("", "undefined") else ""
+    return f"group {group.name}{about}"
+
+
+def _named(ranks: Sequence[int]) -> str:
+    words = ", ".join(str(rank) for rank in ranks[:MOST_RANKS_NAMED])
+    more = f" and {len(ranks) - MOST_RANKS_NAMED} more" if len(ranks) > MOST_RANKS_NAMED else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {words}{more}"

@@ -1,0 +1,67 @@
+"""Lines become events: tracebacks, torchrun's table, what is only said at exit."""
+
+from __future__ import annotations
+
+from ncclcheck.logs.patterns.topics_harmless import why_harmless
+from ncclcheck.model.events import PythonException, Remark, WorkerExit
+from tests.checks.logs.explaining import read
+
+TABLE = """
+train.py FAILED
+Failures:
+[1]:
+  time      : 2026-11-21_01:34:07
+  host      : node02
+  rank      : 3 (local_rank: 1)
+  exitcode  : -15 (pid: 8323)  (SIGTERM)
+Root Cause (first observed failure):
+[0]:
+  host      : node02
+  rank      : 2 (local_rank: 0)
+  exitcode  : 1 (pid: 8321)
+"""
+
+
+def test_torchruns_table_is_put_together() -> None:
+    ends = [one for one in read(TABLE).events if isinstance(one, WorkerExit)]
+    assert [(one.place.rank, one.place.host, one.exit_code, one.first) for one in ends] == [
+        (3, "node02", -15, False),
+        (2, "node02", 1, True),
+    ]
+
+
+def test_two_ranks_write_their_tracebacks_into_each_other() -> None:
+    log = read(
+        """
+[rank0]: Traceback (most recent call last):
+[rank1]: Traceback (most recent call last):
+[rank0]:   File "a.py", line 1, in f
+[rank1]:   File "b.py", line 2, in g
+[rank1]: my.Trouble: one
+[rank0]: ValueError: zero
+"""
+    )
+    found = [one for one in log.events if isinstance(one, PythonException)]
+    assert [(one.place.rank, one.class_name, one.where) for one in found] == [
+        (1, "my.Trouble", 'File "b.py", line 2, in g'),
+        (0, "ValueError", 'File "a.py", line 1, in f'),
+    ]
+
+
+def test_what_python_ignores_is_no_failure() -> None:
+    log = read(
+        "Exception ignored in: <function f>\nTraceback (most recent call last):\nAssertionError: can only test\n"
+    )
+    assert [one.kind for one in log.events if isinstance(one, PythonException)] == ["ignored"]
+
+
+def test_lines_of_nccl_at_level_info_are_no_alarm() -> None:
+    log = read(
+        "n1:1:1 [0] NCCL INFO NET/Plugin : dlerror=libnccl-net.so: cannot open shared object file: No such file"
+    )
+    assert {one.topic for one in log.events if isinstance(one, Remark)} == {"harmless"}
+
+
+def test_harmless_lines_have_a_reason() -> None:
+    assert why_harmless("Warning: WARNING: process group has NOT been destroyed before we destruct")
+    assert not why_harmless("CUDA out of memory")
