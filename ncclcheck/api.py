@@ -63,7 +63,7 @@ def preflight(
     from_: FilePath | None = None,
     image: bool = False,
 ) -> Report:
-    """The report of `ncclcheck preflight`: are these nodes and this network fit for the job?
+    """Return the report of `ncclcheck preflight`: are these nodes and this network fit for the job?
 
     `timeout` and `join_timeout` are seconds; `from_` replays a saved run instead; the others are the options of
     `ncclcheck preflight --help`. Raises UsageError.
@@ -114,7 +114,7 @@ def bench(
     join_timeout: float | None = None,
     from_: FilePath | None = None,
 ) -> Report:
-    """The report of `ncclcheck bench`: how fast are collectives between these nodes, and who is slow?
+    """Return the report of `ncclcheck bench`: how fast are collectives between these nodes, and who is slow?
 
     `sizes` is "1M-1G" and the like, `budget` seconds for all measuring, `min_busbw` GB/s, `tolerance` per cent; the
     measurements are `report.bench`. The ranks run in processes of their own. Raises UsageError.
@@ -164,7 +164,7 @@ def run(
     join_timeout: float | None = None,
     from_: FilePath | None = None,
 ) -> Report:
-    """The report of `ncclcheck run`: preflight and bench, and the settings to use in `report.advice`.
+    """Return the report of `ncclcheck run`: preflight and bench, with the settings to use in `report.advice`.
 
     Raises UsageError.
     """
@@ -172,14 +172,14 @@ def run(
 
 
 def to_text(report: Report, *, verbose: int = 0) -> str:
-    """The report as the command prints it, without colours."""
+    """Return the report as the command prints it, without colours."""
     from ncclcheck.report.text.terminal import render
 
     return render(report, verbose=verbose)
 
 
 def to_json(report: Report) -> str:
-    """The report as `--format json` prints it."""
+    """Return the report as `--format json` prints it."""
     from ncclcheck.report.document import to_json as document
 
     return document(report)
@@ -205,7 +205,7 @@ def _report(command: Command, given: Mapping[str, Any]) -> Report:
 
 
 def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as click would have read them, by the very types that the command has. Raises UsageError."""
+    """Return the options as click would parse them, with the command's own types. Raises UsageError."""
     import click
 
     from ncclcheck.cli.commands import session

@@ -35,7 +35,7 @@ def any_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 
 def ops(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The collectives, and `all`. Also after a comma."""
+    """Offer the collectives and `all`, also after a comma."""
     del ctx, param
     from ncclcheck.model.bench import Op
 
@@ -49,7 +49,7 @@ def sizes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 
 def dtypes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The element types."""
+    """Offer the element types."""
     del ctx, param
     from ncclcheck.bench.collectives import ELEMENT_BYTES
 

@@ -14,7 +14,7 @@ import ncclcheck
 
 
 def save_traceback(error: BaseException, directories: Iterable[str | Path] = ()) -> Path | None:
-    """The file with the traceback: in the first of `directories`, `.` and the temporary directory that takes it."""
+    """Save the traceback in the first of `directories`, `.` and the temporary directory that is writable."""
     name = f"ncclcheck-crash-{time.strftime('%Y%m%d-%H%M%S')}-{getpid()}.txt"
     text = "".join(traceback.format_exception(error))
     header = (
@@ -31,7 +31,7 @@ def save_traceback(error: BaseException, directories: Iterable[str | Path] = ())
 
 
 def describe(error: BaseException, path: Path | None) -> str:
-    """The bug in one line, with the file to attach to an issue."""
+    """Describe the bug in one line, with the file to attach to an issue."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     where = f"the traceback is in {path}" if path else "the traceback could not be saved"
     return f"{what} ({where}; please open an issue and attach it)"

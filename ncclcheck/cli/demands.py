@@ -31,7 +31,7 @@ _MOST_PERCENT = 90.0
 def bench_demands(
     given: Mapping[str, Any], request: BenchRequest, floors: Iterable[Floor] = ()
 ) -> BenchDemands:
-    """What the command line demands, and `floors` of a policy. Raises UsageError.
+    """Return what the command line and the policy's `floors` demand. Raises UsageError.
 
     A rule of the command line that no point of this run could match is refused; with --from the run is over, and what
     it has is seen later.
@@ -57,12 +57,12 @@ def _refuse_unmatched(text: str, floor: Floor, request: BenchRequest) -> None:
         )
     if floor.size_bytes is not None and floor.size_bytes not in request.sizes_bytes:
         size = format_size(floor.size_bytes)
-        sizes = ",".join(format_size(one) for one in request.sizes_bytes)
+        sizes = ",".join(format_size(size) for size in request.sizes_bytes)
         raise UsageError(f"--min-busbw {text!r}: {size} is not measured: add it to --sizes ({sizes})")
 
 
 def tolerance_of(text: str | None) -> float:
-    """The part that may be lost, of a percentage; None: the usual one. Raises UsageError."""
+    """Return the share that a percentage allows to be lost; None gives the default. Raises UsageError."""
     if text is None:
         return TOLERANCE
     match = _PERCENT.fullmatch(text.strip())
@@ -72,7 +72,7 @@ def tolerance_of(text: str | None) -> float:
 
 
 def load_baseline(file: str) -> Baseline:
-    """The benchmark in a report or a saved run. Raises UsageError where there is none in it."""
+    """Return the benchmark in a report or a saved run. Raises UsageError where it has none."""
     document = load(file, "--baseline")
     if isinstance(document, Report):
         bench: BenchReport | BenchResult | None = document.bench
@@ -85,7 +85,7 @@ def load_baseline(file: str) -> Baseline:
             f"--baseline {file}: there is no benchmark in it: give a report (.json) or a --save file of a 'bench'"
         )
     known: tuple[Backend, ...] = get_args(Backend)
-    backend = next((one for one in known if one == bench.backend), None)
+    backend = next((backend_name for backend_name in known if backend_name == bench.backend), None)
     if backend is None:
         raise UsageError(f"--baseline {file}: unknown backend {bench.backend!r}")
     if any(point.wrong for point in bench.points):
@@ -97,5 +97,5 @@ def load_baseline(file: str) -> Baseline:
         world_size=bench.world_size,
         nodes=bench.nodes,
         transport=bench.transport,
-        points=tuple(baseline_point(one) for one in bench.points),
+        points=tuple(baseline_point(point) for point in bench.points),
     )

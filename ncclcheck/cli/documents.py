@@ -33,7 +33,7 @@ class _Written(Struct):
 
 
 def load(file: str, option: str) -> Saved | FactsDocument | Report:
-    """The document in `file`. Raises UsageError with one sentence where it is damaged, none of these, or too new."""
+    """Load the document in `file`. Raises UsageError with one sentence where it is damaged, unknown or too new."""
     data = read_bytes(file, option)
     try:
         header = decode(data, _Header)
@@ -71,7 +71,7 @@ def _decoded(data: bytes, document_type: type[T], file: str, option: str) -> T:
 
 
 def _other_version(data: bytes) -> str:
-    """The version of ncclcheck that wrote it, if that is another one."""
+    """Return the version of ncclcheck that wrote it, if that is another one."""
     try:
         tool = decode(data, _Written).tool
     except DecodeError:
@@ -80,7 +80,7 @@ def _other_version(data: bytes) -> str:
 
 
 def load_saved(file: str, command: SavedCommand) -> Saved:
-    """A saved run for `--from`; facts become the run of their one node. Raises UsageError for anything else."""
+    """Load a saved run for `--from`; facts become the run of their one node. Raises UsageError for anything else."""
     document = load(file, "--from")
     if isinstance(document, Report):
         raise UsageError(

@@ -13,7 +13,7 @@ LIMIT_BYTES = 1 << 28
 
 
 def read_bytes(file: str, option: str) -> bytes:
-    """The contents. Raises UsageError, naming `option` and the file, where they cannot be read or are too much."""
+    """Return the contents. Raises UsageError, naming `option` and the file, where it cannot be read or is too large."""
     path = Path(file)
     try:
         if not path.exists():
@@ -32,7 +32,7 @@ def read_bytes(file: str, option: str) -> bytes:
 
 
 def read_text(file: str, option: str) -> str:
-    """The contents as text, without the mark that editors of Windows begin it with. Raises UsageError if not UTF-8."""
+    """Return the contents as text, without a byte order mark. Raises UsageError if it is not UTF-8."""
     try:
         return read_bytes(file, option).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -97,7 +97,7 @@ def append_text(file: str, text: str, option: str) -> None:
 
 
 def _mode(target: Path) -> int:
-    """The mode the file has, or would get from open(2): a temporary file is readable by its owner only."""
+    """Return the file's mode, or what open(2) would give it: a temporary file is readable by its owner only."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0o077)

@@ -22,22 +22,22 @@ _OF_HOSTS = ("ssh", "remote_python", "env")
 
 
 def head_request(given: Mapping[str, Any], environ: Mapping[str, str]) -> HeadRequest | None:
-    """What is to be done over ssh; None where nothing is. Raises UsageError for what contradicts it."""
+    """Return what to do over ssh, or None without --hosts. Raises UsageError for contradictions."""
     if given.get("hosts") is None and given.get("hostfile") is None:
         alone = next((name for name in _OF_HOSTS if given.get(name)), None)
         if alone is not None:
             raise UsageError(f"{_option(alone)} is for nodes reached over ssh: add --hosts or --hostfile")
         return None
-    for other in (
+    for excluded in (
         "hostfile" if given.get("hosts") is not None else "hosts",
         "meet_in",
         "from_",
         "node_rank",
         "nnodes",
     ):
-        if given.get(other) is not None:
+        if given.get(excluded) is not None:
             option = "--hosts" if given.get("hosts") is not None else "--hostfile"
-            raise UsageError(f"{_option(other)} and {option} exclude each other: leave one out")
+            raise UsageError(f"{_option(excluded)} and {option} exclude each other: leave one out")
     hosts = _hosts(given, environ)
     return HeadRequest(
         hosts=tuple(host.name for host in hosts),
@@ -79,7 +79,7 @@ def _ssh(command: str | None) -> tuple[str, ...]:
 
 
 def passed_on(environ: Mapping[str, str], asked: tuple[str, ...] | list[str]) -> dict[str, str]:
-    """The variables that are set on every host: those of the job here, and those that were asked for.
+    """Return the variables to set on every host: those of the job here, and those that were asked for.
 
     What sounds or looks like a secret never is: a command line is no place for one. Raises UsageError for such a one
     that was asked for, and for what is no variable.

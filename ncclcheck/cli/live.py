@@ -77,7 +77,7 @@ class Terminal:
             )
 
     def show(self, standing: Standing) -> None:
-        """The bar."""
+        """Draw the progress bar."""
         text = f"{standing.where} · {points_text(standing)}"
         if self._bar is None:
             self._bar = _bar()
@@ -87,7 +87,7 @@ class Terminal:
         self._bar.update(task, completed=standing.points, description=text, refresh=True)
 
     def close(self) -> None:
-        """The line is the terminal's again."""
+        """Give the line back to the terminal."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

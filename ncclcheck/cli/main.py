@@ -53,7 +53,7 @@ for _one in (preflight, bench, run, env, predict, explain, report, facts, checks
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """The exit code of a command line. What goes wrong is one sentence on standard error, never a traceback."""
+    """Run a command line and return its exit code. An error is one sentence on standard error, never a traceback."""
     from ncclcheck.cli.screen import write_error
 
     try:
@@ -93,7 +93,7 @@ def _bug(error: Exception) -> int:
 
 
 def main() -> NoReturn:
-    """The process ends with the command's exit code, even where a thread hangs in a library and will not."""
+    """End the process with the command's exit code, even where a thread hangs in a library."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -113,5 +113,5 @@ def main() -> NoReturn:
 
 
 def _interrupt(*_: object) -> None:
-    """A batch system ends a job with SIGTERM, a lost terminal with SIGHUP: as with Ctrl-C the report is written."""
+    """Interrupt on SIGTERM (a batch system) and SIGHUP (a lost terminal): as with Ctrl-C the report is written."""
     raise KeyboardInterrupt

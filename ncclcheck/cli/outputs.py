@@ -61,7 +61,7 @@ def _format_of(file: str) -> Format | None:
 
 
 def is_step_summary(file: str) -> bool:
-    """True of the file that GitHub Actions shows as the summary of this step: Markdown, though it has no suffix."""
+    """Return True for the file that GitHub Actions shows as the summary of this step: Markdown without a suffix."""
     return bool(file) and file == os.environ.get("GITHUB_STEP_SUMMARY")
 
 
@@ -81,7 +81,7 @@ def _refuse_one_file_for_two(given: Mapping[str, Any]) -> None:
 
 
 def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -> tuple[Unwritten, ...]:
-    """The report is in every file that was asked for, but for those that are returned.
+    """Write the report to every file that was asked for, and return the files that could not be written.
 
     A file that cannot be written is named on standard error; `show` then prints what was to be in it.
     """
@@ -100,7 +100,7 @@ def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -
 
 
 def _unwritten(file: str, format_: Format, text: str, report: Report) -> Unwritten:
-    """What to print of it: instead of a page, which is megabytes of script, the JSON that it can be made of."""
+    """Return what to print instead: for a page, megabytes of script, the JSON that it can be made from."""
     return Unwritten(file, "json", to_json(report)) if format_ == "html" else Unwritten(file, format_, text)
 
 
@@ -133,7 +133,7 @@ def _fitting(text: str) -> str:
 
 
 def show(report: Report, given: Mapping[str, Any], unwritten: Sequence[Unwritten] = ()) -> bool:
-    """The report is on standard output in the format asked for, and so is what no file took; False if it is not.
+    """Print the report in the format asked for, and what no file took; return False if standard output failed.
 
     Where standard output is for a program (JSON, say) it stays one document, and the others follow on standard error.
     """
@@ -143,13 +143,13 @@ def show(report: Report, given: Mapping[str, Any], unwritten: Sequence[Unwritten
         text = render(report, verbose=verbose, width=screen_width(), color=is_color_wanted())
     else:
         text = rendered(report, format_)
-    lost = [one for one in unwritten if one.format_ != format_]
+    lost = [unwritten_file for unwritten_file in unwritten if unwritten_file.format_ != format_]
     if format_ == "text":
-        text += "".join(f"\n==> {_heading(one)}\n{one.text}" for one in lost)
+        text += "".join(f"\n==> {_heading(unwritten_file)}\n{unwritten_file.text}" for unwritten_file in lost)
         lost = []
     all_shown = _shown(text)
-    for one in lost:
-        write_document_to_error(_heading(one), one.text)
+    for unwritten_file in lost:
+        write_document_to_error(_heading(unwritten_file), unwritten_file.text)
     return all_shown
 
 

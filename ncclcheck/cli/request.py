@@ -30,7 +30,7 @@ _SELECTIONS = ("select", "ignore", "demote", "require")
 
 
 def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
-    """What `given` (option name -> value; None, () or absent: not given) asks for, with the policy file in it.
+    """Return what `given` (option name -> value; None, () or absent: not given) asks for, policy file included.
 
     The command line wins over the policy where both name a single value; lists add up. Raises UsageError.
     """
@@ -121,7 +121,7 @@ def _selection(given: Mapping[str, Any], policy: Policy) -> Selection:
 
 
 def read_policy(given: Mapping[str, Any]) -> Policy:
-    """The policy of --expect, with the profile of --profile; an empty one where none is given. Raises UsageError."""
+    """Read the policy of --expect with the profile of --profile; without --expect it is empty. Raises UsageError."""
     file, profile = given.get("expect"), given.get("profile")
     if not file:
         if profile is not None:
@@ -140,7 +140,7 @@ def read_policy(given: Mapping[str, Any]) -> Policy:
 
 
 def _refuse_unreadable(name: str, where: str) -> None:
-    """A variable that no report may show cannot be judged; and a slip in a demanded name would never be met."""
+    """Reject a variable that no report may show, since nobody could judge it; and a misspelt demanded name."""
     if name not in read_environment({name: ""}):
         raise UsageError(
             f"{where} ncclcheck does not read this variable: it reads what explains how a job runs (NCCL_, TORCH_, "
@@ -164,7 +164,7 @@ def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
 
 
 def bench_request(given: Mapping[str, Any]) -> BenchRequest:
-    """What is to be measured, with the usual values where nothing is given. Raises UsageError."""
+    """Return what to measure, with defaults where nothing is given. Raises UsageError."""
     usual = BenchRequest()
     return BenchRequest(
         sizes_bytes=usual.sizes_bytes if given.get("sizes") is None else parse_sizes(given["sizes"]),

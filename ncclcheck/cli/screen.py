@@ -47,7 +47,7 @@ def write_error(text: str) -> None:
 
 
 def write_document_to_error(heading: str, document: str) -> None:
-    """A line and the document after it on standard error, if that can be written to: there is no better place left."""
+    """Write a line and the document after it to standard error, the last place left; ignore a closed one."""
     write_error(heading)
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(document)
@@ -55,7 +55,7 @@ def write_document_to_error(heading: str, document: str) -> None:
 
 
 def progress(*, quiet: bool) -> Callable[[str], None]:
-    """A function that shows a line of progress, or with `quiet` does nothing."""
+    """Return a function that shows a line of progress, or with `quiet` does nothing."""
     return _silence if quiet else write_error
 
 
@@ -64,7 +64,7 @@ def _silence(text: str) -> None:
 
 
 def is_color_wanted() -> bool:
-    """True on a terminal that shows colours, unless NO_COLOR is set (https://no-color.org)."""
+    """Return True on a terminal that shows colours, unless NO_COLOR is set (https://no-color.org)."""
     return _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

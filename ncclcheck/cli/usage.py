@@ -13,22 +13,24 @@ class CommandGroup(click.Group):
     """A group whose commands are listed in the order they were added, and whose unknown ones are our UsageError."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order of a user's way through them."""
+        """List the commands in the order in which a user needs them."""
         del ctx
         return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names."""
+        """Return the command that the first argument names."""
         name = args[0]
         if (
             not ctx.resilient_parsing
             and not name.startswith("-")
             and name.replace("_", "-") not in self.commands
         ):
-            known = {one: one for one, its in self.commands.items() if not its.hidden}
-            within = {word: f"{one} {word}" for one in known for word in _words_of(self.commands[one])}
+            known = {command: command for command, its in self.commands.items() if not its.hidden}
+            within = {
+                word: f"{command} {word}" for command in known for word in _words_of(self.commands[command])
+            }
             near = difflib.get_close_matches(name.replace("_", "-"), known | within, 1)
             hint = (
                 f"did you mean {(known | within)[near[0]]!r}?"
@@ -40,7 +42,7 @@ class CommandGroup(click.Group):
 
 
 def _words_of(command: click.Command) -> tuple[str, ...]:
-    """The words that make another command of it, as `compare` does of `report`."""
+    """Return the words that select a subcommand, as `compare` does for `report`."""
     return getattr(command, "words", ())
 
 
@@ -68,7 +70,7 @@ class PrefixCommand(click.Command):
 
 
 def one_sentence(error: click.ClickException) -> str:
-    """What is wrong with the command line, and what would be right."""
+    """Say in one sentence what is wrong with the command line, and what would be right."""
     if isinstance(error, click.NoSuchOption):
         command = error.ctx.command_path if error.ctx else "ncclcheck"
         near = error.possibilities

@@ -29,7 +29,7 @@ class WholeNumber(_ParamType):
         self.least, self.most = least, most
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number. Raises UsageError where it is none, or impossible."""
+        """Return the number. Raises UsageError where it is not one, or impossible."""
         if isinstance(value, int):
             return value
         text = str(value).strip()
@@ -46,7 +46,7 @@ class Seconds(_ParamType):
     name = "SECONDS"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The seconds. Raises UsageError where they are no number, not above 0, or more than a week."""
+        """Return the seconds. Raises UsageError where they are not a number, not above 0, or more than a week."""
         if isinstance(value, float):
             return value
         text = str(value).strip()
@@ -65,12 +65,12 @@ class FileName(_ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The shell completes names of files itself."""
+        """Let the shell complete file names itself."""
         del ctx, param
         return [CompletionItem(incomplete, type="file")]
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name. Raises UsageError where it is empty."""
+        """Return the name. Raises UsageError where it is empty."""
         text = str(value)
         if text:
             return text
@@ -85,7 +85,7 @@ class Names(_ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """The names. Raises UsageError where one is empty."""
+        """Return the names. Raises UsageError where one is empty."""
         if isinstance(value, tuple):
             return value
         names = tuple(name.strip() for name in str(value).split(","))

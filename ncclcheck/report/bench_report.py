@@ -23,7 +23,7 @@ _MOST_REFERENCES = 12
 
 
 def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
-    """The benchmark without the raw samples, which only a saved run holds."""
+    """Return the benchmark without the raw samples, which only a saved run holds."""
     found = ceilings(snapshot, bench)
     references = _references(snapshot, bench)
     remarks = [found.why] if found.why and bench.points else []
@@ -46,7 +46,7 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
 
 
 def _used(bench: BenchResult) -> tuple[Used, ...]:
-    """What the logs of all nodes tell together."""
+    """Combine what the logs of all nodes say was used."""
     processes = [
         process
         for node in bench.logs

@@ -42,7 +42,7 @@ def build_report(
     interrupted: bool,
     bug: str | None = None,
 ) -> Report:
-    """The whole report. The same arguments give the same report; findings come worst first, nodes by node rank.
+    """Build the report. Equal arguments give an equal report; findings come worst first, nodes by node rank.
 
     `bug` is set when ncclcheck itself failed. Raises UsageError when `require` names no check.
     """
@@ -72,7 +72,7 @@ def build_report(
 
 
 def _with_comparison(advice: Advice, comparison: Fact[Comparison]) -> Advice:
-    """The advice; where it was to be compared and could not be, with a note that says why."""
+    """Return the advice, with a note that says why it was not compared where that was asked for."""
     if not isinstance(comparison, Missing) or comparison.missing == "absent":
         return advice
     note = f"as-is and advised were not compared: {comparison.detail or comparison.missing}"
@@ -102,7 +102,7 @@ def _verdict(
 
 
 def _demanded(snapshot: Snapshot, runs: Sequence[CheckRun]) -> frozenset[str]:
-    """What was demanded and could not be judged is no pass, unless its check is ignored or no benchmark was wanted."""
+    """Return the demanded checks that could not be judged, unless ignored or no benchmark was wanted."""
     demands = snapshot.bench_demands
     slugs = {"gpu-count"} if snapshot.expected_gpus_per_node is not None else set()
     of_bench = {"bench-below-floor"} if demands.floors else set()
@@ -127,8 +127,8 @@ def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
 
 
 def _is_unread(node: Node) -> bool:
-    """True if nothing is known that a network check could judge."""
-    return all(isinstance(one, Missing) for one in (node.facts.interfaces, node.facts.environment))
+    """Return True if nothing is known that a network check could judge."""
+    return all(isinstance(section, Missing) for section in (node.facts.interfaces, node.facts.environment))
 
 
 def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
@@ -148,14 +148,16 @@ def _by_rank(snapshot: Snapshot) -> list[Node]:
 
 
 def _node_entries(snapshot: Snapshot) -> tuple[NodeEntry, ...]:
-    silent = {one.host: one for one in snapshot.silent}
+    silent = {silent_node.host: silent_node for silent_node in snapshot.silent}
     reported = {node.host for node in snapshot.nodes}
     entries = [
         NodeEntry(node.host, node.node_rank, "silent" if node.host in silent else "reported", node.facts)
         for node in snapshot.nodes
     ]
     entries += [
-        NodeEntry(one.host, one.node_rank, "silent") for one in snapshot.silent if one.host not in reported
+        NodeEntry(host, silent_node.node_rank, "silent")
+        for host, silent_node in silent.items()
+        if host not in reported
     ]
     return tuple(sorted(entries, key=lambda entry: (entry.node_rank, entry.host)))
 
@@ -178,7 +180,7 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def nccl_entry(host: str, choice: Fact[Prediction]) -> Fact[NcclEntry]:
-    """What NCCL chooses on `host`, as the report has it. Missing, of which nothing can be said, stays Missing."""
+    """Return what NCCL chooses on `host`, as the report shows it; Missing stays Missing."""
     if isinstance(choice, Missing):
         return choice
     return NcclEntry(

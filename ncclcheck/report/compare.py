@@ -96,7 +96,7 @@ class Changes(Struct, frozen=True):
 
 
 def changes(old: Report, new: Report, tolerance: float) -> Changes:
-    """What changed. `tolerance` is the part of a bandwidth that may be lost before it counts."""
+    """Compare two reports. `tolerance` is the share of a bandwidth that may be lost before it counts."""
     findings, kept = _findings(old, new)
     checks = tuple(_checks(old, new))
     points, note, missing = _bandwidth(old.bench, new.bench, tolerance)
@@ -157,17 +157,17 @@ def _worse_verdict(old: Report, new: Report) -> Iterator[str]:
 
 
 def _only_new_checks(old: Report, new: Report) -> bool:
-    """True if the gate counts nothing but what checks found that the old report does not have."""
+    """Return True if the gate counts only findings of checks that the old report does not have."""
     counted = [finding for finding in new.findings if is_counted(new, [finding])]
     return (
         new.verdict.status == "fail"
         and bool(counted)
-        and all(_outcome(old, one.slug) == NOT_LISTED for one in counted)
+        and all(_outcome(old, finding.slug) == NOT_LISTED for finding in counted)
     )
 
 
 def _silent_now(old: Report, new: Report) -> set[str]:
-    """The silent ones that were not; of other nodes than before all of them, where they are more."""
+    """Return the nodes that are silent now and were not; of a different set of nodes all, where they are more."""
     before, after = _hosts(old, "silent"), _hosts(new, "silent")
     if _other_nodes(old, new):
         return after if len(after) > len(before) else set()
@@ -175,7 +175,7 @@ def _silent_now(old: Report, new: Report) -> set[str]:
 
 
 def _other_nodes(old: Report, new: Report) -> bool:
-    """True if both have nodes and none is in both: another part of the cluster, or new names."""
+    """Return True if both have nodes and share none: another part of the cluster, or new names."""
     before, after = _hosts(old), _hosts(new)
     return bool(before and after) and not before & after
 
@@ -227,8 +227,8 @@ def _seen(report: Report, *, by_host: bool) -> dict[tuple[str, str], _Seen]:
     return worst
 
 
-def _milder(severity: Severity, other: Severity) -> bool:
-    return SEVERITIES.index(severity) > SEVERITIES.index(other)
+def _milder(severity: Severity, than: Severity) -> bool:
+    return SEVERITIES.index(severity) > SEVERITIES.index(than)
 
 
 def _findings(old: Report, new: Report) -> tuple[tuple[FindingChange, ...], int]:
@@ -236,19 +236,19 @@ def _findings(old: Report, new: Report) -> tuple[tuple[FindingChange, ...], int]
     before, after = _seen(old, by_host=by_host), _seen(new, by_host=by_host)
     groups: dict[tuple[Fate, str, Severity, str, str], list[str]] = {}
     kept = 0
-    for (slug, host), one in (before | after).items():
+    for (slug, host), finding in (before | after).items():
         fate, why = _fate(old, new, before.get((slug, host)), after.get((slug, host)), slug, host)
         if fate is None:
             kept += 1
             continue
-        shown = after.get((slug, host), one)
+        shown = after.get((slug, host), finding)
         groups.setdefault((fate, slug, shown.severity, shown.code, why), []).append(host)
     found = []
     for (fate, slug, severity, code, why), unsorted in groups.items():
         hosts = sorted(unsorted)
         shown = after.get((slug, hosts[0])) or before[slug, hosts[0]]
-        those = tuple(host for host in hosts if host) or shown.hosts
-        found.append(FindingChange(fate, severity, code, slug, those, shown.summary, why))
+        named = tuple(host for host in hosts if host) or shown.hosts
+        found.append(FindingChange(fate, severity, code, slug, named, shown.summary, why))
     order = ("gained", "worse", "milder", "gone", "not known any more")
     found.sort(
         key=lambda change: (
@@ -265,7 +265,7 @@ def _findings(old: Report, new: Report) -> tuple[tuple[FindingChange, ...], int]
 def _fate(
     old: Report, new: Report, before: _Seen | None, after: _Seen | None, slug: str, host: str
 ) -> tuple[Fate | None, str]:
-    """What became of a finding, and what has to be said of it; no fate: it is as it was."""
+    """Return what became of a finding and what to say of it; no fate means that it is unchanged."""
     if before is None:
         was = _outcome(old, slug)
         if was in _TOLD and host and old.nodes and host not in _hosts(old):
@@ -291,7 +291,7 @@ def _outcome(report: Report, slug: str) -> str:
 
 
 def _is_worse(change: FindingChange) -> bool:
-    """A new check of a newer version may well find what was always there: that is news, but nothing got worse."""
+    """Return True if it got worse. A new check of a newer version may find an old problem: news, but no regression."""
     is_new_check = change.fate == "gained" and change.why == f"before: {NOT_LISTED}"
     return change.fate in ("gained", "worse") and change.severity != "info" and not is_new_check
 
@@ -322,7 +322,7 @@ def _checks(old: Report, new: Report) -> Iterator[CheckChange]:
 def _bandwidth(
     old: BenchReport | None, new: BenchReport | None, tolerance: float
 ) -> tuple[tuple[PointChange, ...], str, list[str]]:
-    """The points that both have, why others cannot be compared, and what was planned again but not measured."""
+    """Return the points that both have, why the rest cannot be compared, and what was not measured again."""
     if old is None or new is None:
         if old is new:
             return (), "", []
@@ -354,7 +354,7 @@ def _bandwidth(
 
 
 def _lost_bench(old: Report, new: Report) -> Iterator[str]:
-    """The same command measured something before and nothing now."""
+    """Yield what the same command measured before and did not measure now."""
     if old.command == new.command and old.bench is not None and old.bench.points and new.bench is None:
         yield "there was a benchmark and there is none now"
 

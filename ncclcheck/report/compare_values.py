@@ -20,7 +20,7 @@ class ValueChange(Struct, frozen=True):
 
 
 def value_changes(old: Report, new: Report) -> Iterator[ValueChange]:
-    """What is another one: on hosts that are in both reports, and of the advice."""
+    """Yield the values that changed, on hosts in both reports and in the advice."""
     if old.tool.version != new.tool.version:
         yield ValueChange("ncclcheck", old.tool.version, new.tool.version)
     groups: dict[tuple[str, str, str], list[str]] = {}

@@ -9,10 +9,10 @@ from ncclcheck.model.report import Report
 
 
 def to_json(report: Report) -> str:
-    """The document, indented, with a final newline."""
+    """Return the document, indented, with a final newline."""
     return encode_pretty(report) + "\n"
 
 
 def schema_text() -> str:
-    """The JSON Schema of a report, as shipped in `ncclcheck/report/schema.json`."""
+    """Return the JSON Schema of a report, as shipped in `ncclcheck/report/schema.json`."""
     return json.dumps(json_schema(Report), indent=1) + "\n"

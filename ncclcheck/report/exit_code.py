@@ -36,7 +36,7 @@ def verdict(
     interrupted: bool = False,
     bug: str | None = None,
 ) -> Verdict:
-    """The exit code (the first of 70, 130, 1, 4, 3 that applies, else 0) and all reasons, the deciding ones first.
+    """Return the exit code (the first of 70, 130, 1, 4, 3, else 0) and all reasons, the deciding ones first.
 
     `silent` are hosts that did not report, `required` the codes of checks that must have run, `not_done` sentences
     about other things that had to happen and did not. A finding of the benchmark (NC8) at the gate gives 4, any
@@ -62,7 +62,7 @@ def _gate(runs: Sequence[CheckRun], fail_on: FailOn) -> Iterable[tuple[int, str]
     counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     found = [finding for run in runs for finding in run.findings if finding.severity in counted]
     for code, of_bench, subject in ((FOUND, False, ""), (BENCH, True, "the benchmark: ")):
-        here = [one for one in found if one.code.startswith(_BENCH_CODES) is of_bench]
+        here = [finding for finding in found if finding.code.startswith(_BENCH_CODES) is of_bench]
         if here:
             yield code, f"{subject}{_counted(here)}: {_named(here)}"
 
@@ -76,8 +76,8 @@ def _counted(findings: Sequence[Finding]) -> str:
 
 def _named(findings: Sequence[Finding]) -> str:
     hosts_of: dict[str, list[str]] = {}
-    for one in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
-        hosts_of.setdefault(one.slug, []).extend(one.hosts)
+    for finding in sorted(findings, key=lambda found: SEVERITIES.index(found.severity)):
+        hosts_of.setdefault(finding.slug, []).extend(finding.hosts)
     names = [f"{slug} on {fold_hosts(hosts)}" if hosts else slug for slug, hosts in hosts_of.items()]
     more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return ", ".join(names[:_MOST_NAMED] + more)

@@ -35,7 +35,7 @@ _VERDICTS: dict[str, tuple[Status, int]] = {
 def explain_report(
     log: Log, runs: Sequence[CheckRun], explained: Explained, *, created: str, elapsed_s: float
 ) -> Report:
-    """The whole report. Status pass: the job worked; fail: the cause is named; unknown: the log cannot tell."""
+    """Build the report. Status pass: the job worked; fail: the cause is named; unknown: the log cannot tell."""
     status, code = _VERDICTS[explained.outcome]
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -63,7 +63,7 @@ def explain_report(
 
 
 def _reason(run: CheckRun) -> str:
-    """A log is not the machine: what shows no sign in it has passed as far as the log tells, and no further."""
+    """Explain a pass: a log is not the machine, so a cause without a sign has passed only as far as the log tells."""
     return run.reason or (_NO_SIGN if run.outcome == "passed" else "")
 
 

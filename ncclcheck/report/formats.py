@@ -21,7 +21,7 @@ SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output
 
 
 def rendered(report: Report, format_: Format, verbose: int = 0) -> str:
-    """The report in that format; `verbose` has a say in text only, since the others hold everything."""
+    """Render the report in that format; `verbose` matters to text only, since the rest hold everything."""
     if format_ == "text":
         return render(report, verbose=verbose)
     return _renderer(format_)(report)

@@ -65,7 +65,7 @@ def _judged(report: Report, entry: CheckEntry, findings: Sequence[Finding]) -> t
 
 
 def is_counted(report: Report, findings: Iterable[Finding]) -> bool:
-    """True if the gate counts one of the findings."""
+    """Return True if the gate counts one of the findings."""
     if report.verdict.fail_on == "never":
         return False
     counted = SEVERITIES[: SEVERITIES.index(report.verdict.fail_on) + 1]

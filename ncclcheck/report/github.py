@@ -22,7 +22,7 @@ _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "info": "no
 
 
 def to_github(report: Report) -> str:
-    """The commands, one a line: the verdict, every finding worst first, what could not be told, and all the rest."""
+    """Return the workflow commands, one per line: the verdict, all findings worst first, the unknowns, and the rest."""
     return "".join(f"{annotation}\n" for annotation in _annotations(report))
 
 

@@ -38,7 +38,7 @@ class Case(CheckCase, frozen=True):
 
 
 def to_junit(report: Report) -> str:
-    """The XML document, with a final newline.
+    """Return the XML document, with a final newline.
 
     Failures and errors are there exactly where the exit code is not 0: the verdict's own test case is one of them. What
     is no check (the benchmark, the settings to use) is the output of the suite.

@@ -32,7 +32,7 @@ _OPEN_EVIDENCE = 6
 
 
 def to_markdown(report: Report) -> str:
-    """The document: verdict, findings, what could not be told, choices, measurements, settings, checks."""
+    """Return the document: verdict, findings, unknowns, choices, measurements, settings, checks."""
     sections = ("".join(section) for section in _sections(report))
     return "\n".join(text for text in sections if text)
 
@@ -104,7 +104,7 @@ def _fix(fix: Fix) -> Iterator[str]:
 
 
 def _unknown(report: Report) -> Iterator[str]:
-    """What crashed or could not be told, also in part. It did not pass, and this says so."""
+    """Yield what crashed or is unknown, also in part: it did not pass."""
     rows = [
         [_PARTLY.get(entry.outcome, entry.outcome), code(entry.code), *map(md, (entry.slug, entry.reason))]
         for entry in report.checks
@@ -201,7 +201,7 @@ def _bench(report: Report) -> Iterator[str]:
         yield "\n" + table(
             ["op", "ceiling (GB/s)", "reached", "what binds", "note", "no algorithm exceeds (GB/s)"], ceilings
         )
-    used = [f"used: {one.what} {one.value}{_on(one)}" for one in bench.used]
+    used = [f"used: {entry.what} {entry.value}{_on(entry)}" for entry in bench.used]
     published = map(reference_words, bench.references)
     for text in (*_wrong(bench.points), *used, *bench.links, *published, *bench.remarks):
         yield f"\n- {paragraph(text)}\n"

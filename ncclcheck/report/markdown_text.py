@@ -50,9 +50,9 @@ def code(text: str) -> str:
 
 
 def block(lines: Iterable[str], language: str = "sh") -> str:
-    """The lines as a code block, each of them one line of it."""
+    """Return the lines as a code block, one line each."""
     safe = [plain(line) for line in lines]
-    fence = "`" * max(3, *(_longest_run(one) + 1 for one in safe), 3)
+    fence = "`" * max(3, *(_longest_run(text_line) + 1 for text_line in safe), 3)
     return "\n".join([f"{fence}{language}", *safe, fence, ""])
 
 
@@ -61,7 +61,7 @@ def _longest_run(text: str) -> int:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: int = 0) -> str:
-    """A table of cells that are Markdown already; the last `right` columns are aligned to the right."""
+    """Return a table of cells that are Markdown already; the last `right` columns are aligned to the right."""
     rule = ["---"] * (len(header) - right) + ["---:"] * right
     lines = [header, rule, *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

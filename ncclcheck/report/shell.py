@@ -14,7 +14,7 @@ _PROOF = {
 
 
 def export(name: str, value: str | None) -> str:
-    """The line that sets `name`, or unsets it for None.
+    """Return the line that sets `name`, or unsets it for None.
 
     Quoted even where sh would not need it: zsh reads an unquoted `=eth0` as "the path of the command eth0".
     """

@@ -35,21 +35,21 @@ def checks(*, slug: str | None, format_: str) -> None:
             raise UsageError(f"--format md is of all checks: leave {slug!r} out")
         write_out(manual_page(every))
         return
-    longest = max((len(one.slug) for one in every), default=0)
+    longest = max((len(check.slug) for check in every), default=0)
     if slug is None:
-        write_out("".join(entry(one) for one in every))
+        write_out("".join(entry(check) for check in every))
         return
     codes = of_logs(slug)
     if not codes:
         refuse_unknown_checks([slug], "checks")
     if any(check.slug == slug.lower().replace("_", "-") for check in all_checks()) or not codes:
         codes |= matching([slug])
-    chosen = [one for one in every if one.code in codes]
+    chosen = [check for check in every if check.code in codes]
     if len(chosen) > 1:
-        write_out("".join(entry(one) for one in chosen))
+        write_out("".join(entry(check) for check in chosen))
         return
-    (one,) = chosen
-    write_out(f"{one.code} {one.slug}: {one.title}\n\n{inspect.cleandoc(one.manual)}\n")
+    (check,) = chosen
+    write_out(f"{check.code} {check.slug}: {check.title}\n\n{inspect.cleandoc(check.manual)}\n")
 
 
 def of_logs(name: str) -> frozenset[str]:

@@ -51,7 +51,7 @@ class Prefixed(Struct, frozen=True):
 def read_prefixed(
     words: Sequence[str], environ: Mapping[str, str], flags: LaunchFlags = _NO_FLAGS
 ) -> Prefixed:
-    """The command, read and found. Raises UsageError where it is not there, or contradicts itself.
+    """Read COMMAND and find its program. Raises UsageError where it is missing or contradicts itself.
 
     Where it does not tell which node of the job this is, `flags` do, and nothing else is taken from it.
     """
@@ -71,7 +71,7 @@ def read_prefixed(
 
 
 def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:
-    """The run with what the command line says of the job; its code counts unless --code names what does.
+    """Return the options with what COMMAND says of the job; its code is compared unless --code names paths.
 
     Raises UsageError where --hosts leaves out nodes on which COMMAND would start.
     """
@@ -102,7 +102,7 @@ def _refuse_unchecked(hosts: Sequence[str], line: LaunchLine) -> None:
 
 
 def code_of(line: CommandLine) -> tuple[str, ...]:
-    """The paths whose content has to be the same on every node: the script's folder, or the top package of a module."""
+    """Return the paths to compare between nodes: the script's folder, or the module's top package."""
     script = line.script
     if script is None:
         return ()
@@ -116,7 +116,7 @@ def _of_file(script: Script) -> tuple[str, ...]:
 
 
 def _of_module(script: Script) -> tuple[str, ...]:
-    """A module of the folder it runs in; an installed one is compared by its package's version."""
+    """Return the path of a module in the working folder; an installed one is compared by its package's version."""
     top = PurePath(script.folder, script.name.split(".")[0])
     return tuple(str(path) for path in (top, top.with_name(f"{top.name}.py")) if Path(path).exists())[:1]
 
@@ -133,7 +133,7 @@ def _read(file: str) -> str | None:
 
 
 def become(prefixed: Prefixed, settings: Sequence[tuple[str, str | None]]) -> NoReturn:
-    """This process is COMMAND: same words, folder, standard streams and environment, with `settings` in it.
+    """Replace this process by COMMAND: same words, folder, standard streams and environment, plus `settings`.
 
     Nothing of ours stays: no descriptor (so the master port is free), no ignored signal, no child to wait for. Raises
     UsageError where the kernel refuses to start it.
@@ -165,7 +165,7 @@ def advised_here(advice: Advice, host: str) -> list[tuple[str, str | None]]:
 
 
 def say_applied(settings: Sequence[tuple[str, str | None]]) -> None:
-    """What `--apply` changes is on standard error."""
+    """Print on standard error what `--apply` changes."""
     for name, value in settings:
         write_error(f"--apply: unset {name}" if value is None else f"--apply: {name}={value}")
     if not settings:
@@ -173,7 +173,7 @@ def say_applied(settings: Sequence[tuple[str, str | None]]) -> None:
 
 
 def say_refused(reasons: Sequence[str]) -> None:
-    """What `--apply` does not take from the report is on standard error, on every node."""
+    """Print on standard error, on every node, what `--apply` rejects from the report."""
     for reason in reasons:
         write_error(f"--apply: refused: {reason}")
 
@@ -186,7 +186,7 @@ def _descriptors() -> frozenset[int]:
 
 
 def _names_at_start() -> frozenset[bytes]:
-    """The names of the environment that this process was started with."""
+    """Return the names of the environment that this process was started with."""
     try:
         return frozenset(
             word.partition(b"=")[0] for word in Path("/proc/self/environ").read_bytes().split(b"\0")

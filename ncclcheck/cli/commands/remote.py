@@ -16,7 +16,7 @@ _ENDING_S = 5.0
 @click.command(hidden=True)
 @click.pass_context
 def remote(context: click.Context) -> None:
-    """Started on a node by --hosts on a head node, which it talks to through standard input and output."""
+    """Serve --hosts on this node: the head node starts this and talks through standard input and output."""
     context.exit(take_part())
 
 
@@ -56,7 +56,7 @@ def take_part() -> int:
 
 
 def _end() -> None:
-    """The process is interrupted, as by Ctrl-C, and gone soon after whatever it does."""
+    """Interrupt the process, as Ctrl-C does, and end it soon after whatever it does."""
     last = threading.Timer(_ENDING_S, os._exit, (130,))
     last.daemon = True
     last.start()

@@ -24,7 +24,7 @@ class _WithCompare(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """The context of the command that the first argument names."""
+        """Return the context of the command that the first argument names."""
         if args[:1] == ["compare"]:
             return compare.make_context(f"{info_name} compare", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -49,7 +49,7 @@ class _WithCompare(click.Command):
 def compare(
     context: click.Context, /, *, old: str | None, new: str | None, format_: str, tolerance: str | None
 ) -> None:
-    """What changed from the report OLD to the report NEW: verdict, findings, checks, bandwidth, versions, nodes.
+    """Show what changed from the report OLD to the report NEW: verdict, findings, checks, bandwidth, versions, nodes.
 
     The exit code is 1 if something got worse: the verdict, an error or warning more, a check that could tell and no
     longer can, a bandwidth that is lower beyond chance and --tolerance; else 0.
@@ -102,7 +102,7 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
 
 
 def _report_in(file: str) -> Report:
-    """The report in `file`, or the one that what is in it makes with the usual options. Raises UsageError."""
+    """Return the report in `file`, or build it from the run that the file holds. Raises UsageError."""
     from ncclcheck.cli.documents import load, load_saved
     from ncclcheck.model.report import Report as ReportDocument
 

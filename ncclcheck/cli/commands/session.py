@@ -107,7 +107,7 @@ def _prefixed(given: Mapping[str, Any], run: RunOptions) -> Prefixed | None:
 
 
 def _start(prefixed: Prefixed, ended: Ended, *, applies: bool) -> NoReturn:
-    """This process is COMMAND, once node 0 has left the master port."""
+    """Replace this process by COMMAND once node 0 has left the master port."""
     from ncclcheck.advice.allowed import only_allowed
     from ncclcheck.cli.commands.prefix import advised_here, become, say_applied, say_refused
     from ncclcheck.run.context import host_name
@@ -123,7 +123,7 @@ def _start(prefixed: Prefixed, ended: Ended, *, applies: bool) -> NoReturn:
 
 
 def ended_run(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Ended:
-    """The run of `run`, or with --from its replay. A bug in it still ends as a report, with exit code 70."""
+    """Run the command, or with --from replay it. A bug in it still ends as a report, with exit code 70."""
     from ncclcheck.cli.documents import load_saved
 
     try:

@@ -51,7 +51,7 @@ _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028
 
 
 def to_html(report: Report) -> str:
-    """The page. It holds every finding and check as text, so it can be read and printed without its script too."""
+    """Return the page. It holds every finding and check as text, readable and printable without its script."""
     environment = _environment()
     findings = merged_findings(report.findings)
     nodes = node_table(report, findings)
@@ -115,14 +115,14 @@ def _environment() -> Environment:
 
 
 def _asset(environment: Environment, name: str) -> str:
-    """A file of the package, which is ours: it goes into the page as it is."""
+    """Return a file of the package, which is ours: it goes into the page as it is."""
     if environment.loader is None:  # it is set above
         return ""
     return environment.loader.get_source(environment, name)[0]
 
 
 def _script(environment: Environment) -> str:
-    """The page's own script. Line ends as the browser will hash them."""
+    """Return the page's own script, with line ends as the browser will hash them."""
     return "\n".join(_asset(environment, name) for name in _SCRIPTS)
 
 
@@ -138,7 +138,7 @@ def _policy(scripts: list[str]) -> str:
     hashes = (
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts if script
     )
-    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -160,7 +160,7 @@ def _harmless(text: str) -> str:
 
 
 def _document(report: Report) -> dict[str, str]:
-    """The report's JSON: as it is, or compressed where it is large."""
+    """Return the report's JSON: as it is, or compressed where it is large."""
     data = encode(report)
     if len(data) <= _LARGEST_PLAIN:
         return {
@@ -172,7 +172,7 @@ def _document(report: Report) -> dict[str, str]:
 
 
 def _packed(nodes: NodeTable) -> dict[str, Any]:
-    """The node table for the script: lists, not objects with names."""
+    """Return the node table for the script: lists, not objects with names."""
     return {
         "columns": nodes.columns,
         "groups": [
@@ -198,7 +198,7 @@ def _counts(report: Report) -> dict[str, int]:
 
 
 def _not_known(report: Report) -> list[Any]:
-    """Checks that crashed or could not tell, also in part."""
+    """Return the checks that crashed or are unknown, also in part."""
     return [
         entry
         for entry in report.checks
@@ -207,7 +207,7 @@ def _not_known(report: Report) -> list[Any]:
 
 
 def _settings(report: Report) -> str:
-    """The lines that a shell takes."""
+    """Return the lines that a shell takes."""
     lines = []
     for setting in report.advice.env:
         where = f", on {fold_hosts(setting.hosts)} only" if setting.hosts else ""

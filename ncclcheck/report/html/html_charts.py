@@ -76,13 +76,13 @@ def _is_worse(probe: Probe, value: float, before: float) -> bool:
 
 
 def failed_pairs(report: Report) -> list[Probe]:
-    """The attempts that did not reach their peer, worst first."""
+    """Return the probes that did not reach their peer, worst first."""
     failed = [probe for probe in report.probes if probe.outcome not in ("ok", "self")]
-    return sorted(failed, key=lambda one: (-OUTCOMES.index(one.outcome), one.from_host, one.to_host))
+    return sorted(failed, key=lambda probe: (-OUTCOMES.index(probe.outcome), probe.from_host, probe.to_host))
 
 
 def bench_curves(bench: BenchReport) -> dict[str, Any]:
-    """The points by op with sizes, bandwidths and times, the ranks that kept others waiting, and the ceilings."""
+    """Return the points by op: sizes, bandwidths, times, the ranks that kept the rest waiting, and the ceilings."""
     return {
         "points": [_point(point) for point in bench.points],
         "ceilings": [
@@ -113,14 +113,14 @@ def _point(point: Point) -> dict[str, Any]:
         "unstable": plain(point.unstable or ""),
         "ranks": [
             [time.rank, plain(time.host), _number(time.late_us), _number(time.stalled_us)]
-            for time in sorted(latest, key=lambda one: one.rank)
+            for time in sorted(latest, key=lambda late: late.rank)
         ],
         "of_ranks": len(point.ranks),
     }
 
 
 def comparison_rounds(comparison: Comparison) -> dict[str, Any]:
-    """The mean time of each round under both environments, in microseconds."""
+    """Return the mean time of each round under both environments, in microseconds."""
     return {
         "as_is": [_number(us) for us in comparison.as_is.times_us],
         "advised": [_number(us) for us in comparison.advised.times_us],

@@ -64,7 +64,7 @@ class _Key(Struct, frozen=True):
 
 
 def node_table(report: Report, findings: list[Finding]) -> NodeTable:
-    """The table of all nodes; groups with findings and silent ones first. `findings` are the page's, in order."""
+    """Return the table of all nodes, groups with findings and silent nodes first. `findings` are in page order."""
     on_host: dict[str, list[int]] = {}
     for number, finding in enumerate(findings):
         for host in finding.hosts:
@@ -118,7 +118,7 @@ def _worst_rank(key: _Key, findings: list[Finding]) -> tuple[int, int]:
 
 
 def _values(node: NodeEntry, choice: NcclEntry | None) -> tuple[str, ...]:
-    """The words of each column; none at all for a node of which nothing is known."""
+    """Return the words of each column; none for a node of which nothing is known."""
     if not node.facts:
         return ()
     software, limits = node.facts.software, node.facts.limits
@@ -144,7 +144,7 @@ def _interface(choice: NcclEntry | None) -> str:
 
 
 def _word(value: Fact[str] | Fact[int]) -> str:
-    """The value; nothing where there is no such thing, and a question mark where it could not be read."""
+    """Return the value as a word: empty where there is no such thing, "?" where it could not be read."""
     if isinstance(value, Missing):
         return "" if value.missing == "absent" else _NOT_KNOWN
     return str(value)

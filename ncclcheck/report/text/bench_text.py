@@ -80,7 +80,7 @@ def bench_setting(bench: BenchReport) -> str:
 
 
 def table(points: Sequence[Point]) -> Iterator[Line]:
-    """The points as right-aligned rows under nccl-tests' column names and units."""
+    """Yield the points as right-aligned rows under nccl-tests' column names and units."""
     rows = [_HEADER, _UNITS, *(_row(point) for point in points)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -125,8 +125,8 @@ def _ceiling(ceiling: Ceiling, verbose: int) -> Iterator[Line]:
 
 
 def _used(used: Sequence[Used], verbose: int) -> Iterator[Line]:
-    """What NCCL's own log says that it used: the transport always, all of it with -v."""
-    rows = [one for one in used if verbose or one.what in _USED_ALWAYS or one.differs]
+    """Yield what NCCL's own log says it used: the transport always, everything with -v."""
+    rows = [entry for entry in used if verbose or entry.what in _USED_ALWAYS or entry.differs]
     if rows:
         each = (
             f"{row.what} {row.value}" + (f" ({fold_hosts(row.hosts)})" if row.hosts else "") for row in rows
@@ -135,7 +135,7 @@ def _used(used: Sequence[Used], verbose: int) -> Iterator[Line]:
 
 
 def reference_words(comparable: Comparable) -> str:
-    """A published measurement beside ours, with its grade, source and date."""
+    """Describe a published measurement beside ours, with its grade, source and date."""
     row = comparable.reference
     size = format_size(row.size_bytes) if row.size_bytes is not None else "the best of a sweep"
     when = f", {row.date}" if row.date else ""

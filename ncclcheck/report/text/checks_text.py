@@ -24,7 +24,7 @@ _EXPLAINED = (
 
 
 def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
-    """The checks that crashed or could not tell, by reason. They did not pass, and this says so."""
+    """Yield the checks that crashed or are unknown, by reason: they did not pass."""
     for entry in report.checks:
         if entry.outcome == "crashed":
             crashed = f"  {entry.code} {entry.slug}: a bug in ncclcheck, please report it: {entry.reason}"
@@ -61,7 +61,7 @@ def _names(entries: Sequence[CheckEntry], verbose: int) -> str:
 
 
 def _common_cause(report: Report) -> str:
-    """What keeps most checks from telling, said once instead of by each of them; empty where there is nothing."""
+    """Return what keeps most checks unknown, said once instead of by each; empty if there is no such cause."""
     silent = [node.host for node in report.nodes if node.status == "silent"]
     if silent:
         return f"{fold_hosts(silent)} did not report"
@@ -71,7 +71,7 @@ def _common_cause(report: Report) -> str:
 
 
 def _own_reason(reason: str) -> str:
-    """The reason without the parts that the common cause, or a finding above, explains: of no node, all of it."""
+    """Return the reason without what the common cause or a finding above explains."""
     if _NOBODY in reason:
         return ""
     return "; ".join(part for part in reason.split("; ") if not any(word in part for word in _EXPLAINED))
@@ -89,7 +89,7 @@ def quiet_check_lines(report: Report, verbose: int) -> Iterator[Line]:
 
 
 def fold_reason(reason: str, hosts: Collection[str], verbose: int = 0) -> str:
-    """A reason in parts, "interfaces of node01: why; node02: why", with the hosts of equal parts folded."""
+    """Fold a reason in parts, "interfaces of node01: why; node02: why": hosts of equal parts are folded."""
     hosts_of: dict[tuple[str, str], list[str]] = {}
     for part in reason.split("; "):
         match = _OF_HOST.fullmatch(part)

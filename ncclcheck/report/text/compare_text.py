@@ -17,7 +17,7 @@ _POINT = {"loss": "slower", "faster": "faster", "same": "the same", "not-known":
 
 
 def changes_json(changes: Changes) -> str:
-    """The document, indented, with a final newline."""
+    """Return the document, indented, with a final newline."""
     return encode_pretty(changes) + "\n"
 
 
@@ -117,7 +117,7 @@ def _values(changes: Changes) -> Iterator[Line]:
 
 
 def _untold(changes: Changes) -> str:
-    """What nobody can say of the bandwidths, which is no pass of theirs."""
+    """Return what cannot be told about the bandwidths: they did not pass."""
     untold = sum(change.verdict == "not-known" for change in changes.bandwidth)
     if untold:
         return f" that can be told; {untold} of {plural(len(changes.bandwidth), 'point')} cannot be compared"

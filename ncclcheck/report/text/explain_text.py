@@ -18,7 +18,7 @@ _MOST_VALUES = 8
 def render_explain(
     report: Report, log: LogReport, *, verbose: int = 0, width: int | None = None, color: bool = False
 ) -> str:
-    """The report as text. The last line is `exit CODE: REASON`."""
+    """Return the report as text. The last line is `exit CODE: REASON`."""
     return draw(_page(report, log, verbose), width=width, color=color)
 
 
@@ -51,7 +51,7 @@ def _what_was_read(log: LogReport, verbose: int) -> str:
 
 
 def used_lines(log: LogReport, verbose: int) -> Iterator[Line]:
-    """What the job really used: what all have in common in one line each, and where they differ."""
+    """Yield what the job really used: what all ranks share in one line each, and where they differ."""
     rows = [row for row in log.used if verbose or row.what != "settings"]
     if rows:
         yield line(Span("really used", "bold"))

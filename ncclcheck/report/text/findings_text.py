@@ -33,8 +33,8 @@ def one_finding(finding: Finding, verbose: int) -> Iterator[Line]:
     yield line(finding.summary, indent=2)
     evidence = merged_evidence(finding.evidence)
     shown = evidence if verbose else evidence[:_MOST_EVIDENCE]
-    for one in shown:
-        yield line(f"seen: {_seen(one)}", indent=4)
+    for item in shown:
+        yield line(f"seen: {_seen(item)}", indent=4)
     if len(shown) < len(evidence):
         yield line(f"and {len(evidence) - len(shown)} more like these: -v shows all", indent=4)
     for fix in finding.fixes:
@@ -59,15 +59,15 @@ def _fix(fix: Fix) -> Iterator[Line]:
 
 
 def merged_evidence(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """The evidence with what several hosts have in common said once."""
+    """Merge the evidence: what several hosts have in common is said once."""
     hosts_of: dict[Evidence, list[str]] = {}
-    for one in evidence:
-        hosts_of.setdefault(replace(one, hosts=()), []).extend(one.hosts)
-    return [replace(one, hosts=tuple(hosts)) for one, hosts in hosts_of.items()]
+    for item in evidence:
+        hosts_of.setdefault(replace(item, hosts=()), []).extend(item.hosts)
+    return [replace(item, hosts=tuple(hosts)) for item, hosts in hosts_of.items()]
 
 
 def merged_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings in their order, those that differ only in hosts and evidence as one."""
+    """Merge the findings that differ only in hosts and evidence; the order stays."""
     groups: dict[bytes, list[Finding]] = {}
     for finding in findings:
         groups.setdefault(encode(replace(finding, hosts=(), evidence=())), []).append(finding)

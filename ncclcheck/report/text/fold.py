@@ -12,7 +12,7 @@ _FOLDABLE = re.compile(r"[A-Za-z0-9_.-]{1,253}")
 
 
 def fold_hosts(hosts: Iterable[str]) -> str:
-    """The hosts as ClusterShell folds them, each once; names it cannot take stand as they are, made harmless."""
+    """Fold the hosts as ClusterShell does, each once; a name that it cannot parse stands as it is, made harmless."""
     # ClusterShell takes a tenth of a second to import, which --help and checks need not pay.
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 

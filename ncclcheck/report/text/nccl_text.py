@@ -57,7 +57,7 @@ def choice_lines(entries: tuple[NcclEntry, ...], verbose: int) -> Iterator[Line]
 
 
 def _must_tell(entry: NcclEntry) -> tuple[str, ...]:
-    """The reasons that even a short page gives: why there is no choice. Others name addresses, which all differ."""
+    """Return the reasons that even a short page gives: why there is no choice."""
     reasons = (entry.reason,) if entry.interface is None else ()
     return (*reasons, entry.network_reason) if entry.network is None and entry.fails else reasons
 
@@ -96,7 +96,7 @@ def _network(entry: NcclEntry) -> str:
 
 
 def _short(hcas: tuple[HcaChoice, ...]) -> str:
-    """The ports with their GID; of many with the same GID the first and the last."""
+    """Return the ports with their GID; of many with the same GID the first and the last."""
     parts = []
     for _, one_gid in groupby(hcas, key=lambda hca: hca.gid_index):
         group = tuple(one_gid)
@@ -114,7 +114,7 @@ def _details(entry: NcclEntry) -> Iterator[Line]:
         yield line(f"candidates {', '.join(entry.candidates)}", indent=4)
     if len(entry.hcas) > _MOST_NAMED_PORTS:
         yield line(f"HCAs {hca_words(entry.hcas)}", indent=4)
-    for gpu, pairs in groupby(entry.gpu_nic, key=lambda one: one.gpu):
+    for gpu, pairs in groupby(entry.gpu_nic, key=lambda pair: pair.gpu):
         nics_at: dict[str, list[str]] = {}
         for pair in pairs:
             nics_at.setdefault(pair.distance, []).append(pair.nic)

@@ -33,7 +33,7 @@ class Line(Struct, frozen=True):
 
 
 def line(*spans: Span | str, indent: int = 0, wrap: bool = True) -> Line:
-    """A line of `spans`, of which a bare string has no style."""
+    """Return a line of `spans`, of which a bare string has no style."""
     return Line(tuple(Span(span) if isinstance(span, str) else span for span in spans), indent, wrap)
 
 
@@ -41,7 +41,7 @@ BLANK = line()
 
 
 def draw(lines: Iterable[Line], *, width: int | None, color: bool) -> str:
-    """The page as text: wrapped between words at `width` columns (None: never), with ANSI colours if `color`.
+    """Return the page as text: wrapped between words at `width` columns (None: never), with ANSI colours if `color`.
 
     Nothing of the environment has a say, so the same lines give the same text everywhere.
     """
@@ -61,24 +61,29 @@ def draw(lines: Iterable[Line], *, width: int | None, color: bool) -> str:
         legacy_windows=False,
         _environ={},
     )
-    for one in lines:
-        for text in _wrapped(one, width):
+    for page_line in lines:
+        for text in _wrapped(page_line, width):
             console.print(text, soft_wrap=True)
     return out.getvalue()
 
 
 def draw_plain(lines: Iterable[Line]) -> str:
-    """The page as text without colours and never wrapped: for what is a part of another document."""
-    drawn = (f"{' ' * one.indent}{plain(''.join(span.text for span in one.spans))}" for one in lines)
+    """Return the page as text without colours, never wrapped, to embed it in another document."""
+    drawn = (
+        f"{' ' * page_line.indent}{plain(''.join(span.text for span in page_line.spans))}"
+        for page_line in lines
+    )
     return "".join(f"{text.rstrip()}\n" for text in drawn)
 
 
-def _wrapped(one: Line, width: int | None) -> Iterator[Text]:
+def _wrapped(page_line: Line, width: int | None) -> Iterator[Text]:
     from rich.text import Text
 
-    margin = " " * one.indent
-    text = Text.assemble(*((plain(span.text), span.style) for span in one.spans))
-    offsets = _breaks(text.plain, max(width - one.indent, _NARROWEST)) if width and one.wrap else []
+    margin = " " * page_line.indent
+    text = Text.assemble(*((plain(span.text), span.style) for span in page_line.spans))
+    offsets = (
+        _breaks(text.plain, max(width - page_line.indent, _NARROWEST)) if width and page_line.wrap else []
+    )
     for part in text.divide(offsets):
         part.rstrip()
         yield Text(margin) + part if part else part

@@ -64,18 +64,18 @@ def _line(name: str, key: str, node: Node) -> str:
 
 
 def _toml(key: str, seen: Sequence[Seen], node: Node) -> Fact[str]:
-    """The values as one that all of them meet."""
+    """Return the value as TOML that all of them meet."""
     numbers: list[float | None] = []
     texts: list[str] = []
-    for one in seen:
-        if isinstance(one.value, Missing):
-            return Missing(one.value.missing, f"not known: {one.what}: {one.value}")
-        if isinstance(one.value, Nothing):
-            return Missing("absent", f"none ({one.value.why})")
-        if isinstance(one.value, str):
-            texts.append(one.value)
+    for value in seen:
+        if isinstance(value.value, Missing):
+            return Missing(value.value.missing, f"not known: {value.what}: {value.value}")
+        if isinstance(value.value, Nothing):
+            return Missing("absent", f"none ({value.value.why})")
+        if isinstance(value.value, str):
+            texts.append(value.value)
         else:
-            numbers.append(one.value)
+            numbers.append(value.value)
     if texts:
         return _texts(key, sorted(set(texts)), node)
     limited = [number for number in numbers if number is not None]
@@ -103,10 +103,10 @@ def _texts(key: str, texts: list[str], node: Node) -> Fact[str]:
 
 def _network_of(address: str, node: Node) -> Fact[str]:
     for interface in () if isinstance(node.facts.interfaces, Missing) else node.facts.interfaces:
-        for one in interface.addresses:
-            if one.address == address:
+        for own in interface.addresses:
+            if own.address == address:
                 plain = address.partition("%")[0]
-                return _quoted(str(ipaddress.ip_network(f"{plain}/{one.prefix_length}", strict=False)))
+                return _quoted(str(ipaddress.ip_network(f"{plain}/{own.prefix_length}", strict=False)))
     return Missing("absent", f"not known: the network of {address}")
 
 
@@ -136,11 +136,11 @@ def _environment(facts: NodeFacts) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML, whose escapes are those of JSON."""
+    """Return a basic string of TOML, whose escapes are those of JSON."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _comment(text: str) -> str:
-    """The text in one line, without what a comment may not have."""
+    """Return the text in one line, without characters that a comment may not have."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     return plain if len(plain) <= _LONGEST_REASON else f"{plain[:_LONGEST_REASON]}..."

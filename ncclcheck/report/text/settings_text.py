@@ -11,7 +11,7 @@ from ncclcheck.report.text.page import Line, Span, line
 
 
 def settings_lines(report: Report) -> Iterator[Line]:
-    """The settings as a block that a shell takes as it is, then what else there is to say."""
+    """Yield the settings as a block that a shell takes as it is, then the notes."""
     advice = report.advice
     if advice.env:
         yield line(Span("Settings to use", "bold"))

@@ -25,7 +25,7 @@ _VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yel
 
 
 def render(report: Report, *, verbose: int = 0, width: int | None = None, color: bool = False) -> str:
-    """The report as text, wrapped at `width` columns (None: not at all).
+    """Return the report as text, wrapped at `width` columns (None: not at all).
 
     `verbose` 1 adds what passed or did not apply, all evidence, and each node's NCCL; it never takes anything away.
     The last line is `exit CODE: REASON`.
@@ -36,7 +36,7 @@ def render(report: Report, *, verbose: int = 0, width: int | None = None, color:
 
 
 def page(report: Report, verbose: int) -> Iterator[Line]:
-    """The lines of the report, from the header to the exit code."""
+    """Yield the lines of the report, from the header to the exit code."""
     yield from header_lines(report)
     for section in (
         finding_lines(report, verbose),
@@ -70,10 +70,10 @@ def header_lines(report: Report) -> Iterator[Line]:
 
 
 def _in_image(report: Report) -> set[str]:
-    """The NCCL of an image, which has no network to choose."""
+    """Return the NCCL versions of an image, which has no network to choose."""
     facts = [node.facts for node in report.nodes if node.facts and report.of == "image"]
     software = [fact.software for fact in facts if not isinstance(fact.software, Missing)]
-    return {one.nccl for one in software if not isinstance(one.nccl, Missing)}
+    return {versions.nccl for versions in software if not isinstance(versions.nccl, Missing)}
 
 
 def _launch(node: NodeEntry) -> Launch | None:
