@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping
 
 from ncclcheck.facts.files import readable
+from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.tree import Place
 from ncclcheck.launch.registry import tells_a_place
+from ncclcheck.model.fact import Fact, Missing
 
 # What every job may set. What launchers set is in their own records (ncclcheck/launch/launchers).
 _PREFIXES = (
@@ -98,3 +101,18 @@ def without_secrets(value: str) -> str:
     if _LOGIN_IN_URL.search(value) or _SECRET_IN_VALUE.search(value) or _MADE_UP.fullmatch(value):
         return REDACTED
     return readable(value)
+
+
+def _read_tree(here: Place) -> Fact[dict[str, str]]:
+    """Return the variables that a recording kept, as /proc/self/environ has them: ended by a zero byte each."""
+    text = here.text("proc/self/environ")
+    if isinstance(text, Missing):
+        return NOT_IN_A_TREE
+    return read_environment(dict(item.partition("=")[::2] for item in text.split("\0") if "=" in item))
+
+
+ENVIRONMENT = Section(
+    {"environment": "the job's environment: the variables of the allow-list only (see above)"},
+    read=lambda request: read_environment(request.environment),
+    read_tree=_read_tree,
+)

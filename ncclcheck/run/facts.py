@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ncclcheck.facts.collect import FactsRequest, collect
+from ncclcheck.facts.collect import collect
 from ncclcheck.facts.recorded import read_recorded
+from ncclcheck.facts.section import FactsRequest
 from ncclcheck.launch.detect import detect
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.errors import UsageError

@@ -33,12 +33,13 @@ from ncclcheck.exchange.probe.measuring import answer_latency
 from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target, probe_peers
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.facts.collect import FactsRequest, collect
+from ncclcheck.facts.collect import collect
 from ncclcheck.facts.environment import read_environment
 from ncclcheck.facts.nccl.nccl_library import ask, find_library, inquire
 from ncclcheck.facts.nccl.nccl_listener import NcclListener
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
+from ncclcheck.facts.section import FactsRequest
 from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing

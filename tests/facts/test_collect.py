@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.collect import FactsRequest, collect
+from ncclcheck.facts.collect import collect
+from ncclcheck.facts.section import FactsRequest
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
@@ -36,7 +37,8 @@ def test_every_section_is_read_and_survives_the_journey_as_json(tmp_path: Path) 
 def test_nothing_of_it_costs_much_or_loads_torch() -> None:
     program = (
         "import os, sys\n"
-        "from ncclcheck.facts.collect import FactsRequest, collect\n"
+        "from ncclcheck.facts.collect import collect\n"
+        "from ncclcheck.facts.section import FactsRequest\n"
         "from ncclcheck.model.launch import Launch\n"
         "launch = Launch('none', 0, 1, 0, 1, 0, 1, None, 29500)\n"
         "collect(FactsRequest(launch, os.environ, ('ncclcheck',)))\n"

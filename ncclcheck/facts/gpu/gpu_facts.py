@@ -11,26 +11,25 @@ from ncclcheck.facts.deadline import start
 from ncclcheck.facts.gpu.gpu_log import read_gpu_log
 from ncclcheck.facts.gpu.gpu_work import read_gpu_work, read_torch_gpus
 from ncclcheck.facts.gpu.gpus import Nvml, read_nvml
+from ncclcheck.facts.pci.pci import nvidia_gpus, read_pci
+from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.tree import Place
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Gpu
+from ncclcheck.model.facts import NOT_READ, Gpu
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
 
 _LOG_S = 3.0
+_NVML_S = 5.0
 
 
 class GpuFacts(Struct, frozen=True):
     """The sections of NodeFacts that concern GPUs."""
 
     gpus: Fact[tuple[Gpu, ...]]
-    driver: Fact[GpuDriver]
-    log: Fact[GpuLog]
-    work: Fact[tuple[GpuWork, ...]]
-    torch: Fact[TorchGpus]
-
-
-def without_answer(why: Missing) -> GpuFacts:
-    """All of it Missing for one reason."""
-    return GpuFacts(why, why, why, why, why)
+    gpu_driver: Fact[GpuDriver] = NOT_READ
+    gpu_log: Fact[GpuLog] = NOT_READ
+    gpu_work: Fact[tuple[GpuWork, ...]] = NOT_READ
+    torch_gpus: Fact[TorchGpus] = NOT_READ
 
 
 def read_gpu_facts(environ: Mapping[str, str], nvml_s: float, deadline_s: float) -> GpuFacts:
@@ -66,3 +65,29 @@ def _no_work(nvml: Nvml) -> Missing | None:
     if not isinstance(nvml.driver, Missing) and nvml.driver.stuck_call:
         return Missing("error", f"not tried, since {nvml.driver.stuck_call} got stuck")
     return None
+
+
+def _read_tree(here: Place) -> GpuFacts:
+    """Return NVIDIA's display and 3D controllers in the order of their addresses, which is NVML's."""
+    pci = read_pci(here.root)
+    if isinstance(pci, Missing):  # that there is no GPU does not follow from a bus that is not told of
+        return GpuFacts(Missing("error", f"the PCI bus, by which GPUs are listed: {pci.detail}"))
+    return GpuFacts(
+        tuple(
+            Gpu(index, NOT_IN_A_TREE, NOT_IN_A_TREE, device.address, NOT_IN_A_TREE)
+            for index, device in enumerate(nvidia_gpus(pci))
+        )
+    )
+
+
+GPUS = Section(
+    {
+        "gpus": "NVML, in a child process; of a recorded tree the PCI bus",
+        "gpu_driver": "NVML: nvmlInit, nvmlSystemGetDriverVersion, nvmlSystemGetCudaDriverVersion_v2",
+        "gpu_log": "/dev/kmsg, else journalctl",
+        "gpu_work": "a multiplication by torch on each GPU, in a child process each",
+        "torch_gpus": "torch.cuda, in a child process",
+    },
+    read=lambda request: read_gpu_facts(request.environment, min(_NVML_S, request.parts_s), request.parts_s),
+    read_tree=_read_tree,
+)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import read_line
+from ncclcheck.facts.section import Section
 from ncclcheck.model.fact import Fact
 from ncclcheck.model.facts import Clock
 
@@ -60,3 +61,6 @@ def clock_of(state: int, status: int, max_error_us: int) -> Clock:
     """What adjtimex(2) answered, as a value."""
     synchronised = not status & _STA_UNSYNC and state != _TIME_ERROR
     return Clock(synchronised, max_error_us, read_line(_SOURCE))
+
+
+CLOCK = Section({"clock": "adjtimex(2); /sys/devices/system/clocksource"}, read=lambda _: read_clock())

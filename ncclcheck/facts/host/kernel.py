@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from ncclcheck.facts.files import readable
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Kernel
@@ -60,3 +61,10 @@ def _virtual_machine(here: Place) -> Fact[bool]:
     if flags is None:
         return Missing("unsupported", f"{here.shown('proc/cpuinfo')} has no flags")
     return "hypervisor" in flags.split()
+
+
+KERNEL = Section(
+    {"kernel": "/proc/modules, /sys/module, /proc/version, /proc/driver/nvidia/version, /proc/cpuinfo"},
+    read=lambda _: read_kernel(Path("/")),
+    read_tree=lambda here: read_kernel(here.root),
+)

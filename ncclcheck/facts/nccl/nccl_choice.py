@@ -7,18 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ncclcheck.facts.files import readable
-from ncclcheck.facts.nccl.nccl_config import read_config_files
+from ncclcheck.facts.nccl.nccl_config import read_config_files, settings_in
 from ncclcheck.facts.nccl.nccl_library import Inquiry, first_library, inquire
 from ncclcheck.facts.nccl.nccl_plugins import as_plugins, plugin_files
 from ncclcheck.facts.nccl.nccl_search import Found, rpath_folders, search_libraries
 from ncclcheck.facts.nccl.nccl_words import version_text
+from ncclcheck.facts.section import NOT_IN_A_TREE, Section
 from ncclcheck.facts.software.loading import Loaded, Version, load
+from ncclcheck.facts.tree import Place
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import NcclChoice
+from ncclcheck.model.facts import NcclChoice, NcclConfigFile
 from ncclcheck.model.hardware import NcclLibrary, NetPlugin
 
 # How a library is asked: its path, the environment, and the time for it.
 Inquire: TypeAlias = Callable[[str, Mapping[str, str], float], Inquiry]
+_CONFIG_FILE = "etc/nccl.conf"
 _LOADING_S = 3.0  # for the other libraries and the plug-ins, at most
 _KEPT_BACK_S = 1.5  # for them, at least
 
@@ -65,3 +68,22 @@ def _plugin_groups(inquiry: Inquiry) -> Fact[Sequence[Sequence[str]]]:
 
 def _plugins(groups: Fact[Sequence[Sequence[str]]], loaded: Loaded) -> Fact[tuple[NetPlugin, ...]]:
     return groups if isinstance(groups, Missing) else as_plugins(groups, loaded.plugins)
+
+
+def _read_tree(here: Place) -> Fact[NcclChoice]:
+    """Return the settings of the machine's /etc/nccl.conf; a tree without /etc tells nothing of NCCL."""
+    if isinstance(here.folder("etc"), Missing):
+        return NOT_IN_A_TREE
+    text = here.text(_CONFIG_FILE)
+    settings = text if isinstance(text, Missing) else settings_in(text)
+    return NcclChoice(NOT_IN_A_TREE, (NcclConfigFile(f"/{_CONFIG_FILE}", settings),), home_set=False)
+
+
+NCCL = Section(
+    {
+        "nccl": "ncclGetUniqueId and ncclGetVersion of the library itself, in a child process; /etc/nccl.conf, "
+        "~/.nccl.conf; the loader's search path"
+    },
+    read=lambda request: read_nccl(request.environment, request.parts_s, request.ask_with or inquire),
+    read_tree=_read_tree,
+)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.network.interface_files import SYSFS_NET, Told, complete
+from ncclcheck.facts.network.interfaces_of_tree import read_interface_files
 from ncclcheck.facts.network.link_driver import driver_of, hardware_type_of
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Address, Family, Interface
@@ -91,3 +93,12 @@ def _prefix_length(family: Family, netmask: str) -> int:
     if not mask:  # a point-to-point address stands alone
         return 32 if family == "inet" else 128
     return int.from_bytes(socket.inet_pton(number, mask), "big").bit_count()
+
+
+INTERFACES = Section(
+    {
+        "interfaces": "getifaddrs(3) (netifaces); /sys/class/net; of a recorded tree the last only, without addresses",
+    },
+    read=lambda _: read_interfaces(),
+    read_tree=read_interface_files,
+)

@@ -7,13 +7,17 @@ import time
 
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.files import readable
+from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.tree import Place
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Names
 
+_LONGEST_NAME = 253  # RFC 1035
+_DEADLINE_S = 5.0
 _NOT_A_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
-def read_names(deadline_s: float = 5.0) -> Names:
+def read_names(deadline_s: float = _DEADLINE_S) -> Names:
     """The host name, its full form, and the addresses it has here, all within `deadline_s`."""
     hostname = socket.gethostname()
     end = time.monotonic() + deadline_s
@@ -47,3 +51,26 @@ def _lookup(name: str) -> Fact[tuple[str, ...]]:
     except (OSError, UnicodeError) as error:
         return missing_for(error, readable(name))
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _read_tree(here: Place) -> Fact[Names]:
+    """Return the name in /proc/sys/kernel/hostname, which the kernel used, else that in /etc/hostname, unresolved."""
+    for path in ("proc/sys/kernel/hostname", "etc/hostname"):
+        line = here.line(path)
+        if isinstance(line, str) and (name := printable_name(line.splitlines()[0])):
+            return Names(name, NOT_IN_A_TREE, NOT_IN_A_TREE)
+    return NOT_IN_A_TREE
+
+
+def printable_name(text: str) -> str:
+    """Return the text as a host name, without anything that a terminal would obey."""
+    return "".join(letter for letter in readable(text) if letter.isprintable()).strip()[:_LONGEST_NAME]
+
+
+NAMES = Section(
+    {
+        "names": "gethostname(2), getaddrinfo(3); of a recorded tree /proc/sys/kernel/hostname or /etc/hostname",
+    },
+    read=lambda request: read_names(min(_DEADLINE_S, request.parts_s)),
+    read_tree=_read_tree,
+)

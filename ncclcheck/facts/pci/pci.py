@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ncclcheck.facts.pci.pci_address import is_pci_address
 from ncclcheck.facts.pci.pci_device import is_bridge, read_device
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Pci, PciDevice
@@ -76,3 +77,10 @@ def _order(address: str) -> tuple[int, str]:
     """Addresses sort as numbers; only the domain has no fixed length."""
     domain, _, rest = address.partition(":")
     return int(domain, 16), rest
+
+
+PCI = Section(
+    {"pci": "/sys/bus/pci/devices"},
+    read=lambda _: read_pci(Path("/")),
+    read_tree=lambda here: read_pci(here.root),
+)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ncclcheck.facts.deadline import within
 from ncclcheck.facts.files import readable
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
@@ -88,3 +89,10 @@ def _count(line: Fact[str]) -> Fact[int] | None:
     if not _COUNT.fullmatch(line) or int(line) > _LARGEST:
         return Missing("error", f"no number: {line[:40]!r}")
     return int(line)
+
+
+RDMA_COUNTERS = Section(
+    {"rdma_counters": "/sys/class/infiniband/*/ports/*/counters and hw_counters"},
+    read=lambda _: read_rdma_counters(Path("/")),
+    read_tree=lambda here: read_rdma_counters(here.root),
+)

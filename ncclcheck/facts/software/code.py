@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.files import readable
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.git import read_git
 from ncclcheck.facts.software.packages import installed
 from ncclcheck.model.fact import Fact, Missing, Why
@@ -92,3 +93,9 @@ def _heard(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, 
         if not any(said):
             break
     return said[0], said[1]
+
+
+CODE = Section(
+    {"code": "the files of each `--code` path; `git status`; the installed distributions"},
+    read=lambda request: read_code(request.code_paths, request.parts_s),
+)

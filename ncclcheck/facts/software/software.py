@@ -13,6 +13,7 @@ from pathlib import Path
 from ncclcheck import __version__
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import read_line, read_text
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.packages import installed, metadata_lines
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Software
@@ -121,3 +122,13 @@ def read_os(root: Path) -> Fact[str]:
         if name == "PRETTY_NAME":
             return value.strip().strip("\"'")
     return Missing("absent", "os-release has no PRETTY_NAME")
+
+
+SOFTWARE = Section(
+    {
+        "software": "torch/version.py, the distribution of each package, uname(2), /etc/os-release, "
+        "/proc/driver/nvidia/version"
+    },
+    # The NCCL library is asked in a section of its own; `collect` puts its version here.
+    read=lambda _: read_software(Missing("absent", "the library was not asked")),
+)

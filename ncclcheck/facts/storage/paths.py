@@ -12,6 +12,7 @@ from msgspec import Struct
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.files import readable
+from ncclcheck.facts.section import FactsRequest, Section
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -89,3 +90,20 @@ def _put_together(path: WantedPath, stdout: bytes, otherwise: Missing) -> PathFa
 def _unread(path: WantedPath, why: Missing) -> PathFact:
     fields = [name for name in PathFact.__struct_fields__ if name not in ("path", "purpose")]
     return PathFact(readable(path.path), path.purpose, **dict.fromkeys(fields, why))
+
+
+def wanted_paths(request: FactsRequest) -> tuple[WantedPath, ...]:
+    """Return the paths to look at, each with its purpose."""
+    return (
+        *(WantedPath(path, "data") for path in request.data_paths),
+        *(WantedPath(path, "code") for path in request.code_paths),
+        *(WantedPath(path, "shared") for path in request.shared_paths),
+    )
+
+
+PATHS = Section(
+    {
+        "paths": "stat(2), statvfs(2), /proc/self/mountinfo, and reading some files, in a child process for each path"
+    },
+    read=lambda request: read_paths(wanted_paths(request), min(CALLED_S, request.parts_s)),
+)

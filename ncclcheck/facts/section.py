@@ -1,0 +1,59 @@
+"""The record of a section of NodeFacts: where it is read, and by which functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ncclcheck.facts.tree import Place
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.launch import Launch
+
+if TYPE_CHECKING:
+    from ncclcheck.facts.nccl.nccl_choice import Inquire
+
+NOT_IN_A_TREE = Missing("absent", "a recorded tree does not tell")
+# A section whose parts have deadlines of their own gets this much longer, so that what it did read is kept.
+SLACK_S = 1.5
+
+
+class FactsRequest(Struct, frozen=True):
+    """What to collect: who we are in the job, the job's environment, the `--code` paths, and the time for it.
+
+    `data_paths` and `shared_paths` are those of `--data` and `--shared-dir`.
+    `ask_with` is how NCCL is asked: a listener's `inquire` keeps open what the library opens. None: it is asked once.
+    """
+
+    launch: Launch
+    environment: Mapping[str, str]
+    code_paths: tuple[str, ...] = ()
+    data_paths: tuple[str, ...] = ()
+    shared_paths: tuple[str, ...] = ()
+    deadline_s: float = 10.0
+    ask_with: Inquire | None = None
+
+    @property
+    def parts_s(self) -> float:
+        """Return the time for the parts of a section that end by deadlines of their own."""
+        return max(self.deadline_s - SLACK_S, self.deadline_s / 2)
+
+
+class Section(Struct, frozen=True):
+    """One section of NodeFacts, or several that are read together.
+
+    `sources` says where each is read, as docs/facts.md shows it, by the section's name. `read` returns the section from
+    this machine, `read_tree` from the folder of a recorded one; None: a tree does not tell. For several sections both
+    return a Struct whose fields are named after them.
+    """
+
+    sources: dict[str, str]
+    read: Callable[[FactsRequest], Any]
+    read_tree: Callable[[Place], Any] | None = None
+
+    def by_name(self, value: Any) -> dict[str, Any]:
+        """Return the value of each section that was read."""
+        if len(self.sources) == 1 or isinstance(value, Missing):
+            return dict.fromkeys(self.sources, value)
+        return {name: getattr(value, name) for name in self.sources}
