@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.bench.collectives import CPU_POOL_BYTES, GPU_POOL_BYTES
 from ncclcheck.bench.data import PERIOD
 from ncclcheck.bench.progress import ProgressPage
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 Call: TypeAlias = Callable[[], object]
 Calls: TypeAlias = Sequence[tuple[int, Call]]  # (iteration, the call)
 _HOLD_CYCLES = 20_000_000  # about 10 ms at 2 GHz: longer than it takes to enqueue 32 calls
-_POLL_S = 0.00005
 _GPU_COMPARED = 1 << 24  # elements
 
 
@@ -88,7 +88,7 @@ def _time_on_gpu(calls: Calls, progress: ProgressPage) -> list[float]:
         if number:
             progress.enter(iteration)
         while not ended.query():
-            time.sleep(_POLL_S)
+            time.sleep(timeouts.CUDA_EVENT_POLL_S)
         progress.leave()
     return [began.elapsed_time(ended) * 1e3 for began, ended in events]
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-INTERVAL_S = 0.004
-_TOLERATED_S = 0.001  # a timer on an idle machine is late by less
+from ncclcheck import timeouts
+
 _OWN_THREADS = Path("/proc/self/task")
 _NS = 1e9
 
@@ -53,11 +53,11 @@ class Heartbeat:
         ready.set()
         account = _Account(self._threads / self._own)
         while True:
-            time.sleep(INTERVAL_S)
+            time.sleep(timeouts.HEARTBEAT_S)
             now, waited_s = time.monotonic(), account.waited_s()
-            late_s = now - self._last - INTERVAL_S - waited_s
+            late_s = now - self._last - timeouts.HEARTBEAT_S - waited_s
             self._last = now
-            if late_s > _TOLERATED_S:
+            if late_s > timeouts.HEARTBEAT_LATE_S:
                 self._overslept_s += late_s
 
     def take(self) -> Idle:

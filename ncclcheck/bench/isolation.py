@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.bench.agreement import barrier
 from ncclcheck.bench.collectives import all_gather
 from ncclcheck.bench.point import Rank
@@ -23,9 +24,7 @@ from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed, Point
 if TYPE_CHECKING:
     from torch import Tensor
 
-TRANSFER_S = 0.02  # of a typical transfer, at the speed of the collectives
 LEAST_BYTES, MOST_BYTES = 1 << 20, 8 << 20
-ENOUGH_S = 0.2  # of transfers of one pair
 MOST_TRANSFERS = 4
 SLOTS = 16  # so many ranks work one after the other; further ones at the same time as one of them
 WORK_BYTES, WORK_TIMES = 64 << 10, 1500  # some 25 ms
@@ -65,7 +64,7 @@ def isolate(rank: Rank, points: Sequence[Point]) -> Isolation:
 def transfer_bytes(points: Sequence[Point]) -> int:
     """The size of one transfer: some 20 ms of what the collectives did at best."""
     busbw_gb_s = max((point.busbw_gb_s for point in points), default=0.0)
-    return max(LEAST_BYTES, min(MOST_BYTES, int(busbw_gb_s * 1e9 * TRANSFER_S)))
+    return max(LEAST_BYTES, min(MOST_BYTES, int(busbw_gb_s * 1e9 * timeouts.ISOLATED_TRANSFER_S)))
 
 
 def _settled_cores(rank: Rank, points: Sequence[Point]) -> tuple[CoreSpeed, ...]:
@@ -235,7 +234,7 @@ def _receive(rank: Rank, buffer: Tensor, source: int) -> float:
 
     go = torch.ones(1, dtype=torch.uint8, device=rank.device.torch_device)
     took_s: list[float] = []
-    while len(took_s) < MOST_TRANSFERS and sum(took_s) < ENOUGH_S:
+    while len(took_s) < MOST_TRANSFERS and sum(took_s) < timeouts.ISOLATED_PAIR_S:
         began = time.perf_counter()
         _transfer(rank, "isend", go, source)
         _transfer(rank, "irecv", buffer, source)

@@ -16,6 +16,7 @@ from typing import IO
 from msgspec.structs import replace
 
 import ncclcheck
+from ncclcheck import timeouts
 from ncclcheck.bench.connections import unanswered_peers
 from ncclcheck.bench.nccl_log import NcclLog, read_logs, with_log
 from ncclcheck.bench.progress import new_page, read_page
@@ -31,9 +32,6 @@ from ncclcheck.spawn.process import kill_all, read_available, start_process, sta
 _STDERR_KEPT_BYTES = 8192
 _LAST_WORDS = 400
 _ERROR_TEXT = 600
-_WAITS_LONG_S = 2.0  # from then on its connections are looked at, once a second
-_CALLS_ANEW_S = 3.0  # Gloo, whose call has failed, calls again: in between there is no connection to be seen
-_START_DEADLINE_S = 20.0
 _DEFAULTS = {"TORCH_CPP_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
 
 
@@ -114,7 +112,9 @@ class _Worker:
             error_kind=progress.error_kind,
             error=progress.error[:_ERROR_TEXT],
             last_words=self._last_words() if exit_code else "",
-            unanswered=self._unanswered_now(now) if progress.inside and idle_s > _WAITS_LONG_S else (),
+            unanswered=self._unanswered_now(now)
+            if progress.inside and idle_s > timeouts.CONNECTIONS_AFTER_S
+            else (),
         )
 
     def _last_words(self) -> str:
@@ -125,7 +125,7 @@ class _Worker:
     def _unanswered_now(self, now: float) -> tuple[str, ...]:
         if now - self._looked_at >= 1.0:
             self._looked_at, found = now, unanswered_peers(self.process.pid)
-            if found or now - self._found_at > _CALLS_ANEW_S:
+            if found or now - self._found_at > timeouts.CONNECTIONS_KEPT_S:
                 self._unanswered, self._found_at = found, now
         return self._unanswered
 
@@ -167,9 +167,9 @@ class Running:
             self._ended.wait()
 
         threading.Thread(target=keep, name="workers-parent", daemon=True).start()
-        if not ready.wait(_START_DEADLINE_S):
+        if not ready.wait(timeouts.WORKERS_START_S):
             failure.append(
-                TimeoutError(f"starting {len(tasks)} workers took more than {_START_DEADLINE_S:.0f} s")
+                TimeoutError(f"starting {len(tasks)} workers took more than {timeouts.WORKERS_START_S:.0f} s")
             )
         if failure:
             self.stop(1.0)

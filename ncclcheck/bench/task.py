@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.model.bench import BenchPlan
 
 NO_TORCH = "torch cannot be imported"  # how the error of a worker begins that came no further
@@ -26,8 +27,8 @@ class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):
     store_prefix: str
     plan: BenchPlan
     hosts: tuple[str, ...]
-    join_timeout_s: float = 60.0
-    timeout_s: float = 1800.0
+    join_timeout_s: float = timeouts.GROUP_JOIN_S
+    timeout_s: float = timeouts.GROUP_CALL_S
     turns: str | None = None  # the name of its set of ranks, to which turns are given; None: it needs none
     turns_prefix: str = ""  # before the keys of turns in the store
     agent_pid: int | None = None  # filled in by bench.supervise; the worker ends when this process has ended

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.bench.progress import ErrorKind, Phase
 from ncclcheck.model.bench import FailureState, RankFailure
 from ncclcheck.model.units import format_size
@@ -50,24 +51,22 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
 
 
 class Deadlines(Struct, frozen=True):
-    """How long is too long."""
+    """How long is too long. What each bounds stands in `timeouts`."""
 
-    start_s: float = 45.0  # importing torch takes that where many processes share few cores
-    join_s: float = 30.0  # from when the last of the ranks came
-    first_call_s: float = 20.0
-    stall_s: float = 10.0
-    stopped_s: float = 5.0
-    lost_s: float = 6.0
-    first_word_s: float = 20.0  # instead of it, for a node that has not said yet that it starts its workers
-    settle_s: float = 1.5  # how long the cause of a broken connection may take to be seen on its own node
-    quiet_s: float = (
-        3.0  # a node that is silent for so long may be lost, too: nobody is judged before that is clear
-    )
+    start_s: float = timeouts.WORKER_IMPORT_S
+    join_s: float = timeouts.WORKER_JOIN_S
+    first_call_s: float = timeouts.WORKER_FIRST_CALL_S
+    stall_s: float = timeouts.WORKER_STALL_S
+    stopped_s: float = timeouts.WORKER_STOPPED_S
+    lost_s: float = timeouts.NODE_LOST_S
+    first_word_s: float = timeouts.NODE_FIRST_WORD_S
+    settle_s: float = timeouts.ERROR_SETTLES_S
+    quiet_s: float = timeouts.NODE_QUIET_S
 
 
 DEADLINES = Deadlines()
 # When the time of the run is over nothing more can be waited for: who is stopped or failed then is named.
-AT_THE_END = Deadlines(stopped_s=1.0, settle_s=0.0)
+AT_THE_END = Deadlines(stopped_s=timeouts.WORKER_STOPPED_AT_END_S, settle_s=0.0)
 
 
 def all_done(states: Sequence[RankState], world_size: int) -> bool:

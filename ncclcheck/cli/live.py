@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from ncclcheck import timeouts
 from ncclcheck.cli.screen import write_error
 from ncclcheck.report.text.plain import plain
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from ncclcheck.measure.remaining import Standing
 
-EVERY_S = 10.0  # between plain lines about the same point
 _MINUTE_S = 60
 
 
@@ -57,7 +57,7 @@ class Lines:
 
     def show(self, standing: Standing) -> None:
         """One line, if none came for a while."""
-        if self._clock() - self._written >= EVERY_S:
+        if self._clock() - self._written >= timeouts.LIVE_LINE_S:
             self.say(f"{standing.where}: {points_text(standing)}")
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from ncclcheck import timeouts
 from ncclcheck.cli.completion import check_names, dtypes, ops, sizes
 from ncclcheck.cli.values import FileName, Names, Seconds, WholeNumber
 
@@ -117,9 +118,16 @@ _expectations = _all(
 _time = _all(
     [
         click.option(
-            "--timeout", type=Seconds(), help="For the whole run.  [60; bench and run: 120 + --budget]"
+            "--timeout",
+            type=Seconds(),
+            help="Time for the whole run.  "
+            f"[{timeouts.PREFLIGHT_TIMEOUT_S:g}; bench and run: {timeouts.BENCH_TIMEOUT_S:g} + --budget]",
         ),
-        click.option("--join-timeout", type=Seconds(), help="For all nodes to come.  [30]"),
+        click.option(
+            "--join-timeout",
+            type=Seconds(),
+            help=f"Time to wait for all nodes to join.  [{timeouts.JOIN_TIMEOUT_S:g}]",
+        ),
     ]
 )
 output_format = click.option(
@@ -178,7 +186,7 @@ bench_options = _all(
             "--iters", metavar="auto|N", help="Timed iterations per size; auto: until it is certain.  [auto]"
         ),
         click.option("--warmup", type=WholeNumber(0, 10**6), help="Untimed iterations per size.  [5]"),
-        click.option("--budget", type=Seconds(), help="For all measuring.  [20]"),
+        click.option("--budget", type=Seconds(), help=f"For all measuring.  [{timeouts.BENCH_BUDGET_S:g}]"),
         click.option("--no-verify", is_flag=True, help="Do not verify the data."),
         click.option("--cuda-graph", is_flag=True, help="Measure the replay of CUDA graphs (nccl)."),
         click.option(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
+from ncclcheck import timeouts
 from ncclcheck.bench.collectives import ELEMENT_BYTES
 from ncclcheck.checks.registry import Selection, all_checks, matching
 from ncclcheck.cli.demands import bench_demands
@@ -23,8 +24,6 @@ from ncclcheck.model.units import parse_sizes
 from ncclcheck.nccl.variables.variables import TABLE, lookup
 from ncclcheck.run.options import BenchRequest, Command, RunOptions, Under
 
-PREFLIGHT_S = 60.0
-BENCH_S = 120.0  # besides the budget: the preflight, importing torch on every node, connecting, warming up
 _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
 _SELECTIONS = ("select", "ignore", "demote", "require")
 
@@ -36,7 +35,9 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
     """
     policy = read_policy(given)
     bench = bench_request(given)
-    usual_s = PREFLIGHT_S if command == "preflight" else BENCH_S + bench.budget_s
+    usual_s = (
+        timeouts.PREFLIGHT_TIMEOUT_S if command == "preflight" else timeouts.BENCH_TIMEOUT_S + bench.budget_s
+    )
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
     head = head_request(given, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
@@ -79,7 +80,7 @@ def _timeouts(given: Mapping[str, Any], usual_s: float) -> tuple[float, float]:
             f"--join-timeout {join_timeout_s:g} is longer than the whole run (--timeout {timeout_s:g}): "
             "give a shorter one, or a longer --timeout"
         )
-    return timeout_s, join_timeout_s or min(30.0, timeout_s)
+    return timeout_s, join_timeout_s or min(timeouts.JOIN_TIMEOUT_S, timeout_s)
 
 
 def _flags(given: Mapping[str, Any], policy: Policy) -> LaunchFlags:

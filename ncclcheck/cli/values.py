@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
+from ncclcheck import timeouts
 from ncclcheck.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 else:
     _ParamType = click.ParamType  # only newer clicks can be subscripted at run time
 
-LONGEST_S = 7 * 24 * 3600.0
 _WHOLE = re.compile(r"-?\d{1,12}", re.ASCII)
 _DECIMAL = re.compile(r"-?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})", re.ASCII)
 
@@ -50,10 +50,11 @@ class Seconds(_ParamType):
         if isinstance(value, float):
             return value
         text = str(value).strip()
-        if _DECIMAL.fullmatch(text) and 0 < float(text) <= LONGEST_S:
+        if _DECIMAL.fullmatch(text) and 0 < float(text) <= timeouts.LONGEST_OPTION_S:
             return float(text)
         raise UsageError(
-            f"{option_name(param, ctx)} {text!r}: expected seconds, a number above 0 and at most {LONGEST_S:.0f}"
+            f"{option_name(param, ctx)} {text!r}: expected seconds, a number above 0 "
+            f"and at most {timeouts.LONGEST_OPTION_S:.0f}"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-_FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.1
+from ncclcheck import timeouts
 
 
 class Deadline:
@@ -31,11 +31,11 @@ class Deadline:
 
 def polls(deadline: Deadline) -> Iterable[None]:
     """Yields at once and then at growing intervals, for the last time at the deadline."""
-    interval = _FIRST_POLL_S
+    interval = timeouts.STORE_FIRST_POLL_S
     while True:
         last = deadline.passed
         yield
         if last:
             return
         time.sleep(deadline.left(interval))
-        interval = min(interval * 1.5, _LAST_POLL_S)
+        interval = min(interval * 1.5, timeouts.STORE_LAST_POLL_S)

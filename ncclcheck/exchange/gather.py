@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
 from ncclcheck.exchange.store import keys
@@ -15,8 +16,6 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 
-QUIET_S = 2.0  # as many came as were expected, but not the right ones: wait this long for another
-RANKS_QUIET_S = 10.0  # every node is there, further ranks are not: they may still be importing torch
 MOST_PER_PROCESS = 8  # tickets read per expected process: a counter that says more was tampered with
 MOST_SHOWN = 8
 
@@ -50,9 +49,9 @@ def gather_hellos(
             last_arrival = time.monotonic()
         missing = _missing_nodes(hellos.values(), launch)
         quiet_s = time.monotonic() - last_arrival
-        quiet = quiet_s > QUIET_S
+        quiet = quiet_s > timeouts.WRONG_NODES_QUIET_S
         arrived = len(hellos) + len(refused)
-        if not missing and (arrived >= launch.world_size or quiet_s > RANKS_QUIET_S):
+        if not missing and (arrived >= launch.world_size or quiet_s > timeouts.RANKS_QUIET_S):
             break
         if missing and missing <= set(given_up()):
             break

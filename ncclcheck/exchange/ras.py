@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import socket
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.errors import NcclcheckError, UsageError
 
 PORT = 28028
 PROTOCOL = 2
-GATHER_S = 5  # for the ranks' answers; NCCL's own default, and it takes as long again to give one up
-CONNECT_S = 5.0
-ANSWER_S = 30.0
 LONGEST_LINE_BYTES = 1024
 LONGEST_ANSWER_BYTES = 64 << 20
 _HIGHEST_PORT = 65535
@@ -49,7 +47,7 @@ def ask(host: str, port: int, deadline: Deadline, *, most_bytes: int = LONGEST_A
     where = f"{host}:{port}"
     try:
         with socket.create_connection(
-            (host, port), timeout=max(0.01, deadline.left(CONNECT_S))
+            (host, port), timeout=max(0.01, deadline.left(timeouts.RAS_CONNECT_S))
         ) as connection:
             return _status(connection, where, deadline, most_bytes)
     except TimeoutError as error:
@@ -65,7 +63,7 @@ def _status(connection: socket.socket, where: str, deadline: Deadline, most_byte
     greeting, rest = _request(connection, f"CLIENT PROTOCOL {PROTOCOL}", b"", deadline)
     if not greeting.upper().startswith(b"SERVER PROTOCOL "):
         raise NoAnswerError(f"what listens at {where} is not NCCL RAS: it says {greeting[:80]!r}")
-    _, rest = _request(connection, f"TIMEOUT {GATHER_S}", rest, deadline)
+    _, rest = _request(connection, f"TIMEOUT {timeouts.RAS_GATHER_S}", rest, deadline)
     _, rest = _request(connection, "SET FORMAT json", rest, deadline)
     connection.settimeout(_left(deadline))
     connection.sendall(b"VERBOSE STATUS\n")

@@ -16,12 +16,11 @@ from typing import IO, Literal, TypeAlias
 from msgspec import Struct
 
 import ncclcheck
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.model.fact import Missing
 
 OUTPUT_LIMIT_BYTES = 1 << 20
-DYING_S = 1.0
-_POLL_S = 0.05
 Ending: TypeAlias = Literal["exited", "late", "too much", "enough"]
 
 # A Popen that is dropped while its process lives would warn and be waited for by the next Popen.
@@ -145,7 +144,7 @@ def read_child(
         try:
             while (remaining := deadline - time.monotonic()) > 0:
                 exited = _has_exited(process.pid)
-                events = selector.select(min(remaining, 0 if exited else _POLL_S))
+                events = selector.select(min(remaining, 0 if exited else timeouts.CHILD_POLL_S))
                 readable = [key.fd for key, _ in events if key.fd in output]
                 for descriptor in readable:
                     if not _read_some(descriptor, output[descriptor]):
@@ -193,7 +192,7 @@ def end_child(process: subprocess.Popen[bytes]) -> bool:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     try:
-        process.wait(DYING_S)
+        process.wait(timeouts.CHILD_DYING_S)
     except subprocess.TimeoutExpired:
         _abandoned.append(process)
     for stream in _pipes(process):

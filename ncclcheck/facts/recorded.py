@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.collect import read_all
 from ncclcheck.facts.network.names import printable_name
 from ncclcheck.facts.section import NOT_IN_A_TREE
@@ -15,7 +16,6 @@ from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 
-DEADLINE_S = 30.0  # a tree may lie on a slow file system
 _OF_A_RUN = ("launch", "routes", "software", "code", "master")
 
 
@@ -26,7 +26,7 @@ class Recorded(Struct, frozen=True):
     facts: NodeFacts
 
 
-def read_recorded(root: Path, deadline_s: float = DEADLINE_S) -> Recorded:
+def read_recorded(root: Path, deadline_s: float = timeouts.RECORDED_S) -> Recorded:
     """Return the machine whose `/` is `root`. What the tree does not tell is Missing. Raises OSError for no folder."""
     here = machine(root)
     readers = [

@@ -9,6 +9,7 @@ from statistics import fmean, median, stdev
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.model.bench import TimeUs
 
 PRECISION = 0.02  # a point is done when the 95 % interval of its median lies within this part of the median
@@ -16,7 +17,6 @@ P99_SAMPLES = 100  # with fewer the 99th percentile is just the maximum
 MAX_ITERATIONS = 10_000
 BETWEEN_RUNS = 0.01  # standard deviation between sound runs beyond what their iterations tell
 _Z95 = 1.959964
-_LEAST_S = 0.25  # a machine's own work comes every few hundredths of a second, and weighs in a mean
 _TOO_FEW_FACTOR = (
     2  # so many times its share a point may take to get the samples without which it tells nothing
 )
@@ -108,7 +108,7 @@ def decide(samples_us: Sequence[float], *, iters: int | None, spent_s: float, sh
     precise = interval is not None and interval.half_width <= PRECISION
     if iters is not None:
         return Decision(go_on=False, unstable=None if precise else _imprecise(interval, samples_us))
-    if precise and spent_s >= min(_LEAST_S, share_s / 4):
+    if precise and spent_s >= min(timeouts.POINT_LEAST_S, share_s / 4):
         return Decision(go_on=False)
     allowed_s = share_s if interval is not None else _TOO_FEW_FACTOR * share_s
     if spent_s < allowed_s and len(samples_us) < MAX_ITERATIONS:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from ncclcheck import timeouts
 from ncclcheck.checks.logs._outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.ras import ANSWER_S, NoAnswerError, address_of, ask
+from ncclcheck.exchange.ras import NoAnswerError, address_of, ask
 from ncclcheck.logs.files import read_logs
 from ncclcheck.logs.ras import log_of, read_status
 from ncclcheck.model.errors import DecodeError
@@ -36,9 +37,9 @@ def explain_ras(address: str) -> Report:
     host, port = address_of(address)
     name = f"NCCL RAS at {host}:{port}"
     try:
-        before = read_status(ask(host, port, Deadline(ANSWER_S)))
+        before = read_status(ask(host, port, Deadline(timeouts.RAS_ANSWER_S)))
         time.sleep(BETWEEN_ANSWERS_S)
-        answer = ask(host, port, Deadline(ANSWER_S))
+        answer = ask(host, port, Deadline(timeouts.RAS_ANSWER_S))
         log = log_of(before, read_status(answer), name, len(answer))
     except (NoAnswerError, DecodeError) as error:
         return explain_report(

@@ -9,11 +9,12 @@ from concurrent.futures import Future
 
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos, late_hellos
 from ncclcheck.exchange.join.first import Trouble, confirm_detour, hold_port, listen, own_way
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
-from ncclcheck.exchange.join.master import SYN_S, names_loopback
+from ncclcheck.exchange.join.master import names_loopback
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.probe.reach import Target
 from ncclcheck.exchange.store import keys
@@ -186,7 +187,9 @@ def _word(failed: Missing) -> MasterOutcome:
 def _stand_down(context: Context, knocks: KnockListener, way: MasterPath, seen: Seen) -> None:
     """Node 0 cannot serve: for a moment tell the nodes that ask, so that they need not wait, and note who asked."""
     knocks.given_up = f"its store cannot be served: {way.detail}"
-    linger_s = LINGER_S + (SYN_S if way.outcome == "filtered" else 0.0)  # the others find out for themselves
+    linger_s = LINGER_S + (
+        timeouts.MASTER_SYN_S if way.outcome == "filtered" else 0.0
+    )  # the others find out for themselves
     _await_knocks(context, knocks, linger_s)
     silent = tuple(
         Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items()

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.checks.registry import Selection
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
@@ -32,7 +33,7 @@ class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     dtype: str = "float32"
     iters: int | None = None
     warmup: int = 5
-    budget_s: float = 20.0
+    budget_s: float = timeouts.BENCH_BUDGET_S
     verify: bool = True
     cuda_graph: bool = False
     under: Under = "proven"
@@ -66,8 +67,8 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     shared_paths: tuple[str, ...] = ()
     selection: Selection = Selection()
     fail_on: FailOn = "error"
-    timeout_s: float = 60.0
-    join_timeout_s: float = 30.0
+    timeout_s: float = timeouts.PREFLIGHT_TIMEOUT_S
+    join_timeout_s: float = timeouts.JOIN_TIMEOUT_S
     bench: BenchRequest = BenchRequest()
     demands: BenchDemands = BenchDemands()  # floors and baseline of the benchmark
     preflight: bool = True  # False: bench --no-preflight

@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Protocol
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.messages import (
     SCHEMA,
     SMALL_LIMIT_BYTES,
@@ -23,7 +24,6 @@ from ncclcheck.exchange.probe.measuring import Again, Ring
 from ncclcheck.exchange.probe.reach import Peer, Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.measure.links.rounds import WARM_UP_S, WINDOW_S
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -130,7 +130,10 @@ def _measure(order: Measure, caller: Caller, announcements: Announcements) -> It
         yield "a ring that does not have each network once per node"
     elif len(plan.shifts) > _MOST_SHIFTS or not all(0 < shift < len(peers) for shift in plan.shifts):
         yield "rounds that are none of this ring"
-    elif not (0 <= plan.warm_up_s <= WARM_UP_S * 2 and 0 <= plan.window_s <= WINDOW_S * 2):
+    elif not (
+        0 <= plan.warm_up_s <= timeouts.LINKS_WARM_UP_S * 2
+        and 0 <= plan.window_s <= timeouts.LINKS_WINDOW_S * 2
+    ):
         yield "transfers that take too long"
     elif not 0 <= plan.pings_s <= _MOST_PINGS_S:
         yield "round trips that take too long"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Recount, Recounted, read_message
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.facts.rdma.rdma_counters import AFTER_S, read_again
+from ncclcheck.facts.rdma.rdma_counters import read_again
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
@@ -38,7 +39,7 @@ def recount(
         key = orders.give(Recount())
         late = Missing("timeout", "the node did not read its counters again")
         found = gather_answers(
-            store, [one.ticket for one in asked], key, deadline.within(AFTER_S + _ANSWER_S)
+            store, [one.ticket for one in asked], key, deadline.within(timeouts.COUNTERS_AGAIN_S + _ANSWER_S)
         )
     readings = {one.host: _read(found.get(one.ticket), late) for one in asked}
     nodes = tuple(

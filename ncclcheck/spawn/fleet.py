@@ -16,6 +16,7 @@ from typing import IO, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.lines import Lines
@@ -31,9 +32,7 @@ NOISE_LIMIT_BYTES = 256 * 1024
 UNREAD_LIMIT_BYTES = 32 * 1024 * 1024  # ours asks one thing at a time, and the longest answer is 8 MiB
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC, errno.EISDIR)
 _KEPT_BYTES = 8 * 1024
-_POLL_S = 0.1
 _READ_BYTES = 1 << 16
-_KILL_S = 2.0
 Phase: TypeAlias = Literal["waiting", "starting", "there", "over"]
 
 
@@ -121,16 +120,16 @@ class Fleet:
         while time.monotonic() < end and any(
             connection.phase in ("starting", "there") for connection in self._connections
         ):
-            time.sleep(_POLL_S / 2)
+            time.sleep(timeouts.FLEET_POLL_S / 2)
         self._closing.set()
-        self._thread.join(_KILL_S)
+        self._thread.join(timeouts.FLEET_KILL_S)
         running = [connection.process for connection in self._connections if connection.process is not None]
         for process in running:
             with suppress(OSError):
                 os.killpg(
                     process.pid, signal.SIGTERM
                 )  # ssh then closes the connection, and the far end its input
-        kill_all(running, _KILL_S)
+        kill_all(running, timeouts.FLEET_KILL_S)
         for connection in self._connections:
             self._forget(connection)
 
@@ -140,7 +139,7 @@ class Fleet:
         try:
             while not self._closing.is_set():
                 self._start_some()
-                for key, events in self._selector.select(_POLL_S):
+                for key, events in self._selector.select(timeouts.FLEET_POLL_S):
                     one, name = key.data
                     if events & selectors.EVENT_READ:
                         self._read(one, name)

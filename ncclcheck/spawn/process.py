@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_POLL_S = 0.01
+from ncclcheck import timeouts
 
 
 def start_process(
@@ -92,4 +92,4 @@ def kill_all(processes: Iterable[subprocess.Popen[bytes]], grace_s: float) -> li
         living = [process for process in living if process.poll() is None]
         if not living or time.monotonic() >= deadline:
             return living
-        time.sleep(_POLL_S)
+        time.sleep(timeouts.PROCESS_POLL_S)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from ncclcheck import timeouts
 from ncclcheck.model.snapshot import UnreachedCause
 
 # ssh(1): "exits with the exit status of the remote command or with 255 if an error occurred".
 SSH_FAILED = 255
 NOT_EXECUTABLE, NOT_FOUND = 126, 127  # POSIX sh, "Exit Status for Commands"
-_ALIVE_S, _ALIVE_TIMES = 5, 3
+_ALIVE_TIMES = 3
 _MOST_TEXT = 400
 
 # What OpenSSH's client says, in the order in which it may fail (ssh.c, sshconnect.c, sshconnect2.c, packet.c).
@@ -50,7 +51,7 @@ def ssh_command(
     options = {
         "BatchMode": "yes",
         "ConnectTimeout": str(max(1, round(connect_s))),
-        "ServerAliveInterval": str(_ALIVE_S),
+        "ServerAliveInterval": str(timeouts.SSH_ALIVE_S),
         "ServerAliveCountMax": str(_ALIVE_TIMES),
         "LogLevel": "ERROR",  # errors alone: a banner is none, and QUIET would hide the reason
         "ForwardAgent": "no",

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.cli.live import EVERY_S, Lines, points_text, screen
+from ncclcheck import timeouts
+from ncclcheck.cli.live import Lines, points_text, screen
 from ncclcheck.measure.remaining import Standing
 
 STANDING = Standing("all_reduce 64M, iteration 12", 3, 8, 14.2)
@@ -66,7 +67,7 @@ def test_into_a_file_a_line_comes_now_and_then(capsys: pytest.CaptureFixture[str
     now = [100.0]
     lines = Lines(lambda: now[0])
     lines.show(STANDING)
-    now[0] += EVERY_S
+    now[0] += timeouts.LIVE_LINE_S
     lines.show(STANDING)
     lines.show(STANDING)
     told = capsys.readouterr()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncclcheck.cli.values import LONGEST_S, FileName, Names, Seconds, WholeNumber
+from ncclcheck import timeouts
+from ncclcheck.cli.values import FileName, Names, Seconds, WholeNumber
 from ncclcheck.model.errors import UsageError
 
 OPTION = click.Option(["--node-rank"])
@@ -28,7 +29,7 @@ def test_seconds_are_finite_and_above_zero(text: str) -> None:
         seconds = Seconds().convert(text, OPTION, None)
     except UsageError:
         return
-    assert 0 < seconds <= LONGEST_S
+    assert 0 < seconds <= timeouts.LONGEST_OPTION_S
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("1", 1.0), ("0.5", 0.5), (".5", 0.5), (" 30 ", 30.0)])

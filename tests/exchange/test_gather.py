@@ -8,8 +8,9 @@ from itertools import count
 
 import pytest
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.gather import QUIET_S, Arrivals, gather_answers, gather_hellos, late_hellos
+from ncclcheck.exchange.gather import Arrivals, gather_answers, gather_hellos, late_hellos
 from ncclcheck.exchange.messages import SCHEMA, Hello
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
@@ -148,7 +149,7 @@ def test_where_as_many_came_as_were_expected_under_clashing_ranks_no_other_is_wa
         come(store, rank)
     arrivals = gathered(store)
     assert nodes(arrivals) == [0, 1, 1]
-    assert QUIET_S <= arrivals.waited_s < QUIET_S + 2
+    assert timeouts.WRONG_NODES_QUIET_S <= arrivals.waited_s < timeouts.WRONG_NODES_QUIET_S + 2
 
 
 def test_a_refused_hello_counts_as_somebody_who_came(store: Store) -> None:
@@ -158,7 +159,7 @@ def test_a_refused_hello_counts_as_somebody_who_came(store: Store) -> None:
     arrivals = gathered(store)
     assert nodes(arrivals) == [0, 1]
     assert list(arrivals.refused) == [3]
-    assert arrivals.waited_s < QUIET_S + 2
+    assert arrivals.waited_s < timeouts.WRONG_NODES_QUIET_S + 2
 
 
 def test_further_ranks_of_a_node_that_came_are_waited_for_and_that_is_said(store: Store) -> None:

@@ -114,7 +114,7 @@ from ncclcheck.exchange.deadline import Deadline
 key, value = sys.argv[1], sys.argv[2].encode()
 print("ready", flush=True)
 store = None
-while isinstance(store, Missing):
+while store is None or isinstance(store, Missing):
     store = join("10.78.0.1", 29500, "ncclcheck/1//", Deadline(0.7))
 print("in", flush=True)
 while store.lost is None:

@@ -9,8 +9,7 @@ from contextlib import suppress
 
 import click
 
-_TASK_S = 30.0
-_ENDING_S = 5.0
+from ncclcheck import timeouts
 
 
 @click.command(hidden=True)
@@ -42,7 +41,7 @@ def take_part() -> int:
     greeting = encode(Greeting(ncclcheck.__version__, SCHEMA))
     write_all(writer, b"\n" + GREETING.encode() + greeting + b"\n")
     pipe = Pipe(reader, writer, lambda: None if over.is_set() else _end())
-    line = pipe.next_line(_TASK_S)
+    line = pipe.next_line(timeouts.REMOTE_TASK_S)
     if line is None:
         return 1
     task = decode(line, RemoteTask, limit_bytes=FACTS_LIMIT_BYTES)
@@ -57,7 +56,7 @@ def take_part() -> int:
 
 def _end() -> None:
     """Interrupt the process, as Ctrl-C does, and end it soon after whatever it does."""
-    last = threading.Timer(_ENDING_S, os._exit, (130,))
+    last = threading.Timer(timeouts.REMOTE_ENDING_S, os._exit, (130,))
     last.daemon = True
     last.start()
     os.kill(os.getpid(), signal.SIGTERM)

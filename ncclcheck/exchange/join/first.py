@@ -9,6 +9,7 @@ from typing import TypeAlias
 import psutil
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.master import describe, is_loopback, resolve_master
 from ncclcheck.exchange.probe.dial import dial
@@ -18,9 +19,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.launch import Launch
 
-SELF_S = 6.0
 BACKLOG = 2048  # as torch's store has it
-LOCAL_SYN_S = 2.5  # two SYNs: nothing is lost on the loopback interface but by a rule
 
 
 Trouble: TypeAlias = tuple[MasterOutcome, str]
@@ -60,7 +59,7 @@ def listen(held: socket.socket) -> Trouble | None:
         held.listen(BACKLOG)
     except OSError as error:
         return _why_not(error, port)
-    outcome, detail = dial(["127.0.0.1"], port, Deadline(LOCAL_SYN_S))
+    outcome, detail = dial(["127.0.0.1"], port, Deadline(timeouts.OWN_PORT_S))
     if outcome in ("refused", "filtered", "no-route"):
         return outcome, f"not even this node reaches its own port {port} while it listens there ({detail})"
     return None
@@ -111,7 +110,7 @@ def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadlin
     addresses: Fact[tuple[str, ...]] = way.addresses
     if way.outcome != "not-first-node" or isinstance(addresses, Missing):
         return way
-    patience = deadline.within(SELF_S)
+    patience = deadline.within(timeouts.MASTER_SELF_S)
     outcome, detail = dial(addresses, way.port, patience)
     if outcome != "connected":
         return replace(way, detail=f"{way.detail}, and {detail} on port {way.port}")

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
@@ -22,7 +23,6 @@ from ncclcheck.model.snapshot import Knock
 
 LIMIT_BYTES = 4096
 _MOST_KNOCKS = 65536
-CLOSE_S = 1.0
 
 
 class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +87,7 @@ class KnockListener:
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
         for thread in self._threads:  # the kernel keeps the port while one still waits there
-            thread.join(CLOSE_S)
+            thread.join(timeouts.KNOCK_CLOSE_S)
 
     def _listen(self, one: socket.socket) -> None:
         while True:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.knock import FAILED, PROTOCOL, KnockMessage, KnockReply, send_knock
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
@@ -18,13 +19,6 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
-
-RESOLVE_S = 5.0  # names of pods and cloud hosts may appear some seconds after the node
-SYN_S = 8.0  # SYNs leave at 0, 1, 3 and 7 s (tcp(7), tcp_syn_retries): four lost in a row are no accident
-UNREACHABLE_S = 5.0  # ARP gives up after 3 s; a node that boots gets one more try
-LOCAL_S = 8.0  # node 0 may be on this very machine, and takes some seconds to serve
-CONFIRMED_S = 2.0  # node 0 says its store is up, yet TCP is refused: no reason to wait on
-_RETRY_S = 0.2
 
 
 class Search(Struct, frozen=True):
@@ -39,12 +33,12 @@ class Search(Struct, frozen=True):
 
 def resolve_master(name: str, deadline: Deadline) -> Fact[tuple[str, ...]]:
     """The addresses of the master's name, asked again for a few seconds where there is none yet."""
-    patience = deadline.within(RESOLVE_S)
+    patience = deadline.within(timeouts.MASTER_RESOLVE_S)
     while True:
         addresses = resolve(name, max(patience.left(), 0.5))
         if not isinstance(addresses, Missing) or patience.passed:
             return addresses
-        time.sleep(patience.left(_RETRY_S))
+        time.sleep(patience.left(timeouts.MASTER_RETRY_S))
 
 
 def is_loopback(address: str) -> bool:
@@ -90,15 +84,15 @@ def _connect(
     way: MasterPath, addresses: Sequence[str], search: Search, deadline: Deadline, say: Callable[[str], None]
 ) -> MasterPath:
     astray = way.is_local and search.launch.node_rank != 0
-    patience = deadline.within(LOCAL_S) if astray else deadline
-    unreachable = deadline.within(UNREACHABLE_S)
-    confirmed = deadline.within(CONFIRMED_S) if search.serving else None
+    patience = deadline.within(timeouts.MASTER_LOCAL_S) if astray else deadline
+    unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
+    confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else None
     way = replace(way, serving_confirmed=search.serving)
     next_knock, told = 0.0, False
     while True:
-        allowed_s = deadline.left(SYN_S)
+        allowed_s = deadline.left(timeouts.MASTER_SYN_S)
         outcome, detail = dial(addresses, way.port, Deadline(allowed_s))
-        if outcome == "filtered" and way.attempts and allowed_s < SYN_S:
+        if outcome == "filtered" and way.attempts and allowed_s < timeouts.MASTER_SYN_S:
             break  # cut short by the deadline: so little silence does not unsay what was answered before
         way = replace(
             way, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
@@ -118,10 +112,10 @@ def _connect(
                 break
             if reply is not None and reply.serving and confirmed is None:
                 way = replace(way, serving_confirmed=True)
-                confirmed = deadline.within(CONFIRMED_S)
+                confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S)
         if confirmed is not None and confirmed.passed:
             break
-        time.sleep(patience.left(_RETRY_S))
+        time.sleep(patience.left(timeouts.MASTER_RETRY_S))
     return way
 
 

@@ -8,16 +8,15 @@ import time
 
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.join.master import is_loopback
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.launch import NOT_RANKED, Launch
 
-DECIDE_S = 5.0  # a name server may be slow; torch would wait for it as well
 
-
-def placed(launch: Launch, own: frozenset[str], deadline_s: float = DECIDE_S) -> Launch:
+def placed(launch: Launch, own: frozenset[str], deadline_s: float = timeouts.RENDEZVOUS_RESOLVE_S) -> Launch:
     """The launch with `serves_store` decided, and node rank 0 where this node is the one that others will call.
 
     That is the node that torch takes for the host (`--rdzv-conf is_host` decides, else `takes_itself_for_host`), and

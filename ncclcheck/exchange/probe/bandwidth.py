@@ -17,6 +17,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.busy import (
     Moment,
@@ -37,7 +38,6 @@ from ncclcheck.model.snapshot import ProbeOutcome
 GO = b"!"
 _CHUNK_BYTES = 1 << 20
 _PAYLOAD = bytes(_CHUNK_BYTES)
-_SLACK_S = 0.3  # beyond the receiver's time, until a sender that was not told to stop does so itself
 _NOT_BUSY: Missing = Missing("absent", "nothing was transferred")
 
 
@@ -107,7 +107,7 @@ def _fill(
         _end(streams)
         return Sent(number, "stalled", "the receiver never said go", source)
     load = _Load(streams, window.warm_up_s)
-    end = Deadline(window.window_s + _SLACK_S)
+    end = Deadline(window.window_s + timeouts.LINKS_RECEIVER_S)
     for stream in streams:
         stream.thread.join(end.left())
     _end(streams)
@@ -171,7 +171,7 @@ def _end(streams: Sequence[_Stream]) -> None:
         with suppress(OSError):  # the peer was first
             stream.connection.shutdown(socket.SHUT_RDWR)
     for stream in streams:
-        stream.thread.join(1.0)
+        stream.thread.join(timeouts.LINKS_STREAM_CLOSE_S)
 
 
 def receive(number: int, channels: Channels, peer_ticket: int, window: Window, start: Deadline) -> Received:

@@ -14,6 +14,7 @@ import time
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
@@ -25,8 +26,6 @@ CHANNEL = "clock"
 ROUND_TRIPS = 8
 _ASK = b"?"
 _STAMPS = struct.Struct("!qq")  # nanoseconds since 1970, by the peer's clock: asked at, answered at
-_CALL_S = 0.5
-_TELL_S = 5.0
 _LATEST_NS = 1 << 62
 _US = 1000
 
@@ -45,7 +44,7 @@ def sample(asked: int, came: int, answered: int, heard: int) -> Sample:
 
 def tell_time(connection: socket.socket) -> None:
     """Answer each question with the time at which it came and that of the answer, until the caller hangs up."""
-    deadline = Deadline(_TELL_S)
+    deadline = Deadline(timeouts.CLOCK_TELL_S)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while not deadline.passed:
@@ -68,7 +67,7 @@ def measure_clock(host: str, own: Greeting, callee: Callee, deadline: Deadline) 
     target = callee.target
     failed = Probe("clock", host, callee.host, target.interface, target.address, target.port, "error")
     started = time.monotonic()
-    patience = deadline.within(_CALL_S)
+    patience = deadline.within(timeouts.CLOCK_CALL_S)
     try:
         connection = call(target, replace(own, channel=CHANNEL), callee.ticket, patience)
     except CallError as error:

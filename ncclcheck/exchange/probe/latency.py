@@ -9,6 +9,7 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
@@ -19,7 +20,6 @@ from ncclcheck.model.snapshot import Measured, Probe
 CHANNEL = "latency"
 _MESSAGE = b"."
 _NOT_COUNTED = 3
-_ECHO_S = 5.0
 
 
 class Callee(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Callee(Struct, frozen=True):
 
 def echo(connection: socket.socket) -> None:
     """Send back what comes, until the caller hangs up; at most for some seconds."""
-    deadline = Deadline(_ECHO_S)
+    deadline = Deadline(timeouts.ECHO_S)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while not deadline.passed:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.bandwidth import Received, Sent, Window, receive, send
 from ncclcheck.exchange.probe.channels import Channels
@@ -18,12 +19,10 @@ from ncclcheck.exchange.probe.clock import measure_clock, tell_time
 from ncclcheck.exchange.probe.latency import CHANNEL, Callee, echo, measure_latency
 from ncclcheck.exchange.probe.reach import Greeting, Peer
 from ncclcheck.measure.links.again import Round
-from ncclcheck.measure.links.rounds import PATIENCE_S, RoundPlan
+from ncclcheck.measure.links.rounds import RoundPlan
 from ncclcheck.model.snapshot import Probe
 
 Quantity = Literal["latency", "bandwidth"]
-_SENDER_SLACK_S = 0.5
-PINGS_AGAIN_S = 0.1
 
 
 class Ring(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,14 +109,16 @@ def latencies_again(ring: Ring, again: Again, me: Me) -> tuple[Probe, ...]:
         peer = ring.peers[target]
         callee = Callee(peer.ticket, peer.host, peer.targets[network])
         own = me.greeting
-        found.append(measure_latency(me.host, own.nonce, own.ticket, callee, PINGS_AGAIN_S, deadline))
+        found.append(
+            measure_latency(me.host, own.nonce, own.ticket, callee, timeouts.LINKS_PINGS_AGAIN_S, deadline)
+        )
     return tuple(found)
 
 
 def latency_again_s(again: Again) -> float:
     """The longest that this takes, with a partner that never answers."""
     callers = Counter(source for _, _, source, _ in again.transfers())
-    return PATIENCE_S + PINGS_AGAIN_S * max(callers.values(), default=0)
+    return timeouts.LINKS_PARTNER_S + timeouts.LINKS_PINGS_AGAIN_S * max(callers.values(), default=0)
 
 
 def _clocks(ring: Ring, me: Me, deadline: Deadline) -> Iterator[Probe]:
@@ -153,7 +154,7 @@ def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...
         receive(number, me.channels, ring.partner(me.place, -shift).ticket, window, latest_start(number))
         for number, _, shift in ring.rounds()
     )
-    sender.join(began + ring.plan.bandwidth_s + _SENDER_SLACK_S - time.monotonic())
+    sender.join(began + ring.plan.bandwidth_s + timeouts.LINKS_SENDER_S - time.monotonic())
     return tuple(sent), received
 
 

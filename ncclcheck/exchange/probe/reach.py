@@ -24,6 +24,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.probe.channels import Channels
 from ncclcheck.exchange.probe.dial import outcome_of
 from ncclcheck.exchange.probe.half_open import half_open
@@ -31,14 +32,9 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.snapshot import Probe, ProbeOutcome
 
-CONNECT_S = 5.0  # three SYNs: at 0, 1 and 3 s
-HELLO_S = 3.0
-BLOCK_S = 3.0
-PATIENT_S = 3 * BLOCK_S  # the caller gives up first, and so has the outcome
 BLOCK_BYTES = 64 * 1024
 LINE_BYTES = 512
 AT_ONCE = 64
-LOOK_S = 0.25
 NCCL_LISTENER = "the listener that NCCL itself opened"
 SEEN_TIMES = 4  # a handshake that is merely slow is not seen this often
 
@@ -107,7 +103,7 @@ class Listeners:
     def open(self, candidates: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
         """Listen on each (interface, address); those that cannot be bound are left out."""
         future = asyncio.run_coroutine_threadsafe(self._open(candidates), self._loop)
-        return future.result(timeout=5.0)
+        return future.result(timeout=timeouts.PROBE_LISTEN_S)
 
     def admit(self, nonce: str, ticket: int) -> None:
         """From now on callers with this nonce are answered, in the name of this ticket."""
@@ -128,9 +124,9 @@ class Listeners:
         if self._loop.is_closed():
             return
         with contextlib.suppress(FutureTimeout):
-            asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(timeout=2.0)
+            asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(timeout=timeouts.PROBE_CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=2.0)
+        self._thread.join(timeout=timeouts.PROBE_CLOSE_S)
         if not self._thread.is_alive():
             self._loop.close()
 
@@ -160,7 +156,7 @@ class Listeners:
         while ports:
             for address in half_open(ports):
                 self._half_open[address] = self._half_open.get(address, 0) + 1
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(timeouts.PROBE_LOOK_S)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -171,7 +167,7 @@ class Listeners:
             writer.close()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = await asyncio.wait_for(reader.readline(), HELLO_S)
+        line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
         greeting = decode(line, Greeting, limit_bytes=LINE_BYTES)
         if self._nonce and greeting.nonce == self._nonce:
             writer.write(encode(Greeting(self._nonce, self._ticket)) + b"\n")
@@ -179,9 +175,9 @@ class Listeners:
                 self.channels.put(greeting.channel, greeting.ticket, _taken_from(writer))
                 return
             for size in (min(max(greeting.segment_bytes, 1), BLOCK_BYTES), BLOCK_BYTES):
-                await asyncio.wait_for(reader.readexactly(size), PATIENT_S)
+                await asyncio.wait_for(reader.readexactly(size), timeouts.PROBE_PATIENT_S)
                 writer.write(b"+")
-                await asyncio.wait_for(writer.drain(), BLOCK_S)
+                await asyncio.wait_for(writer.drain(), timeouts.PROBE_BLOCK_S)
 
 
 def _taken_from(writer: asyncio.StreamWriter) -> socket.socket:
@@ -288,10 +284,10 @@ async def _connect(
         return replace(blank, outcome="self", detail=detail)
     try:
         return await asyncio.wait_for(
-            asyncio.open_connection(blank.address, blank.port, limit=LINE_BYTES), CONNECT_S
+            asyncio.open_connection(blank.address, blank.port, limit=LINE_BYTES), timeouts.PROBE_CONNECT_S
         )
     except (asyncio.TimeoutError, TimeoutError):
-        return replace(blank, outcome="filtered", detail=f"no answer within {CONNECT_S:.0f} s")
+        return replace(blank, outcome="filtered", detail=f"no answer within {timeouts.PROBE_CONNECT_S:.0f} s")
     except OSError as error:
         return replace(blank, outcome=_failed(error), detail=str(error)[:200])
 
@@ -312,7 +308,7 @@ async def _talk(
     try:
         segment_bytes = _segment_bytes(writer.get_extra_info("socket"))
         writer.write(encode(replace(greeting, segment_bytes=segment_bytes)) + b"\n")
-        line = await asyncio.wait_for(reader.readline(), HELLO_S)
+        line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
         answer = decode(line, Greeting, limit_bytes=LINE_BYTES)
     except (asyncio.TimeoutError, OSError, ValueError, DecodeError) as error:
         detail = f"connected, but no greeting of our run came back ({type(error).__name__})"
@@ -333,9 +329,9 @@ async def _send_blocks(
     for size in sizes:
         try:
             writer.write(bytes(size))
-            arrived = await asyncio.wait_for(reader.read(1), BLOCK_S)
+            arrived = await asyncio.wait_for(reader.read(1), timeouts.PROBE_BLOCK_S)
         except (asyncio.TimeoutError, OSError) as error:
-            detail = f"small messages pass, {size} bytes did not arrive within {BLOCK_S:.0f} s"
+            detail = f"small messages pass, {size} bytes did not arrive within {timeouts.PROBE_BLOCK_S:.0f} s"
             return replace(blank, outcome="stalled", detail=f"{detail} ({type(error).__name__})")
         if not arrived:
             return replace(

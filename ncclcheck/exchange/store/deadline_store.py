@@ -11,12 +11,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
 from ncclcheck.model.fact import Missing
 
-CALL_S = 8.0
-CLOSE_S = 1.0
 MOST_PARTS = 1024
 _Call: TypeAlias = tuple[Callable[[], Any], "queue.SimpleQueue[Any]"]
 
@@ -45,7 +44,7 @@ class DeadlineStore:
         self._lost = self._lost or Missing("absent", "the store is closed")
         self._backend = None
         self._calls.put(None)
-        self._thread.join(CLOSE_S)
+        self._thread.join(timeouts.STORE_CLOSE_S)
 
     def set(self, key: str, value: bytes) -> Missing | None:
         """Store the value; return the reason where that failed."""
@@ -119,9 +118,9 @@ class DeadlineStore:
         answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._calls.put((lambda: function(self._backend), answer))
         try:
-            result = answer.get(timeout=CALL_S)
+            result = answer.get(timeout=timeouts.STORE_CALL_S)
         except queue.Empty:
-            result = Missing("timeout", f"the store did not answer within {CALL_S:.0f} s")
+            result = Missing("timeout", f"the store did not answer within {timeouts.STORE_CALL_S:.0f} s")
         if isinstance(result, Missing):
             self._lost = result
         return result

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
@@ -152,4 +153,4 @@ def write_all(descriptor: int, data: bytes) -> None:
         except (
             BlockingIOError
         ):  # ssh leaves its standard streams non-blocking, and whoever shares them with it
-            time.sleep(0.005)
+            time.sleep(timeouts.PIPE_FULL_POLL_S)

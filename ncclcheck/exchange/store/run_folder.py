@@ -19,15 +19,12 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES
 from ncclcheck.model.codec import encode
 
-HEARTBEAT_S = 0.4
-DEAD_S = 15.0  # so long without a sign of life, and node 0 is gone
-_FRESH_S = 0.05
 _MOST_OTHERS = 64
 _MARK_BYTES = 256
-_OLD_S = 3600.0  # by the folder's own clock: what is left of a run that was killed
 _ALIVE = ".alive"
 
 
@@ -95,7 +92,7 @@ class RunFolder:
 
     def _made_fresh(self) -> bool:
         """What is remembered of the folder is forgotten; False where that has just been done."""
-        if time.monotonic() - self._looked_at < _FRESH_S:
+        if time.monotonic() - self._looked_at < timeouts.FOLDER_FRESH_S:
             return False
         touch(self.path / f"{self._own}-look")
         self._looked_at = time.monotonic()
@@ -157,7 +154,10 @@ class MeetingPlace:
         touch(self._mark.with_name(f"{self._mark.name}-look"))
         names = sorted(os.listdir(self._folder))  # noqa: PTH208 (names only: one call, also of a large folder)
         if self.run is None:
-            self.run = next((RunFolder(path, DEAD_S) for name in names if (path := self._living(name))), None)
+            self.run = next(
+                (RunFolder(path, timeouts.FOLDER_SILENT_S) for name in names if (path := self._living(name))),
+                None,
+            )
         marks = [name for name in names if name.startswith(self._prefix("here")) and name != self._mark.name]
         self._met |= {host for name in marks[:_MOST_OTHERS] if (host := self._host_of(self._folder / name))}
         return encode(Look(self.run is not None, tuple(sorted(self._met)), self._filesystem))
@@ -176,7 +176,7 @@ class MeetingPlace:
         for path in self._folder.glob(f"{self._prefix('')[:-1]}*"):
             with suppress(OSError):
                 found = path.lstat()
-                if found.st_uid == self._owner and now - found.st_mtime > _OLD_S:
+                if found.st_uid == self._owner and now - found.st_mtime > timeouts.FOLDER_STALE_S:
                     _remove(path)
 
     def _host_of(self, mark: Path) -> str:

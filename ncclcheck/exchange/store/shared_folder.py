@@ -12,9 +12,10 @@ import sys
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.exchange.store.deadline_store import CALL_S, DeadlineStore
+from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.pipe import Pipe
 from ncclcheck.exchange.store.run_folder import Look
 from ncclcheck.facts.child import end_child, surviving_command
@@ -24,7 +25,6 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.launch import Launch
 
-_REMOVE_S = 3.0
 _LOOK_BYTES = 1 << 16
 
 
@@ -78,7 +78,7 @@ class Directory:
             return Missing("error", "no pipe to the child process")
         told = self._store.ask(self._pipe.look)
         if isinstance(told, Missing):
-            text = f"{self.place.folder} did not answer within {CALL_S:.0f} s: its mount hangs"
+            text = f"{self.place.folder} did not answer within {timeouts.STORE_CALL_S:.0f} s: its mount hangs"
             return Missing("timeout", text) if told.missing == "timeout" else told
         try:
             self.last = decode(told, Look, limit_bytes=_LOOK_BYTES)
@@ -103,8 +103,8 @@ class Directory:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            self._process.wait(_REMOVE_S)
+            self._process.wait(timeouts.FOLDER_REMOVE_S)
         except subprocess.TimeoutExpired:
             end_child(self._process)
-        if self._process.stdout is not None and self._pipe.ended(_REMOVE_S):
+        if self._process.stdout is not None and self._pipe.ended(timeouts.FOLDER_REMOVE_S):
             self._process.stdout.close()

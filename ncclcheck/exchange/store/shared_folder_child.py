@@ -11,8 +11,9 @@ import sys
 import threading
 from pathlib import Path
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.store.pipe import answer_call
-from ncclcheck.exchange.store.run_folder import HEARTBEAT_S, MeetingPlace, RunFolder
+from ncclcheck.exchange.store.run_folder import MeetingPlace, RunFolder
 from ncclcheck.facts.storage.mounts import mount_at
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -66,7 +67,7 @@ class Folder:
         return self._place.run
 
     def _beat(self) -> None:
-        while not self._over.wait(HEARTBEAT_S):
+        while not self._over.wait(timeouts.FOLDER_HEARTBEAT_S):
             try:
                 if self._place is not None:
                     self._place.beat()

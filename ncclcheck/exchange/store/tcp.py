@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
@@ -22,7 +23,6 @@ from ncclcheck.exchange.store.versions import is_own_bug, make_store
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 
-IMPORT_S = 60.0
 # Documents travel in parts that fit a packet of the smallest usual path MTU, each acknowledged before the next: where
 # large packets vanish, nodes can still meet and prove that they do. Only a large document gets large parts.
 SMALL_PART_BYTES = 1024
@@ -151,7 +151,7 @@ def loaded_torch(deadline: Deadline) -> Missing | None:
     Importing it from a slow filesystem may take a minute and says nothing about a store: wait for it before the time
     for a store begins.
     """
-    seconds = max(deadline.left(IMPORT_S), 0.5)
+    seconds = max(deadline.left(timeouts.TORCH_IMPORT_S), 0.5)
     result = _in_thread(load_torch, seconds)
     if isinstance(result, Exception):
         return Missing("unsupported", f"torch cannot be imported: {first_line(result)}")

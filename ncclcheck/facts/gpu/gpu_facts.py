@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.gpu.gpu_log import read_gpu_log
 from ncclcheck.facts.gpu.gpu_work import read_gpu_work, read_torch_gpus
@@ -18,7 +19,6 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NOT_READ, Gpu
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
 
-_LOG_S = 3.0
 _NVML_S = 5.0
 
 
@@ -39,7 +39,7 @@ def read_gpu_facts(environ: Mapping[str, str], nvml_s: float, deadline_s: float)
     finds no driver or no GPU, nor where a call into the driver hung: it would hang there too.
     """
     end = time.monotonic() + deadline_s
-    log = start(read_gpu_log, min(_LOG_S, deadline_s))
+    log = start(read_gpu_log, min(timeouts.GPU_LOG_S, deadline_s))
     nvml = read_nvml(environ, nvml_s)
     why_not = _no_work(nvml)
     left_s = end - time.monotonic()

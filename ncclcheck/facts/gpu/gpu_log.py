@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import run_child
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.model.fact import Fact, Missing
@@ -38,7 +39,7 @@ Line: TypeAlias = tuple[float, str]  # seconds since boot, text
 
 
 def read_gpu_log(
-    deadline_s: float = 3.0, kmsg: Path = _KMSG, journal: tuple[str, ...] = _JOURNAL
+    deadline_s: float = timeouts.GPU_LOG_S, kmsg: Path = _KMSG, journal: tuple[str, ...] = _JOURNAL
 ) -> Fact[GpuLog]:
     """The errors that the log still holds; Missing where no way to read it is allowed to this user.
 

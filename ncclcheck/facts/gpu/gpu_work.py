@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import Ending, end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.software.software import torch_words
@@ -17,8 +18,6 @@ from ncclcheck.model.gpu import GpuWork, TorchGpus, WorkOutcome
 
 _MODULE = "ncclcheck.facts.gpu.gpu_work_child"
 # A GPU that has not moved on for so long hangs; opening the first one after a quiet time takes up to two seconds.
-HUNG_S = 5.0
-_SLACK_S = 1.2
 _NO_CUDA = Missing("unsupported", "this torch was built without CUDA")
 
 
@@ -98,7 +97,7 @@ def read_gpu_work(
         return cuda if isinstance(cuda, Missing) else _NO_CUDA
     deadline = time.monotonic() + deadline_s
     started = [start(ask, ["work", str(ordinal)], environ, deadline_s) for ordinal in range(most)]
-    answers = [one.result(deadline - time.monotonic() + _SLACK_S) for one in started]
+    answers = [one.result(deadline - time.monotonic() + timeouts.GPU_WORK_INNER_S) for one in started]
     return gathered(
         [
             told if isinstance(told, Missing) else judged(ordinal, told, deadline_s)
@@ -138,7 +137,7 @@ def judged(ordinal: int, told: Told, deadline_s: float) -> GpuWork | Missing | N
     if told.stage in ("", "import"):
         return _untold(told, deadline_s)
     if told.ending == "late":
-        if told.seconds - told.at_s < HUNG_S:
+        if told.seconds - told.at_s < timeouts.GPU_WORK_HUNG_S:
             return Missing("timeout", f"torch: no time was left to {told.stage} (GPU {ordinal})")
         return work("hung", f"{told.stage}: no answer for {told.seconds - told.at_s:.0f} s")
     return work(

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from ncclcheck.facts.child import DYING_S, Ending, end_child, python_command, read_child, start_child
+from ncclcheck import timeouts
+from ncclcheck.facts.child import Ending, end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.gpu.gpu_processes import described
 from ncclcheck.model.codec import decode
@@ -23,8 +24,6 @@ from ncclcheck.model.gpu import GpuDriver, GpuState
 _MODULE = "ncclcheck.facts.gpu.gpus_child"
 _MOST_CHILDREN = 6  # so often it is asked again without the calls that crashed or hung
 # A call that has not come back for so long is left out by another child, while the first one goes on waiting for it.
-_PATIENCE_S = 1.0
-_POLL_S = 0.05
 _UNAVOIDABLE = ("nvmlInit", "nvmlDeviceGetCount")  # without which nothing can be asked
 _STATE_FIELDS = frozenset(info.name for info in fields(GpuState))
 _OWN_FIELDS = ("name", "uuid", "pci", "memory_bytes")
@@ -117,7 +116,7 @@ class _Asked:
         return told, Missing("error", f"NVML: {ended} in {_named(told)}" + (f": {said}" if said else ""))
 
 
-def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = 5.0) -> Nvml:
+def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = timeouts.NVML_S) -> Nvml:
     """What NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
 
     GPUs stand in NVML's order (by PCI address). CUDA_VISIBLE_DEVICES does not hide them from it: this is what the node
@@ -142,12 +141,12 @@ def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = 5.0)
     ):  # each leaves out one call more than the one before
         if end is not None and (end[0].done or end[0].missing):
             return _nvml(*end, stuck[:number], skip)
-    return _combined([one.ended(DYING_S + _POLL_S) for one in asked], stuck, skip)
+    return _combined([one.ended(timeouts.CHILD_DYING_S + timeouts.NVML_POLL_S) for one in asked], stuck, skip)
 
 
 def _is_over(asked: list[_Asked]) -> bool:
     """True when one child has told all, and none before it may still do so; or when there is nothing to wait for."""
-    ends = [one.ended(0) for one in asked[:-1]] + [asked[-1].ended(_POLL_S)]
+    ends = [one.ended(0) for one in asked[:-1]] + [asked[-1].ended(timeouts.NVML_POLL_S)]
     for end in ends:
         if end is None:
             return False
@@ -167,7 +166,7 @@ def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_Told, Missing] | 
         is_cut = not told.done and told.missing is None and bool(told.last_call)
         return (told, Missing("error", f"NVML: {told.last_call} crashed")) if is_cut else None
     told, silent_s = newest.so_far()
-    if silent_s < _PATIENCE_S or not told.last_call or told.last_call in _UNAVOIDABLE:
+    if silent_s < timeouts.NVML_SILENT_S or not told.last_call or told.last_call in _UNAVOIDABLE:
         return None
     return told, Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s")
 

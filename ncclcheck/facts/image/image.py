@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.image.image_driver import driver_libraries
 from ncclcheck.facts.image.image_limits import read_limit_files
@@ -31,7 +32,6 @@ _OF_TORCH = (
     "libtorch_cuda.so",
     "libtorch_python.so",
 )
-_SLACK_S = 1.5
 
 
 class ImageRequest(Struct, frozen=True):
@@ -40,13 +40,13 @@ class ImageRequest(Struct, frozen=True):
     environ: Mapping[str, str]
     root: Path = Path("/")
     search_path: Sequence[str] | None = None
-    deadline_s: float = 45.0
+    deadline_s: float = timeouts.IMAGE_FACTS_S
 
 
 def read_image(request: ImageRequest) -> Image:
     """All of it; what was not read by the deadline is Missing("timeout")."""
     end = time.monotonic() + request.deadline_s
-    inner_s = max(request.deadline_s - _SLACK_S, request.deadline_s / 2)
+    inner_s = max(request.deadline_s - timeouts.IMAGE_FACTS_INNER_S, request.deadline_s / 2)
     here = machine(request.root)
     imports = start(read_imports, request.environ, inner_s)
     packages = start(pip_problems, inner_s)

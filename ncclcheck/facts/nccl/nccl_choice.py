@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from ncclcheck import timeouts
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.nccl.nccl_config import read_config_files, settings_in
 from ncclcheck.facts.nccl.nccl_library import Inquiry, first_library, inquire
@@ -22,8 +23,6 @@ from ncclcheck.model.hardware import NcclLibrary, NetPlugin
 # How a library is asked: its path, the environment, and the time for it.
 Inquire: TypeAlias = Callable[[str, Mapping[str, str], float], Inquiry]
 _CONFIG_FILE = "etc/nccl.conf"
-_LOADING_S = 3.0  # for the other libraries and the plug-ins, at most
-_KEPT_BACK_S = 1.5  # for them, at least
 
 
 def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire = inquire) -> NcclChoice:
@@ -31,11 +30,11 @@ def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire =
     end = time.monotonic() + deadline_s
     found = search_libraries(environ)
     library = first_library(found)
-    asking_s = max(deadline_s - _KEPT_BACK_S, deadline_s / 2)
+    asking_s = max(deadline_s - timeouts.NCCL_LOADING_KEPT_S, deadline_s / 2)
     inquiry = Inquiry(library) if isinstance(library, Missing) else ask_with(library, environ, asking_s)
     unasked = [one.path for one in found if isinstance(inquiry.answer, Missing) or one.path != library]
     groups = _plugin_groups(inquiry)
-    left_s = min(_LOADING_S, max(end - time.monotonic(), 0.1))
+    left_s = min(timeouts.NCCL_LOADING_S, max(end - time.monotonic(), 0.1))
     loaded = load(unasked, () if isinstance(groups, Missing) else groups, rpath_folders(), environ, left_s)
     versions = dict(zip(unasked, loaded.versions, strict=True))
     return NcclChoice(

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import ChildResult, run_python_child
 from ncclcheck.facts.nccl.nccl_child import MARK
 from ncclcheck.facts.nccl.nccl_search import SONAME, Found, search_libraries
@@ -45,7 +46,9 @@ def first_library(found: Sequence[Found]) -> Fact[str]:
     return found[0].path if found else Missing("absent", f"no {SONAME} {where}")
 
 
-def ask(library: str, environ: Mapping[str, str], deadline_s: float = 10.0) -> Fact[NcclAnswer]:
+def ask(
+    library: str, environ: Mapping[str, str], deadline_s: float = timeouts.NCCL_ASK_S
+) -> Fact[NcclAnswer]:
     """What this library chooses under exactly this environment: the address it bound for a unique id.
 
     A refusal is an answer too: result code, NCCL's own words, and no address. Missing is: it could not be asked.
@@ -53,7 +56,7 @@ def ask(library: str, environ: Mapping[str, str], deadline_s: float = 10.0) -> F
     return inquire(library, environ, deadline_s).answer
 
 
-def inquire(library: str, environ: Mapping[str, str], deadline_s: float = 10.0) -> Inquiry:
+def inquire(library: str, environ: Mapping[str, str], deadline_s: float = timeouts.NCCL_ASK_S) -> Inquiry:
     """The same, with what the library made of its config files."""
     return understood(
         library, run_python_child(CHILD, [library], deadline_s=deadline_s, env=talkative(environ))

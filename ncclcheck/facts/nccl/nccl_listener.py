@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import (
     ChildResult,
     Ending,
@@ -32,7 +33,6 @@ from ncclcheck.model.fact import Missing
 _LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp
 _BACKLOG = 16384  # what NCCL asks for (src/misc/socket.cc, ncclSocketListen)
 _LEAST_ROOM = 128  # net.core.somaxconn of old kernels
-_DYING_S = 2.0
 _IPV6 = 6
 
 
@@ -56,7 +56,9 @@ class NcclListener:
         self._process: subprocess.Popen[bytes] | None = None
         self._keeper: threading.Thread | None = None
 
-    def inquire(self, library: str, environ: Mapping[str, str], deadline_s: float = 10.0) -> Inquiry:
+    def inquire(
+        self, library: str, environ: Mapping[str, str], deadline_s: float = timeouts.NCCL_ASK_S
+    ) -> Inquiry:
         """What the library answers. Where it opened a listener, that stays until `close`. To be called once."""
         said: Future[ChildResult | Missing] = Future()
         self._keeper = threading.Thread(
@@ -64,7 +66,7 @@ class NcclListener:
         )
         try:
             self._keeper.start()
-            result = said.result(deadline_s + _DYING_S)
+            result = said.result(deadline_s + timeouts.NCCL_LISTENER_DYING_S)
         except (RuntimeError, FutureTimeout) as error:  # no further thread is allowed, or the start hangs
             self._ended.set()
             result = missing_for(error, CHILD)
@@ -87,7 +89,7 @@ class NcclListener:
         """The listener is gone, and its process with it."""
         self._ended.set()
         if self._keeper is not None and self._keeper.is_alive():
-            self._keeper.join(_DYING_S)
+            self._keeper.join(timeouts.NCCL_LISTENER_DYING_S)
 
     def _keep(
         self,

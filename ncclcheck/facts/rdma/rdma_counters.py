@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import within
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import Section
@@ -12,7 +13,6 @@ from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
 
-AFTER_S = 2.0
 _FOLDERS = ("counters", "hw_counters")
 # Of all counters those that count something that went wrong, by the words that drivers use in their names. Traffic is
 # left out, and so are completions that were flushed, which every end of a connection makes.
@@ -48,7 +48,9 @@ def read_rdma_counters(root: Path) -> Fact[RdmaCounters]:
     )
 
 
-def read_again(deadline_s: float = AFTER_S, root: Path = Path("/")) -> Fact[tuple[PortCounters, ...]]:
+def read_again(
+    deadline_s: float = timeouts.COUNTERS_AGAIN_S, root: Path = Path("/")
+) -> Fact[tuple[PortCounters, ...]]:
     """The counters of this machine now; Missing "timeout" where a device holds up the reading."""
     read = within(deadline_s, read_rdma_counters, root)
     return read if isinstance(read, Missing) else read.ports

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.environment import read_environment
 from ncclcheck.facts.nccl.nccl_config import settings_in
@@ -17,9 +18,6 @@ from ncclcheck.facts.recording.recording_tree import Recording
 from ncclcheck.facts.recording.redaction import Redaction
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Missing
-
-DEADLINE_S = 30.0
-
 
 _NET = ("type", "mtu", "operstate", "flags", "ifindex", "speed", "carrier", "tun_flags")
 _NET_FOLDERS = ("bonding", "bridge")
@@ -37,7 +35,9 @@ _AS_IT_IS = (
 )  # fmt: skip
 
 
-def record(source: Path, key: bytes, environ: Mapping[str, str], deadline_s: float = DEADLINE_S) -> Recording:
+def record(
+    source: Path, key: bytes, environ: Mapping[str, str], deadline_s: float = timeouts.RECORDING_S
+) -> Recording:
     """What is recorded of the machine whose `/` is `source`; `left_out` says which parts did not end in time, and why.
 
     Only files of /sys, /proc, /dev and /etc are read: no mounted filesystem is touched.

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.files import readable
@@ -19,14 +20,12 @@ from ncclcheck.facts.software.packages import installed
 from ncclcheck.model.fact import Fact, Missing, Why
 from ncclcheck.model.facts import Code, CodePath
 
-ANSWERED_S = 4.5  # a path that did not answer by then is on a dead mount
 # What a child needs to start, and to end after its own deadline, before ours.
-_CHILD_SLACK_S = 1.0
 _MODULE = "ncclcheck.facts.software.code_child"
-_DEAD = f"did not answer within {ANSWERED_S:g} s"
+_DEAD = f"did not answer within {timeouts.CODE_SEEN_S:g} s"
 
 
-def read_code(paths: Sequence[str], deadline_s: float = 8.0) -> Code:
+def read_code(paths: Sequence[str], deadline_s: float = timeouts.CODE_S) -> Code:
     """The identity of each path, all read at once, and of the packages this Python sees."""
     end = time.monotonic() + deadline_s
     started = [(path, start(_tree, path, deadline_s), start(read_git, path, deadline_s)) for path in paths]
@@ -56,7 +55,7 @@ def packages_hash(packages: dict[str, str]) -> str:
 
 
 def _tree(path: str, deadline_s: float) -> Fact[tuple[str, int]]:
-    own_deadline_s = max(deadline_s - _CHILD_SLACK_S, deadline_s / 2)
+    own_deadline_s = max(deadline_s - timeouts.CODE_INNER_S, deadline_s / 2)
     try:
         process = start_child(python_command(_MODULE, [path, str(own_deadline_s)]), None)
     except (OSError, ValueError) as error:
@@ -83,10 +82,10 @@ def _tree(path: str, deadline_s: float) -> Fact[tuple[str, int]]:
 
 
 def _heard(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, bytes]:
-    """What the child wrote to stdout and stderr. One that has not seen the path after ANSWERED_S is not waited for."""
+    """Return what the child wrote to stdout and stderr; one that has not seen the path in time is given up."""
     began = time.monotonic()
     said = [b"", b""]
-    for until in (began + min(ANSWERED_S, deadline_s), began + deadline_s):
+    for until in (began + min(timeouts.CODE_SEEN_S, deadline_s), began + deadline_s):
         output: dict[int, bytearray] = {}
         read_child(process, output, until, lambda text: b"\n" in text)
         said = [one + bytes(more) for one, more in zip(said, output.values(), strict=True)]

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import run_python_child
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 
 T = TypeVar("T")
-_DYING_S = 0.5  # what the child keeps back of its time to end its own children
 _LIMIT_BYTES = 1 << 20
 
 
@@ -61,7 +61,7 @@ def load(
         "libraries": list(libraries),
         "plugins": [list(group) for group in plugins],
         "first_folders": list(first_folders),
-        "end": time.monotonic() + deadline_s - min(_DYING_S, deadline_s / 2),
+        "end": time.monotonic() + deadline_s - min(timeouts.LOADING_DYING_S, deadline_s / 2),
     }
     result = run_python_child(
         "ncclcheck.facts.software.loading_child", [json.dumps(wanted)], deadline_s=deadline_s, env=environment

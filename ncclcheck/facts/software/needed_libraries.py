@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import ChildResult, run_child
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.nccl.nccl_search import expanded, library_path
@@ -55,7 +56,7 @@ class _Loaded(Struct, frozen=True):
     loaders: tuple[_Loaded, ...]
 
 
-def loader_cache(deadline_s: float = 5.0) -> dict[tuple[str, str], tuple[str, ...]]:
+def loader_cache(deadline_s: float = timeouts.LOADER_CACHE_S) -> dict[tuple[str, str], tuple[str, ...]]:
     """What the loader's cache holds: (name, machine) -> paths in its order. Empty where there is none."""
     listing = run_child(["/sbin/ldconfig", "-p"], deadline_s=deadline_s)
     if isinstance(listing, Missing):

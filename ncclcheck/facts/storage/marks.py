@@ -13,13 +13,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import end_child, read_child, surviving_command
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import readable
 from ncclcheck.model.fact import Fact, Missing, Why
-
-_SLACK_S = 1.0
-_REMOVE_S = 2.0
 
 
 class Mark:
@@ -63,7 +61,7 @@ class Mark:
             os.write(self._stdin, order)
         except OSError as error:
             return missing_for(error, readable(self._folder))
-        told = self._told("seen", seconds + _SLACK_S)
+        told = self._told("seen", seconds + timeouts.MARK_INNER_S)
         return told if isinstance(told, Missing) else tuple(name for name in told if name in marks)
 
     def close(self) -> str:
@@ -71,7 +69,7 @@ class Mark:
         os.close(self._stdin)
         if isinstance(self._process, Missing):
             return ""
-        told = self._told("left", _REMOVE_S)
+        told = self._told("left", timeouts.MARK_REMOVE_S)
         gone = end_child(self._process)
         if not isinstance(told, Missing):
             return readable(str(told))

@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-_POLL_S = 0.05
+from ncclcheck import timeouts
+
 _MARK_BYTES = 200
 
 
@@ -85,7 +86,7 @@ def _look(folder: Path, marks: dict[str, str], until: float) -> list[str]:
         ]
         if len(seen) == len(marks) or time.monotonic() > until:
             return seen
-        time.sleep(_POLL_S)
+        time.sleep(timeouts.MARKS_POLL_S)
 
 
 def _holds(mark: Path, content: str) -> bool:

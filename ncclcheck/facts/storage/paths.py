@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.files import readable
@@ -18,10 +19,6 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import PathFact
 
-CALLED_S = 4.5  # what did not answer by then is called dead
-_LIST_S = 3.0
-_READ_S = 3.5
-_DYING_S = 1.5
 _MODULE = "ncclcheck.facts.storage.paths_child"
 
 
@@ -35,10 +32,10 @@ class WantedPath(Struct, frozen=True):
     purpose: Purpose
 
 
-def read_paths(wanted: Sequence[WantedPath], deadline_s: float = CALLED_S) -> tuple[PathFact, ...]:
+def read_paths(wanted: Sequence[WantedPath], deadline_s: float = timeouts.PATH_S) -> tuple[PathFact, ...]:
     """Each path, all at once, after at most `deadline_s` and the second that a process is given to die."""
     started = [(path, start(read_path, path, deadline_s)) for path in wanted]
-    end = time.monotonic() + deadline_s + _DYING_S
+    end = time.monotonic() + deadline_s + timeouts.PATH_DYING_S
     found = []
     for path, reading in started:
         fact = reading.result(end - time.monotonic())
@@ -46,13 +43,15 @@ def read_paths(wanted: Sequence[WantedPath], deadline_s: float = CALLED_S) -> tu
     return tuple(found)
 
 
-def read_path(path: WantedPath, deadline_s: float = CALLED_S, module: str = _MODULE) -> PathFact:
+def read_path(path: WantedPath, deadline_s: float = timeouts.PATH_S, module: str = _MODULE) -> PathFact:
     """What the path told within `deadline_s`; whatever it did not is Missing "timeout", and its process is gone.
 
     A process that survives SIGKILL (uninterruptible sleep on a dead mount) is left behind, and named.
     """
     end = time.monotonic() + deadline_s
-    command = python_command(module, [path.path, path.purpose, str(_LIST_S), str(_READ_S)])
+    command = python_command(
+        module, [path.path, path.purpose, str(timeouts.PATH_LIST_S), str(timeouts.PATH_READ_S)]
+    )
     output: dict[int, bytearray] = {}
     try:
         process = start_child(command, None)
@@ -105,5 +104,5 @@ PATHS = Section(
     {
         "paths": "stat(2), statvfs(2), /proc/self/mountinfo, and reading some files, in a child process for each path"
     },
-    read=lambda request: read_paths(wanted_paths(request), min(CALLED_S, request.parts_s)),
+    read=lambda request: read_paths(wanted_paths(request), min(timeouts.PATH_S, request.parts_s)),
 )

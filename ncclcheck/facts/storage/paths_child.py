@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.software.manifest import Listing, Times, read_manifest
@@ -18,7 +19,6 @@ from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 
 _STATS = 8
-_HUNG_S = 0.3  # after the time for listing and reading, which is looked at before each call
 _KINDS = {stat.S_IFDIR: "folder", stat.S_IFREG: "file"}
 
 
@@ -93,7 +93,7 @@ def _listed(path: bytes, kind: int) -> bool:
 
 def _tell_manifest(path: bytes, list_until: float, read_until: float) -> None:
     listing = Listing()
-    watch = threading.Timer(read_until + _HUNG_S - time.monotonic(), _tell_hung, (path, listing))
+    watch = threading.Timer(read_until + timeouts.PATH_HUNG_S - time.monotonic(), _tell_hung, (path, listing))
     watch.daemon = True
     watch.start()
     try:

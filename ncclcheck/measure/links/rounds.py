@@ -9,21 +9,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
+
 STREAMS = 4
 ROUND_TRIPS = 30
-WARM_UP_S = 0.05  # slow start, and the burst that a shaped link lets through first
-WINDOW_S = 0.1
-START_S = 0.02  # to connect, and to say go
-PATIENCE_S = 1.5  # for the partner of the first round; later rounds start by the clock that began then
-TOLERANCE_S = (
-    0.3  # more for each further partner: who waited for one that is gone must not be too late for the next
-)
 
-TOTAL_S = 10.0  # all of it, with the orders and the answers
-_TRANSFERS_S = 5.0
-_PINGS_S = 1.0
-_PINGS_OF_A_PAIR_S = 0.03
-_LEAST_WARM_UP_S, _LEAST_WINDOW_S = 0.03, 0.05
 _PARTNERS, _FEWEST_PARTNERS = 3, 2
 
 
@@ -39,7 +29,7 @@ class RoundPlan(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def round_s(self) -> float:
         """What one round takes where both ends are there."""
-        return START_S + self.warm_up_s + self.window_s
+        return timeouts.LINKS_START_S + self.warm_up_s + self.window_s
 
     @property
     def rounds(self) -> int:
@@ -49,7 +39,7 @@ class RoundPlan(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def latency_s(self) -> float:
         """The longest that all round trips take, with a partner that never answers."""
-        return PATIENCE_S + self.rounds * self.pings_s
+        return timeouts.LINKS_PARTNER_S + self.rounds * self.pings_s
 
     @property
     def bandwidth_s(self) -> float:
@@ -62,7 +52,11 @@ class RoundPlan(Struct, frozen=True, forbid_unknown_fields=True):
         Who waits for a partner that is gone loses time once: a round starts at the latest when it would have, had the
         first ones used up all the patience there is. Those who lost it are still waited for by their next partners.
         """
-        return PATIENCE_S + min(number, len(self.shifts) - 1) * TOLERANCE_S + number * self.round_s
+        return (
+            timeouts.LINKS_PARTNER_S
+            + min(number, len(self.shifts) - 1) * timeouts.LINKS_TOLERANCE_S
+            + number * self.round_s
+        )
 
 
 def plan_rounds(nodes: int, networks: int) -> RoundPlan:
@@ -72,19 +66,28 @@ def plan_rounds(nodes: int, networks: int) -> RoundPlan:
     shortest is not measured.
     """
     shifts = _shifts(nodes, _PARTNERS)
-    if networks * len(shifts) * (START_S + WARM_UP_S + WINDOW_S) > _TRANSFERS_S:
+    if (
+        networks * len(shifts) * (timeouts.LINKS_START_S + timeouts.LINKS_WARM_UP_S + timeouts.LINKS_WINDOW_S)
+        > timeouts.LINKS_TRANSFERS_S
+    ):
         shifts = _shifts(nodes, _FEWEST_PARTNERS)
-    shortest_s = START_S + _LEAST_WARM_UP_S + _LEAST_WINDOW_S
-    measured = min(networks, int(_TRANSFERS_S / (len(shifts) * shortest_s)))
+    shortest_s = timeouts.LINKS_START_S + timeouts.LINKS_LEAST_WARM_UP_S + timeouts.LINKS_LEAST_WINDOW_S
+    measured = min(networks, int(timeouts.LINKS_TRANSFERS_S / (len(shifts) * shortest_s)))
     rounds = max(measured * len(shifts), 1)
-    spare_s = min(_TRANSFERS_S / rounds - START_S, WARM_UP_S + WINDOW_S)
-    window_s = max(spare_s * WINDOW_S / (WARM_UP_S + WINDOW_S), _LEAST_WINDOW_S)
+    spare_s = min(
+        timeouts.LINKS_TRANSFERS_S / rounds - timeouts.LINKS_START_S,
+        timeouts.LINKS_WARM_UP_S + timeouts.LINKS_WINDOW_S,
+    )
+    window_s = max(
+        spare_s * timeouts.LINKS_WINDOW_S / (timeouts.LINKS_WARM_UP_S + timeouts.LINKS_WINDOW_S),
+        timeouts.LINKS_LEAST_WINDOW_S,
+    )
     return RoundPlan(
         shifts=shifts,
         networks=measured,
-        warm_up_s=max(spare_s - window_s, _LEAST_WARM_UP_S),
+        warm_up_s=max(spare_s - window_s, timeouts.LINKS_LEAST_WARM_UP_S),
         window_s=window_s,
-        pings_s=min(_PINGS_OF_A_PAIR_S, _PINGS_S / rounds),
+        pings_s=min(timeouts.LINKS_PINGS_OF_A_PAIR_S, timeouts.LINKS_PINGS_S / rounds),
     )
 
 

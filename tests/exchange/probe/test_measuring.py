@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
 from ncclcheck.exchange.probe.measuring import (
     Again,
@@ -25,7 +26,7 @@ from ncclcheck.exchange.probe.measuring import (
 )
 from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target
 from ncclcheck.measure.links.again import Round
-from ncclcheck.measure.links.rounds import PATIENCE_S, RoundPlan, plan_rounds
+from ncclcheck.measure.links.rounds import RoundPlan, plan_rounds
 
 pytestmark = pytest.mark.alone
 
@@ -154,7 +155,7 @@ def test_a_stranger_who_holds_the_address_is_not_our_peer(three: RingOnLoopback)
         ring = Ring((*three.ring.peers[:2], foreign), plan)
         started = time.monotonic()
         probes = latencies(ring, three.me(0))
-        assert time.monotonic() - started < PATIENCE_S + 1
+        assert time.monotonic() - started < timeouts.LINKS_PARTNER_S + 1
     assert [probe.outcome for probe in probes if probe.kind == "latency"] == ["ok", "stalled"]
     assert [probe.outcome for probe in probes if probe.kind == "clock"][1] != "ok"
 
@@ -193,7 +194,7 @@ def test_round_trips_are_measured_again_by_their_callers_only(three: RingOnLoopb
     assert [probe.to_host for probe in latencies_again(three.ring, again, three.me(0))] == ["node3", "node2"]
     assert [probe.to_host for probe in latencies_again(three.ring, again, three.me(1))] == ["node1"]
     assert latencies_again(three.ring, again, three.me(2)) == ()
-    assert latency_again_s(again) == pytest.approx(PATIENCE_S + 0.2)
+    assert latency_again_s(again) == pytest.approx(timeouts.LINKS_PARTNER_S + 0.2)
 
 
 def test_a_ring_says_its_transfers_and_its_networks(three: RingOnLoopback) -> None:

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store import deadline_store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.model.fact import Missing
@@ -38,7 +38,7 @@ def test_a_call_that_fails_loses_the_store_with_the_reason() -> None:
 
 
 def test_a_call_that_blocks_is_abandoned_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline_store, "CALL_S", 0.2)
+    monkeypatch.setattr(timeouts, "STORE_CALL_S", 0.2)
     backend = BlockingBackend()
     store, began = DeadlineStore(backend, 29500), time.monotonic()
     found = store.get("a")

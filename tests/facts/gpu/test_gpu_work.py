@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from ncclcheck.facts.gpu.gpu_work import HUNG_S, Told, ask, gathered, judged, read_gpu_work, read_torch_gpus
+from ncclcheck import timeouts
+from ncclcheck.facts.gpu.gpu_work import Told, ask, gathered, judged, read_gpu_work, read_torch_gpus
 from ncclcheck.facts.gpu.gpu_work_child import multiply
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuWork
@@ -42,7 +43,7 @@ def test_a_child_that_dies_on_the_gpu_is_a_failure_with_its_words() -> None:
 
 
 def test_only_a_gpu_that_had_its_time_hangs() -> None:
-    late = told(ending="late", at_s=3.0, seconds=3.0 + HUNG_S + 1)
+    late = told(ending="late", at_s=3.0, seconds=3.0 + timeouts.GPU_WORK_HUNG_S + 1)
     assert outcome(late) == ("hung", "multiply: no answer for 6 s")
     hurried = judged(2, told(ending="late", at_s=3.0, seconds=4.0), 4.0)
     assert isinstance(hurried, Missing)

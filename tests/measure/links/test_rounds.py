@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from ncclcheck.measure.links.rounds import STREAMS, TOTAL_S, WARM_UP_S, WINDOW_S, plan_rounds
+from ncclcheck import timeouts
+from ncclcheck.measure.links.rounds import STREAMS, plan_rounds
 
 ANSWERS_S = 1.0
 
@@ -16,9 +17,9 @@ ANSWERS_S = 1.0
 def test_all_of_it_takes_at_most_ten_seconds(nodes: int, networks: int) -> None:
     plan = plan_rounds(nodes, networks)
     healthy_s = plan.rounds * (plan.pings_s + plan.round_s)
-    assert healthy_s + 2 * ANSWERS_S <= TOTAL_S
+    assert healthy_s + 2 * ANSWERS_S <= timeouts.LINKS_TOTAL_S
     assert (
-        plan.latency_s + plan.bandwidth_s + ANSWERS_S <= TOTAL_S + 0.5
+        plan.latency_s + plan.bandwidth_s + ANSWERS_S <= timeouts.LINKS_TOTAL_S + 0.5
     )  # with a node that stops at the worst time
     assert 1 <= plan.networks <= networks
     assert plan.window_s >= 0.05
@@ -30,7 +31,9 @@ def test_few_networks_are_measured_without_haste(nodes: int) -> None:
     for networks in range(1, 9):
         plan = plan_rounds(nodes, networks)
         assert plan.networks == networks
-        assert (plan.warm_up_s, plan.window_s) == pytest.approx((WARM_UP_S, WINDOW_S))
+        assert (plan.warm_up_s, plan.window_s) == pytest.approx(
+            (timeouts.LINKS_WARM_UP_S, timeouts.LINKS_WINDOW_S)
+        )
     assert plan_rounds(4, 1).rounds * plan_rounds(4, 1).round_s < 0.6
 
 

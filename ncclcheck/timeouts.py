@@ -1,0 +1,166 @@
+"""Every duration of ncclcheck, in seconds: what it bounds, and why it is as long as it is.
+
+A wait inside another is shorter than that. The help texts take their defaults from here.
+"""
+
+from __future__ import annotations
+
+# --- The whole run: what --timeout, --join-timeout and --budget are where they are not given ---
+
+PREFLIGHT_TIMEOUT_S = 60.0  # --timeout of preflight
+# --timeout of bench and run, beside --budget: preflight, importing torch, connecting, warm-up
+BENCH_TIMEOUT_S = 120.0
+JOIN_TIMEOUT_S = 30.0  # --join-timeout: for all nodes to join
+BENCH_BUDGET_S = 20.0  # --budget: for all measuring of a benchmark
+LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a larger number is a typing error
+# Between two plain lines about the same point of a benchmark, where no terminal shows progress
+LIVE_LINE_S = 10.0
+
+# --- Polling: how long a loop sleeps before it looks again ---
+
+STORE_FIRST_POLL_S = 0.005  # the first sleep while a key of the store is awaited; each is half as long again
+STORE_LAST_POLL_S = 0.1  # the longest of these sleeps
+CHILD_POLL_S = 0.05  # a child's output and exit
+NVML_POLL_S = 0.05  # the children that ask NVML
+MARKS_POLL_S = 0.05  # files of other nodes in a shared folder under test
+FLEET_POLL_S = 0.1  # the ssh connections of a head node
+PROCESS_POLL_S = 0.01  # whether processes that were told to end have ended
+CUDA_EVENT_POLL_S = 0.00005  # a CUDA event: short against any collective, and the core is not spun
+PIPE_FULL_POLL_S = 0.005  # a non-blocking pipe that takes no more
+
+# --- The store ---
+
+STORE_CALL_S = 8.0  # one call: TCP has sent a lost packet again several times by then
+STORE_CLOSE_S = 1.0  # for a call that still runs, when the store is closed
+# Importing torch, which takes a minute from a slow filesystem, before the time for a store begins
+TORCH_IMPORT_S = 60.0
+FOLDER_HEARTBEAT_S = 0.4  # between two signs of life of node 0 in a shared folder
+FOLDER_SILENT_S = 15.0  # node 0 counts as gone after so long without one
+FOLDER_FRESH_S = 0.05  # what was read of the folder counts as current for so long
+FOLDER_STALE_S = 3600.0  # files of an earlier run are removed from this age on, by the folder's own clock
+FOLDER_REMOVE_S = 3.0  # removing the files of this process at its end, before the child process is killed
+
+# --- Joining: finding node 0 ---
+
+# The master's name: those of pods and cloud hosts may appear some seconds after the node
+MASTER_RESOLVE_S = 5.0
+# SYNs leave at 0, 1, 3 and 7 s (tcp(7), tcp_syn_retries): four lost in a row are no accident
+MASTER_SYN_S = 8.0
+MASTER_UNREACHABLE_S = 5.0  # "no route": ARP gives up after 3 s, and a node that boots gets one more try
+MASTER_LOCAL_S = 8.0  # the name leads to this very machine, where node 0 takes some seconds to serve
+MASTER_CONFIRMED_S = 2.0  # node 0 says its store is up, yet TCP is refused: no reason to wait on
+MASTER_RETRY_S = 0.2  # between two attempts to resolve or to connect
+MASTER_SELF_S = 6.0  # node 0 connects to its own store by an address that is not its own (a virtual one, NAT)
+# Node 0 connects to its own port: two SYNs, since only a rule loses packets on the loopback interface
+OWN_PORT_S = 2.5
+KNOCK_CLOSE_S = 1.0  # the thread that reads the knocks of nodes
+# The name of a c10d rendezvous: a name server may be slow, and torch would wait as well
+RENDEZVOUS_RESOLVE_S = 5.0
+WRONG_NODES_QUIET_S = 2.0  # as many came as were expected, but with ranks that clash: so long for another
+RANKS_QUIET_S = 10.0  # every node is there, further ranks of them are not: they may still be importing torch
+
+# --- Probing reachability between nodes ---
+
+PROBE_CONNECT_S = 5.0  # three SYNs: at 0, 1 and 3 s
+PROBE_HELLO_S = 3.0  # the first line on a connection that was accepted
+PROBE_BLOCK_S = 3.0  # each block of the test for large packets: TCP has sent it again several times by then
+# The called node waits longer: the caller gives up first, and so has the outcome
+PROBE_PATIENT_S = 3 * PROBE_BLOCK_S
+PROBE_LOOK_S = 0.25  # between two looks for connections that only one end regards as established
+PROBE_LISTEN_S = 5.0  # opening the listeners: only local calls
+PROBE_CLOSE_S = 2.0  # closing them, and again the thread that serves them
+# NCCL RAS: for the ranks' answers; NCCL's own default, and it takes as long again to give one up
+RAS_GATHER_S = 5
+RAS_CONNECT_S = 5.0  # NCCL RAS: connecting to a rank of the job
+RAS_ANSWER_S = 30.0  # NCCL RAS: the whole answer, which takes at least twice RAS_GATHER_S if ranks are gone
+
+# --- Measuring between nodes ---
+
+LINKS_TOTAL_S = 10.0  # all of it, with the orders and the answers
+LINKS_TRANSFERS_S = 5.0  # all transfers
+LINKS_PINGS_S = 1.0  # all round trips
+LINKS_PINGS_OF_A_PAIR_S = 0.03  # the round trips of one pair
+LINKS_PINGS_AGAIN_S = 0.1  # of a pair that is measured again alone
+LINKS_WARM_UP_S = 0.05  # of a transfer: slow start, and the burst that a shaped link lets through first
+LINKS_WINDOW_S = 0.1  # in which a transfer is timed
+LINKS_LEAST_WARM_UP_S = 0.03  # the same where many pairs share the time
+LINKS_LEAST_WINDOW_S = 0.05
+LINKS_START_S = 0.02  # of each transfer: to connect, and to say go
+LINKS_PARTNER_S = 1.5  # for the partner of the first round; later rounds start by the clock that began then
+# More for each further partner: who waited for one that is gone is on time for the next
+LINKS_TOLERANCE_S = 0.3
+LINKS_RECEIVER_S = 0.3  # beyond the receiver's time, until a sender that was not told to stop does so itself
+LINKS_SENDER_S = 0.5  # beyond the time of all rounds, for the sending thread to end
+LINKS_STREAM_CLOSE_S = 1.0  # each thread that receives a stream
+CLOCK_CALL_S = 0.5  # one question for a partner's clock: a later answer says little
+CLOCK_TELL_S = 5.0  # answering such questions on one connection
+ECHO_S = 5.0  # sending back round trips on one connection
+
+# --- Benchmark ---
+
+WORKERS_START_S = 20.0  # starting the worker processes of one node
+WORKER_IMPORT_S = 45.0  # a rank is starting: importing torch takes that where many processes share few cores
+WORKER_JOIN_S = 30.0  # a rank joins the process group, from when the last rank came
+WORKER_FIRST_CALL_S = 20.0  # the first call of a point, which connects; beside the time for its bytes
+WORKER_STALL_S = 10.0  # a later call, beside several times the longest one of its point
+WORKER_STOPPED_S = 5.0  # a stopped process (SIGSTOP, a debugger) may be continued as soon
+WORKER_STOPPED_AT_END_S = 1.0  # the same when the time of the run is over
+NODE_LOST_S = 6.0  # a node that says nothing for so long is lost
+NODE_FIRST_WORD_S = 20.0  # instead of it, for a node that has not said yet that it starts its workers
+# A node that is silent for so long may be lost, too: nobody is judged before that is clear
+NODE_QUIET_S = 3.0
+ERROR_SETTLES_S = 1.5  # how long the cause of a broken connection may take to be seen on its own node
+# Torch's own limit for joining the group: longer than WORKER_JOIN_S, whose finding says more
+GROUP_JOIN_S = 60.0
+GROUP_CALL_S = 1800.0  # torch's own limit for a call: never reached, the worker is ended before
+CONNECTIONS_AFTER_S = 2.0  # a rank is inside a call for so long: from then on its connections are looked at
+# What was seen of them holds: Gloo calls again, and in between there is no connection
+CONNECTIONS_KEPT_S = 3.0
+HEARTBEAT_S = 0.004  # between two beats that show whether a rank gets a core
+HEARTBEAT_LATE_S = 0.001  # a beat may be late: a timer on an idle machine is late by less
+POINT_LEAST_S = 0.25  # of measuring a point: a machine's own work comes every few hundredths of a second
+ISOLATED_TRANSFER_S = 0.02  # a typical transfer of one pair alone, at the speed of the collectives
+ISOLATED_PAIR_S = 0.2  # all transfers of one pair alone
+
+# --- Child processes that read facts ---
+
+FACTS_DEADLINE_S = 10.0  # all facts of a node
+FACTS_INNER_S = 1.5  # kept back of it: the readers end by themselves before the whole is given up
+IMAGE_FACTS_S = 45.0  # all facts of a container image, whose tree may lie on slow storage
+IMAGE_FACTS_INNER_S = 1.5  # kept back of it, likewise
+RECORDED_S = 30.0  # reading a recorded machine: its tree may lie on a slow filesystem
+RECORDING_S = 30.0  # recording this machine
+CHILD_DYING_S = 1.0  # a child that was killed: in a hanging system call it does not go
+NAMES_S = 5.0  # this host's own names: resolv.conf gives a name server 5 s
+NVML_S = 5.0  # asking NVML: the driver initializes each GPU first where no persistence daemon runs
+NVML_SILENT_S = 1.0  # a child that has said nothing for so long hangs in its last call
+GPU_LOG_S = 3.0  # reading the kernel's log
+GPU_WORK_HUNG_S = 5.0  # a GPU whose test makes no progress for so long hangs
+GPU_WORK_INNER_S = 1.2  # beyond the child's own deadline, to hear from it
+VERBS_S = 4.0  # listing RDMA devices through libibverbs
+VERBS_LEAST_S = 1.0  # for their active MTU, even where the time is over
+COUNTERS_AGAIN_S = 2.0  # the second reading of RDMA counters
+NCCL_ASK_S = 10.0  # loading NCCL and asking it for its choice of network
+NCCL_LOADING_S = 3.0  # loading the other libraries and the plug-ins, at most
+NCCL_LOADING_KEPT_S = 1.5  # kept back for that, at least
+NCCL_LISTENER_DYING_S = 2.0  # the process that holds NCCL's bootstrap port, after its deadline
+LOADER_CACHE_S = 5.0  # ldconfig -p
+LOADING_DYING_S = 0.5  # kept back by the child that loads libraries, to end its own children
+CODE_S = 8.0  # hashing the code
+CODE_SEEN_S = 4.5  # a path of the code that was not even seen by then is on a dead mount
+CODE_INNER_S = 1.0  # kept back: the child ends by itself
+PATH_S = 4.5  # a path that did not answer by then is called dead
+PATH_LIST_S = 3.0  # listing it
+PATH_READ_S = 3.5  # reading a file of it, counted from the same start
+PATH_HUNG_S = 0.3  # after that time, which is looked at before each call: then a call hangs
+PATH_DYING_S = 1.5  # all children together that look at paths, after their deadline
+MARK_INNER_S = 1.0  # beyond the time for looking at a shared folder, to hear from the child
+MARK_REMOVE_S = 2.0  # removing the file of this node from a shared folder
+
+# --- ssh ---
+
+REMOTE_TASK_S = 30.0  # on a node: for its task, after it has greeted the head node
+REMOTE_ENDING_S = 5.0  # on a node whose connection is gone: until its process ends whatever it does
+# Between two questions whether a connection still answers (ServerAliveInterval, whole seconds)
+SSH_ALIVE_S = 5
+FLEET_KILL_S = 2.0  # ending the ssh processes: before SIGKILL, and for the thread that reads them
