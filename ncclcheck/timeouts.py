@@ -83,8 +83,8 @@ LINKS_PINGS_OF_A_PAIR_S = 0.03  # the round trips of one pair
 LINKS_PINGS_AGAIN_S = 0.1  # of a pair that is measured again alone
 LINKS_WARM_UP_S = 0.05  # of a transfer: slow start, and the burst that a shaped link lets through first
 LINKS_WINDOW_S = 0.1  # in which a transfer is timed
-LINKS_LEAST_WARM_UP_S = 0.03  # the same where many pairs share the time
-LINKS_LEAST_WINDOW_S = 0.05
+LINKS_LEAST_WARM_UP_S = 0.03  # of the warm-up, where many pairs share the time
+LINKS_LEAST_WINDOW_S = 0.05  # of that window, likewise
 LINKS_START_S = 0.02  # of each transfer: to connect, and to say go
 LINKS_PARTNER_S = 1.5  # for the partner of the first round; later rounds start by the clock that began then
 # More for each further partner: who waited for one that is gone is on time for the next
