@@ -11,7 +11,7 @@ from ncclcheck.facts.section import Section
 from ncclcheck.model.facts import NodeFacts
 
 # What runs in a process of its own, and what reads a container image instead of a machine.
-_WITHOUT_SECTIONS = ("_child", "facts.image", "facts.recording")
+_WITHOUT_SECTIONS = ("_child", "facts.image")
 
 
 @cache

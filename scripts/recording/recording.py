@@ -13,11 +13,11 @@ from ncclcheck.facts.nccl.nccl_config import settings_in
 from ncclcheck.facts.pci.pci_address import is_pci_address
 from ncclcheck.facts.pci.pci_device import is_bridge, without_serial_number
 from ncclcheck.facts.rdma.rdma import PEER_MEMORY_PATHS
-from ncclcheck.facts.recording.recording_cgroups import record_cgroups
-from ncclcheck.facts.recording.recording_tree import Recording
-from ncclcheck.facts.recording.redaction import Redaction
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Missing
+from scripts.recording.recording_cgroups import record_cgroups
+from scripts.recording.recording_tree import Recording
+from scripts.recording.redaction import Redaction
 
 _NET = ("type", "mtu", "operstate", "flags", "ifindex", "speed", "carrier", "tun_flags")
 _NET_FOLDERS = ("bonding", "bridge")

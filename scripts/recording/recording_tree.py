@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.facts.recording.redaction import Redaction
 from ncclcheck.facts.tree import Place, machine
 from ncclcheck.model.fact import Missing
+from scripts.recording.redaction import Redaction
 
 MOST_BYTES = 64 << 20
 MOST_ENTRIES = 200_000

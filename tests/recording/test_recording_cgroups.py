@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ncclcheck.facts.host.cgroup import read_cgroup
-from ncclcheck.facts.recording.recording_cgroups import record_cgroups
-from ncclcheck.facts.recording.recording_tree import Recording, write_folder
-from ncclcheck.facts.recording.redaction import Redaction
 from ncclcheck.facts.tree import machine
+from scripts.recording.recording_cgroups import record_cgroups
+from scripts.recording.recording_tree import Recording, write_folder
+from scripts.recording.redaction import Redaction
 from tests.fact_builders import some
-from tests.facts.recording.test_recording import KEY
 from tests.facts.trees import Tree
+from tests.recording.test_recording import KEY
 
 BELOW = {"cgroup.controllers": "cpu memory pids cpuset", "cgroup.type": "domain", "pids.current": "4"}
 

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from ncclcheck.facts.recorded import read_recorded
-from ncclcheck.facts.recording.recording import record
-from ncclcheck.facts.recording.recording_tree import Recording, write_folder
-from ncclcheck.facts.recording.redaction import Redaction
 from ncclcheck.model.codec import encode
+from scripts.recording.recording import record
+from scripts.recording.recording_tree import Recording, write_folder
+from scripts.recording.redaction import Redaction
 from tests.fact_builders import some
 from tests.facts.test_recorded_trees import TREES
 from tests.facts.trees import GPU, HCA, IPV4, ROOT_PORT, SWITCH, Tree
 
 KEY = b"of these tests"
-SCRIPT = Path(__file__).parents[3] / "scripts" / "record"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "record"
 
 
 def facts_of(tree: Path, redaction: Redaction | None = None) -> Any:
@@ -199,3 +199,17 @@ def test_two_recordings_under_one_key_agree_and_under_two_they_do_not(tmp_path: 
 def _folder(recording: Recording, out: Path) -> Path:
     write_folder(recording, out)
     return out
+
+
+def test_a_python_without_the_dependencies_is_told_which_one_to_use(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-S", str(SCRIPT), str(tmp_path / "out")],  # -S: without site-packages
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert f"is not installed for {sys.executable}" in ran.stderr
+    assert ".venv/bin/python scripts/record OUT" in ran.stderr
+    assert not (tmp_path / "out").exists()

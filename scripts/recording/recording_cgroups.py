@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ncclcheck.facts.host.cgroup import CONTROLLERS, Hierarchy, hierarchy_of, plain
-from ncclcheck.facts.recording.recording_tree import Recording
 from ncclcheck.model.fact import Missing
+from scripts.recording.recording_tree import Recording
 
 # What cgroup.py reads. Of `release_agent` only that it is there: what is in it is a path of this machine.
 _FILES = (

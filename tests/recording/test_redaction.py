@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ncclcheck.facts.recording.redaction import Redaction
+from scripts.recording.redaction import Redaction
 
 HERE = Redaction(b"key", ("alpha.example.org", "alpha"))
 

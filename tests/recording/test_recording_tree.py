@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.recording.recording import record
-from ncclcheck.facts.recording.recording_tree import MOST_BYTES, Recording, write_archive, write_folder
-from ncclcheck.facts.recording.redaction import Redaction
-from tests.facts.recording.test_recording import KEY, facts_of, made
+from scripts.recording.recording import record
+from scripts.recording.recording_tree import MOST_BYTES, Recording, write_archive, write_folder
+from scripts.recording.redaction import Redaction
+from tests.recording.test_recording import KEY, facts_of, made
 
 
 def test_an_archive_unpacks_to_the_same_tree(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""What scripts/record is made of."""
