@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.facts.tree import Place
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 NOT_IN_A_TREE = Missing("absent", "a recorded tree does not tell")
 # A section whose parts have deadlines of their own gets this much longer, so that what it did read is kept.
-SLACK_S = 1.5
 
 
 class FactsRequest(Struct, frozen=True):
@@ -31,13 +31,13 @@ class FactsRequest(Struct, frozen=True):
     code_paths: tuple[str, ...] = ()
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
-    deadline_s: float = 10.0
+    deadline_s: float = timeouts.FACTS_DEADLINE_S
     ask_with: Inquire | None = None
 
     @property
     def parts_s(self) -> float:
         """Return the time for the parts of a section that end by deadlines of their own."""
-        return max(self.deadline_s - SLACK_S, self.deadline_s / 2)
+        return max(self.deadline_s - timeouts.FACTS_INNER_S, self.deadline_s / 2)
 
 
 class Section(Struct, frozen=True):

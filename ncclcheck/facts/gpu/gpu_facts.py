@@ -19,8 +19,6 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NOT_READ, Gpu
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
 
-_NVML_S = 5.0
-
 
 class GpuFacts(Struct, frozen=True):
     """The sections of NodeFacts that concern GPUs."""
@@ -88,6 +86,8 @@ GPUS = Section(
         "gpu_work": "a multiplication by torch on each GPU, in a child process each",
         "torch_gpus": "torch.cuda, in a child process",
     },
-    read=lambda request: read_gpu_facts(request.environment, min(_NVML_S, request.parts_s), request.parts_s),
+    read=lambda request: read_gpu_facts(
+        request.environment, min(timeouts.NVML_S, request.parts_s), request.parts_s
+    ),
     read_tree=_read_tree,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
@@ -13,11 +14,10 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Names
 
 _LONGEST_NAME = 253  # RFC 1035
-_DEADLINE_S = 5.0
 _NOT_A_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
-def read_names(deadline_s: float = _DEADLINE_S) -> Names:
+def read_names(deadline_s: float = timeouts.NAMES_S) -> Names:
     """The host name, its full form, and the addresses it has here, all within `deadline_s`."""
     hostname = socket.gethostname()
     end = time.monotonic() + deadline_s
@@ -71,6 +71,6 @@ NAMES = Section(
     {
         "names": "gethostname(2), getaddrinfo(3); of a recorded tree /proc/sys/kernel/hostname or /etc/hostname",
     },
-    read=lambda request: read_names(min(_DEADLINE_S, request.parts_s)),
+    read=lambda request: read_names(min(timeouts.NAMES_S, request.parts_s)),
     read_tree=_read_tree,
 )

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.rdma.rdma import read_rdma, unusable_files
 from ncclcheck.facts.rdma.verbs_library import find_verbs_library
 from ncclcheck.facts.rdma.verbs_ports import with_active_mtu
-from ncclcheck.facts.section import SLACK_S, Section
+from ncclcheck.facts.section import Section
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Rdma
-
-_VERBS_S = 4.0
-_LEAST_ASK_S = 1.0
 
 
 def read_own_rdma(environ: Mapping[str, str], deadline_s: float) -> Fact[Rdma]:
@@ -31,15 +29,17 @@ def read_own_rdma(environ: Mapping[str, str], deadline_s: float) -> Fact[Rdma]:
         return rdma
     end = time.monotonic() + deadline_s
     rdma = replace(
-        rdma, unusable_files=unusable_files(rdma), verbs_library=library.result(deadline_s + SLACK_S)
+        rdma,
+        unusable_files=unusable_files(rdma),
+        verbs_library=library.result(deadline_s + timeouts.FACTS_INNER_S),
     )
-    return with_active_mtu(rdma, environ, max(end - time.monotonic(), _LEAST_ASK_S))
+    return with_active_mtu(rdma, environ, max(end - time.monotonic(), timeouts.VERBS_LEAST_S))
 
 
 RDMA = Section(
     {
         "rdma": "/sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband; libibverbs for `active_mtu`"
     },
-    read=lambda request: read_own_rdma(request.environment, min(_VERBS_S, request.parts_s)),
+    read=lambda request: read_own_rdma(request.environment, min(timeouts.VERBS_S, request.parts_s)),
     read_tree=lambda here: read_rdma(here.root),
 )
