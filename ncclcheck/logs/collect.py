@@ -164,7 +164,7 @@ class Collector:
             if len(parts) > 1:
                 # A progress bar drew over itself: what counts is what stood there last, and what came between.
                 for part in dict.fromkeys(
-                    (parts[0], *(one for one in parts[1:-1] if may_mean_something(one)), parts[-1])
+                    (parts[0], *(part for part in parts[1:-1] if may_mean_something(part)), parts[-1])
                 ):
                     self._one(part)
                 return

@@ -109,7 +109,7 @@ def read_status(answer: bytes) -> RasStatus:
             raise DecodeError(f"a damaged answer of NCCL RAS: {error}") from error
         return RasStatus(
             document.nccl_version[:LONGEST_TEXT],
-            tuple(_communicator(one) for one in document.communicators),
+            tuple(_communicator(communicator) for communicator in document.communicators),
             tells_all=True,
         )
     text = answer.decode("utf-8", "replace")
@@ -118,10 +118,10 @@ def read_status(answer: bytes) -> RasStatus:
     return _of_text(text.split("\n"))
 
 
-def _communicator(one: _Communicator) -> Communicator:
+def _communicator(described: _Communicator) -> Communicator:
     counts: dict[str, dict[int, list[RasRank]]] = {}
     errors: list[str] = []
-    for rank in one.ranks:
+    for rank in described.ranks:
         named = RasRank(rank.rank, rank.host[:LONGEST_TEXT], rank.pid)
         for operation, count in rank.collective_counts.items():
             counts.setdefault(operation[:LONGEST_TEXT], {}).setdefault(count, []).append(named)
@@ -129,15 +129,17 @@ def _communicator(one: _Communicator) -> Communicator:
             if value not in (_SUCCESS, _IN_PROGRESS):
                 errors.append(f"{_who(named)} reports {what} error {value} (ncclResult_t)")
     return Communicator(
-        name=one.hash[:LONGEST_TEXT],
-        size=one.size,
+        name=described.hash[:LONGEST_TEXT],
+        size=described.size,
         tallies={
-            operation: tuple(Tally(count, len(those[count]), tuple(those[count])) for count in sorted(those))
-            for operation, those in counts.items()
+            operation: tuple(
+                Tally(count, len(ranks_of[count]), tuple(ranks_of[count])) for count in sorted(ranks_of)
+            )
+            for operation, ranks_of in counts.items()
         },
         missing=tuple(
             RasRank(rank.rank, rank.host[:LONGEST_TEXT], rank.pid, rank.status.considered_dead)
-            for rank in one.missing_ranks
+            for rank in described.missing_ranks
             if rank.status.unresponsive or rank.status.considered_dead
         ),
         errors=tuple(errors),
@@ -164,7 +166,7 @@ class _Section:
             self.count = int(match["count"] or 0)
             self.counts.setdefault(self.operation, {})[self.count] = (int(match["number"]), [])
         elif match := _MISSING.match(line):
-            self.missing += [RasRank(int(one)) for one in re.findall(r"\d{1,9}", match["ranks"])]
+            self.missing += [RasRank(int(number)) for number in re.findall(r"\d{1,9}", match["ranks"])]
         elif _ERRORS.match(line):
             self.errors.append(line.strip()[:LONGEST_TEXT])
         elif match := _RANK.match(line):
@@ -182,10 +184,12 @@ class _Section:
     def communicator(self) -> Communicator:
         """All of it."""
         tallies = {
-            operation: tuple(Tally(count, those[count][0], tuple(those[count][1])) for count in sorted(those))
-            for operation, those in self.counts.items()
+            operation: tuple(
+                Tally(count, ranks_of[count][0], tuple(ranks_of[count][1])) for count in sorted(ranks_of)
+            )
+            for operation, ranks_of in self.counts.items()
         }
-        size = max((sum(one.number for one in those) for those in tallies.values()), default=0)
+        size = max((sum(tally.number for tally in tallied) for tallied in tallies.values()), default=0)
         return Communicator(self.name, size, tallies, tuple(self.missing), tuple(self.errors))
 
 
@@ -205,7 +209,7 @@ def _of_text(lines: Sequence[str]) -> RasStatus:
             current = None
         elif current is not None:
             current.read(line)
-    return RasStatus(version, tuple(one.communicator() for one in sections.values()), tuple(lost))
+    return RasStatus(version, tuple(section.communicator() for section in sections.values()), tuple(lost))
 
 
 def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log:
@@ -214,20 +218,20 @@ def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log
 
 
 def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
-    earlier = {one.name: one for one in before.communicators}
+    earlier = {communicator.name: communicator for communicator in before.communicators}
     found = False
     moving = False
-    for number, one in enumerate(now.communicators, 1):
+    for number, communicator in enumerate(now.communicators, 1):
         place = Place(name, number)
-        lost: list[AnyEvent] = [*_missing(one, place)]
-        lost += [Remark(place, text, "ras-error") for text in one.errors]
+        lost: list[AnyEvent] = [*_missing(communicator, place)]
+        lost += [Remark(place, text, "ras-error") for text in communicator.errors]
         found = found or bool(lost)
         yield from lost
-        known = earlier.get(one.name)
-        if known is None or known.tallies != one.tallies:
+        known = earlier.get(communicator.name)
+        if known is None or known.tallies != communicator.tallies:
             moving = True
             continue
-        for event in _uneven(one, place):
+        for event in _uneven(communicator, place):
             found = True
             yield event
     for text in now.lost if not found else ():
@@ -252,38 +256,39 @@ def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
         yield RankWaits(Place(name, 0), text, "", 0, "")
 
 
-def _missing(one: Communicator, place: Place) -> Iterator[RankBehind]:
-    for rank in one.missing[:MOST_RANKS_SHOWN]:
+def _missing(communicator: Communicator, place: Place) -> Iterator[RankBehind]:
+    for rank in communicator.missing[:MOST_RANKS_SHOWN]:
         state = "is considered dead" if rank.dead else "does not answer NCCL RAS"
         yield RankBehind(
             place=_placed(place, rank),
-            text=f"{_who(rank)} of communicator {one.name} {state}: its process is gone, stopped or unreachable",
-            group=one.name,
+            text=f"{_who(rank)} of communicator {communicator.name} {state}: its process is gone, "
+            "stopped or unreachable",
+            group=communicator.name,
             sequence=0,
             operation="",
             how="dead" if rank.dead else "no-answer",
         )
 
 
-def _uneven(one: Communicator, place: Place) -> Iterator[AnyEvent]:
+def _uneven(communicator: Communicator, place: Place) -> Iterator[AnyEvent]:
     """The ranks that launched fewer of an operation than others; or, where those are nearly all, the few with more."""
-    for operation, tallies in one.tallies.items():
+    for operation, tallies in communicator.tallies.items():
         if len(tallies) < 2:  # noqa: PLR2004
             continue
         low, high = tallies[0], tallies[-1]
         more = sum(tally.number for tally in tallies[1:])
-        words = f"{operation} in communicator {one.name}"
+        words = f"{operation} in communicator {communicator.name}"
         if low.number >= OUTNUMBERED * more:
             for rank in high.ranks[:MOST_RANKS_SHOWN]:
                 text = f"{_who(rank)} launched {high.count} {words}, {low.number} ranks only {low.count}"
-                yield RankDiffers(_placed(place, rank), text, one.name, high.count, alone=True)
+                yield RankDiffers(_placed(place, rank), text, communicator.name, high.count, alone=True)
             continue
         text = f"launched {low.count} {words}, {more} others up to {high.count}, and none went on between two answers"
         for named in low.ranks[:MOST_RANKS_SHOWN] or (None,):
             yield RankBehind(
                 place=place if named is None else _placed(place, named),
                 text=f"{f'{low.number} ranks' if named is None else _who(named)} {text}",
-                group=one.name,
+                group=communicator.name,
                 sequence=high.count,
                 operation=operation,
                 how="not-entered",

@@ -28,8 +28,8 @@ def in_order(files: Sequence[LogFile], events: Iterable[AnyEvent]) -> list[AnyEv
     by_file: dict[str, list[AnyEvent]] = {}
     for event in events:
         by_file.setdefault(event.place.file, []).append(event)
-    for those in by_file.values():
-        those.sort(key=lambda one: one.place.line)
+    for of_file in by_file.values():
+        of_file.sort(key=lambda event: event.place.line)
     names = sorted(by_file, key=natural)
     if len(names) < 2:  # noqa: PLR2004
         return [event for name in names for event in by_file[name]]
@@ -42,7 +42,7 @@ def in_order(files: Sequence[LogFile], events: Iterable[AnyEvent]) -> list[AnyEv
         [(moment, number, index, event) for index, (moment, event) in enumerate(clocks[name])]
         for number, name in enumerate(names)
     ]
-    return [event for *_, event in heapq.merge(*streams, key=lambda one: one[:2])]
+    return [event for *_, event in heapq.merge(*streams, key=lambda entry: entry[:2])]
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -62,13 +62,15 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 def _day(events: Iterable[AnyEvent]) -> float:
     """The first day that any line names, in seconds; 0 where none does."""
-    dated = [time for one in events if (time := one.place.time_s) is not None and time >= _DAY_S]
+    dated = [time for event in events if (time := event.place.time_s) is not None and time >= _DAY_S]
     return min(dated) // _DAY_S * _DAY_S if dated else 0.0
 
 
 def _own_clock(events: Sequence[AnyEvent], day: float) -> Iterator[tuple[float, AnyEvent]]:
     """Each event with its file's clock; a line without a time has that of the line before it."""
-    times = [time if (time := one.place.time_s) is None or time >= _DAY_S else time + day for one in events]
+    times = [
+        time if (time := event.place.time_s) is None or time >= _DAY_S else time + day for event in events
+    ]
     now = next((time for time in times if time is not None), None)
     for event, time in zip(events, times, strict=True):
         now = now if time is None else time
@@ -77,7 +79,7 @@ def _own_clock(events: Sequence[AnyEvent], day: float) -> Iterator[tuple[float, 
 
 def _align(clocks: Mapping[str, _Timed], timed: set[str], lengths: Mapping[str, int]) -> None:
     """The clocks are set to one: that of the files with time stamps, or of most lines where there are none."""
-    landmarks = {name: _landmarks(those) for name, those in clocks.items()}
+    landmarks = {name: _landmarks(clock) for name, clock in clocks.items()}
     seen: dict[_Landmark, list[float]] = {}
     for name, marks in landmarks.items():
         if name in timed or not timed:
@@ -85,33 +87,35 @@ def _align(clocks: Mapping[str, _Timed], timed: set[str], lengths: Mapping[str, 
                 seen.setdefault(landmark, []).append(moment)
     agreed = {landmark: median(moments) for landmark, moments in seen.items()}
     moments = [moment for name in timed for moment, _ in clocks[name]]
-    for name, those in clocks.items():
-        shared = [agreed[one] - moment for one, moment in landmarks[name].items() if one in agreed]
+    for name, clock in clocks.items():
+        shared = [
+            agreed[landmark] - moment for landmark, moment in landmarks[name].items() if landmark in agreed
+        ]
         if shared:
             offset = median(shared)
             if name not in timed or abs(offset) > CLOCKS_AGREE_S:
-                those[:] = [(moment + offset, event) for moment, event in those]
+                clock[:] = [(moment + offset, event) for moment, event in clock]
         elif timed and name not in timed:
             start, end, lines = min(moments), max(moments), max(lengths.get(name, 0), 1)
-            those[:] = [(start + (end - start) * event.place.line / lines, event) for _, event in those]
-    for those in clocks.values():
-        _no_way_back(those)
+            clock[:] = [(start + (end - start) * event.place.line / lines, event) for _, event in clock]
+    for clock in clocks.values():
+        _no_way_back(clock)
 
 
-def _no_way_back(those: _Timed) -> None:
+def _no_way_back(timed: _Timed) -> None:
     """A line is not earlier than the lines before it in its file: a later line with an earlier time corrects those."""
     latest = float("inf")
-    for index in range(len(those) - 1, -1, -1):
-        moment, event = those[index]
+    for index in range(len(timed) - 1, -1, -1):
+        moment, event = timed[index]
         latest = min(latest, moment)
-        those[index] = (latest, event)
+        timed[index] = (latest, event)
 
 
-def _landmarks(those: _Timed) -> dict[_Landmark, float]:
+def _landmarks(timed: _Timed) -> dict[_Landmark, float]:
     """When the file's communicators started and were complete: the n-th of each size, whatever their names are."""
     counts: dict[tuple[str, str, int, int], int] = {}
     found: dict[_Landmark, float] = {}
-    for moment, event in those:
+    for moment, event in timed:
         if isinstance(event, CommInit) and len(found) < _MOST_LANDMARKS:
             mine = (event.stage, event.comm_id, event.comm_ranks, event.comm_rank)
             counts[mine] = counts.get(mine, 0) + 1

@@ -11,19 +11,27 @@ from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.report import Used
 
 _ROWS: tuple[tuple[str, Callable[[Process], str]], ...] = (
-    ("NCCL", lambda one: one.nccl_version),
-    ("CUDA of NCCL", lambda one: one.cuda_version),
-    ("driver's CUDA", lambda one: driver_cuda(one.driver_version)),
-    ("interface", lambda one: one.interface),
-    ("network", lambda one: one.network),
-    ("plug-in", lambda one: one.plugin),
-    ("RDMA devices", lambda one: " ".join(one.devices)),
-    ("sockets", lambda one: " ".join(socket.partition(":")[0] for socket in one.sockets)),
-    ("GPUDirect RDMA", lambda one: gpudirect(one)),
-    ("channels", lambda one: "" if one.channels is None else str(one.channels)),
-    ("algorithms", lambda one: ", ".join(one.algorithms)),
-    ("nodes", lambda one: "" if one.nodes is None else f"{one.nodes} with {one.local_ranks} ranks here"),
-    ("settings", lambda one: " ".join(f"{name}={value}" for name, value in sorted(one.settings.items()))),
+    ("NCCL", lambda process: process.nccl_version),
+    ("CUDA of NCCL", lambda process: process.cuda_version),
+    ("driver's CUDA", lambda process: driver_cuda(process.driver_version)),
+    ("interface", lambda process: process.interface),
+    ("network", lambda process: process.network),
+    ("plug-in", lambda process: process.plugin),
+    ("RDMA devices", lambda process: " ".join(process.devices)),
+    ("sockets", lambda process: " ".join(socket.partition(":")[0] for socket in process.sockets)),
+    ("GPUDirect RDMA", lambda process: gpudirect(process)),
+    ("channels", lambda process: "" if process.channels is None else str(process.channels)),
+    ("algorithms", lambda process: ", ".join(process.algorithms)),
+    (
+        "nodes",
+        lambda process: (
+            "" if process.nodes is None else f"{process.nodes} with {process.local_ranks} ranks here"
+        ),
+    ),
+    (
+        "settings",
+        lambda process: " ".join(f"{name}={value}" for name, value in sorted(process.settings.items())),
+    ),
 )
 _CUDA_MAJOR, _CUDA_MINOR = 1000, 10
 
@@ -34,7 +42,9 @@ def used(log: Log) -> tuple[Used, ...]:
     if not any(row.what == "NCCL" for row in rows):
         rows = [*_of_banners(log), *rows]
     torch = {
-        one.values["torch"]: one for one in log.events if isinstance(one, Remark) and "torch" in one.values
+        event.values["torch"]: event
+        for event in log.events
+        if isinstance(event, Remark) and "torch" in event.values
     }
     rows += [Used("torch", version, (), differs=len(torch) > 1) for version in torch]
     return tuple(rows)
@@ -43,37 +53,37 @@ def used(log: Log) -> tuple[Used, ...]:
 def of_processes(processes: Sequence[Process]) -> Iterable[Used]:
     """The rows of those processes."""
     versions = _known_versions(processes)
-    kinds = {kind for one in processes for kind in transports(one)}
+    kinds = {kind for process in processes for kind in transports(process)}
     if kinds:  # of all ranks together: which of them a rank has follows from its place alone
         yield Used("transports", ", ".join(sorted(kinds)))
     for what, read in _ROWS:
         groups: dict[str, list[Process]] = {}
-        for one in processes:
-            value = read(one) or (versions.get(one.host, "") if what == "NCCL" else "")
+        for process in processes:
+            value = read(process) or (versions.get(process.host, "") if what == "NCCL" else "")
             if value:
-                groups.setdefault(value, []).append(one)
-        for value, those in groups.items():
-            yield Used(what, value, _speakers(those) if len(groups) > 1 else (), differs=len(groups) > 1)
+                groups.setdefault(value, []).append(process)
+        for value, group in groups.items():
+            yield Used(what, value, _speakers(group) if len(groups) > 1 else (), differs=len(groups) > 1)
 
 
 def _known_versions(processes: Iterable[Process]) -> Mapping[str, str]:
-    return {one.host: one.nccl_version for one in processes if one.nccl_version}
+    return {process.host: process.nccl_version for process in processes if process.nccl_version}
 
 
 def _of_banners(log: Log) -> Iterable[Used]:
     versions: dict[str, list[str]] = {}
-    for one in log.events:
-        if isinstance(one, Remark) and one.topic == "nccl-banner":
-            hosts = versions.setdefault(one.values.get("nccl", ""), [])
-            if one.place.host and one.place.host not in hosts:
-                hosts.append(one.place.host)
+    for event in log.events:
+        if isinstance(event, Remark) and event.topic == "nccl-banner":
+            hosts = versions.setdefault(event.values.get("nccl", ""), [])
+            if event.place.host and event.place.host not in hosts:
+                hosts.append(event.place.host)
     for version, hosts in versions.items():
         yield Used("NCCL", version, tuple(hosts) if len(versions) > 1 else (), differs=len(versions) > 1)
 
 
 def _speakers(processes: Sequence[Process]) -> tuple[str, ...]:
     """Their hosts; the ranks where one host has several values."""
-    return tuple(dict.fromkeys(one.host for one in processes))
+    return tuple(dict.fromkeys(process.host for process in processes))
 
 
 def driver_cuda(version: str) -> str:

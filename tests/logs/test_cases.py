@@ -31,7 +31,7 @@ def test_cause_and_culprit_are_named(name: str) -> None:
     found = result.findings[0].slug if result.outcome == "named" else result.outcome
     assert found in expected["causes"], result.findings[:2]
     if result.outcome == "healthy":
-        assert [one for one in result.findings if one.severity == "error"] == []
+        assert [finding for finding in result.findings if finding.severity == "error"] == []
     if expected["culprits"]:
         right = set(result.findings[0].hosts) & set(expected["culprits"])
         assert right, result.findings[0].hosts

@@ -54,7 +54,7 @@ def test_every_rank_is_heard_though_all_say_the_same() -> None:
         f"WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 ms\n"
         for rank in range(1024)
     )
-    ranks = {one.place.rank for one in read(text).events if isinstance(one, CollectiveTimeout)}
+    ranks = {event.place.rank for event in read(text).events if isinstance(event, CollectiveTimeout)}
     assert ranks == set(range(1024))
 
 
@@ -65,7 +65,7 @@ def test_every_rank_is_heard_whatever_time_stamp_stands_before_its_label(stamp: 
     text = "".join(
         f"{stamp % (rank % 60)}[rank{rank}]: RuntimeError: CUDA out of memory\n" for rank in range(64)
     )
-    ranks = {one.place.rank for one in read(text).events if isinstance(one, Remark)}
+    ranks = {event.place.rank for event in read(text).events if isinstance(event, Remark)}
     assert ranks == set(range(64))
 
 
@@ -73,22 +73,22 @@ def test_the_end_of_an_endless_stream_of_errors_is_seen() -> None:
     noise = b"".join(b"error %s\n" % "".join(word).encode() for word in product("abcdefgh", repeat=4))
     collector = Collector(freely_looked_at=1000)
     collector.read("x", batches([*[noise] * 4, b"[rank5]: torch.OutOfMemoryError: CUDA out of memory.\n"]))
-    assert any(isinstance(one, Remark) and one.topic == "cuda-oom" for one in collector.log().events)
+    assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in collector.log().events)
 
 
 def test_a_progress_bar_is_one_line_of_which_the_last_state_counts() -> None:
     log = read("a:   1%|\ra:  50%|\ra:  99%|\n")
-    assert [(one.last.line, one.last_text) for one in log.words] == [(1, " 99%|")] or log.words[
+    assert [(word.last.line, word.last_text) for word in log.words] == [(1, " 99%|")] or log.words[
         0
     ].last_text.endswith("99%|")
 
 
 def test_lines_are_numbered_as_grep_numbers_them() -> None:
-    assert [one.place.line for one in read("a\r\nb\rc\nValueError: x\n").events] == [3]
+    assert [event.place.line for event in read("a\r\nb\rc\nValueError: x\n").events] == [3]
 
 
 def test_the_version_that_rank_0_says_at_level_info_is_its_own() -> None:
     log = read(
         "n1:101:120 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\nn1:101:120 [0] NCCL INFO Using network IB\n"
     )
-    assert [(one.nccl_version, one.cuda_version) for one in log.processes] == [("2.28.9", "13.0")]
+    assert [(process.nccl_version, process.cuda_version) for process in log.processes] == [("2.28.9", "13.0")]

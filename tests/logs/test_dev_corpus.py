@@ -60,7 +60,9 @@ def test_the_cause_is_named() -> None:
 def test_no_healthy_log_has_an_error() -> None:
     for label in labels():
         if label["cause"] == "healthy":
-            assert [one for one in explain(texts(label)).findings if one.severity == "error"] == []
+            assert [
+                finding for finding in explain(texts(label)).findings if finding.severity == "error"
+            ] == []
 
 
 def test_the_culprit_is_named() -> None:
@@ -69,7 +71,7 @@ def test_the_culprit_is_named() -> None:
     for label in with_one:
         result = explain(texts(label))
         named = result.findings[0].hosts if result.findings else ()
-        right = [one for one in named if one in label["hosts_or_ranks"]]
+        right = [name for name in named if name in label["hosts_or_ranks"]]
         if not right or len(named) > 2 * len(right):
             wrong.append(label["id"])
     assert len(wrong) <= (1 - CULPRIT) * len(with_one), wrong
@@ -98,7 +100,7 @@ def other_versions(text: str) -> str:
 def host_names(label: dict[str, Any]) -> list[str]:
     found = set(re.findall(r"\b([A-Za-z][\w-]{1,30}):\d{3,7}:\d{3,7} \[", "".join(texts(label).values())))
     return sorted(
-        (found | {one for one in label["hosts_or_ranks"] if " " not in one}) - {"localhost"},
+        (found | {rank for rank in label["hosts_or_ranks"] if " " not in rank}) - {"localhost"},
         key=len,
         reverse=True,
     )
@@ -123,11 +125,11 @@ _RANKS = re.compile(
 
 def other_ranks(text: str, label: dict[str, Any]) -> str:
     """The ranks but rank 0, which has duties of its own, in the reverse order."""
-    found = {int(match["rank"]) for one in texts(label).values() for match in _RANKS.finditer(one)}
+    found = {int(match["rank"]) for text in texts(label).values() for match in _RANKS.finditer(text)}
     ranks = sorted(found - {0})
-    other = dict(zip(ranks, reversed(ranks), strict=True))
+    swapped = dict(zip(ranks, reversed(ranks), strict=True))
     return _RANKS.sub(
-        lambda match: f"{match['before']}{other.get(int(match['rank']), int(match['rank']))}", text
+        lambda match: f"{match['before']}{swapped.get(int(match['rank']), int(match['rank']))}", text
     )
 
 

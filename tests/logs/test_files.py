@@ -29,7 +29,7 @@ def test_plain_and_packed_say_the_same(tmp_path: Path) -> None:
         [write(tmp_path / "b.log.gz", gzip.compress(LINE.encode()) + gzip.compress(LINE.encode()))]
     )
     assert len(plain.events) == 1
-    assert [one.place.line for one in packed.events] == [1, 2]
+    assert [event.place.line for event in packed.events] == [1, 2]
 
 
 def test_a_cut_gzip_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_folders_are_searched_and_links_in_circles_are_not_followed(tmp_path: Pa
     (tmp_path / "logs" / "again").symlink_to(tmp_path / "logs")
     (tmp_path / "logs" / "same.log").symlink_to(tmp_path / "logs" / "rank2.log")
     log = read_logs([str(tmp_path)])
-    assert [Path(one.name).name for one in log.files] == ["rank2.log", "rank10.log"]
+    assert [Path(file.name).name for file in log.files] == ["rank2.log", "rank10.log"]
 
 
 def test_what_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ SEEDS = (
 ROUNDS = 300
 
 
-def mutated(source: random.Random, text: bytes, other: bytes) -> bytes:
+def mutated(source: random.Random, text: bytes, donor: bytes) -> bytes:
     """One or a few mutations of a text; `other` gives what is spliced in."""
     data = bytearray(text)
     for _ in range(source.randint(1, 4)):
@@ -62,8 +62,8 @@ def mutated(source: random.Random, text: bytes, other: bytes) -> bytes:
         elif how == 1:
             data[start:start] = data[start:end] * source.randrange(1, 30)
         elif how == 2:
-            cut = source.randrange(len(other) + 1)
-            data[start:end] = other[cut : cut + source.randrange(1, 200)]
+            cut = source.randrange(len(donor) + 1)
+            data[start:end] = donor[cut : cut + source.randrange(1, 200)]
         elif how == 3 and start < len(data):
             data[start] ^= 1 << source.randrange(8)
         elif how == 4:
@@ -87,11 +87,11 @@ def answered(text: bytes) -> frozenset[str]:
     log = collector.log()
     assert decode(encode(log), Log) == log
     runs = run_checks(Snapshot(nodes=(), log=log), Selection(), "log")
-    assert [one.slug for one in runs if one.outcome == "crashed"] == []
+    assert [run.slug for run in runs if run.outcome == "crashed"] == []
     verdict = explained(log, runs)
-    topics = {one.topic if isinstance(one, Remark) else type(one).__name__ for one in log.events}
-    kinds = {one.kind for one in log.events if isinstance(one, PythonException)}
-    return frozenset(topics | kinds | {verdict.outcome} | {one.slug for one in verdict.findings})
+    topics = {event.topic if isinstance(event, Remark) else type(event).__name__ for event in log.events}
+    kinds = {event.kind for event in log.events if isinstance(event, PythonException)}
+    return frozenset(topics | kinds | {verdict.outcome} | {finding.slug for finding in verdict.findings})
 
 
 @pytest.mark.parametrize("seed", SEEDS)

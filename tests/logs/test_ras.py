@@ -21,9 +21,9 @@ def events(now: str, before: str | None = None) -> list[object]:
 
 def behind(now: str, before: str | None = None) -> list[tuple[int | None, str | None, str]]:
     return [
-        (one.place.rank, one.place.host, one.how)
-        for one in events(now, before)
-        if isinstance(one, RankBehind)
+        (event.place.rank, event.place.host, event.how)
+        for event in events(now, before)
+        if isinstance(event, RankBehind)
     ]
 
 
@@ -40,7 +40,7 @@ def test_one_count_of_all_collectives() -> None:
 
 def test_a_count_of_each_collective() -> None:
     assert behind(COUNTS_2_28) == [(7, "172.16.64.213", "not-entered")] * 2
-    assert {one.operation for one in events(COUNTS_2_28) if isinstance(one, RankBehind)} == {
+    assert {event.operation for event in events(COUNTS_2_28) if isinstance(event, RankBehind)} == {
         "AllReduce",
         "Broadcast",
     }
@@ -62,7 +62,7 @@ def test_json() -> None:
 
 def test_counts_that_grow_are_no_hang() -> None:
     found = events(as_json({**EVEN, 5: 39}), as_json({**EVEN, 5: 38}))
-    assert [type(one) for one in found] == [Remark]
+    assert [type(event) for event in found] == [Remark]
     assert isinstance(found[0], Remark)
     assert found[0].topic == "harmless"
 
@@ -70,18 +70,18 @@ def test_counts_that_grow_are_no_hang() -> None:
 def test_counts_that_stand_are_not_called_healthy() -> None:
     for answer in (as_json(EVEN), HEALTHY):
         found = events(answer)
-        assert [type(one) for one in found] == [RankWaits]
+        assert [type(event) for event in found] == [RankWaits]
 
 
 def test_a_rank_that_went_on_alone() -> None:
-    (one,) = events(as_json({**EVEN, 0: 41}))
-    assert isinstance(one, RankDiffers)
-    assert (one.place.rank, one.alone) == (0, True)
+    (odd,) = events(as_json({**EVEN, 0: 41}))
+    assert isinstance(odd, RankDiffers)
+    assert (odd.place.rank, odd.alone) == (0, True)
 
 
 def test_errors_are_told() -> None:
     found = events(as_json(EVEN, async_errors={3: 6}))
-    assert [one.text for one in found if isinstance(one, Remark)] == [
+    assert [remark.text for remark in found if isinstance(remark, Remark)] == [
         "rank 3 (process 1003 on 10.0.0.1) reports async error 6 (ncclResult_t)"
     ]
 

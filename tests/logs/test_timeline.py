@@ -21,8 +21,8 @@ def landmark(file: str, line: int, time_s: float | None = None, comm_id: str = "
 
 
 def order(*events: AnyEvent) -> str:
-    files = tuple(LogFile(name, 0, 100) for name in dict.fromkeys(one.place.file for one in events))
-    return " ".join(one.text for one in in_order(files, events))
+    files = tuple(LogFile(name, 0, 100) for name in dict.fromkeys(event.place.file for event in events))
+    return " ".join(event.text for event in in_order(files, events))
 
 
 def test_time_stamps_decide() -> None:
@@ -75,8 +75,8 @@ def test_the_order_in_which_files_are_named_changes_nothing(names: tuple[str, ..
         "b": [landmark("b", 3, 2e6), said("b", 9, 2e6 + 7)],
         "c": [said("c", 1), said("c", 9)],
     }
-    assert order(*(one for name in names for one in events[name])) == order(
-        *(one for name in "abc" for one in events[name])
+    assert order(*(event for name in names for event in events[name])) == order(
+        *(event for name in "abc" for event in events[name])
     )
 
 
@@ -93,4 +93,4 @@ def test_the_first_error_is_that_of_the_earlier_time_whichever_file_is_read_firs
         collector = Collector()
         for name in names:
             collector.read(name, batches([files[name]]))
-        assert [one.place.rank for one in collector.log().events] == [1, 0]
+        assert [event.place.rank for event in collector.log().events] == [1, 0]

@@ -72,23 +72,23 @@ def suspect(
         severity=_SEVERITY[confidence],
         summary=f"{summary} {_WORDS[confidence]}",
         hosts=tuple(hosts),
-        evidence=tuple(seen(one) for one in spread(events)),
+        evidence=tuple(seen(event) for event in spread(events)),
         fixes=tuple(fixes),
         confidence=confidence,
         at=at or (events[0].place if events else None),
         explains=tuple(explains),
-        places=tuple(dict.fromkeys(one.place for one in events[:_MOST_PLACES])),
+        places=tuple(dict.fromkeys(event.place for event in events[:_MOST_PLACES])),
     )
 
 
 def spread(events: Sequence[Event]) -> list[Event]:
     """Up to a handful of the events: one of each speaker and wording first, in their order."""
     by_speaker: dict[tuple[object, ...], Event] = {}
-    for one in events:
-        by_speaker.setdefault((one.place.file, one.place.line), one)
+    for event in events:
+        by_speaker.setdefault((event.place.file, event.place.line), event)
     distinct: dict[tuple[object, ...], Event] = {}
-    for one in by_speaker.values():
-        distinct.setdefault((type(one), one.place.rank, one.place.host, one.text[:40]), one)
+    for event in by_speaker.values():
+        distinct.setdefault((type(event), event.place.rank, event.place.host, event.text[:40]), event)
     chosen = list(distinct.values())[:_MOST_EVIDENCE]
     return chosen or list(events[:1])
 

@@ -16,15 +16,15 @@ _BETWEEN = frozenset(
 _BOTH_ENDS = 2
 
 
-def attributed(log: Log, one: Suspect) -> tuple[str, ...]:
+def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """The hosts or ranks that the suspect names, else those that spoke its lines, else the one that ended first."""
-    if one.hosts:
-        return one.hosts
-    spoken = culprits(log, _of(one.places, one.slug))
+    if suspect.hosts:
+        return suspect.hosts
+    spoken = culprits(log, _of(suspect.places, suspect.slug))
     if spoken:
         return spoken
     hosts = hosts_of(log)
-    if one.slug in _BETWEEN:
+    if suspect.slug in _BETWEEN:
         return hosts if len(hosts) <= _BOTH_ENDS else ()
     return culprits(log, ended_first(log)) or (hosts if len(hosts) == 1 else ())
 
@@ -32,29 +32,33 @@ def attributed(log: Log, one: Suspect) -> tuple[str, ...]:
 def ended_first(log: Log) -> list[Place]:
     """The rank that the launcher saw fail first, or the only one that failed by itself; empty where neither is told."""
     ends = exits(log)
-    own = {one.place.rank: one.place for one in ends if one.exit_code not in (-15, -6)}
-    first = [one.place for one in ends if one.first]
+    own = {end.place.rank: end.place for end in ends if end.exit_code not in (-15, -6)}
+    first = [end.place for end in ends if end.first]
     if first:
         return first[-1:]
     if len(own) == 1:
         return [place for place in own.values() if place.rank is not None]
-    raised = {one.place.rank: one.place for one in exceptions(log) if one.place.rank is not None}
+    raised = {
+        exception.place.rank: exception.place
+        for exception in exceptions(log)
+        if exception.place.rank is not None
+    }
     return list(raised.values()) if len(raised) == 1 else []
 
 
 def without_a_word(log: Log) -> tuple[str, ...]:
     """The rank that ended first, if it does not itself say that it only waited for, or lost, another."""
-    those = ended_first(log)
-    waited = {one.place.rank for one in (*timeouts(log), *exceptions(log, "after-effect"))}
-    return culprits(log, [one for one in those if one.rank not in waited])
+    first = ended_first(log)
+    waited = {timeout.place.rank for timeout in (*timeouts(log), *exceptions(log, "after-effect"))}
+    return culprits(log, [place for place in first if place.rank not in waited])
 
 
 def _of(places: tuple[Place, ...], slug: str) -> list[Place]:
     """The first of the places that says where it is; of a cause between nodes one of each of two hosts."""
-    located = [one for one in places if one.rank is not None or one.host]
+    located = [place for place in places if place.rank is not None or place.host]
     if slug not in _BETWEEN:
         return located[:1]
     by_host: dict[object, Place] = {}
-    for one in located:
-        by_host.setdefault(one.host or one.rank, one)
+    for place in located:
+        by_host.setdefault(place.host or place.rank, place)
     return list(by_host.values())[:_BOTH_ENDS]

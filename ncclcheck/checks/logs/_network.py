@@ -32,8 +32,8 @@ def unresolved(log: Log) -> tuple[Remark, ...]:
 def names_in(lines: Iterable[Remark]) -> set[str]:
     """The names that these lines could not resolve."""
     names: set[str] = set()
-    for one in lines:
-        for match in _NAME.finditer(one.text):
+    for line in lines:
+        for match in _NAME.finditer(line.text):
             name = match["name"] or match["host"] or match["other"]
             if name and name != "hostname" and not name.replace(".", "").isdigit():
                 names.add(name)
@@ -55,27 +55,29 @@ def unmade(log: Log) -> list[ConnectFailure]:
     """Connections to other machines that were given up, without those whose name never resolved."""
     names = names_in(remarks(log, "name-resolution"))
     return [
-        one for one in failures(log) if one.final and not is_local(one.address) and one.address not in names
+        failure
+        for failure in failures(log)
+        if failure.final and not is_local(failure.address) and failure.address not in names
     ]
 
 
 def tried(log: Log) -> list[ConnectFailure]:
     """Connections to other machines that failed, given up or to be tried again."""
-    return [one for one in failures(log) if not is_local(one.address)]
+    return [failure for failure in failures(log) if not is_local(failure.address)]
 
 
 def virtual_processes(log: Log) -> list[Process]:
     """Processes whose NCCL took a bridge, a tunnel or an address that is only good on one link."""
     return [
-        one
-        for one in log.processes
-        if VIRTUAL.match(one.interface) or one.address.startswith(("fe80:", "169.254."))
+        process
+        for process in log.processes
+        if VIRTUAL.match(process.interface) or process.address.startswith(("fe80:", "169.254."))
     ]
 
 
 def distinct_hosts(processes: Iterable[Process]) -> tuple[str, ...]:
     """Their hosts, each once."""
-    return tuple(dict.fromkeys(one.host for one in processes))
+    return tuple(dict.fromkeys(process.host for process in processes))
 
 
 def as_line(process: Process, text: str) -> Remark:
@@ -85,9 +87,9 @@ def as_line(process: Process, text: str) -> Remark:
 
 def uses_roce(log: Log) -> bool:
     """True if some process uses a RoCE device."""
-    return any(device.endswith("/RoCE") for one in log.processes for device in one.devices)
+    return any(device.endswith("/RoCE") for process in log.processes for device in process.devices)
 
 
 def uses_infiniband(log: Log) -> bool:
     """True if some process uses any RDMA device."""
-    return any(one.devices for one in log.processes)
+    return any(process.devices for process in log.processes)

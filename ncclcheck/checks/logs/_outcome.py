@@ -28,19 +28,19 @@ class Explained(Struct, frozen=True):
 
 def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     """The verdict on a log, from the runs of all causes over it."""
-    suspects = [one for run in runs for one in run.findings if isinstance(one, Suspect)]
-    open_question = [one for one in suspects if one.slug == UNDETERMINED]
-    ranked = ranking(log, [one for one in suspects if one.slug != UNDETERMINED])
+    suspects = [finding for run in runs for finding in run.findings if isinstance(finding, Suspect)]
+    open_question = [suspect for suspect in suspects if suspect.slug == UNDETERMINED]
+    ranked = ranking(log, [suspect for suspect in suspects if suspect.slug != UNDETERMINED])
     if finished_well(log):
-        noted = tuple(_plain(replace(one, severity="warning")) for one in ranked)
+        noted = tuple(_plain(replace(suspect, severity="warning")) for suspect in ranked)
         return Explained("healthy", noted, "the job says that it finished, and nothing says that it failed")
     if ranked and ranked[0].severity == "error":
-        first, *others = ranked
+        first, *further = ranked
         first = replace(first, hosts=attributed(log, first))
-        findings = (_plain(first), *(_plain(replace(one, severity="warning")) for one in others))
+        findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
-    asked = [replace(one, hosts=without_a_word(log)) for one in open_question]
-    findings = tuple(_plain(one) for one in (*asked, *ranked))
+    asked = [replace(suspect, hosts=without_a_word(log)) for suspect in open_question]
+    findings = tuple(_plain(suspect) for suspect in (*asked, *ranked))
     if open_question:
         return Explained("undetermined", findings, open_question[0].summary)
     if not _says_anything(log):
@@ -63,28 +63,28 @@ def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:
     """
     away = {
         slug
-        for one in suspects
-        for slug in one.explains
-        if slug != one.slug and _may_explain(one, slug, suspects)
+        for suspect in suspects
+        for slug in suspect.explains
+        if slug != suspect.slug and _may_explain(suspect, slug, suspects)
     }
     position = _positions(log)
     return sorted(
         suspects,
-        key=lambda one: (
-            one.slug in away,
-            CONFIDENCES.index(one.confidence),
-            position.get((one.at.file, one.at.line), (1 << 60)) if one.at else 1 << 60,
-            one.code,
+        key=lambda suspect: (
+            suspect.slug in away,
+            CONFIDENCES.index(suspect.confidence),
+            position.get((suspect.at.file, suspect.at.line), (1 << 60)) if suspect.at else 1 << 60,
+            suspect.code,
         ),
     )
 
 
-def _may_explain(one: Suspect, slug: str, suspects: Sequence[Suspect]) -> bool:
+def _may_explain(stronger: Suspect, slug: str, suspects: Sequence[Suspect]) -> bool:
     """True if the suspect is at least as sure as the one it explains: a mere possibility takes no certainty away."""
-    others = [other for other in suspects if other.slug == slug]
-    surest = min((CONFIDENCES.index(other.confidence) for other in others), default=len(CONFIDENCES))
-    mine = CONFIDENCES.index(one.confidence)
-    mutual = any(one.slug in other.explains for other in others)
+    weaker = [suspect for suspect in suspects if suspect.slug == slug]
+    surest = min((CONFIDENCES.index(suspect.confidence) for suspect in weaker), default=len(CONFIDENCES))
+    mine = CONFIDENCES.index(stronger.confidence)
+    mutual = any(stronger.slug in suspect.explains for suspect in weaker)
     return mine < surest or (mine == surest and not mutual)
 
 
@@ -117,5 +117,13 @@ def _says_anything(log: Log) -> bool:
     return bool(log.events or log.processes or alarms(log))
 
 
-def _plain(one: Suspect) -> Finding:
-    return Finding(one.severity, one.summary, one.hosts, one.evidence, one.fixes, one.code, one.slug)
+def _plain(suspect: Suspect) -> Finding:
+    return Finding(
+        suspect.severity,
+        suspect.summary,
+        suspect.hosts,
+        suspect.evidence,
+        suspect.fixes,
+        suspect.code,
+        suspect.slug,
+    )

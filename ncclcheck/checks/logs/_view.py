@@ -47,7 +47,7 @@ _SURVIVABLE = frozenset(
 
 def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
     """The lines on any of the topics."""
-    return tuple(one for one in log.events if isinstance(one, Remark) and one.topic in topics)
+    return tuple(event for event in log.events if isinstance(event, Remark) and event.topic in topics)
 
 
 def failures(
@@ -55,56 +55,58 @@ def failures(
 ) -> tuple[ConnectFailure, ...]:
     """Connections that were not made (or, `established`, that broke for want of answers)."""
     return tuple(
-        one
-        for one in log.events
-        if isinstance(one, ConnectFailure) and one.established is established and layer in (None, one.layer)
+        event
+        for event in log.events
+        if isinstance(event, ConnectFailure)
+        and event.established is established
+        and layer in (None, event.layer)
     )
 
 
 def timeouts(log: Log) -> tuple[CollectiveTimeout, ...]:
     """Collectives that were given up."""
-    return tuple(one for one in log.events if isinstance(one, CollectiveTimeout))
+    return tuple(event for event in log.events if isinstance(event, CollectiveTimeout))
 
 
 def statuses(log: Log) -> tuple[GroupStatus, ...]:
     """How far groups had come."""
-    return tuple(one for one in log.events if isinstance(one, GroupStatus))
+    return tuple(event for event in log.events if isinstance(event, GroupStatus))
 
 
 def behind(log: Log) -> tuple[RankBehind, ...]:
     """Ranks that others wait for, as flight recorder dumps or NCCL RAS tell."""
-    return tuple(one for one in log.events if isinstance(one, RankBehind))
+    return tuple(event for event in log.events if isinstance(event, RankBehind))
 
 
 def differing(log: Log) -> tuple[RankDiffers, ...]:
     """Ranks in another collective than most, as flight recorder dumps or NCCL RAS tell."""
-    return tuple(one for one in log.events if isinstance(one, RankDiffers))
+    return tuple(event for event in log.events if isinstance(event, RankDiffers))
 
 
 def waits(log: Log) -> tuple[RankWaits, ...]:
     """Ranks that were in a collective when they were asked."""
-    return tuple(one for one in log.events if isinstance(one, RankWaits))
+    return tuple(event for event in log.events if isinstance(event, RankWaits))
 
 
 def registered(log: Log) -> tuple[Registered, ...]:
     """Counts of workers at the store."""
-    return tuple(one for one in log.events if isinstance(one, Registered))
+    return tuple(event for event in log.events if isinstance(event, Registered))
 
 
 def exceptions(log: Log, *kinds: str) -> tuple[PythonException, ...]:
     """Exceptions of those kinds; of a worker's own where none is named."""
     wanted = kinds or ("ordinary",)
-    return tuple(one for one in log.events if isinstance(one, PythonException) and one.kind in wanted)
+    return tuple(event for event in log.events if isinstance(event, PythonException) and event.kind in wanted)
 
 
 def exits(log: Log) -> tuple[WorkerExit, ...]:
     """Workers' ends as launchers tell them, without those that ended well."""
-    return tuple(one for one in log.events if isinstance(one, WorkerExit) and one.exit_code != 0)
+    return tuple(event for event in log.events if isinstance(event, WorkerExit) and event.exit_code != 0)
 
 
 def alarms(log: Log) -> tuple[Event, ...]:
     """Everything that says that the job failed, as opposed to what only sounds so."""
-    return tuple(one for one in log.events if is_alarm(one))
+    return tuple(event for event in log.events if is_alarm(event))
 
 
 def troubles(log: Log) -> tuple[Event, ...]:
@@ -140,10 +142,10 @@ def finished_well(log: Log) -> bool:
     found = alarms(log)
     if not ends or not found:
         return bool(ends)
-    if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(one, ends) for one in found):
+    if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(event, ends) for event in found):
         return False
-    order = {id(one): number for number, one in enumerate(log.events)}
-    return order[id(ends[-1])] > max(order[id(one)] for one in found)
+    order = {id(event): number for number, event in enumerate(log.events)}
+    return order[id(ends[-1])] > max(order[id(event)] for event in found)
 
 
 def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
@@ -151,8 +153,8 @@ def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
     if isinstance(event, PythonException):
         there = event.place
         finished = any(
-            (one.place.file, one.place.rank, one.place.host) == (there.file, there.rank, there.host)
-            for one in ends
+            (end.place.file, end.place.rank, end.place.host) == (there.file, there.rank, there.host)
+            for end in ends
         )
         return event.kind == "ordinary" and (finished or not event.where)
     return isinstance(event, Remark) and event.topic in _SURVIVABLE
@@ -160,15 +162,17 @@ def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
 
 def world_size(log: Log) -> int | None:
     """Ranks of the largest communicator or registration; None where nothing tells."""
-    sizes = [one.ranks for one in log.processes if one.ranks] + [one.expected for one in registered(log)]
+    sizes = [process.ranks for process in log.processes if process.ranks] + [
+        registration.expected for registration in registered(log)
+    ]
     return max(sizes, default=None)
 
 
 def silent_ranks(log: Log) -> tuple[int, ...]:
     """Ranks of the job of which the log has not one line, where the job's size is known and some ranks are heard."""
     size = world_size(log)
-    heard = {one.place.rank for one in log.events} | {one.rank for one in log.processes}
-    heard |= {place.rank for one in log.words for place in (one.first, one.last)}
+    heard = {event.place.rank for event in log.events} | {process.rank for process in log.processes}
+    heard |= {place.rank for word in log.words for place in (word.first, word.last)}
     heard.discard(None)
     if size is None or not heard or size > 65536:  # noqa: PLR2004 (more than any job has)
         return ()
@@ -186,25 +190,27 @@ def settings(log: Log, name: str) -> dict[str, list[Process]]:
 
 def hosts_of(log: Log) -> tuple[str, ...]:
     """Every host that the log names as a speaker."""
-    names = [one.host for one in log.processes] + [one.place.host or "" for one in log.events]
-    names += [place.host or "" for one in log.words for place in (one.first, one.last)]
+    names = [process.host for process in log.processes] + [event.place.host or "" for event in log.events]
+    names += [place.host or "" for word in log.words for place in (word.first, word.last)]
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def hosts_of_address(log: Log, address: str) -> tuple[str, ...]:
     """The hosts whose NCCL said that it uses that address."""
-    return tuple(dict.fromkeys(one.host for one in log.processes if one.address == address))
+    return tuple(dict.fromkeys(process.host for process in log.processes if process.address == address))
 
 
 def culprits(log: Log, places: Iterable[Place]) -> tuple[str, ...]:
     """Hosts as in the log where they are known, and `rank N` for a single rank or where no host is known."""
-    those = list(places)
-    ranks = tuple(dict.fromkeys(one.rank for one in those if one.rank is not None))
+    spoken = list(places)
+    ranks = tuple(dict.fromkeys(place.rank for place in spoken if place.rank is not None))
     hosts = tuple(
         dict.fromkeys(
             host
-            for one in those
-            if (host := one.host or (log.hosts_of_ranks.get(one.rank) if one.rank is not None else None))
+            for place in spoken
+            if (
+                host := place.host or (log.hosts_of_ranks.get(place.rank) if place.rank is not None else None)
+            )
         )
     )
     named = tuple(f"rank {rank}" for rank in sorted(ranks))
@@ -218,7 +224,7 @@ def culprits(log: Log, places: Iterable[Place]) -> tuple[str, ...]:
 def of_processes(log: Log, processes: Sequence[Process]) -> tuple[str, ...]:
     """The hosts of the processes."""
     del log
-    return tuple(dict.fromkeys(one.host for one in processes))
+    return tuple(dict.fromkeys(process.host for process in processes))
 
 
 def is_local(address: str) -> bool:
@@ -241,4 +247,4 @@ def heads(texts: Iterable[str], limit: int = 3) -> str:
 def matches(pattern: str, events: Iterable[Event]) -> list[Event]:
     """The events whose line has the words."""
     compiled = re.compile(pattern, re.IGNORECASE)
-    return [one for one in events if compiled.search(one.text)]
+    return [event for event in events if compiled.search(event.text)]

@@ -49,8 +49,8 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
         yield suspect(
             f"{odd[0].text[:1].upper()}{odd[0].text[1:]}.",
             odd,
-            confidence="likely" if all(one.alone for one in odd) else "certain",
-            hosts=culprits(log, [one.place for one in odd]),
+            confidence="likely" if all(differs.alone for differs in odd) else "certain",
+            hosts=culprits(log, [differs.place for differs in odd]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
@@ -77,23 +77,25 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
 
 def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
     """The first step at which the ranks that timed out were in different collectives."""
-    for those in _at_one_step(timeouts(log)).values():
+    for at_step in _at_one_step(timeouts(log)).values():
         kinds: dict[tuple[str, int | None], list[CollectiveTimeout]] = {}
-        for one in those:
-            same_size = one.operation not in _SIZES_MAY_DIFFER
-            kinds.setdefault((one.operation, one.elements_in if same_size else None), []).append(one)
+        for timeout in at_step:
+            same_size = timeout.operation not in _SIZES_MAY_DIFFER
+            kinds.setdefault((timeout.operation, timeout.elements_in if same_size else None), []).append(
+                timeout
+            )
         if len(kinds) > 1:
-            fewest = min(kinds.values(), key=lambda group: len({one.place.rank for one in group}))
+            fewest = min(kinds.values(), key=lambda group: len({timeout.place.rank for timeout in group}))
             words = " and ".join(
                 sorted(
                     {f"{operation} of {size} elements" if size else operation for operation, size in kinds}
                 )
             )
             yield suspect(
-                f"At the same step (SeqNum {those[0].sequence}) the ranks are in different collectives: {words}.",
-                [one for group in sorted(kinds.values(), key=len) for one in group[:2]],
-                hosts=culprits(log, [one.place for one in fewest]),
-                at=those[0].place,
+                f"At the same step (SeqNum {at_step[0].sequence}) the ranks are in different collectives: {words}.",
+                [timeout for group in sorted(kinds.values(), key=len) for timeout in group[:2]],
+                hosts=culprits(log, [timeout.place for timeout in fewest]),
+                at=at_step[0].place,
                 explains=_EXPLAINS,
                 fixes=_FIXES,
             )
@@ -103,16 +105,16 @@ def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
 def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], list[CollectiveTimeout]]:
     """The timeouts of each group and sequence number that more than one rank told, one of each rank."""
     found: dict[tuple[str, int], dict[int | None, CollectiveTimeout]] = {}
-    for one in late:
-        if one.sequence is not None and one.place.rank is not None:
-            found.setdefault((one.group, one.sequence), {}).setdefault(one.place.rank, one)
-    return {step: list(those.values()) for step, those in found.items() if len(those) > 1}
+    for timeout in late:
+        if timeout.sequence is not None and timeout.place.rank is not None:
+            found.setdefault((timeout.group, timeout.sequence), {}).setdefault(timeout.place.rank, timeout)
+    return {step: list(by_rank.values()) for step, by_rank in found.items() if len(by_rank) > 1}
 
 
 def _named_minority(told: Sequence[Remark]) -> tuple[str, ...]:
     """The ranks in the rarer collective, as the lines name both."""
     operations = {
-        int(match["rank"]): match["operation"] for one in told for match in _RUNNING.finditer(one.text)
+        int(match["rank"]): match["operation"] for remark in told for match in _RUNNING.finditer(remark.text)
     }
     counts = {name: list(operations.values()).count(name) for name in operations.values()}
     if len(counts) < 2:  # noqa: PLR2004

@@ -36,34 +36,37 @@ def container_network(log: Log) -> Iterator[Suspect]:
     Docker's default bridge 172.17.0.0/16; NCCL bootstrap.cc (`no socket interface found`).
     """
     none = [
-        one
-        for one in remarks(log, "no-interface")
-        if not one.values.get("interface") and "same subnet" not in one.text
+        remark
+        for remark in remarks(log, "no-interface")
+        if not remark.values.get("interface") and "same subnet" not in remark.text
     ]
     if none and not settings(log, "NCCL_SOCKET_IFNAME") and not remarks(log, "no-subnet"):
         yield suspect(
             "There is no usable network interface in this container or on this host.",
             none,
-            hosts=culprits(log, [one.place for one in none]),
+            hosts=culprits(log, [remark.place for remark in none]),
             explains=("ifname-missing", "rank-exception", "world-size-mismatch"),
             fixes=_FIXES,
         )
-    bound = [one for one in remarks(log, "bind-elsewhere") if "server socket" not in one.text]
+    bound = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" not in remark.text]
     if bound and remarks(log, "no-subnet"):
         yield suspect(
             "The ranks are told to use an address that no interface of this container has.",
             [*bound, *remarks(log, "no-subnet")],
-            hosts=culprits(log, [one.place for one in bound]),
+            hosts=culprits(log, [remark.place for remark in bound]),
             explains=("master-addr-wrong", "stale-config", "rank-exception"),
             fixes=_FIXES,
         )
-    inside = [one for one in log.processes if is_container(one)]
-    failed = [one for one in tried(log) if one.layer != "store"]
+    inside = [process for process in log.processes if is_container(process)]
+    failed = [failure for failure in tried(log) if failure.layer != "store"]
     if inside and failed:
         yield suspect(
             f"The ranks run in containers on a private bridge ({inside[0].interface}:{inside[0].address}), "
             "which other nodes cannot reach.",
-            [*(as_line(one, f"Using {one.interface}:{one.address}") for one in inside[:2]), *failed],
+            [
+                *(as_line(process, f"Using {process.interface}:{process.address}") for process in inside[:2]),
+                *failed,
+            ],
             confidence="likely",
             explains=("firewall-blocked-ports", "wrong-interface", "rank-exception", "world-size-mismatch"),
             fixes=_FIXES,

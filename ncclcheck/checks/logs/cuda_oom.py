@@ -41,16 +41,19 @@ def cuda_oom(log: Log) -> Iterator[Suspect]:
     ## Source
     torch c10/cuda/CUDACachingAllocator.cpp; CUDA's cudaErrorMemoryAllocation; NCCL's allocations in alloc.h.
     """
-    found = [one for one in remarks(log, "cuda-oom") if not is_absurd(one.text)]
+    found = [remark for remark in remarks(log, "cuda-oom") if not is_absurd(remark.text)]
     late = timeouts(log)
     if (
         late
         and found
-        and all(one.place.line > late[0].place.line and one.place.file == late[0].place.file for one in found)
+        and all(
+            remark.place.line > late[0].place.line and remark.place.file == late[0].place.file
+            for remark in found
+        )
     ):
-        found = [one for one in found if "Tried to allocate" in one.text]
+        found = [remark for remark in found if "Tried to allocate" in remark.text]
     if found:
-        first = next((one for one in found if one.place.rank is not None), found[0])
+        first = next((remark for remark in found if remark.place.rank is not None), found[0])
         yield suspect(
             "GPU memory is exhausted (CUDA out of memory).",
             [first, *found],

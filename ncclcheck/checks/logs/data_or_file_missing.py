@@ -41,21 +41,22 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
     CPython's OSError with errno ENOENT, ESTALE, EACCES; not-found errors of data set and model libraries.
     """
     raised = [
-        one
-        for one in exceptions(log)
-        if "missing-file" in one.topics and not _OTHERS.intersection(one.topics)
+        exception
+        for exception in exceptions(log)
+        if "missing-file" in exception.topics and not _OTHERS.intersection(exception.topics)
     ]
     named = [
-        one
-        for one in remarks(log, "missing-file")
-        if ("NotFoundError" in one.text and "ModuleNotFound" not in one.text) or "can't open file" in one.text
+        remark
+        for remark in remarks(log, "missing-file")
+        if ("NotFoundError" in remark.text and "ModuleNotFound" not in remark.text)
+        or "can't open file" in remark.text
     ]
-    found = [one for one in (*raised, *(() if raised else named)) if ".so" not in one.text]
+    found = [event for event in (*raised, *(() if raised else named)) if ".so" not in event.text]
     if found:
         yield suspect(
             f"Something that a rank opens is not there: {found[0].text.strip()[:200]}.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [event.place for event in found]),
             explains=("rank-exception", "slow-rank-timeout", "world-size-mismatch", "uneven-inputs"),
             fixes=_FIXES,
         )

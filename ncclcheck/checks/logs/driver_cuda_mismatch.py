@@ -41,7 +41,7 @@ def driver_cuda_mismatch(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "The GPU driver does not fit the CUDA that the program was built with.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("rank-exception", "gpu-visibility", "world-size-mismatch"),
             fixes=_FIXES,
         )

@@ -39,8 +39,8 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
         first = found[0]
         pair = [first.values[name] for name in ("first", "second") if name in first.values]
         which = f"rank {pair[0]} and rank {pair[1]}" if len(pair) > 1 else "two ranks"
-        hosts = culprits(log, [one.place for one in found if one.place.host])
-        hosts = tuple(one for one in hosts if not one.startswith("rank "))
+        hosts = culprits(log, [remark.place for remark in found if remark.place.host])
+        hosts = tuple(host for host in hosts if not host.startswith("rank "))
         yield suspect(
             f"{which} use the same GPU.",
             found,

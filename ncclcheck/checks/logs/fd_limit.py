@@ -39,7 +39,7 @@ def fd_limit(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "The limit of open files (nofile) was reached.",
             found,
-            hosts=culprits(log, [one.place for one in found[:1]]),
+            hosts=culprits(log, [remark.place for remark in found[:1]]),
             explains=("rank-exception", "firewall-blocked-ports"),
             fixes=_FIXES,
         )

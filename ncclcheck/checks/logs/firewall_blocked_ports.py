@@ -39,15 +39,15 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
     gloo transport/tcp, torch c10d/socket.cpp.
     """
     given_up = unmade(log)
-    found = [one for one in given_up if one.reason in UNANSWERED]
-    refused = [one for one in given_up if one.reason == "refused" and one.layer != "store"]
-    targets = heads(f"{one.address}:{one.port}" for one in found or refused)
+    found = [failure for failure in given_up if failure.reason in UNANSWERED]
+    refused = [failure for failure in given_up if failure.reason == "refused" and failure.layer != "store"]
+    targets = heads(f"{failure.address}:{failure.port}" for failure in found or refused)
     if found:
         yield suspect(
             f"Connections to {targets} get no answer: a firewall between the nodes drops or rejects them.",
             [*found, *registered(log)],
             confidence="likely",
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [failure.place for failure in found]),
             explains=("world-size-mismatch", "slow-rank-timeout"),
             fixes=_FIXES,
         )
@@ -56,6 +56,6 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             f"Connections to {targets} are refused: a firewall rejects them, or the process there is gone.",
             refused,
             confidence="likely",
-            hosts=culprits(log, [one.place for one in refused]),
+            hosts=culprits(log, [failure.place for failure in refused]),
             fixes=_FIXES,
         )

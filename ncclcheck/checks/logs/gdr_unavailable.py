@@ -37,8 +37,12 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
     NCCL transport/net_ib (`GPU Direct RDMA Disabled`), 2.13 and newer take DMA-BUF, older nv_peer_mem or
     nvidia_peermem.
     """
-    off = [one for one in log.processes if any(state.startswith("Disabled") for state in one.gpudirect)]
-    lines = [as_line(one, f"GPU Direct RDMA {one.gpudirect[0]}") for one in off[:4]]
+    off = [
+        process
+        for process in log.processes
+        if any(state.startswith("Disabled") for state in process.gpudirect)
+    ]
+    lines = [as_line(process, f"GPU Direct RDMA {process.gpudirect[0]}") for process in off[:4]]
     told = remarks(log, "gdr-missing", "ib-register-gpu")
     slow = remarks(log, "slow-word")
     if (told and alarms(log)) or (off and slow):
@@ -47,7 +51,9 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             [*told, *lines, *slow],
             confidence="likely",
             at=(told or lines)[0].place,
-            hosts=culprits(log, [one.place for one in told] + [one.place for one in off]) if not slow else (),
+            hosts=culprits(log, [remark.place for remark in told] + [process.place for process in off])
+            if not slow
+            else (),
             explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
             fixes=_FIXES,
         )

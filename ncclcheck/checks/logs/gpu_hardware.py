@@ -63,18 +63,20 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
     firmware; 13, 31, 43, 45 are mostly the program's.
     """
     xids = [
-        one for one in remarks(log, "xid") if one.values.get("sxid") or one.values.get("xid") in _HARDWARE
+        remark
+        for remark in remarks(log, "xid")
+        if remark.values.get("sxid") or remark.values.get("xid") in _HARDWARE
     ]
     found = sorted(
-        [*xids, *remarks(log, "ecc", "gpu-lost")], key=lambda one: (one.place.file, one.place.line)
+        [*xids, *remarks(log, "ecc", "gpu-lost")], key=lambda xid: (xid.place.file, xid.place.line)
     )
     if found:
-        numbers = sorted({int(one.values["xid"]) for one in xids if one.values.get("xid", "").isdigit()})
+        numbers = sorted({int(xid.values["xid"]) for xid in xids if xid.values.get("xid", "").isdigit()})
         which = f" (Xid {', '.join(map(str, numbers))})" if numbers else ""
         yield suspect(
             f"A GPU or its link failed{which}.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=(
                 "rank-exception",
                 "slow-rank-timeout",

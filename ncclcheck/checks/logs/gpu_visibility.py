@@ -39,7 +39,7 @@ def gpu_visibility(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "A rank uses a GPU that is not there for it (invalid device ordinal, or no device at all).",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("rank-exception", "world-size-mismatch"),
             fixes=_FIXES,
         )

@@ -36,9 +36,9 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     NCCL misc/utils.cc getHostHash (host name up to the first dot and boot_id; NCCL_HOSTID).
     """
     by_host: dict[str, set[str]] = {}
-    for one in log.processes:
-        if one.host and one.address:
-            by_host.setdefault(one.host, set()).add(one.address.partition("%")[0])
+    for process in log.processes:
+        if process.host and process.address:
+            by_host.setdefault(process.host, set()).add(process.address.partition("%")[0])
     alike = {
         host: addresses
         for host, addresses in by_host.items()
@@ -49,7 +49,7 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     complaints = remarks(
         log, "duplicate-gpu", "device-ordinal", "shm", "p2p-disabled", "cuda-fault", "generic-nccl"
     )
-    lines: list[Event] = [one for one in complaints if one.place.host in alike]
+    lines: list[Event] = [complaint for complaint in complaints if complaint.place.host in alike]
     lines = lines or list(alarms(log))
     host, addresses = next(iter(alike.items()))
     yield suspect(
@@ -72,6 +72,10 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
 
 def _is_one_interface(log: Log, host: str) -> bool:
     """True if the addresses stand on an interface of one name: on one machine that would be one address."""
-    pairs = {(one.interface, one.address) for one in log.processes if one.host == host and one.address}
+    pairs = {
+        (process.interface, process.address)
+        for process in log.processes
+        if process.host == host and process.address
+    }
     names = [name for name, _ in pairs]
     return len(names) > len(set(names))

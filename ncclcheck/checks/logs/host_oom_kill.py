@@ -44,13 +44,15 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
     Linux mm/oom_kill.c, Slurm's task/cgroup messages, kubelet's OOMKilled, shells' exit code 137.
     """
     told = list(remarks(log, "host-oom"))
-    killed = [one for one in exits(log) if one.exit_code == _SIGKILL]
-    signs = [one for one in remarks(log, "killed") if not _BY_LAUNCHER.search(one.text)]
+    killed = [worker_exit for worker_exit in exits(log) if worker_exit.exit_code == _SIGKILL]
+    signs = [remark for remark in remarks(log, "killed") if not _BY_LAUNCHER.search(remark.text)]
     if told:
         yield suspect(
             _summary(told),
             [*told, *killed],
-            hosts=culprits(log, [one.place for one in killed] or [one.place for one in told]),
+            hosts=culprits(
+                log, [worker_exit.place for worker_exit in killed] or [remark.place for remark in told]
+            ),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
@@ -60,7 +62,8 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
             [*signs, *killed],
             confidence="likely" if _is_alone(log, [*killed, *signs]) else "possible",
             hosts=culprits(
-                log, [one.place for one in (*killed, *signs) if one.place.rank is not None or one.place.host]
+                log,
+                [sign.place for sign in (*killed, *signs) if sign.place.rank is not None or sign.place.host],
             ),
             explains=_EXPLAINS,
             fixes=_FIXES,
@@ -69,11 +72,11 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
 
 def _is_alone(log: Log, ends: Sequence[Event]) -> bool:
     """True if one rank alone was killed, or memory figures stand in the log: many at once are ended from outside."""
-    ranks = {one.place.rank for one in ends if one.place.rank is not None}
+    ranks = {end.place.rank for end in ends if end.place.rank is not None}
     return len(ranks) <= 1 or bool(remarks(log, "host-memory"))
 
 
 def _summary(told: Sequence[Remark]) -> str:
-    if all("CPUAllocator" in one.text for one in told):
+    if all("CPUAllocator" in remark.text for remark in told):
         return "Host memory is exhausted, or limited for this process: an allocation failed."
     return "Host memory is exhausted: a worker was killed for it."

@@ -35,17 +35,17 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
     ## Source
     getaddrinfo(3): EAI_NONAME, EAI_AGAIN; torch c10d/socket.cpp prints the gai error as a warning.
     """
-    found = [one for one in unresolved(log) if not is_cluster_name(one.text)]
+    found = [remark for remark in unresolved(log) if not is_cluster_name(remark.text)]
     if not found:
         return
     names = names_in(found)
-    given_up = [one for one in failures(log, "store") if one.final and one.address in names]
+    given_up = [failure for failure in failures(log, "store") if failure.final and failure.address in names]
     named = heads(sorted(names)) or "a host name"
     yield suspect(
         f"{named} does not resolve on some node.",
         [*found, *given_up],
         confidence="certain" if given_up or not failures(log) else "likely",
-        hosts=culprits(log, [one.place for one in given_up or found]),
+        hosts=culprits(log, [event.place for event in given_up or found]),
         explains=(
             "firewall-blocked-ports",
             "world-size-mismatch",

@@ -39,12 +39,12 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     """
     told = remarks(log, "ib-incompatible")
     odd = _odd(log)
-    networks = {one.network for one in log.processes if one.network}
+    networks = {process.network for process in log.processes if process.network}
     if told:
         yield suspect(
             "The nodes use RDMA adapters that do not fit each other.",
             [*told, *odd],
-            hosts=tuple(dict.fromkeys(one.place.host for one in odd if one.place.host)),
+            hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
             explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing"),
             fixes=_FIXES,
         )
@@ -55,7 +55,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             + (f": some use {' and others '.join(sorted(networks))}." if mixed else "."),
             odd,
             confidence="likely" if mixed else "possible",
-            hosts=tuple(dict.fromkeys(one.place.host for one in odd if one.place.host)),
+            hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
             explains=("slow-rank-timeout", "firewall-blocked-ports", "nccl-version-mismatch")
             if mixed
             else (),
@@ -65,10 +65,10 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
 
 def _odd(log: Log) -> list[Remark]:
     """The device lines of the hosts whose list is not the commonest; else of those without rank 0."""
-    lists = {one.host: one for one in log.processes if one.network}
-    for one in log.processes:
-        if one.devices:
-            lists[one.host] = one
+    lists = {process.host: process for process in log.processes if process.network}
+    for process in log.processes:
+        if process.devices:
+            lists[process.host] = process
     kinds: dict[tuple[str, ...], list[Process]] = {}
     for process in lists.values():
         kinds.setdefault(process.devices, []).append(process)
@@ -77,11 +77,11 @@ def _odd(log: Log) -> list[Remark]:
     first = log.hosts_of_ranks.get(0)
     most = max(
         kinds.values(),
-        key=lambda those: (len(those), bool(those[0].devices), any(one.host == first for one in those)),
+        key=lambda kind: (len(kind), bool(kind[0].devices), any(process.host == first for process in kind)),
     )
     return [
-        as_line(one, f"uses {', '.join(one.devices) or one.network or 'no RDMA device'}")
-        for those in kinds.values()
-        if those is not most
-        for one in those
+        as_line(process, f"uses {', '.join(process.devices) or process.network or 'no RDMA device'}")
+        for kind in kinds.values()
+        if kind is not most
+        for process in kind
     ]

@@ -44,17 +44,21 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     NCCL transport/net_ib (async events, completions): status 12 retry exceeded, 13 receiver not ready, 5
     flushed, an after-effect.
     """
-    events = [one for one in remarks(log, "ib-event-fatal", "ib-async-event") if _FATAL.search(one.text)]
+    events = [
+        remark for remark in remarks(log, "ib-event-fatal", "ib-async-event") if _FATAL.search(remark.text)
+    ]
     down = remarks(log, "ib-port-down")
     hardware = remarks(log, "ib-hardware")
-    lost = [one for one in remarks(log, "ib-completion") if one.values.get("status") not in _SECONDARY]
-    flushed = [one for one in remarks(log, "ib-completion") if one not in lost]
+    lost = [
+        remark for remark in remarks(log, "ib-completion") if remark.values.get("status") not in _SECONDARY
+    ]
+    flushed = [remark for remark in remarks(log, "ib-completion") if remark not in lost]
     if events or (down and (lost or flushed)) or (hardware and uses_infiniband(log)):
         first = events or down or hardware
         yield suspect(
             "A port of the RDMA fabric is down or failed.",
             [*first, *lost],
-            hosts=culprits(log, [one.place for one in first]),
+            hosts=culprits(log, [remark.place for remark in first]),
             at=(events or lost or first)[0].place,
             explains=_EXPLAINS,
             fixes=_FIXES,
@@ -62,10 +66,10 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     elif lost or flushed:
         peers = [
             host
-            for one in (lost or flushed)
-            for host in hosts_of_address(log, _address(one.values.get("address", "")))
+            for remark in (lost or flushed)
+            for host in hosts_of_address(log, _address(remark.values.get("address", "")))
         ]
-        addresses = heads(one.values.get("address", "a peer") for one in lost or flushed)
+        addresses = heads(remark.values.get("address", "a peer") for remark in lost or flushed)
         yield suspect(
             f"Packets to {addresses} are lost on the RDMA fabric until the retries are used up.",
             lost or flushed,

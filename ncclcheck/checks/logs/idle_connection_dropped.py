@@ -37,7 +37,7 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
     ## Source
     TCP: ETIMEDOUT on an established connection; net.ipv4.tcp_keepalive_time; conntrack time-outs.
     """
-    broken = [one for one in failures(log, established=True) if one.reason == "timed-out"]
+    broken = [failure for failure in failures(log, established=True) if failure.reason == "timed-out"]
     quiet = remarks(log, "quiet-phase")
     late = timeouts(log)
     if broken:
@@ -53,7 +53,11 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
-    elif quiet and len({one.place.rank for one in late}) > 1 and all(one.layer == "gloo" for one in late):
+    elif (
+        quiet
+        and len({timeout.place.rank for timeout in late}) > 1
+        and all(timeout.layer == "gloo" for timeout in late)
+    ):
         yield suspect(
             "After a phase without communication all ranks wait in the same collective, and none hears from "
             "the others: "

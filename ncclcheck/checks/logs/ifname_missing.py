@@ -35,21 +35,21 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL bootstrap.cc and misc/socket.cc; gloo transport/tcp/device.cc takes one exact name.
     """
-    found = [one for one in remarks(log, "no-interface") if "same subnet" not in one.text]
+    found = [remark for remark in remarks(log, "no-interface") if "same subnet" not in remark.text]
     families = remarks(log, "bad-family")
     value = next(iter(settings(log, "NCCL_SOCKET_IFNAME")), "")
-    gloo = [one for one in found if one.values.get("interface") or "ifa != nullptr" in one.text]
+    gloo = [remark for remark in found if remark.values.get("interface") or "ifa != nullptr" in remark.text]
     if gloo or (found and value):
         what = (
             f"{gloo[0].values.get('interface', '')!r} (GLOO_SOCKET_IFNAME)"
             if gloo
             else f"{value!r} (NCCL_SOCKET_IFNAME)"
         )
-        hosts = {one.place.host for one in found if one.place.host}
+        hosts = {remark.place.host for remark in found if remark.place.host}
         yield suspect(
             f"No interface matches {what} on {', '.join(sorted(hosts)) or 'some node'}.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("container-network", "rank-exception", "stale-config", "world-size-mismatch"),
             fixes=_FIXES,
         )
@@ -58,7 +58,7 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
             f"NCCL_SOCKET_IFNAME={value} matches no interface on some node, and NCCL went on without an address.",
             families,
             confidence="likely",
-            hosts=culprits(log, [one.place for one in families]),
+            hosts=culprits(log, [family.place for family in families]),
             explains=("container-network", "rank-exception"),
             fixes=_FIXES,
         )

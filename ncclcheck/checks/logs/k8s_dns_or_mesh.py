@@ -45,19 +45,25 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     ## Source
     Kubernetes DNS for services and pods; Istio's traffic interception (PassthroughCluster).
     """
-    found = [one for one in unresolved(log) if is_cluster_name(one.text)]
+    found = [remark for remark in unresolved(log) if is_cluster_name(remark.text)]
     if found:
-        given_up = [one for one in failures(log, "store") if one.final and one.address in names_in(found)]
+        given_up = [
+            failure
+            for failure in failures(log, "store")
+            if failure.final and failure.address in names_in(found)
+        ]
         yield suspect(
             f"{heads(sorted(names_in(found)))} does not resolve in these pods: the service or its DNS record "
             "is not there (yet).",
             [*found, *given_up],
-            hosts=culprits(log, [one.place for one in given_up or found]),
+            hosts=culprits(log, [event.place for event in given_up or found]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
     mesh = remarks(log, "mesh", "k8s-policy")
-    broken = [one for one in failures(log) if one.layer != "store"] or remarks(log, "closed-by-peer")
+    broken = [failure for failure in failures(log) if failure.layer != "store"] or remarks(
+        log, "closed-by-peer"
+    )
     if mesh and broken and alarms(log):
         yield suspect(
             "A service mesh's sidecar (or a network policy) stands between the pods and breaks connections "

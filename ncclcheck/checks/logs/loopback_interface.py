@@ -37,19 +37,23 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     NCCL misc/socket.cc: an exclusion list that lacks lo makes lo eligible; gloo: the address of the host name,
     127.0.1.1 on Debian.
     """
-    own = [one for one in log.processes if is_local(one.address) or one.interface == "lo"]
-    failed = [one for one in failures(log) if one.layer != "store" and is_local(one.address)]
+    own = [process for process in log.processes if is_local(process.address) or process.interface == "lo"]
+    failed = [failure for failure in failures(log) if failure.layer != "store" and is_local(failure.address)]
     fallback = remarks(log, "loopback-fallback")
     several = len(hosts_of(log)) > 1 or any(
-        (one.ranks or 0) > (one.local_ranks or one.ranks or 0) for one in own
+        (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in own
     )
     if failed or (own and several and alarms(log)) or (fallback and alarms(log)):
         yield suspect(
             "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",
-            [*(as_line(one, f"Using {one.interface}:{one.address}") for one in own[:2]), *failed, *fallback],
+            [
+                *(as_line(process, f"Using {process.interface}:{process.address}") for process in own[:2]),
+                *failed,
+                *fallback,
+            ],
             confidence="certain" if failed or own else "likely",
             at=(failed or alarms(log))[0].place,
-            hosts=distinct_hosts(own) or culprits(log, [one.place for one in fallback or failed]),
+            hosts=distinct_hosts(own) or culprits(log, [event.place for event in fallback or failed]),
             explains=(
                 "firewall-blocked-ports",
                 "wrong-interface",

@@ -38,26 +38,26 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
     ## Source
     torch c10d/socket.cpp and TCPStore.cpp; torch/distributed/elastic/rendezvous.
     """
-    elsewhere = [one for one in remarks(log, "bind-elsewhere") if "server socket" in one.text]
+    elsewhere = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" in remark.text]
     if elsewhere:
         yield suspect(
             "Rank 0 should listen at the master address, but that address is not of its machine.",
             elsewhere,
-            hosts=culprits(log, [one.place for one in elsewhere]) or ("rank 0",),
+            hosts=culprits(log, [remark.place for remark in elsewhere]) or ("rank 0",),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
         return
     store = failures(log, "store")
-    local = [one for one in store if is_local(one.address)]
+    local = [failure for failure in store if is_local(failure.address)]
     # One that is told to try again and then gets through is how every start looks.
-    local = [one for one in local if one.final] and local
+    local = [failure for failure in local if failure.final] and local
     if local:
         yield suspect(
             f"The master address is loopback ({local[0].address}): ranks on other nodes look for the store on "
             "their own machine.",
             local,
-            hosts=culprits(log, [one.place for one in local]),
+            hosts=culprits(log, [failure.place for failure in local]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
@@ -68,33 +68,38 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
 def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]:
     """The master address is another machine's, or nobody's."""
     endpoints = {
-        one.values.get("address") or one.values.get("master", "") for one in remarks(log, "rdzv-endpoint")
+        remark.values.get("address") or remark.values.get("master", "")
+        for remark in remarks(log, "rdzv-endpoint")
     }
-    remote = [one for one in unmade(log) if one.layer == "store"]
-    tries = [one for one in store if not one.final and one.reason in ("no-route", "unreachable", "refused")]
+    remote = [failure for failure in unmade(log) if failure.layer == "store"]
+    tries = [
+        failure
+        for failure in store
+        if not failure.final and failure.reason in ("no-route", "unreachable", "refused")
+    ]
     if remote and len(endpoints) > 1:
         yield suspect(
             f"The nodes were given different rendezvous endpoints ({heads(sorted(endpoints))}).",
             [*remote, *remarks(log, "rdzv-endpoint")],
-            hosts=culprits(log, [one.place for one in remote]),
+            hosts=culprits(log, [failure.place for failure in remote]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
-    elif remote and any(one.reason == "refused" for one in tries):
+    elif remote and any(failure.reason == "refused" for failure in tries):
         yield suspect(
             f"Nobody listens at the master address {remote[0].address}:{remote[0].port}: it is another "
             "machine, or rank 0 never started.",
             [*tries, *remote, *registered(log)],
             confidence="likely",
-            hosts=culprits(log, [one.place for one in remote]),
+            hosts=culprits(log, [failure.place for failure in remote]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
-    elif remote and any(one.reason in UNANSWERED for one in tries):
+    elif remote and any(failure.reason in UNANSWERED for failure in tries):
         yield suspect(
             f"The master address {remote[0].address} cannot be reached from here.",
             [*tries, *remote],
             confidence="possible",
-            hosts=culprits(log, [one.place for one in remote]),
+            hosts=culprits(log, [failure.place for failure in remote]),
             fixes=_FIXES,
         )

@@ -37,12 +37,12 @@ def memlock_limit(log: Log) -> Iterator[Suspect]:
     """
     found = remarks(log, "ib-no-memory")
     if found:
-        limits = [one for one in remarks(log, "memlock") if one.values.get("kib")]
+        limits = [remark for remark in remarks(log, "memlock") if remark.values.get("kib")]
         yield suspect(
             "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit "
             "(memlock) is too low.",
             [*found, *limits],
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("rank-exception", "ib-link-or-fabric"),
             fixes=_FIXES,
         )

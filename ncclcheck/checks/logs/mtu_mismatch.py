@@ -39,16 +39,18 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     active_mtu.
     """
     told = remarks(log, "mtu-error")
-    values = [one for one in remarks(log, "mtu") if "NET/IB" not in one.text and "qpn" not in one.text]
-    differ = len({one.values["mtu"] for one in values}) > 1
+    values = [
+        remark for remark in remarks(log, "mtu") if "NET/IB" not in remark.text and "qpn" not in remark.text
+    ]
+    differ = len({value.values["mtu"] for value in values}) > 1
     stalled = [*failures(log, established=True), *timeouts(log)]
-    jumbo = any(int(one.values["mtu"]) > _ETHERNET for one in values)
+    jumbo = any(int(value.values["mtu"]) > _ETHERNET for value in values)
     if told:
         yield suspect(
             "Packets are too large for the path.", [*told, *values], explains=_EXPLAINS, fixes=_FIXES
         )
     elif values and alarms(log) and (differ or (jumbo and stalled)):
-        sizes = ", ".join(sorted({one.values["mtu"] for one in values}))
+        sizes = ", ".join(sorted({value.values["mtu"] for value in values}))
         yield suspect(
             f"Interfaces have an MTU of {sizes}, and transfers that began well stall: large packets do not "
             "pass the path.",

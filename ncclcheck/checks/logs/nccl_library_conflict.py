@@ -38,15 +38,15 @@ def nccl_library_conflict(log: Log) -> Iterator[Suspect]:
     with.
     """
     found = [
-        one
-        for one in remarks(log, "nccl-symbol")
-        if "libnccl-net" not in one.text and "plugin" not in one.text.lower()
+        remark
+        for remark in remarks(log, "nccl-symbol")
+        if "libnccl-net" not in remark.text and "plugin" not in remark.text.lower()
     ]
     if found:
         yield suspect(
             "A libnccl that does not fit the program was loaded.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("python-env", "rank-exception", "data-or-file-missing"),
             fixes=_FIXES,
         )

@@ -32,7 +32,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
     NVIDIA/nccl release notes (reading the RoCE version of a GID fails where sysfs answers EINVAL: cured in
     2.26); torch's INTERNAL ASSERT.
     """
-    version_read = [one for one in remarks(log, "ib-roce-version") if "nvalid argument" in one.text]
+    version_read = [remark for remark in remarks(log, "ib-roce-version") if "nvalid argument" in remark.text]
     crashed = remarks(log, "nccl-crash", "torch-internal")
     if version_read:
         yield suspect(
@@ -47,6 +47,6 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             "NCCL or PyTorch failed in itself.",
             crashed,
             confidence="likely" if remarks(log, "nccl-crash") else "possible",
-            hosts=culprits(log, [one.place for one in crashed]),
+            hosts=culprits(log, [remark.place for remark in crashed]),
             fixes=_FIXES,
         )

@@ -44,13 +44,13 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
     banner.
     """
     told = remarks(log, "nccl-version")
-    truncated = [one for one in remarks(log, "bootstrap-truncated") if "peer" not in one.text]
+    truncated = [remark for remark in remarks(log, "bootstrap-truncated") if "peer" not in remark.text]
     versions = versions_of_hosts(log)
-    differ = len({version for those in versions.values() for version in those}) > 1
+    differ = len({version for of_host in versions.values() for version in of_host}) > 1
     if told or (differ and troubles(log)):
         counts: dict[str, int] = {}
-        for those in versions.values():
-            for version in those:
+        for of_host in versions.values():
+            for version in of_host:
                 counts[version] = counts.get(version, 0) + 1
         odd = odd_hosts(log, versions)
         yield suspect(
@@ -65,7 +65,9 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
         )
     elif truncated:
         # Several hosts told the same version, or they are on different networks: then that is not it.
-        told_apart = len(versions) > 1 or len({one.network for one in log.processes if one.network}) > 1
+        told_apart = (
+            len(versions) > 1 or len({process.network for process in log.processes if process.network}) > 1
+        )
         yield suspect(
             "A bootstrap message had another size than expected: the ranks run different NCCL versions, or "
             "different programs.",
@@ -91,8 +93,8 @@ def versions_of_hosts(log: Log) -> dict[str, set[str]]:
 def odd_hosts(log: Log, versions: dict[str, set[str]]) -> tuple[str, ...]:
     """The hosts with the rarer version; where none is rarer, those without rank 0."""
     by_version: dict[str, list[str]] = {}
-    for host, those in versions.items():
-        for version in those:
+    for host, of_host in versions.items():
+        for version in of_host:
             by_version.setdefault(version, []).append(host)
     if len(by_version) < 2:  # noqa: PLR2004
         return ()

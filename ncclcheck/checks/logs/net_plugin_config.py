@@ -39,17 +39,17 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
     NCCL plugin/net.cc, aws-ofi-nccl, NVIDIA nccl-rdma-sharp-plugins.
     """
     found = [
-        one
-        for one in remarks(
+        remark
+        for remark in remarks(
             log, "plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load"
         )
-        if "NCCL INFO" not in one.text and one.values.get("network") not in _BUILT_IN
+        if "NCCL INFO" not in remark.text and remark.values.get("network") not in _BUILT_IN
     ]
     if found:
         yield suspect(
             "A network plug-in that the job asks for cannot be used as it is configured.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection"),
             fixes=_FIXES,
         )

@@ -43,7 +43,7 @@ def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "NVLink's fabric is not set up: the fabric manager or IMEX is not running, or not in step with the GPUs.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility"),
             fixes=_FIXES,
         )

@@ -46,7 +46,9 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             lines,
             confidence="certain" if told else "likely",
             hosts=culprits(
-                log, [one.place for one in (told or faults)] + [one.place for one in late if one.place.host]
+                log,
+                [fault.place for fault in (told or faults)]
+                + [timeout.place for timeout in late if timeout.place.host],
             ),
             explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
             fixes=_FIXES,
@@ -56,7 +58,7 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             "The first collective between GPUs of one node never ended, over PCIe peer-to-peer.",
             [*acs, *late],
             confidence="likely" if acs else "possible",
-            hosts=culprits(log, [one.place for one in late]),
+            hosts=culprits(log, [timeout.place for timeout in late]),
             explains=("slow-rank-timeout",) if acs else (),
             fixes=_FIXES,
         )
@@ -64,10 +66,14 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
 
 def _is_first_collective(log: Log) -> bool:
     late = timeouts(log)
-    return all(one.sequence in (0, 1) for one in late) and all(one.completed <= 0 for one in statuses(log))
+    return all(timeout.sequence in (0, 1) for timeout in late) and all(
+        statuse.completed <= 0 for statuse in statuses(log)
+    )
 
 
 def _uses_pcie(log: Log) -> bool:
     """True if all ranks are on one node and channels go through direct pointers or IPC."""
-    hosts = {one.host for one in log.processes}
-    return len(hosts) == 1 and any(link.via.startswith("P2P/") for one in log.processes for link in one.links)
+    hosts = {process.host for process in log.processes}
+    return len(hosts) == 1 and any(
+        link.via.startswith("P2P/") for process in log.processes for link in process.links
+    )

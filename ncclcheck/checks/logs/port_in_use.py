@@ -36,16 +36,16 @@ def port_in_use(log: Log) -> Iterator[Suspect]:
     torch c10d/socket.cpp: SocketListenOp; errno EADDRINUSE of bind(2).
     """
     taken = [
-        one
-        for one in remarks(log, "address-in-use")
-        if "ignoring the error" not in one.text and "USE_AGENT_STORE" not in one.text
+        remark
+        for remark in remarks(log, "address-in-use")
+        if "ignoring the error" not in remark.text and "USE_AGENT_STORE" not in remark.text
     ]
     if taken:
         yield suspect(
             "The port that the job's store or rendezvous should listen on is in use (EADDRINUSE).",
             taken,
             confidence="certain" if len(alarms(log)) else "likely",
-            hosts=culprits(log, [one.place for one in taken]),
+            hosts=culprits(log, [remark.place for remark in taken]),
             explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "rank-exception"),
             fixes=_FIXES,
         )

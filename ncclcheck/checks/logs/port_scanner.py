@@ -36,7 +36,7 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
     """
     found = remarks(log, "wrong-magic", "foreign-service")
     if found:
-        said = next((text for one in found if (text := as_text(one.values.get("magic", "")))), "")
+        said = next((text for remark in found if (text := as_text(remark.values.get("magic", "")))), "")
         yield suspect(
             "Somebody who is not of this job connected to NCCL's socket"
             + (f" and sent {said!r}." if said else "."),

@@ -37,20 +37,24 @@ def python_env(log: Log) -> Iterator[Suspect]:
     ## Source
     CPython's ImportError and ModuleNotFoundError; the loader's symbol and version errors; torch without NCCL.
     """
-    raised = [one for one in exceptions(log) if {"import", "no-nccl-built"}.intersection(one.topics)]
     raised = [
-        one
-        for one in raised
-        if "nccl-symbol" not in one.topics
-        and ("missing-file" not in one.topics or one.class_name.endswith("ImportError"))
+        exception
+        for exception in exceptions(log)
+        if {"import", "no-nccl-built"}.intersection(exception.topics)
     ]
-    loader = [one for one in remarks(log, "import") if any(words in one.text for words in _LOADER)]
+    raised = [
+        exception
+        for exception in raised
+        if "nccl-symbol" not in exception.topics
+        and ("missing-file" not in exception.topics or exception.class_name.endswith("ImportError"))
+    ]
+    loader = [remark for remark in remarks(log, "import") if any(words in remark.text for words in _LOADER)]
     found = [*raised, *(() if raised else loader)]
     if found:
         yield suspect(
             f"The Python environment is broken or differs: {found[0].text.strip()[:200]}.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [event.place for event in found]),
             explains=("rank-exception", "world-size-mismatch", "slow-rank-timeout", "firewall-blocked-ports"),
             fixes=_FIXES,
         )

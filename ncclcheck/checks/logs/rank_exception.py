@@ -51,15 +51,15 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     """
     asserts = remarks(log, "device-assert")
     faults = remarks(log, "cuda-fault")
-    own = [one for one in exceptions(log) if not CLAIMED.intersection(one.topics)]
-    crashes = [one for one in remarks(log, "crash") if not _ABORTED.search(one.text)]
+    own = [exception for exception in exceptions(log) if not CLAIMED.intersection(exception.topics)]
+    crashes = [remark for remark in remarks(log, "crash") if not _ABORTED.search(remark.text)]
     if own or asserts:
         found = (
-            sorted([*own, *asserts], key=lambda one: (one.place.file, one.place.line))
+            sorted([*own, *asserts], key=lambda event: (event.place.file, event.place.line))
             if asserts
             else list(own)
         )
-        culprit = next((one for one in found if one.place.rank is not None), found[0])
+        culprit = next((event for event in found if event.place.rank is not None), found[0])
         yield suspect(
             f"{who(culprit)} ended with an error of its own: {what(found[0])}. What the other ranks report "
             "follows from that.",

@@ -44,7 +44,7 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
             "so NCCL uses sockets.",
             [*missing, *hardware, *slow],
             confidence="likely",
-            hosts=culprits(log, [one.place for one in missing]),
+            hosts=culprits(log, [remark.place for remark in missing]),
             explains=("slow-rank-timeout", "ib-hca-selection", "net-plugin-config"),
             fixes=_FIXES,
         )

@@ -44,9 +44,15 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     NCCL transport/net_ib: GID choice before and since 2.21, ibv_modify_qp errors EINVAL and ETIMEDOUT,
     completion status 12.
     """
-    broken = [one for one in remarks(log, "ib-completion") if one.values.get("status") in ("12", "13")]
-    setup = [one for one in remarks(log, "ib-modify-qp") if _ADDRESSING.search(one.values.get("error", ""))]
-    link_local = [one for one in (*broken, *setup) if _LINK_LOCAL.search(one.text)]
+    broken = [
+        remark for remark in remarks(log, "ib-completion") if remark.values.get("status") in ("12", "13")
+    ]
+    setup = [
+        remark
+        for remark in remarks(log, "ib-modify-qp")
+        if _ADDRESSING.search(remark.values.get("error", ""))
+    ]
+    link_local = [remark for remark in (*broken, *setup) if _LINK_LOCAL.search(remark.text)]
     listed = remarks(log, "gid-listing")
     fixed = settings(log, "NCCL_IB_GID_INDEX")
     if (not uses_roce(log) and not listed) or not (broken or setup):

@@ -39,10 +39,12 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
     arp_ignore).
     """
     routes: dict[tuple[str | None, str], set[str]] = {}
-    for one in remarks(log, "route"):
-        routes.setdefault((one.place.host, one.values["subnet"]), set()).add(one.values["device"])
+    for remark in remarks(log, "route"):
+        routes.setdefault((remark.place.host, remark.values["subnet"]), set()).add(remark.values["device"])
     doubled = {where for where, devices in routes.items() if len(devices) > 1}
-    lines = [one for one in remarks(log, "route") if (one.place.host, one.values["subnet"]) in doubled]
+    lines = [
+        remark for remark in remarks(log, "route") if (remark.place.host, remark.values["subnet"]) in doubled
+    ]
     failed = tried(log)
     if lines and (failed or alarms(log)):
         yield suspect(
@@ -51,7 +53,7 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
             [*lines, *remarks(log, "reverse-path"), *failed],
             confidence="likely",
             at=(failed or lines)[0].place,
-            hosts=culprits(log, [one.place for one in lines]),
+            hosts=culprits(log, [line.place for line in lines]),
             explains=("firewall-blocked-ports", "wrong-interface", "rank-exception"),
             fixes=_FIXES,
         )

@@ -37,12 +37,14 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
     """
     found = remarks(log, "shm")
     if found:
-        certain = any("shm" in one.text.lower() or "shared memory" in one.text.lower() for one in found)
+        certain = any(
+            "shm" in remark.text.lower() or "shared memory" in remark.text.lower() for remark in found
+        )
         yield suspect(
             "/dev/shm is too small: a shared-memory segment could not be made or filled.",
             found,
             confidence="certain" if certain else "likely",
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("rank-exception", "host-oom-kill", "data-or-file-missing"),
             fixes=_FIXES,
         )

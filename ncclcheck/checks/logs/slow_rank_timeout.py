@@ -60,27 +60,29 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         return
     late = timeouts(log)
     over = remarks(log, "global-timeout")
-    waiting = {one.place.rank for one in late if one.place.rank is not None}
+    waiting = {timeout.place.rank for timeout in late if timeout.place.rank is not None}
     busy = [
-        one
-        for one in log.words
-        if _BUSY.search(one.last_text) and not _WAITS.search(one.last_text) and one.last.rank not in waiting
+        word
+        for word in log.words
+        if _BUSY.search(word.last_text)
+        and not _WAITS.search(word.last_text)
+        and word.last.rank not in waiting
     ]
     absent = _absent(log, waiting)
     if late and busy:
-        places = [one.last for one in busy if one.last.rank is not None]
+        places = [words.last for words in busy if words.last.rank is not None]
         places = places or (
             [
                 Place(busy[0].last.file, busy[0].last.line, rank, log.hosts_of_ranks.get(rank))
                 for rank in absent
             ]
             if len(absent) == 1
-            else [one.last for one in busy]
+            else [words.last for words in busy]
         )
         yield suspect(
             "While other ranks waited in a collective until their limit struck, one was busy with something else: "
             f"{busy[0].last_text.strip()[:120]}.",
-            [*(Remark(one.last, one.last_text.strip(), "busy") for one in busy[:2]), *late],
+            [*(Remark(words.last, words.last_text.strip(), "busy") for words in busy[:2]), *late],
             confidence="likely",
             at=late[0].place,
             hosts=culprits(log, places),
@@ -100,14 +102,14 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
 
 def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:
     """The ranks that others were seen to wait for. One of which nothing was heard may only be missing here."""
-    heard = [one for one in late if one.how != "no-dump"]
+    heard = [rank_behind for rank_behind in late if rank_behind.how != "no-dump"]
     shown = heard or list(late)
     first = shown[0].text
     return suspect(
         f"{first[:1].upper()}{first[1:]}.",
         [*shown, *waits(log)],
         confidence="likely" if heard else "possible",
-        hosts=culprits(log, [one.place for one in shown]),
+        hosts=culprits(log, [rank_behind.place for rank_behind in shown]),
         fixes=_STRAGGLER_FIXES,
     )
 

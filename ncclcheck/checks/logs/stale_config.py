@@ -57,7 +57,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "NCCL_ALGO or NCCL_PROTO forces an algorithm that NCCL cannot use here.",
             unfit,
-            hosts=culprits(log, [one.place for one in unfit]),
+            hosts=culprits(log, [remark.place for remark in unfit]),
             explains=("rank-exception", "nccl-or-driver-bug"),
             fixes=_FIXES,
         )
@@ -71,13 +71,13 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             fixes=_FIXES,
         )
     yield from _on_some_only(log)
-    for value, those in settings(log, "NCCL_COMM_ID").items():
+    for value, setting in settings(log, "NCCL_COMM_ID").items():
         if alarms(log) and not subnet:
             yield suspect(
                 f"NCCL_COMM_ID={value} is set: torch makes its own ids, and this one may belong to another job.",
-                [_line(one, "NCCL_COMM_ID", value) for one in those[:4]],
+                [_line(process, "NCCL_COMM_ID", value) for process in setting[:4]],
                 confidence=_sureness(log, value),
-                hosts=culprits(log, [one.place for one in those]),
+                hosts=culprits(log, [process.place for process in setting]),
                 fixes=_FIXES,
             )
 
@@ -86,15 +86,15 @@ def _on_some_only(log: Log) -> Iterator[Suspect]:
     """Settings that some hosts have and others lack, so that they do not meet."""
     for name, value, why in _HARMFUL:
         set_on = settings(log, name).get(value, [])
-        others = [one for one in log.processes if one.network and one not in set_on]
-        hosts = tuple(dict.fromkeys(one.host for one in set_on))
-        if not set_on or not alarms(log) or {one.host for one in others} <= set(hosts):
+        without = [process for process in log.processes if process.network and process not in set_on]
+        hosts = tuple(dict.fromkeys(process.host for process in set_on))
+        if not set_on or not alarms(log) or {process.host for process in without} <= set(hosts):
             continue
         yield suspect(
             f"{name}={value} is set on {', '.join(hosts[:3])} only: {why}.",
-            [_line(one, name, value) for one in set_on[:4]],
+            [_line(process, name, value) for process in set_on[:4]],
             confidence="certain"
-            if name == "NCCL_IB_DISABLE" and any(one.network.startswith("IB") for one in others)
+            if name == "NCCL_IB_DISABLE" and any(process.network.startswith("IB") for process in without)
             else "likely",
             hosts=hosts,
             explains=(
@@ -110,7 +110,9 @@ def _on_some_only(log: Log) -> Iterator[Suspect]:
 def _sureness(log: Log, value: str) -> Confidence:
     """How sure it is that an id's address is to blame: it cannot be reached, it is loopback, or neither."""
     address = value.rpartition(":")[0]
-    if any(one.layer == "nccl" and one.final and one.address == address for one in failures(log)):
+    if any(
+        failure.layer == "nccl" and failure.final and failure.address == address for failure in failures(log)
+    ):
         return "certain"
     return "likely" if is_local(address) else "possible"
 

@@ -56,7 +56,7 @@ def undetermined(log: Log) -> Iterator[Suspect]:
 
 
 def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
-    if any(one.how == "no-dump" for one in behind(log)):
+    if any(rank_behind.how == "no-dump" for rank_behind in behind(log)):
         return "the flight recorder's dumps and the logs of the ranks that left none here", (_RECORDER,)
     if waits(log):
         return (

@@ -41,11 +41,17 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
     torch DistributedSampler and torch.distributed.algorithms.join.
     """
     lengths: dict[int, tuple[int, Remark]] = {}
-    for one in remarks(log, "uneven"):
-        value = next((one.values[name] for name in ("length", "batches", "steps") if name in one.values), "")
-        if one.place.rank is not None and value.isdigit():
-            lengths.setdefault(one.place.rank, (int(value), one))
-    left = [one for one in remarks(log, "finished") if one.place.rank is not None and _LEFT.search(one.text)]
+    for remark in remarks(log, "uneven"):
+        value = next(
+            (remark.values[name] for name in ("length", "batches", "steps") if name in remark.values), ""
+        )
+        if remark.place.rank is not None and value.isdigit():
+            lengths.setdefault(remark.place.rank, (int(value), remark))
+    left = [
+        remark
+        for remark in remarks(log, "finished")
+        if remark.place.rank is not None and _LEFT.search(remark.text)
+    ]
     exhausted = remarks(log, "inputs-exhausted")
     if exhausted:
         yield suspect(
@@ -59,13 +65,13 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         fewest = min(length for length, _ in lengths.values())
         most = max(length for length, _ in lengths.values())
         odd = _odd(length for length, _ in lengths.values())
-        others = [line for length, line in lengths.values() if length == odd]
+        odd_lines = [line for length, line in lengths.values() if length == odd]
         yield suspect(
             f"The ranks have different numbers of batches ({fewest} to {most}).",
-            [*others, *(line for _, line in lengths.values())],
+            [*odd_lines, *(line for _, line in lengths.values())],
             confidence="certain",
             at=alarms(log)[0].place,
-            hosts=culprits(log, [one.place for one in others]),
+            hosts=culprits(log, [remark.place for remark in odd_lines]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
@@ -75,7 +81,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             left,
             confidence="likely",
             at=alarms(log)[0].place,
-            hosts=culprits(log, [one.place for one in left]),
+            hosts=culprits(log, [remark.place for remark in left]),
             explains=_EXPLAINS,
             fixes=_FIXES,
         )
@@ -89,5 +95,5 @@ def _odd(lengths: Iterable[int]) -> int:
 
 def _others_wait(log: Log, left: list[Remark]) -> bool:
     """True if a rank that did not leave failed."""
-    ranks = {one.place.rank for one in left}
-    return any(one.place.rank is not None and one.place.rank not in ranks for one in alarms(log))
+    ranks = {remark.place.rank for remark in left}
+    return any(alarm.place.rank is not None and alarm.place.rank not in ranks for alarm in alarms(log))

@@ -35,7 +35,7 @@ def unsupported_gpu_arch(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "The installed build has no kernels for this GPU.",
             found,
-            hosts=culprits(log, [one.place for one in found]),
+            hosts=culprits(log, [remark.place for remark in found]),
             explains=("rank-exception",),
             fixes=_FIXES,
         )

@@ -39,7 +39,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     `mismatch in rank count`).
     """
     twice = remarks(log, "already-checked-in")
-    counts = [one for one in registered(log) if one.joined > one.expected]
+    counts = [registration for registration in registered(log) if registration.joined > registration.expected]
     differ = remarks(log, "rank-count")
     if twice or counts or differ:
         lines = [*twice, *counts, *differ]
@@ -48,12 +48,14 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             if not differ
             else "The ranks were told different world sizes.",
             lines,
-            hosts=tuple(dict.fromkeys(f"rank {one.values['rank']}" for one in twice if "rank" in one.values)),
+            hosts=tuple(
+                dict.fromkeys(f"rank {remark.values['rank']}" for remark in twice if "rank" in remark.values)
+            ),
             explains=("rank-exception", "port-in-use", "slow-rank-timeout"),
             fixes=_FIXES,
         )
         return
-    few = [one for one in registered(log) if one.joined < one.expected]
+    few = [registration for registration in registered(log) if registration.joined < registration.expected]
     if few:
         missing = silent_ranks(log)
         named = few[-1].expected - few[-1].joined == len(missing)

@@ -42,14 +42,20 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
     tunnels use.
     """
     failed = tried(log)
-    to_itself = [one for one in failed if one.local and one.local == one.address]
+    to_itself = [failure for failure in failed if failure.local and failure.local == failure.address]
     virtual = virtual_processes(log)
     if virtual and alarms(log):
         hosts = distinct_hosts(virtual)
-        named = heads(f"{one.interface}:{one.address}" for one in virtual)
+        named = heads(f"{process.interface}:{process.address}" for process in virtual)
         yield suspect(
             f"NCCL uses {named}, an interface that other nodes cannot reach.",
-            [*(as_line(one, f"Using {one.interface}:{one.address}") for one in virtual[:2]), *failed],
+            [
+                *(
+                    as_line(process, f"Using {process.interface}:{process.address}")
+                    for process in virtual[:2]
+                ),
+                *failed,
+            ],
             confidence="certain" if failed else "likely",
             hosts=hosts,
             explains=_EXPLAINS,
@@ -72,7 +78,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             f"({heads(sorted(set(_subnets(log).values())))}.x.x), and do not reach each other.",
             failed,
             confidence="likely",
-            hosts=odd or culprits(log, [one.place for one in failed]),
+            hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
             fixes=_FIXES,
         )
@@ -81,9 +87,9 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
 def _subnets(log: Log) -> dict[str, str]:
     """Host -> the first two numbers of its IPv4 address: nodes of one network nearly always share them."""
     return {
-        one.host: ".".join(one.address.split(".")[:2])
-        for one in log.processes
-        if one.address.count(".") == _DOTS
+        process.host: ".".join(process.address.split(".")[:2])
+        for process in log.processes
+        if process.address.count(".") == _DOTS
     }
 
 

@@ -51,18 +51,23 @@ def resolve(
     dropped: int,
 ) -> Log:
     """The log, with a rank and a host at every line where anything in the log tells them."""
-    spoken = [_spoken(one) for one in words.values()]
+    spoken = [_spoken(word) for word in words.values()]
     raws = (
         [raw for raw, _ in events] + [raw for raw, _ in notes] + [raw for pair in spoken for raw in pair[:2]]
     )
     world = _world(files, raws, events, notes, spoken)
     placed = [replace(event, place=_place(raw, world)) for raw, event in events]
     processes = tuple(
-        sorted((_process(raw, one, world) for raw, one in notes), key=lambda one: _named_place(one.place))
+        sorted(
+            (_process(raw, process, world) for raw, process in notes),
+            key=lambda process: _named_place(process.place),
+        )
     )
-    heard = tuple(sorted((_words(one, world) for one in spoken), key=lambda one: _named_place(one.first)))
+    heard = tuple(
+        sorted((_words(words, world) for words in spoken), key=lambda words: _named_place(words.first))
+    )
     hosts = _hosts_of_ranks(placed, processes, heard)
-    ordered = in_order(files, [_with_host(one, hosts) for one in placed])
+    ordered = in_order(files, [_with_host(event, hosts) for event in placed])
     return Log(files, tuple(ordered), processes, heard, hosts, dropped)
 
 
@@ -71,10 +76,14 @@ def _named_place(place: Place) -> tuple[tuple[tuple[int, str], ...], int]:
     return natural(place.file), place.line
 
 
-def _spoken(one: RawWords) -> tuple[Raw, Raw, RawWords]:
-    first = parse(one.first[:_LONGEST_WORDS].decode("utf-8", "replace"))
-    last = parse(_last_drawn(one.last)[:_LONGEST_WORDS].decode("utf-8", "replace"))
-    return Raw(one.file, one.first_number, first, None), Raw(one.file, one.last_number, last, None), one
+def _spoken(words: RawWords) -> tuple[Raw, Raw, RawWords]:
+    first = parse(words.first[:_LONGEST_WORDS].decode("utf-8", "replace"))
+    last = parse(_last_drawn(words.last)[:_LONGEST_WORDS].decode("utf-8", "replace"))
+    return (
+        Raw(words.file, words.first_number, first, None),
+        Raw(words.file, words.last_number, last, None),
+        words,
+    )
 
 
 def _last_drawn(line: bytes) -> bytes:
@@ -88,16 +97,16 @@ def _world(
     notes: Sequence[tuple[Raw, Notes]],
     spoken: Sequence[tuple[Raw, Raw, RawWords]],
 ) -> _World:
-    most = max((one.numbers.get("ranks", 0) for _, one in notes), default=0)
+    most = max((noted.numbers.get("ranks", 0) for _, noted in notes), default=0)
     ranks = {
-        (one.host, one.pid): one.numbers["rank"]
-        for _, one in notes
-        if "rank" in one.numbers and one.numbers.get("ranks") == most
+        (noted.host, noted.pid): noted.numbers["rank"]
+        for _, noted in notes
+        if "rank" in noted.numbers and noted.numbers.get("ranks") == most
     }
     for raw in raws:
         if raw.pid is not None and raw.host is not None and raw.prefix.rank is not None:
             ranks.setdefault((raw.host, raw.pid), raw.prefix.rank)
-    named = {one.host for _, one in notes} | {raw.host for raw in raws if raw.host}
+    named = {noted.host for _, noted in notes} | {raw.host for raw in raws if raw.host}
     named |= _labels_of_tracebacks(events)
     word_hosts = _word_hosts(raws, spoken, named)
     tasks_are_ranks = not any(
@@ -118,7 +127,7 @@ def _world(
         rank = _told_rank(raw, ranks)
         if rank is not None:
             ranks_of_files.setdefault(raw.file, set()).add(rank)
-    hosts = {host for those in of_files.values() for host in those}
+    hosts = {host for file in of_files.values() for host in file}
     several = len(files) > 1
     return _World(
         ranks_of_processes=ranks,
@@ -140,7 +149,7 @@ def _are_beyond_one_node(raws: Sequence[Raw]) -> bool:
 
 def _is_one_node(notes: Sequence[tuple[Raw, Notes]], raws: Sequence[Raw]) -> bool:
     """True if NCCL says that the job has one node, or nothing speaks of several ranks."""
-    nodes = max((one.numbers.get("nodes", 0) for _, one in notes), default=0)
+    nodes = max((noted.numbers.get("nodes", 0) for _, noted in notes), default=0)
     if nodes:
         return nodes == 1
     return not any(raw.prefix.rank is not None or raw.prefix.task is not None for raw in raws)
@@ -254,7 +263,9 @@ def _hosts_of_ranks(
     for process in processes:
         if process.rank is not None:
             votes.setdefault(process.rank, Counter())[process.host] += 1000
-    places = [event.place for event in events] + [place for one in words for place in (one.first, one.last)]
+    places = [event.place for event in events] + [
+        place for word in words for place in (word.first, word.last)
+    ]
     for place in places:
         if place.rank is not None and place.host is not None:
             votes.setdefault(place.rank, Counter())[place.host] += 1

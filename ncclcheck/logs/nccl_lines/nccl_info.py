@@ -122,11 +122,12 @@ class Notes:
             self.text["interface"], self.text["address"] = match["name"], match["address"][:255]
         elif "NET/IB" in message and "Using" in message:
             self.devices = tuple(
-                f"{one['name']}:{one['port']}/{one['link']}" for one in _DEVICE.finditer(message[:4096])
+                f"{match['name']}:{match['port']}/{match['link']}"
+                for match in _DEVICE.finditer(message[:4096])
             )
         elif "NET/Socket" in message and "Using [" in message:
             self.sockets = tuple(
-                f"{one['name']}:{one['address']}" for one in _SOCKETS.finditer(message[:4096])
+                f"{match['name']}:{match['address']}" for match in _SOCKETS.finditer(message[:4096])
             )
         elif match := _NETWORK.search(message):
             self.text["network"] = match["network"].strip()

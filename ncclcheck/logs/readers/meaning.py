@@ -121,7 +121,9 @@ class Meanings:
         found: list[AnyEvent] = []
         is_open = speaker in self.open_tracebacks
         exception = None if is_info else exceptions.split(text, in_traceback=is_open)
-        topics = [one for one in topics_of(text) if not is_info or one[0] in _INFO_TOPICS]
+        topics = [
+            found_topic for found_topic in topics_of(text) if not is_info or found_topic[0] in _INFO_TOPICS
+        ]
         if exception is not None:
             found.append(self._exception(speaker, exception, kept, raw, tuple(topic for topic, _ in topics)))
         found += collectives.read(text, place)  # type: ignore[arg-type]

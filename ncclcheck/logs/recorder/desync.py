@@ -34,13 +34,22 @@ class Seat(Struct, frozen=True):
 
     def at(self, sequence: int) -> Recorded | None:
         """What the rank entered as that number of the group, if the dump still holds it."""
-        return next((one for one in self.group.collectives if one.sequence == sequence), None)
+        return next(
+            (collective for collective in self.group.collectives if collective.sequence == sequence), None
+        )
 
     def waits_from(self, step: int) -> Recorded | None:
         """The first operation from `step` on that the rank was still in."""
         if self.group.backend == _TELLS_NO_END:
             return self.at(self.group.last) if self.group.last >= step else None
-        return next((one for one in self.group.collectives if one.sequence >= step and not one.is_over), None)
+        return next(
+            (
+                collective
+                for collective in self.group.collectives
+                if collective.sequence >= step and not collective.is_over
+            ),
+            None,
+        )
 
     def place(self, sequence: int) -> Place:
         """The rank, in its dump."""
@@ -68,10 +77,10 @@ def joined(log: Log, dumps: Sequence[Dump]) -> Log:
         dump.rank: dump.host for dump in dumps if dump.rank is not None and dump.host
     } | log.hosts_of_ranks
     found = tuple(
-        replace(one, place=replace(one.place, host=hosts.get(one.place.rank, one.place.host)))
-        if one.place.rank is not None
-        else one
-        for one in desync(dumps)
+        replace(event, place=replace(event.place, host=hosts.get(event.place.rank, event.place.host)))
+        if event.place.rank is not None
+        else event
+        for event in desync(dumps)
     )
     return replace(log, events=log.events + found, hosts_of_ranks=hosts)
 
@@ -79,24 +88,25 @@ def joined(log: Log, dumps: Sequence[Dump]) -> Log:
 def desync(dumps: Sequence[Dump]) -> list[AnyEvent]:
     """What the dumps of one job tell together; nothing where all that they hold is over, or agrees and may go on."""
     groups = _groups(_one_of_each_rank(dumps))
-    differing = [one for seats in groups.values() for one in _differing(seats)]
+    differing = [differs for seats in groups.values() for differs in _differing(seats)]
     lags = [lag for key, seats in groups.items() if (lag := _lag(key, seats)) is not None]
     found: list[AnyEvent] = [*differing]
     waited = Counter(rank for lag in lags if lag.behind for rank in lag.waiters)
     roots = [
-        one
+        behind
         for lag in lags
-        for one in lag.behind
-        if one.place.rank is not None
-        and waited[one.place.rank] == (one.how == "not-started")  # which it waits for itself, in this group
+        for behind in lag.behind
+        if behind.place.rank is not None
+        and waited[behind.place.rank]
+        == (behind.how == "not-started")  # which it waits for itself, in this group
     ]
     if roots or not any(lag.behind for lag in lags):
         found += roots
     elif not differing:
         found += _crossed(lags)
-    found += [one for lag in lags for one in lag.alone if not differing]
+    found += [differs for lag in lags for differs in lag.alone if not differing]
     for lag in lags:
-        found += [_waits(seat, one) for seat, one in lag.waiting[:MOST_EVENTS_OF_A_GROUP]]
+        found += [_waits(seat, recorded) for seat, recorded in lag.waiting[:MOST_EVENTS_OF_A_GROUP]]
     return found
 
 
@@ -125,7 +135,7 @@ def _groups(dumps: Sequence[Dump]) -> dict[Key, list[Seat]]:
                 continue
             members = group.members
             if members is None:
-                fitting = [one for one in memberships.get(group.name, ()) if dump.rank in one]
+                fitting = [members for members in memberships.get(group.name, ()) if dump.rank in members]
                 members = fitting[0] if len(fitting) == 1 else ()
             if members and dump.rank not in members and not group.collectives:
                 continue  # a group of others, which this rank only knows
@@ -137,31 +147,31 @@ def _differing(seats: Sequence[Seat]) -> Iterator[RankDiffers]:
     """The ranks that are in another collective than most, at the first step where they differ."""
     steps: dict[int, list[tuple[Seat, Recorded]]] = {}
     for seat in seats:
-        for one in seat.group.collectives:
-            steps.setdefault(one.sequence, []).append((seat, one))
+        for collective in seat.group.collectives:
+            steps.setdefault(collective.sequence, []).append((seat, collective))
     for step in sorted(steps):
-        those = steps[step]
-        kinds = Counter(_kind(one) for _, one in those)
-        if len(kinds) < 2 or all(one.is_over for _, one in those):  # noqa: PLR2004
+        entered = steps[step]
+        kinds = Counter(_kind(recorded) for _, recorded in entered)
+        if len(kinds) < 2 or all(recorded.is_over for _, recorded in entered):  # noqa: PLR2004
             continue
         common = kinds.most_common(1)[0][0]
-        others = [seat.rank for seat, one in those if _kind(one) == common]
-        words = next(described(one) for _, one in those if _kind(one) == common)
-        odd = [(seat, one) for seat, one in those if _kind(one) != common]
-        for seat, one in odd[:MOST_EVENTS_OF_A_GROUP]:
+        usual = [seat.rank for seat, recorded in entered if _kind(recorded) == common]
+        words = next(described(recorded) for _, recorded in entered if _kind(recorded) == common)
+        odd = [(seat, recorded) for seat, recorded in entered if _kind(recorded) != common]
+        for seat, recorded in odd[:MOST_EVENTS_OF_A_GROUP]:
             text = (
-                f"rank {seat.rank} is in {described(one)}{_called(one)}, {_named(others)} in {words}: "
+                f"rank {seat.rank} is in {described(recorded)}{_called(recorded)}, {_named(usual)} in {words}: "
                 f"sequence {step} of {_group_words(seat.group)}"
             )
             yield RankDiffers(place=seat.place(step), text=text, group=seat.group.name, sequence=step)
         return
 
 
-def _kind(one: Recorded) -> tuple[object, ...]:
+def _kind(recorded: Recorded) -> tuple[object, ...]:
     """What must be the same on all ranks of a collective."""
-    if one.operation in _SIZES_MAY_DIFFER or "COALESCED" in one.operation:
-        return (one.operation,)
-    return one.operation, one.elements_in, one.elements_out, one.dtypes
+    if recorded.operation in _SIZES_MAY_DIFFER or "COALESCED" in recorded.operation:
+        return (recorded.operation,)
+    return recorded.operation, recorded.elements_in, recorded.elements_out, recorded.dtypes
 
 
 def _lag(key: Key, seats: Sequence[Seat]) -> _Lag | None:
@@ -174,36 +184,42 @@ def _lag(key: Key, seats: Sequence[Seat]) -> _Lag | None:
     waiting = _waiting(ahead, low + 1)
     if not waiting:
         return None
-    seat, one = waiting[0]
-    shown = next((found for other in ahead if (found := other.at(low + 1))), one)
+    seat, first_awaited = waiting[0]
+    shown = next((found for seat_ahead in ahead if (found := seat_ahead.at(low + 1))), first_awaited)
     if len(behind) >= OUTNUMBERED * len(ahead):
-        return _Lag((), waiting, tuple(_alone(other, found, behind) for other, found in waiting))
-    how = f"{_named([other.rank for other, _ in waiting])} in {described(shown)}, sequence {low + 1}"
+        return _Lag(
+            (), waiting, tuple(_alone(waiting_seat, found, behind) for waiting_seat, found in waiting)
+        )
+    how = f"{_named([waiting_seat.rank for waiting_seat, _ in waiting])} in {described(shown)}, sequence {low + 1}"
     return _Lag(
         tuple(
             RankBehind(
-                place=other.place(low + 1),
-                text=f"rank {other.rank} entered {low or 'no'} collectives of {_group_words(seat.group)}"
-                f"{_last_words(other)}; for the next one wait {how}{_called(shown)}",
-                group=other.group.name,
+                place=late.place(low + 1),
+                text=f"rank {late.rank} entered {low or 'no'} collectives of {_group_words(seat.group)}"
+                f"{_last_words(late)}; for the next one wait {how}{_called(shown)}",
+                group=late.group.name,
                 sequence=low + 1,
                 operation=shown.operation,
                 how="not-entered",
-                waiting=tuple(one.rank for one, _ in waiting[:MOST_RANKS_NAMED]),
+                waiting=tuple(waiting_seat.rank for waiting_seat, _ in waiting[:MOST_RANKS_NAMED]),
             )
-            for other in behind[:MOST_EVENTS_OF_A_GROUP]
+            for late in behind[:MOST_EVENTS_OF_A_GROUP]
         ),
         waiting,
     )
 
 
-def _alone(seat: Seat, one: Recorded, others: Sequence[Seat]) -> RankDiffers:
+def _alone(seat: Seat, recorded: Recorded, stayed: Sequence[Seat]) -> RankDiffers:
     text = (
-        f"rank {seat.rank} went on into {described(one)}{_called(one)}, sequence {one.sequence} of "
-        f"{_group_words(seat.group)}; {_named([other.rank for other in others])} did not follow"
+        f"rank {seat.rank} went on into {described(recorded)}{_called(recorded)}, sequence {recorded.sequence} of "
+        f"{_group_words(seat.group)}; {_named([stayed_seat.rank for stayed_seat in stayed])} did not follow"
     )
     return RankDiffers(
-        place=seat.place(one.sequence), text=text, group=seat.group.name, sequence=one.sequence, alone=True
+        place=seat.place(recorded.sequence),
+        text=text,
+        group=seat.group.name,
+        sequence=recorded.sequence,
+        alone=True,
     )
 
 
@@ -212,35 +228,45 @@ def _level(key: Key, seats: Sequence[Seat]) -> _Lag | None:
     waiting = _waiting(seats, 0) if seats[0].group.backend != _TELLS_NO_END else ()
     if not waiting or len(waiting) < len(seats):
         return None
-    step = min(one.sequence for _, one in waiting)
-    not_begun = [(seat, one) for seat, one in waiting if one.state == "scheduled" and one.sequence == step]
-    begun = [(seat, one) for seat, one in waiting if one.state == "started" and one.sequence == step]
+    step = min(recorded.sequence for _, recorded in waiting)
+    not_begun = [
+        (seat, recorded)
+        for seat, recorded in waiting
+        if recorded.state == "scheduled" and recorded.sequence == step
+    ]
+    begun = [
+        (seat, recorded)
+        for seat, recorded in waiting
+        if recorded.state == "started" and recorded.sequence == step
+    ]
     absent = [rank for rank in key[1] if rank not in {seat.rank for seat in seats}]
     seat, first = waiting[0]
     late: list[RankBehind] = []
     if begun and not_begun and len(not_begun) < len(begun):
         late = [
             _behind(
-                other.place(step),
-                f"rank {other.rank} entered {described(one)}{_called(one)} but its GPU has not begun it; "
-                f"{_named([one.rank for one, _ in begun])} began: sequence {step} of {_group_words(seat.group)}",
+                idle.place(step),
+                f"rank {idle.rank} entered {described(recorded)}{_called(recorded)} but its GPU has not begun it; "
+                f"{_named([begun_seat.rank for begun_seat, _ in begun])} began: sequence {step} of "
+                f"{_group_words(seat.group)}",
                 seat.group.name,
-                one,
+                recorded,
                 begun,
             )
-            for other, one in not_begun[:MOST_EVENTS_OF_A_GROUP]
+            for idle, recorded in not_begun[:MOST_EVENTS_OF_A_GROUP]
         ]
     elif absent and len(absent) < len(seats):
         late = [
             RankBehind(
                 place=Place(seat.dump.file, step, rank),
-                text=f"rank {rank} left no dump here; {_named([one.rank for one, _ in waiting])} wait in "
+                text=f"rank {rank} left no dump here; "
+                f"{_named([waiting_seat.rank for waiting_seat, _ in waiting])} wait in "
                 f"{described(first)}{_called(first)}, sequence {step} of {_group_words(seat.group)}",
                 group=seat.group.name,
                 sequence=step,
                 operation=first.operation,
                 how="no-dump",
-                waiting=tuple(one.rank for one, _ in waiting[:MOST_RANKS_NAMED]),
+                waiting=tuple(waiting_seat.rank for waiting_seat, _ in waiting[:MOST_RANKS_NAMED]),
             )
             for rank in absent[:MOST_EVENTS_OF_A_GROUP]
         ]
@@ -248,62 +274,62 @@ def _level(key: Key, seats: Sequence[Seat]) -> _Lag | None:
 
 
 def _behind(
-    place: Place, text: str, group: str, one: Recorded, begun: Sequence[tuple[Seat, Recorded]]
+    place: Place, text: str, group: str, recorded: Recorded, begun: Sequence[tuple[Seat, Recorded]]
 ) -> RankBehind:
     return RankBehind(
         place=place,
         text=text,
         group=group,
-        sequence=one.sequence,
-        operation=one.operation,
+        sequence=recorded.sequence,
+        operation=recorded.operation,
         how="not-started",
         waiting=tuple(seat.rank for seat, _ in begun[:MOST_RANKS_NAMED]),
     )
 
 
 def _waiting(seats: Iterable[Seat], step: int) -> tuple[tuple[Seat, Recorded], ...]:
-    return tuple((seat, one) for seat in seats if (one := seat.waits_from(step)) is not None)
+    return tuple((seat, awaited) for seat in seats if (awaited := seat.waits_from(step)) is not None)
 
 
 def _crossed(lags: Sequence[_Lag]) -> Iterator[RankDiffers]:
     """Every rank that is waited for waits itself in another group: they use their groups in different orders."""
-    where = {seat.rank: (seat, one) for lag in lags if lag.behind for seat, one in lag.waiting}
-    late = {one.place.rank for lag in lags for one in lag.behind}
+    where = {seat.rank: (seat, recorded) for lag in lags if lag.behind for seat, recorded in lag.waiting}
+    late = {behind.place.rank for lag in lags for behind in lag.behind}
     for rank in sorted(rank for rank in late if rank in where)[:MOST_EVENTS_OF_A_GROUP]:
-        seat, one = where[rank]
+        seat, awaited = where[rank]
         text = (
-            f"rank {rank} waits in {described(one)}{_called(one)}, sequence {one.sequence} of "
+            f"rank {rank} waits in {described(awaited)}{_called(awaited)}, sequence {awaited.sequence} of "
             f"{_group_words(seat.group)}, while another group waits for it"
         )
         yield RankDiffers(
-            place=seat.place(one.sequence), text=text, group=seat.group.name, sequence=one.sequence
+            place=seat.place(awaited.sequence), text=text, group=seat.group.name, sequence=awaited.sequence
         )
 
 
-def _waits(seat: Seat, one: Recorded) -> RankWaits:
+def _waits(seat: Seat, recorded: Recorded) -> RankWaits:
     text = (
-        f"rank {seat.rank} is in {described(one)}{_called(one)}: sequence {one.sequence} of "
-        f"{_group_words(seat.group)}, {one.state}"
+        f"rank {seat.rank} is in {described(recorded)}{_called(recorded)}: sequence {recorded.sequence} of "
+        f"{_group_words(seat.group)}, {recorded.state}"
     )
     return RankWaits(
-        place=seat.place(one.sequence),
+        place=seat.place(recorded.sequence),
         text=text,
         group=seat.group.name,
-        sequence=one.sequence,
-        operation=one.operation,
+        sequence=recorded.sequence,
+        operation=recorded.operation,
     )
 
 
-def described(one: Recorded) -> str:
+def described(recorded: Recorded) -> str:
     """`ALLREDUCE of 8 elements (Float)`."""
-    size = "" if one.elements_in is None else f" of {one.elements_in} elements"
-    if one.elements_out is not None and one.elements_out != one.elements_in:
-        size += f" to {one.elements_out}"
-    return f"{one.operation}{size}" + (f" ({', '.join(one.dtypes)})" if one.dtypes else "")
+    size = "" if recorded.elements_in is None else f" of {recorded.elements_in} elements"
+    if recorded.elements_out is not None and recorded.elements_out != recorded.elements_in:
+        size += f" to {recorded.elements_out}"
+    return f"{recorded.operation}{size}" + (f" ({', '.join(recorded.dtypes)})" if recorded.dtypes else "")
 
 
-def _called(one: Recorded) -> str:
-    return f" at {one.where}" if one.where else ""
+def _called(recorded: Recorded) -> str:
+    return f" at {recorded.where}" if recorded.where else ""
 
 
 def _last_words(seat: Seat) -> str:

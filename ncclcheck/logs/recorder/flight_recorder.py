@@ -164,10 +164,10 @@ def _converted(plain: object) -> _Whole:
         if len(entries) > MOST_ENTRIES:
             raise DecodeError(f"a flight recorder dump of more than {MOST_ENTRIES} entries")
         wanted["entries"] = [
-            {name: one[name] for name in _Entry.__struct_fields__ if name in one}
-            if isinstance(one, dict)
-            else one
-            for one in entries
+            {name: entry[name] for name in _Entry.__struct_fields__ if name in entry}
+            if isinstance(entry, dict)
+            else entry
+            for entry in entries
         ]
     _count(wanted, MOST_NODES, MOST_DEPTH)
     return msgspec.convert(wanted, _Whole, strict=False)
@@ -183,8 +183,8 @@ def _count(value: object, left: int, depth: int) -> int:
         inner = value.values()
     elif isinstance(value, list | tuple):
         inner = value
-    for one in inner:
-        left = _count(one, left, depth - 1) if isinstance(one, dict | list | tuple) else left - 1
+    for item in inner:
+        left = _count(item, left, depth - 1) if isinstance(item, dict | list | tuple) else left - 1
     return left
 
 
@@ -206,8 +206,8 @@ def _reduced(whole: _Whole, frames: Mapping[int, str], file: str) -> Dump:
     by_group: dict[tuple[str, str], list[tuple[int, _Entry]]] = {}
     for number, entry in enumerate(whole.entries):
         by_group.setdefault(_group_of(entry), []).append((number, entry))
-    groups = [_group(name, those, whole, frames) for name, those in by_group.items()]
-    known = {one.name for one in groups}
+    groups = [_group(name, entries, whole, frames) for name, entries in by_group.items()]
+    known = {group.name for group in groups}
     for key, config in whole.pg_config.items():
         name = str(config.get("name") or key)
         members = _ranks(config.get("ranks"))
@@ -221,7 +221,7 @@ def _reduced(whole: _Whole, frames: Mapping[int, str], file: str) -> Dump:
         host="" if whole.host_name.startswith("host_rank") else whole.host_name[:LONGEST_TEXT],
         version=whole.version[:LONGEST_TEXT],
         groups=tuple(groups),
-        newest_ns=max((int(one.time_created_ns) for one in whole.entries), default=0),
+        newest_ns=max((int(entry.time_created_ns) for entry in whole.entries), default=0),
     )
 
 
@@ -245,15 +245,18 @@ def _group_of(entry: _Entry) -> tuple[str, str]:
 def _group(
     name: tuple[str, str], entries: list[tuple[int, _Entry]], whole: _Whole, frames: Mapping[int, str]
 ) -> Group:
-    collectives = [(number, one) for number, one in entries if not _is_p2p(one)]
-    recorded = [_recorded(one, frames.get(number, "")) for number, one in collectives]
-    last = max((one.sequence for one in recorded), default=0)
+    collectives = [(number, entry) for number, entry in entries if not _is_p2p(entry)]
+    recorded = [_recorded(entry, frames.get(number, "")) for number, entry in collectives]
+    last = max((collective.sequence for collective in recorded), default=0)
     if len(collectives) == len(entries):  # with sends and receives, the status counts those too
-        ids = {str(one.pg_id) for _, one in entries}
+        ids = {str(entry.pg_id) for _, entry in entries}
         last = max(
             [
                 last,
-                *(_whole_number(whole.pg_status.get(one, {}).get("last_enqueued_collective")) for one in ids),
+                *(
+                    _whole_number(whole.pg_status.get(identifier, {}).get("last_enqueued_collective"))
+                    for identifier in ids
+                ),
             ]
         )
     return Group(
@@ -268,10 +271,15 @@ def _group(
 
 def _worth_keeping(recorded: list[Recorded]) -> Iterator[Recorded]:
     """All that are not over and the last ones that are, in order, one of each sequence number."""
-    ordered = sorted({one.sequence: one for one in reversed(recorded)}.values(), key=lambda one: one.sequence)
-    over = [one.sequence for one in ordered if one.is_over]
+    ordered = sorted(
+        {collective.sequence: collective for collective in reversed(recorded)}.values(),
+        key=lambda collective: collective.sequence,
+    )
+    over = [collective.sequence for collective in ordered if collective.is_over]
     first = over[-KEPT_COMPLETED] if len(over) > KEPT_COMPLETED else 0
-    yield from [one for one in ordered if not one.is_over or one.sequence >= first][-KEPT:]
+    yield from [
+        collective for collective in ordered if not collective.is_over or collective.sequence >= first
+    ][-KEPT:]
 
 
 def _recorded(entry: _Entry, where: str) -> Recorded:
@@ -314,7 +322,7 @@ def _is_p2p(entry: _Entry) -> bool:
 
 def _elements(sizes: list[list[int]]) -> int | None:
     """Elements of all tensors together; None where there is no tensor."""
-    return sum(prod(one[:16]) for one in sizes) if sizes else None
+    return sum(prod(size[:16]) for size in sizes) if sizes else None
 
 
 def _members(name: tuple[str, str], config: Mapping[str, Mapping[str, Any]]) -> tuple[int, ...] | None:
@@ -328,9 +336,13 @@ def _members(name: tuple[str, str], config: Mapping[str, Mapping[str, Any]]) -> 
 def _ranks(text: object) -> tuple[int, ...] | None:
     """`[0, 1, 2]`, as text or as a list; without names of ranks, None."""
     if isinstance(text, list | tuple):
-        ranks = [one for one in text[:_MOST_RANKS] if isinstance(one, int) and not isinstance(one, bool)]
+        ranks = [
+            number
+            for number in text[:_MOST_RANKS]
+            if isinstance(number, int) and not isinstance(number, bool)
+        ]
     else:
-        ranks = [int(one[0]) for one in _NUMBER.finditer(text)] if isinstance(text, str) else []
+        ranks = [int(match[0]) for match in _NUMBER.finditer(text)] if isinstance(text, str) else []
     return tuple(sorted(set(ranks[:_MOST_RANKS]))) or None
 
 

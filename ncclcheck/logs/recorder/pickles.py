@@ -211,7 +211,7 @@ class _Reader:
 
     def _pop(self, count: int) -> list[object]:
         values = self._stack[-count:]
-        if len(values) < count or any(isinstance(one, _Mark) for one in values):
+        if len(values) < count or any(isinstance(value, _Mark) for value in values):
             raise DecodeError("a damaged pickle: values are missing")
         del self._stack[-count:]
         return values
@@ -220,8 +220,8 @@ class _Reader:
         """The values above the last mark, which goes with them; `below`: as many values already lie on top."""
         on_top = [self._stack.pop() for _ in range(below)]
         values: list[object] = []
-        while not isinstance(one := self._stack.pop(), _Mark):
-            values.append(one)
+        while not isinstance(value := self._stack.pop(), _Mark):
+            values.append(value)
         values.reverse()
         self._stack.extend(reversed(on_top))
         return values

@@ -30,7 +30,7 @@ def test_a_log_that_says_nothing_gives_no_finding() -> None:
     assert {run_check(check, empty).outcome for check in all_checks("log")} == {"passed"}
 
 
-@pytest.mark.parametrize("check", all_checks("log"), ids=lambda one: str(one.slug))
+@pytest.mark.parametrize("check", all_checks("log"), ids=lambda check: str(check.slug))
 def test_every_cause_has_a_manual_page(check: Check) -> None:
     assert [section for section in SECTIONS if section not in check.manual] == []
     assert check.code.startswith("NC9")

@@ -27,13 +27,13 @@ def said_by(rank: int | None, host: str | None) -> Remark:
 
 
 def test_the_speaker_of_the_lines_is_named() -> None:
-    one = suspect("It.", [said_by(5, "n5")], fixes=())
-    assert attributed(log_of(TABLE), one) == ("n5", "rank 5")
+    found = suspect("It.", [said_by(5, "n5")], fixes=())
+    assert attributed(log_of(TABLE), found) == ("n5", "rank 5")
 
 
 def test_hosts_that_the_cause_names_stay() -> None:
-    one = suspect("It.", [said_by(5, "n5")], fixes=(), hosts=("n9",))
-    assert attributed(log_of(TABLE), one) == ("n9",)
+    found = suspect("It.", [said_by(5, "n5")], fixes=(), hosts=("n9",))
+    assert attributed(log_of(TABLE), found) == ("n9",)
 
 
 def test_lines_of_nobody_point_at_the_rank_that_the_launcher_saw_fail_first() -> None:

@@ -29,7 +29,7 @@ def suspect(
 
 
 def order(*suspects: Suspect) -> list[str]:
-    return [one.slug for one in ranking(LOG, suspects)]
+    return [ranked.slug for ranked in ranking(LOG, suspects)]
 
 
 def test_the_earlier_of_equally_sure_ones() -> None:
@@ -54,8 +54,8 @@ def test_two_that_explain_each_other_are_told_apart_by_their_place() -> None:
 
 def test_one_error_and_the_rest_are_candidates() -> None:
     runs = [
-        CheckRun(one.code, one.slug, "", "found", findings=(one,))
-        for one in (suspect("b", 4), suspect("a", 2))
+        CheckRun(found.code, found.slug, "", "found", findings=(found,))
+        for found in (suspect("b", 4), suspect("a", 2))
     ]
     result = explained(LOG, runs)
     assert [(finding.slug, finding.severity) for finding in result.findings] == [

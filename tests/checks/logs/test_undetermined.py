@@ -15,7 +15,7 @@ def test_debug_was_off() -> None:
     assert result.outcome == "undetermined"
     assert result.findings[0].slug == "undetermined"
     assert "NCCL_DEBUG=INFO" in result.findings[0].summary
-    assert {one.severity for one in result.findings} == {"warning"}
+    assert {finding.severity for finding in result.findings} == {"warning"}
 
 
 def test_only_the_launcher_speaks() -> None:
@@ -73,4 +73,4 @@ Training completed. Total time 3:21:08
 def test_what_only_sounds_bad_is_no_failure(text: str) -> None:
     result = explain(text)
     assert result.outcome == "healthy"
-    assert [one for one in result.findings if one.severity == "error"] == []
+    assert [finding for finding in result.findings if finding.severity == "error"] == []

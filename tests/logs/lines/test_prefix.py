@@ -59,7 +59,7 @@ def test_what_only_looks_like_a_label_stays(line: str) -> None:
 
 def test_times_compare() -> None:
     stamps = ["[2025-03-14 09:42:29] x", "[E314 09:42:30.458 y.cpp:1] x", "Mar 14 09:42:31 h kernel: x"]
-    seconds = [parse(one).time_s for one in stamps]
+    seconds = [parse(stamp).time_s for stamp in stamps]
     assert [round(b - a) for a, b in pairwise(seconds) if a and b] == [1, 1]
 
 

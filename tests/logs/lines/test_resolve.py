@@ -6,9 +6,11 @@ from ncclcheck.model.events import PythonException
 from tests.checks.logs.explaining import read
 
 
-def places(text: str, **others: str) -> list[tuple[int | None, str | None]]:
-    log = read(text, **others)
-    return [(one.place.rank, one.place.host) for one in log.events if isinstance(one, PythonException)]
+def places(text: str, **further: str) -> list[tuple[int | None, str | None]]:
+    log = read(text, **further)
+    return [
+        (event.place.rank, event.place.host) for event in log.events if isinstance(event, PythonException)
+    ]
 
 
 def test_a_task_of_srun_is_a_rank() -> None:

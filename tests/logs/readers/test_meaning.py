@@ -23,8 +23,8 @@ Root Cause (first observed failure):
 
 
 def test_torchruns_table_is_put_together() -> None:
-    ends = [one for one in read(TABLE).events if isinstance(one, WorkerExit)]
-    assert [(one.place.rank, one.place.host, one.exit_code, one.first) for one in ends] == [
+    ends = [event for event in read(TABLE).events if isinstance(event, WorkerExit)]
+    assert [(end.place.rank, end.place.host, end.exit_code, end.first) for end in ends] == [
         (3, "node02", -15, False),
         (2, "node02", 1, True),
     ]
@@ -41,8 +41,8 @@ def test_two_ranks_write_their_tracebacks_into_each_other() -> None:
 [rank0]: ValueError: zero
 """
     )
-    found = [one for one in log.events if isinstance(one, PythonException)]
-    assert [(one.place.rank, one.class_name, one.where) for one in found] == [
+    found = [event for event in log.events if isinstance(event, PythonException)]
+    assert [(exception.place.rank, exception.class_name, exception.where) for exception in found] == [
         (1, "my.Trouble", 'File "b.py", line 2, in g'),
         (0, "ValueError", 'File "a.py", line 1, in f'),
     ]
@@ -52,14 +52,14 @@ def test_what_python_ignores_is_no_failure() -> None:
     log = read(
         "Exception ignored in: <function f>\nTraceback (most recent call last):\nAssertionError: can only test\n"
     )
-    assert [one.kind for one in log.events if isinstance(one, PythonException)] == ["ignored"]
+    assert [event.kind for event in log.events if isinstance(event, PythonException)] == ["ignored"]
 
 
 def test_lines_of_nccl_at_level_info_are_no_alarm() -> None:
     log = read(
         "n1:1:1 [0] NCCL INFO NET/Plugin : dlerror=libnccl-net.so: cannot open shared object file: No such file"
     )
-    assert {one.topic for one in log.events if isinstance(one, Remark)} == {"harmless"}
+    assert {event.topic for event in log.events if isinstance(event, Remark)} == {"harmless"}
 
 
 def test_harmless_lines_have_a_reason() -> None:

@@ -81,5 +81,5 @@ def as_json(value: dict[str, object]) -> bytes:
     """As dump_nccl_trace_json writes it: keys in order, no frames, numbers of a status as texts."""
     entries = value["entries"]
     assert isinstance(entries, list)
-    shorter = [{key: one for key, one in part.items() if key != "frames"} for part in entries]
+    shorter = [{key: value for key, value in part.items() if key != "frames"} for part in entries]
     return json.dumps({**value, "entries": shorter}, sort_keys=True).encode()

@@ -14,24 +14,32 @@ from tests.logs.recorder.dumps import as_json, as_pickle, dump, entry, history
 
 def dumps_of(entries: dict[int, list[dict[str, object]]], ranks: int = 4) -> list[Dump]:
     return [
-        read_dump(as_pickle(dump(those, range(ranks))), f"nccl_trace_rank_{rank}")
-        for rank, those in entries.items()
+        read_dump(as_pickle(dump(entered, range(ranks))), f"nccl_trace_rank_{rank}")
+        for rank, entered in entries.items()
     ]
 
 
 def behind(dumps: list[Dump]) -> list[tuple[int | None, int, str]]:
-    return [(one.place.rank, one.sequence, one.how) for one in desync(dumps) if isinstance(one, RankBehind)]
+    return [
+        (rank_behind.place.rank, rank_behind.sequence, rank_behind.how)
+        for rank_behind in desync(dumps)
+        if isinstance(rank_behind, RankBehind)
+    ]
 
 
 def differing(dumps: list[Dump]) -> list[tuple[int | None, int]]:
-    return [(one.place.rank, one.sequence) for one in desync(dumps) if isinstance(one, RankDiffers)]
+    return [
+        (differs.place.rank, differs.sequence)
+        for differs in desync(dumps)
+        if isinstance(differs, RankDiffers)
+    ]
 
 
 def test_one_rank_did_not_enter() -> None:
     dumps = dumps_of({0: history(7), 1: history(7), 2: history(6, waits=False), 3: history(7)})
     assert behind(dumps) == [(2, 7, "not-entered")]
-    assert [one.place.rank for one in desync(dumps) if isinstance(one, RankWaits)] == [0, 1, 3]
-    (late,) = [one for one in desync(dumps) if isinstance(one, RankBehind)]
+    assert [waits.place.rank for waits in desync(dumps) if isinstance(waits, RankWaits)] == [0, 1, 3]
+    (late,) = [rank_behind for rank_behind in desync(dumps) if isinstance(rank_behind, RankBehind)]
     assert late.waiting == (0, 1, 3)
     assert "entered 6 collectives of group 0 (default_pg)" in late.text
     assert "ALLREDUCE of 8 elements (Float)" in late.text
@@ -79,7 +87,8 @@ def test_a_rank_that_waits_itself_is_not_the_root() -> None:
         3: history(4, waits=False),
     }
     dumps = [
-        read_dump(as_pickle(dump(those, pg_config=config)), f"x_{rank}") for rank, those in entries.items()
+        read_dump(as_pickle(dump(entered, pg_config=config)), f"x_{rank}")
+        for rank, entered in entries.items()
     ]
     assert {rank for rank, _, _ in behind(dumps)} == {3}
 
@@ -91,7 +100,8 @@ def test_groups_used_in_different_orders() -> None:
         1: [entry(1, state="started", group=("2", ""), pg_id=2)],
     }
     dumps = [
-        read_dump(as_json(dump(those, pg_config=config)), f"x_{rank}.json") for rank, those in entries.items()
+        read_dump(as_json(dump(entered, pg_config=config)), f"x_{rank}.json")
+        for rank, entered in entries.items()
     ]
     assert behind(dumps) == []
     assert differing(dumps) == [(0, 1), (1, 1)]
@@ -111,8 +121,8 @@ def test_another_collective_at_the_same_step(odd: dict[str, object]) -> None:
         {0: history(7), 1: [*history(6, waits=False), odd], 2: history(7), 3: history(7)},
     )
     assert differing(dumps) == [(1, 7)]
-    (one,) = [one for one in desync(dumps) if isinstance(one, RankDiffers)]
-    assert "ranks 0, 2, 3 in ALLREDUCE of 8 elements (Float)" in one.text
+    (found,) = [differs for differs in desync(dumps) if isinstance(differs, RankDiffers)]
+    assert "ranks 0, 2, 3 in ALLREDUCE of 8 elements (Float)" in found.text
 
 
 @pytest.mark.parametrize("name", ["nccl:gather", "nccl:scatter", "nccl:all_to_all", "nccl:coalesced"])
@@ -137,8 +147,8 @@ def test_what_is_over_on_all_ranks_is_no_mismatch() -> None:
 
 def test_a_rank_that_went_on_alone() -> None:
     dumps = dumps_of({0: history(8), **{rank: history(7, waits=False) for rank in (1, 2, 3)}})
-    (one,) = [one for one in desync(dumps) if isinstance(one, RankDiffers)]
-    assert (one.place.rank, one.sequence, one.alone) == (0, 8, True)
+    (odd,) = [differs for differs in desync(dumps) if isinstance(differs, RankDiffers)]
+    assert (odd.place.rank, odd.sequence, odd.alone) == (0, 8, True)
     assert behind(dumps) == []
 
 
@@ -155,7 +165,7 @@ def test_a_rank_without_a_dump() -> None:
 def test_all_are_in_it() -> None:
     dumps = dumps_of({rank: history(5) for rank in range(4)})
     assert behind(dumps) == []
-    assert len([one for one in desync(dumps) if isinstance(one, RankWaits)]) == 4
+    assert len([waits for waits in desync(dumps) if isinstance(waits, RankWaits)]) == 4
 
 
 def test_a_job_whose_collectives_are_all_over() -> None:
@@ -178,15 +188,20 @@ def test_sends_and_receives_are_not_counted() -> None:
 
 
 def test_groups_of_one_name_and_other_members_are_kept_apart() -> None:
-    def one(rank: int, members: str, last: int) -> Dump:
+    def dump_of(rank: int, members: str, last: int) -> Dump:
         config = {"g": {"name": "g", "desc": "dp", "ranks": members}}
-        those = [
+        entered = [
             entry(n, state="started" if n == last else "completed", group=("g", "dp"))
             for n in range(1, last + 1)
         ]
-        return read_dump(as_pickle(dump(those, pg_config=config)), f"x_{rank}")
+        return read_dump(as_pickle(dump(entered, pg_config=config)), f"x_{rank}")
 
-    dumps = [one(0, "[0, 1]", 5), one(1, "[0, 1]", 5), one(2, "[2, 3]", 9), one(3, "[2, 3]", 9)]
+    dumps = [
+        dump_of(0, "[0, 1]", 5),
+        dump_of(1, "[0, 1]", 5),
+        dump_of(2, "[2, 3]", 9),
+        dump_of(3, "[2, 3]", 9),
+    ]
     assert behind(dumps) == []
 
 
@@ -199,6 +214,6 @@ def test_the_newest_dump_of_a_rank_counts() -> None:
 def test_hosts_come_from_the_log() -> None:
     log = Log((), hosts_of_ranks={2: "node2"})
     dumps = dumps_of({0: history(7), 1: history(7), 2: history(6, waits=False), 3: history(7)})
-    late = next(one for one in joined(log, dumps).events if isinstance(one, RankBehind))
+    late = next(event for event in joined(log, dumps).events if isinstance(event, RankBehind))
     assert (late.place.host, late.place.rank) == ("node2", 2)
     assert joined(log, []) is log

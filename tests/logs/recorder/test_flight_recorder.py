@@ -35,9 +35,14 @@ def test_what_torch_wrote() -> None:
     assert (read.rank, read.version) == (1, "2.10")
     assert (group.name, group.description, group.backend) == ("0", "default_pg", "gloo")
     assert (group.members, group.last) == ((0, 1, 2), 4)
-    (one,) = group.collectives
-    assert (one.sequence, one.operation, one.elements_in, one.dtypes) == (4, "ALLREDUCE", 8, ("Float",))
-    assert (one.state, one.timeout_ms) == ("scheduled", 4000)
+    (collective,) = group.collectives
+    assert (collective.sequence, collective.operation, collective.elements_in, collective.dtypes) == (
+        4,
+        "ALLREDUCE",
+        8,
+        ("Float",),
+    )
+    assert (collective.state, collective.timeout_ms) == ("scheduled", 4000)
 
 
 @pytest.mark.parametrize("protocol", range(2, 6))  # torch writes 2
@@ -46,7 +51,7 @@ def test_json_and_pickle_say_the_same(protocol: int) -> None:
     read, again = read_dump(as_pickle(whole, protocol), "rank3"), read_dump(as_json(whole), "rank3")
     assert looks_like_a_dump(as_pickle(whole, protocol))
     assert looks_like_a_dump(as_json(whole))
-    assert [one.last for one in read.groups] == [one.last for one in again.groups] == [5]
+    assert [group.last for group in read.groups] == [group.last for group in again.groups] == [5]
     assert read.groups[0].collectives[-1].where == "/home/me/train.py:40 in train"
     assert again.groups[0].collectives[-1].where == ""
 
@@ -164,16 +169,16 @@ def _shared_entries(levels: bytes) -> bytes:
 
 
 def test_sharing_that_would_never_end_is_given_up() -> None:
-    one = b"X\x0e\x00\x00\x00profiling_nameX\x01\x00\x00\x00xX\x0b\x00\x00\x00input_sizes"
+    name = b"X\x0e\x00\x00\x00profiling_nameX\x01\x00\x00\x00xX\x0b\x00\x00\x00input_sizes"
     # input_sizes is a list of 20,000 times one list of 20,000 numbers: 400 million, in 80 kB
     numbers = b"](" + b"K\x01" * 20_000 + b"eq\x00"
     sizes = b"](" + b"h\x00" * 20_000 + b"e"
-    data = _shared_entries(b"](}(X\x01\x00\x00\x00n" + numbers + one + sizes + b"ue")
+    data = _shared_entries(b"](}(X\x01\x00\x00\x00n" + numbers + name + sizes + b"ue")
     with pytest.raises(DecodeError, match="beyond any real one"):
         read_dump(data, "x_1")
     loop = b"]q\x05h\x05a"
     with pytest.raises(DecodeError):
-        read_dump(_shared_entries(b"](}(" + one + loop + b"ue"), "x_1")
+        read_dump(_shared_entries(b"](}(" + name + loop + b"ue"), "x_1")
     entries = b"}q\x07](" + b"h\x07" * 300_000 + b"e"
     with pytest.raises(DecodeError):
         read_dump(_shared_entries(entries.replace(b"}q\x07](", b"](}q\x07", 1)), "x_1")
@@ -206,5 +211,5 @@ def test_a_length_beyond_the_file() -> None:
 
 def test_of_a_long_history_the_end_is_kept() -> None:
     read = read_dump(as_pickle(dump(history(3000))), "x_1")
-    numbers = [one.sequence for one in read.groups[0].collectives]
+    numbers = [collective.sequence for collective in read.groups[0].collectives]
     assert numbers == list(range(2744, 3001))

@@ -78,7 +78,7 @@ def test_a_pickle_that_runs_a_command_runs_nothing(tmp_path: Path, protocol: int
         PurePosixPath("/a"),
         os.system,
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("protocol", [0, 2, 4, 5])
 def test_no_object_of_any_class_is_built(value: object, protocol: int) -> None:
