@@ -78,7 +78,7 @@ class Collector:
             self._files.append(LogFile(name, size_bytes, self._number, unread))
 
     def note_unread(self, name: str, why: str) -> None:
-        """The last file was not read to its end."""
+        """Note why the last file was not read to its end."""
         if self._files and self._files[-1].name == name:
             last = self._files[-1]
             self._files[-1] = LogFile(last.name, last.size_bytes, last.lines, why)
@@ -86,7 +86,7 @@ class Collector:
             self._files.append(LogFile(name, 0, 0, why))
 
     def has_lines_of(self, name: str) -> bool:
-        """True if at least one line of the last file was taken."""
+        """Return True if at least one line of the last file was taken."""
         return bool(self._files) and self._files[-1].name == name and self._files[-1].lines > 0
 
     def log(self) -> Log:
@@ -128,7 +128,7 @@ class Collector:
         self._number = number
 
     def _is_known(self, line: bytes, position: int) -> bool:
-        """True if this is an INFO line of a known thread and tells nothing new; nearly all lines of large logs are."""
+        """Return True if this is an INFO line of a known thread and tells nothing new, as nearly all lines do."""
         start = position + 10
         bracket = line.rfind(b" [", 0, position)
         if bracket < 0 or line[position + 5 : start] != _INFO:
@@ -146,11 +146,11 @@ class Collector:
         return kind in _REPEATABLE and self._noted.has_enough(hash((shape, id(notes))))
 
     def _is_ordinary(self, line: bytes, shape: int) -> bool:
-        """True if no line of that shape means anything, or so many were met that one more tells nothing."""
+        """Return True if no line of that shape means anything, or so many were met that one more tells nothing."""
         return not may_mean_something(line[:LONGEST_TEXT]) or self._worn.is_one_more(shape)
 
     def _spoken(self, line: bytes, is_words: bool) -> None:
-        """An ordinary line: a part of a traceback, or words of the program."""
+        """Take an ordinary line: a part of a traceback, or output of the program."""
         if self._meanings.open_tracebacks and self._meanings.in_traceback(self._raw(line)):
             return
         if is_words:
@@ -199,7 +199,7 @@ class Collector:
         return Raw(self._file, self._number, prefix, None)
 
     def _new_talker(self, name: bytes, line: bytes, position: int) -> Talker | None:
-        """A thread that is met for the first time in this file: who it is, and what is noted of its process."""
+        """Return who a thread is that speaks for the first time in this file, and the notes on its process."""
         if not self._meetings.take():
             return None
         talker = self._talker(line, position)
@@ -223,7 +223,7 @@ class Collector:
         return raw, entry[1] if entry else None, header
 
     def _info(self, line: bytes, position: int, shape: int, talker: Talker) -> None:
-        """An INFO line of a known speaker that may tell something about its process, or mean something."""
+        """Take an INFO line of a known speaker that can match a pattern or describe its process."""
         _, notes, header = talker
         message = line[position + 10 :].rstrip(b"\r")
         if b"\r" in message:
@@ -241,11 +241,11 @@ class Collector:
             self._note(line, position, shape, notes)
 
     def _is_worth_noting(self, kind: int, shape: int, notes: Notes | None) -> bool:
-        """True if this process did not say that often enough before."""
+        """Return True if this process did not say that often enough before."""
         return kind in _REPEATABLE and not self._noted.is_one_more(hash((shape, id(notes))))
 
     def _note(self, line: bytes, position: int, shape: int, notes: Notes | None) -> None:
-        """What an INFO line tells of its process is noted, and what it means is kept."""
+        """Note what an INFO line tells of its process, and keep what it means."""
         if not self._notings.take():
             return
         text = line[position + 10 :][:LONGEST_TEXT].rstrip(b"\r").decode("utf-8", "replace")
@@ -261,7 +261,7 @@ class Collector:
                 self._kinds.meant_nothing(shape)
 
     def _torn(self, line: bytes, shape: int) -> None:
-        """An INFO line with another line of NCCL in it, or whose header is damaged."""
+        """Take an INFO line with another line of NCCL in it, or with a damaged header."""
         if self._worn.is_one_more(shape):
             return
         parts = torn_apart(line)
@@ -274,7 +274,7 @@ class Collector:
             self._meanings.plain(self._raw(line))
 
     def _nccl(self, line: bytes, position: int, name: bytes) -> None:
-        """A line of level WARN, or `NCCL version`, of a known process."""
+        """Take a line of level WARN, or `NCCL version`, of a known process."""
         rest = line[position + 5 :]
         process = name.rpartition(b":")[0]
         if self._said.is_one_more(shape_of(rest[:1024], self._file, process)) or not self._may_look():
@@ -289,14 +289,14 @@ class Collector:
         self._meanings.meaning(f"{header.source} NCCL {level} {message}", raw, is_info=False)
 
     def _may_look(self) -> bool:
-        """True while there is time left for lines that may mean something."""
+        """Return True while there is time left for lines that may mean something."""
         if self._looks.take():
             return True
         self._meanings.dropped += 1
         return False
 
     def _speak(self, line: bytes) -> None:
-        """An ordinary line: only the first and the last of each speaker are kept."""
+        """Keep an ordinary line if it is the first or the last of its speaker."""
         if line.endswith(b" ") and not self._raw(line).prefix.message.strip():
             return  # a label without words
         key = (len(self._files), label_of(line))
@@ -309,7 +309,7 @@ class Collector:
 
 
 def _are_words(line: bytes) -> bool:
-    """True unless the line is of a table or a native stack."""
+    """Return True unless the line is of a table or a native stack."""
     return line[-4:] not in _RULES and not _STACK(line)
 
 

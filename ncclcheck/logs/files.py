@@ -43,7 +43,7 @@ class Source(Struct, frozen=True):
 
 
 def read_logs(names: Sequence[str]) -> Log:
-    """What all of them say, flight recorder dumps among them. Raises UsageError where not one could be read."""
+    """Return what all of them say, flight recorder dumps among them. Raises UsageError where not one could be read."""
     collector = Collector()
     dumps: list[Dump] = []
     sources, refused = find(names)
@@ -61,7 +61,7 @@ def read_logs(names: Sequence[str]) -> Log:
 
 
 def find(names: Sequence[str]) -> tuple[list[Source], list[str]]:
-    """The files that `names` mean, folders searched, each once; and what cannot be read at all, with the reason."""
+    """Return the files that `names` mean, each once, and what cannot be read at all, with the reason."""
     found: dict[tuple[int, int] | str, Source] = {}
     refused: list[str] = []
     for name in names:
@@ -81,7 +81,7 @@ def find(names: Sequence[str]) -> tuple[list[Source], list[str]]:
 
 
 def _search(folder: Path, found: dict[tuple[int, int] | str, Source], refused: list[str]) -> None:
-    """The regular files below `folder`, in the order of their names; links to folders are not followed."""
+    """Add the regular files below `folder`, in the order of their names, without following links to folders."""
     top = len(folder.parts)
     for parent, folders, files in os.walk(folder, onerror=lambda error: refused.append(_reason(error))):
         folders.sort(key=natural)
@@ -114,7 +114,7 @@ def _read(collector: Collector, dumps: list[Dump], source: Source) -> str | None
 
 
 def _whole(start: bytes, chunks: Iterator[bytes]) -> bytes:
-    """The file's bytes, and one more than a dump may have where it has more."""
+    """Return the file's bytes, and one more than a dump may have where it has more."""
     parts, left = [start], LONGEST_DUMP_BYTES - len(start)
     while left >= 0 and (chunk := next(chunks, b"")):
         parts.append(chunk)
@@ -183,7 +183,7 @@ class _Reading:
             yield chunk
 
     def _unpacked(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-        """The text of all members of a gzip file; `unread` is set where it is damaged, cut or a bomb."""
+        """Yield the text of all members of a gzip file; `unread` is set where it is damaged, cut or a bomb."""
         unpack, in_member = zlib.decompressobj(_GZIP_WINDOW), False
         packed = unpacked = 0
         data = first

@@ -101,7 +101,7 @@ class _Document(Struct):
 
 
 def read_status(answer: bytes) -> RasStatus:
-    """The answer, in whichever of the two formats. Raises DecodeError where it is neither."""
+    """Return the answer, in whichever of the two formats. Raises DecodeError where it is neither."""
     if answer.lstrip()[:1] == b"{":
         try:
             document = msgspec.json.decode(answer, type=_Document)
@@ -213,7 +213,7 @@ def _of_text(lines: Sequence[str]) -> RasStatus:
 
 
 def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log:
-    """The two answers of one server, some seconds apart, as a log: only what did not move in between is a hang."""
+    """Return two answers of one server as a log: only what did not move between them is a hang."""
     return Log(files=(LogFile(name, size_bytes, 0),), events=tuple(_events(before, now, name)))
 
 
@@ -271,7 +271,7 @@ def _missing(communicator: Communicator, place: Place) -> Iterator[RankBehind]:
 
 
 def _uneven(communicator: Communicator, place: Place) -> Iterator[AnyEvent]:
-    """The ranks that launched fewer of an operation than others; or, where those are nearly all, the few with more."""
+    """Yield the ranks that launched fewer of an operation than others; if these are nearly all, the few with more."""
     for operation, tallies in communicator.tallies.items():
         if len(tallies) < 2:  # noqa: PLR2004
             continue

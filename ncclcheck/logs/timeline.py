@@ -24,7 +24,7 @@ _Timed: TypeAlias = list[tuple[float, AnyEvent]]
 
 
 def in_order(files: Sequence[LogFile], events: Iterable[AnyEvent]) -> list[AnyEvent]:
-    """The events of all files in the order in which they happened, as well as the logs tell it."""
+    """Return the events of all files in the order in which they happened, as well as the logs tell it."""
     by_file: dict[str, list[AnyEvent]] = {}
     for event in events:
         by_file.setdefault(event.place.file, []).append(event)
@@ -61,7 +61,7 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _day(events: Iterable[AnyEvent]) -> float:
-    """The first day that any line names, in seconds; 0 where none does."""
+    """Return the first day that any line names, in seconds; 0 where none does."""
     dated = [time for event in events if (time := event.place.time_s) is not None and time >= _DAY_S]
     return min(dated) // _DAY_S * _DAY_S if dated else 0.0
 
@@ -78,7 +78,7 @@ def _own_clock(events: Sequence[AnyEvent], day: float) -> Iterator[tuple[float, 
 
 
 def _align(clocks: Mapping[str, _Timed], timed: set[str], lengths: Mapping[str, int]) -> None:
-    """The clocks are set to one: that of the files with time stamps, or of most lines where there are none."""
+    """Set all clocks to one: that of the files with time stamps, else that of the file with most lines."""
     landmarks = {name: _landmarks(clock) for name, clock in clocks.items()}
     seen: dict[_Landmark, list[float]] = {}
     for name, marks in landmarks.items():
@@ -103,7 +103,7 @@ def _align(clocks: Mapping[str, _Timed], timed: set[str], lengths: Mapping[str, 
 
 
 def _no_way_back(timed: _Timed) -> None:
-    """A line is not earlier than the lines before it in its file: a later line with an earlier time corrects those."""
+    """Correct times that are later than the time of a following line in the same file."""
     latest = float("inf")
     for index in range(len(timed) - 1, -1, -1):
         moment, event = timed[index]

@@ -51,7 +51,7 @@ def used(log: Log) -> tuple[Used, ...]:
 
 
 def of_processes(processes: Sequence[Process]) -> Iterable[Used]:
-    """The rows of those processes."""
+    """Yield the rows of those processes."""
     versions = _known_versions(processes)
     kinds = {kind for process in processes for kind in transports(process)}
     if kinds:  # of all ranks together: which of them a rank has follows from its place alone
@@ -93,7 +93,7 @@ def driver_cuda(version: str) -> str:
 
 
 def transports(process: Process) -> tuple[str, ...]:
-    """The kinds of channels, like `P2P/CUMEM`, `SHM` and `NET/IB/GDRDMA`, without device numbers and options."""
+    """Return the kinds of channels, like `P2P/CUMEM`, `SHM` and `NET/IB/GDRDMA`, without device numbers and options."""
     kinds: dict[str, None] = {}
     for link in process.links:
         parts = link.via.split("/")

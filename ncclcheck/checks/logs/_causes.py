@@ -67,7 +67,7 @@ def suspect(
     explains: Sequence[str] = (),
     at: Place | None = None,
 ) -> Suspect:
-    """A suspect whose evidence are the lines of `events`, the first of which starts it unless `at` says otherwise."""
+    """Return a suspect whose evidence are the lines of `events`; it starts at `at`, else at the first of them."""
     return Suspect(
         severity=_SEVERITY[confidence],
         summary=f"{summary} {_WORDS[confidence]}",

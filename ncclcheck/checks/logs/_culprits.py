@@ -17,7 +17,7 @@ _BOTH_ENDS = 2
 
 
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
-    """The hosts or ranks that the suspect names, else those that spoke its lines, else the one that ended first."""
+    """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
     if suspect.hosts:
         return suspect.hosts
     spoken = culprits(log, _of(suspect.places, suspect.slug))
@@ -30,7 +30,7 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
 
 
 def ended_first(log: Log) -> list[Place]:
-    """The rank that the launcher saw fail first, or the only one that failed by itself; empty where neither is told."""
+    """Return the rank that the launcher saw fail first, or the only one that failed by itself; else nothing."""
     ends = exits(log)
     own = {end.place.rank: end.place for end in ends if end.exit_code not in (-15, -6)}
     first = [end.place for end in ends if end.first]
@@ -47,14 +47,14 @@ def ended_first(log: Log) -> list[Place]:
 
 
 def without_a_word(log: Log) -> tuple[str, ...]:
-    """The rank that ended first, if it does not itself say that it only waited for, or lost, another."""
+    """Return the rank that ended first, if it does not itself say that it only waited for, or lost, another."""
     first = ended_first(log)
     waited = {timeout.place.rank for timeout in (*timeouts(log), *exceptions(log, "after-effect"))}
     return culprits(log, [place for place in first if place.rank not in waited])
 
 
 def _of(places: tuple[Place, ...], slug: str) -> list[Place]:
-    """The first of the places that says where it is; of a cause between nodes one of each of two hosts."""
+    """Return the first of the places that says where it is; of a cause between nodes one of each of two hosts."""
     located = [place for place in places if place.rank is not None or place.host]
     if slug not in _BETWEEN:
         return located[:1]

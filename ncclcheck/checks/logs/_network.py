@@ -30,7 +30,7 @@ def unresolved(log: Log) -> tuple[Remark, ...]:
 
 
 def names_in(lines: Iterable[Remark]) -> set[str]:
-    """The names that these lines could not resolve."""
+    """Return the names that these lines could not resolve."""
     names: set[str] = set()
     for line in lines:
         for match in _NAME.finditer(line.text):
@@ -41,18 +41,18 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
 
 
 def is_cluster_name(text: str) -> bool:
-    """True if the text holds a name of a Kubernetes service or pod."""
+    """Return True if the text holds a name of a Kubernetes service or pod."""
     return bool(_CLUSTER_NAME.search(text))
 
 
 def is_container(process: Process) -> bool:
-    """True if host name or address are what Docker gives a container on its default bridge."""
+    """Return True if host name or address are what Docker gives a container on its default bridge."""
     is_id = bool(_CONTAINER_ID.match(process.host)) and any(letter.isdigit() for letter in process.host)
     return is_id or bool(_DOCKER_DEFAULT.match(process.address))
 
 
 def unmade(log: Log) -> list[ConnectFailure]:
-    """Connections to other machines that were given up, without those whose name never resolved."""
+    """Return connections to other machines that were given up, without those whose name never resolved."""
     names = names_in(remarks(log, "name-resolution"))
     return [
         failure
@@ -62,12 +62,12 @@ def unmade(log: Log) -> list[ConnectFailure]:
 
 
 def tried(log: Log) -> list[ConnectFailure]:
-    """Connections to other machines that failed, given up or to be tried again."""
+    """Return connections to other machines that failed, given up or to be tried again."""
     return [failure for failure in failures(log) if not is_local(failure.address)]
 
 
 def virtual_processes(log: Log) -> list[Process]:
-    """Processes whose NCCL took a bridge, a tunnel or an address that is only good on one link."""
+    """Return the processes whose NCCL uses a bridge, a tunnel or a link-local address."""
     return [
         process
         for process in log.processes
@@ -81,15 +81,15 @@ def distinct_hosts(processes: Iterable[Process]) -> tuple[str, ...]:
 
 
 def as_line(process: Process, text: str) -> Remark:
-    """What a process said, as a line to show."""
+    """Return what a process said, as a line to show."""
     return Remark(process.place, text, "used")
 
 
 def uses_roce(log: Log) -> bool:
-    """True if some process uses a RoCE device."""
+    """Return True if some process uses a RoCE device."""
     return any(device.endswith("/RoCE") for process in log.processes for device in process.devices)
 
 
 def uses_infiniband(log: Log) -> bool:
-    """True if some process uses any RDMA device."""
+    """Return True if some process uses any RDMA device."""
     return any(process.devices for process in log.processes)

@@ -27,7 +27,7 @@ class Explained(Struct, frozen=True):
 
 
 def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
-    """The verdict on a log, from the runs of all causes over it."""
+    """Return the verdict on a log, from the runs of all causes over it."""
     suspects = [finding for run in runs for finding in run.findings if isinstance(finding, Suspect)]
     open_question = [suspect for suspect in suspects if suspect.slug == UNDETERMINED]
     ranked = ranking(log, [suspect for suspect in suspects if suspect.slug != UNDETERMINED])
@@ -56,7 +56,7 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
 
 
 def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:
-    """The suspects, the likeliest first.
+    """Return the suspects, the likeliest first.
 
     One that another explains away comes after it. Of the rest the surer comes first, and of equally sure ones the one
     whose line is earlier: the first error that is not an after-effect, not the loudest.
@@ -80,7 +80,7 @@ def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:
 
 
 def _may_explain(stronger: Suspect, slug: str, suspects: Sequence[Suspect]) -> bool:
-    """True if the suspect is at least as sure as the one it explains: a mere possibility takes no certainty away."""
+    """Return True if the suspect is at least as sure as the one it explains."""
     weaker = [suspect for suspect in suspects if suspect.slug == slug]
     surest = min((CONFIDENCES.index(suspect.confidence) for suspect in weaker), default=len(CONFIDENCES))
     mine = CONFIDENCES.index(stronger.confidence)

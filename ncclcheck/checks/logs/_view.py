@@ -46,14 +46,14 @@ _SURVIVABLE = frozenset(
 
 
 def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
-    """The lines on any of the topics."""
+    """Return the lines on any of the topics."""
     return tuple(event for event in log.events if isinstance(event, Remark) and event.topic in topics)
 
 
 def failures(
     log: Log, layer: Layer | None = None, *, established: bool = False
 ) -> tuple[ConnectFailure, ...]:
-    """Connections that were not made (or, `established`, that broke for want of answers)."""
+    """Return the connections that failed or, if `established`, that broke because nobody answered."""
     return tuple(
         event
         for event in log.events
@@ -64,7 +64,7 @@ def failures(
 
 
 def timeouts(log: Log) -> tuple[CollectiveTimeout, ...]:
-    """Collectives that were given up."""
+    """Return the collectives that timed out."""
     return tuple(event for event in log.events if isinstance(event, CollectiveTimeout))
 
 
@@ -89,7 +89,7 @@ def waits(log: Log) -> tuple[RankWaits, ...]:
 
 
 def registered(log: Log) -> tuple[Registered, ...]:
-    """Counts of workers at the store."""
+    """Return how many workers registered at the store."""
     return tuple(event for event in log.events if isinstance(event, Registered))
 
 
@@ -110,7 +110,7 @@ def alarms(log: Log) -> tuple[Event, ...]:
 
 
 def troubles(log: Log) -> tuple[Event, ...]:
-    """The alarms; without any, and where nothing says that the job finished, NCCL's warnings and what peers closed."""
+    """Return the alarms; in a job without any that did not finish, NCCL's warnings and closed connections."""
     found = alarms(log)
     return (
         found if found or remarks(log, "finished") else remarks(log, "nccl-warn", "closed-by-peer", "crash")
@@ -118,7 +118,7 @@ def troubles(log: Log) -> tuple[Event, ...]:
 
 
 def is_alarm(event: AnyEvent) -> bool:
-    """True if the line says that something of the job failed for good."""
+    """Return True if the line says that something of the job failed for good."""
     if isinstance(event, Remark):
         return event.topic not in _NOT_ALARMING
     if isinstance(event, ConnectFailure):
@@ -133,7 +133,7 @@ def is_alarm(event: AnyEvent) -> bool:
 
 
 def finished_well(log: Log) -> bool:
-    """True if the log says that the job finished, and nothing in it that it failed.
+    """Return True if the log says that the job finished, and nothing in it that it failed.
 
     What a program can survive (memory that was asked for in vain, an old line of the kernel) does not count where the
     job says afterwards that it finished, and nothing ended with an error.
@@ -149,7 +149,7 @@ def finished_well(log: Log) -> bool:
 
 
 def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
-    """True if a program may go on after it: an exception only if without a traceback, or its own rank finished."""
+    """Return True if a program can go on after it: an exception if it has no traceback or its own rank finished."""
     if isinstance(event, PythonException):
         there = event.place
         finished = any(
@@ -196,7 +196,7 @@ def hosts_of(log: Log) -> tuple[str, ...]:
 
 
 def hosts_of_address(log: Log, address: str) -> tuple[str, ...]:
-    """The hosts whose NCCL said that it uses that address."""
+    """Return the hosts whose NCCL said that it uses that address."""
     return tuple(dict.fromkeys(process.host for process in log.processes if process.address == address))
 
 
@@ -222,13 +222,13 @@ def culprits(log: Log, places: Iterable[Place]) -> tuple[str, ...]:
 
 
 def of_processes(log: Log, processes: Sequence[Process]) -> tuple[str, ...]:
-    """The hosts of the processes."""
+    """Return the hosts of the processes."""
     del log
     return tuple(dict.fromkeys(process.host for process in processes))
 
 
 def is_local(address: str) -> bool:
-    """True for 127.x, ::1, and the name localhost."""
+    """Return True for 127.x, ::1, and the name localhost."""
     if address.lower() in ("localhost", "localhost.localdomain", "ip6-localhost"):
         return True
     try:
@@ -238,13 +238,13 @@ def is_local(address: str) -> bool:
 
 
 def heads(texts: Iterable[str], limit: int = 3) -> str:
-    """A few of the texts, for a sentence."""
+    """Return a few of the texts, for a sentence."""
     chosen = list(dict.fromkeys(texts))
     more = f" and {len(chosen) - limit} more" if len(chosen) > limit else ""
     return ", ".join(chosen[:limit]) + more
 
 
 def matches(pattern: str, events: Iterable[Event]) -> list[Event]:
-    """The events whose line has the words."""
+    """Return the events whose line has the words."""
     compiled = re.compile(pattern, re.IGNORECASE)
     return [event for event in events if compiled.search(event.text)]

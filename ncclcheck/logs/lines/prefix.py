@@ -81,7 +81,7 @@ class Prefix(Struct, frozen=True):
 
 
 def parse(text: str) -> Prefix:
-    """The message without the labels before it, and what these say. Any text gives an answer."""
+    """Return the message without the labels before it, and what these say. Any text gives an answer."""
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     found = Prefix(text)
@@ -94,7 +94,7 @@ def parse(text: str) -> Prefix:
 
 
 def without_colours(line: bytes) -> bytes:
-    """The line without a terminal's escape sequences."""
+    """Return the line without a terminal's escape sequences."""
     return _ANSI_BYTES.sub(b"", line)
 
 
@@ -160,7 +160,7 @@ def _worded(found: Prefix) -> Prefix | None:
 
 
 def is_name(word: str) -> bool:
-    """True if a word before a colon may be a host, and is no level, program or class of an exception."""
+    """Return True if a word before a colon may be a host, and is no level, program or class of an exception."""
     return word.lower() not in _NO_HOSTS and not _CLASS.match(word) and not word.isdigit()
 
 

@@ -20,23 +20,23 @@ class Raw(Struct, frozen=True):
     pid: int | None = None
 
     def at(self, number: int) -> Raw:
-        """The same speaker on another line."""
+        """Return the same speaker on another line."""
         return replace(self, number=number)
 
     def of_rank(self, rank: int) -> Raw:
-        """The same line, about that rank."""
+        """Return the same line, about that rank."""
         return replace(self, prefix=replace(self.prefix, rank=rank))
 
     def of_task(self, task: int) -> Raw:
-        """The same line, about that task of the launcher."""
+        """Return the same line, about that task of the launcher."""
         return replace(self, prefix=replace(self.prefix, task=task, rank=None))
 
     def on(self, host: str, pid: int | None) -> Raw:
-        """The same line, about that host."""
+        """Return the same line, about that host."""
         return replace(self, host=host or self.host, pid=pid)
 
     def place(self) -> Place:
-        """What is certain at once; `ncclcheck.logs.lines.resolve` knows more in the end."""
+        """Return what is certain at once; `ncclcheck.logs.lines.resolve` knows more in the end."""
         return Place(self.file, self.number, self.prefix.rank, self.host, self.prefix.time_s)
 
 

@@ -50,7 +50,7 @@ def resolve(
     words: Mapping[tuple[int, bytes], RawWords],
     dropped: int,
 ) -> Log:
-    """The log, with a rank and a host at every line where anything in the log tells them."""
+    """Return the log, with a rank and a host at every line where anything in the log tells them."""
     spoken = [_spoken(word) for word in words.values()]
     raws = (
         [raw for raw, _ in events] + [raw for raw, _ in notes] + [raw for pair in spoken for raw in pair[:2]]
@@ -72,7 +72,7 @@ def resolve(
 
 
 def _named_place(place: Place) -> tuple[tuple[tuple[int, str], ...], int]:
-    """The order of the names of the files, which does not depend on the order in which they were read."""
+    """Return the order of the names of the files, which does not depend on the order in which they were read."""
     return natural(place.file), place.line
 
 
@@ -141,14 +141,14 @@ def _world(
 
 
 def _are_beyond_one_node(raws: Sequence[Raw]) -> bool:
-    """True if a rank is told that is higher than any number on one node: such numbers are then no ranks of the job."""
+    """Return True if a label has a rank that is higher than any number on one node."""
     highest = max((raw.prefix.rank for raw in raws if raw.prefix.rank is not None), default=0)
     local = max((raw.prefix.local_rank for raw in raws if raw.prefix.local_rank is not None), default=0)
     return highest > max(local, _MOST_USUAL_RANKS - 1)
 
 
 def _is_one_node(notes: Sequence[tuple[Raw, Notes]], raws: Sequence[Raw]) -> bool:
-    """True if NCCL says that the job has one node, or nothing speaks of several ranks."""
+    """Return True if NCCL says that the job has one node, or nothing speaks of several ranks."""
     nodes = max((noted.numbers.get("nodes", 0) for _, noted in notes), default=0)
     if nodes:
         return nodes == 1
@@ -258,7 +258,7 @@ def _words(spoken: tuple[Raw, Raw, RawWords], world: _World) -> Words:
 def _hosts_of_ranks(
     events: Iterable[AnyEvent], processes: Iterable[Process], words: Iterable[Words]
 ) -> dict[int, str]:
-    """The host of each rank, as most lines that name both say."""
+    """Return the host of each rank, as most lines that name both say."""
     votes: dict[int, Counter[str]] = {}
     for process in processes:
         if process.rank is not None:

@@ -21,7 +21,7 @@ def shape_of(line: bytes, *speaker: object) -> int:
 
 
 def label_of(line: bytes) -> bytes:
-    """What tells the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it.
+    """Return what tells the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it.
 
     A time stamp is no part of it.
     """
@@ -52,11 +52,11 @@ class Repetitions:
         self._enough, self._most = enough, most
 
     def has_enough(self, shape: int) -> bool:
-        """True if enough of that shape were met."""
+        """Return True if enough of that shape were met."""
         return self._counts.get(shape, 0) >= self._enough
 
     def is_one_more(self, shape: int) -> bool:
-        """True if enough of that shape were met before; else this one is counted."""
+        """Return True if enough of that shape were met before; else count this one."""
         count = self._counts.get(shape, 0)
         if count >= self._enough:
             return True
@@ -72,10 +72,10 @@ class Allowance:
         self._left, self._per_batch = freely, per_batch
 
     def refill(self) -> None:
-        """A batch begins."""
+        """Begin a batch: allow at least its share of lines."""
         self._left = max(self._left, self._per_batch)
 
     def take(self) -> bool:
-        """True if one more may be looked at."""
+        """Return True if one more may be looked at."""
         self._left -= 1
         return self._left >= 0

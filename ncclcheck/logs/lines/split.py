@@ -11,7 +11,7 @@ _UTF8_MARK = codecs.BOM_UTF8
 
 
 def batches(chunks: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """The lines of `chunks` without their line feeds, batch by batch, as `grep -n` counts them.
+    """Yield the lines of `chunks` without their line feeds, batch by batch, as `grep -n` counts them.
 
     A line that is longer than LONGEST_LINE is cut to that; what follows it up to its line feed is dropped. A last line
     without a line feed is a line. UTF-16 with a byte order mark (PowerShell's `>`) becomes UTF-8.
@@ -36,7 +36,7 @@ def batches(chunks: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def in_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same text without a byte order mark, in UTF-8 where its mark said UTF-16; other bytes stay."""
+    """Yield the same text without a byte order mark, in UTF-8 where its mark said UTF-16; other bytes stay."""
     rest = iter(chunks)
     start = b""
     for chunk in rest:

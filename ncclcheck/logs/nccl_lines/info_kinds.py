@@ -31,7 +31,7 @@ class InfoKinds:
         self._most = most
 
     def of(self, shape: int, message: bytes) -> int:
-        """The kind of a message of that shape; remembered."""
+        """Return the kind of a message of that shape; remembered."""
         kind = self.known.get(shape)
         if kind is None:
             kind = kind_of(message)
@@ -40,11 +40,11 @@ class InfoKinds:
         return kind
 
     def may_mean_something(self, shape: int, text: str) -> bool:
-        """True if the text has words of alarm, and not all lines of its shape so far meant nothing."""
+        """Return True if the text has words of alarm, and not all lines of its shape so far meant nothing."""
         return self._nothing.get(shape, 0) < MEANT_NOTHING_ENOUGH and is_alarming(text.encode())
 
     def meant_nothing(self, shape: int) -> None:
-        """A line of that shape meant nothing after all; after enough of them no more are looked at."""
+        """Count a line of that shape that meant nothing; after enough of them, look at no more."""
         count = self._nothing.get(shape, 0) + 1
         if count > 1 or len(self._nothing) < self._most:
             self._nothing[shape] = count
@@ -53,7 +53,7 @@ class InfoKinds:
 
 
 def kind_of(message: bytes) -> int:
-    """The kind of one message, without `NCCL INFO `."""
+    """Return the kind of one message, without `NCCL INFO `."""
     if b"INFO " + message[:5] in QUIET_STARTS:
         return MUTE
     if message.startswith(b"Channel ") and _CHANNEL.match(message):
@@ -66,5 +66,5 @@ def kind_of(message: bytes) -> int:
 
 
 def is_alarming(message: bytes) -> bool:
-    """True if the message has a word of alarm; what ends like a channel has its words by chance."""
+    """Return True if the message has a word of alarm; what ends like a channel has its words by chance."""
     return may_mean_something(message) and b" -> " not in message[-30:]

@@ -29,7 +29,7 @@ class Header(Struct, frozen=True):
 
 
 def parse(text: str) -> Header | None:
-    """The header in what stands before `NCCL INFO` or `NCCL WARN`; None where it is damaged."""
+    """Return the header in what stands before `NCCL INFO` or `NCCL WARN`; None where it is damaged."""
     match = _HEADER.search(text[-700:])
     if match is None:
         return None
@@ -38,7 +38,7 @@ def parse(text: str) -> Header | None:
 
 
 def torn_apart(line: bytes) -> list[bytes]:
-    """The messages of a line in which several processes wrote over one another, each with a header; else the line."""
+    """Split a line in which several processes wrote over one another into messages with a header each."""
     starts = [match.start() for match in _START.finditer(line)]
     if len(starts) < 2:  # noqa: PLR2004
         return [line]

@@ -72,13 +72,13 @@ class Notes:
         self.gpudirect: dict[str, None] = {}
 
     def knows_channel(self, message: bytes) -> bool:
-        """True if a `Channel` line tells nothing new."""
+        """Return True if a `Channel` line tells nothing new."""
         return (
             len(self.channels_seen) >= MOST_LINKS or message[message.find(b" : ") + 3 :] in self.channels_seen
         )
 
     def channel(self, message: bytes) -> None:
-        """A `Channel` line is noted: from which rank to which, and through what."""
+        """Note a `Channel` line: from which rank to which, and through what."""
         if len(self.channels_seen) >= MOST_LINKS:
             return
         end = message[message.find(b" : ") + 3 :]
@@ -88,7 +88,7 @@ class Notes:
                 self.links[Link(int(match["source"]), int(match["target"]), match["via"].strip())] = None
 
     def info(self, message: str) -> tuple[InitStage, str, int, int] | None:
-        """A line is noted; the stage of a communicator with its id, rank and size, where it tells one."""
+        """Note a line; return the stage of a communicator with its id, rank and size, where it tells one."""
         if match := _SETTING.search(message):
             if len(self.settings) < _MOST_SETTINGS:
                 self.settings[match["name"]] = match["value"].strip().removesuffix(".")[:_LONGEST_VALUE]
@@ -182,7 +182,7 @@ class Notes:
 
 
 def _named(names: tuple[str, ...], word: str) -> str:
-    """The name of a number, as newer versions write it; any other word as it is."""
+    """Return the name of a number, as newer versions write it; any other word as it is."""
     number = whole(word)
     return names[number] if number is not None and number < len(names) else word
 

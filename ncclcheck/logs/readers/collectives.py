@@ -35,13 +35,13 @@ _may_match = re.compile(needles(PATTERNS)).search
 
 
 def rank_in(text: str) -> int | None:
-    """The rank that torch's own `[PG ... Rank N]` names."""
+    """Return the rank that torch's own `[PG ... Rank N]` names."""
     match = _GROUP.search(text) if "Rank " in text else None
     return whole(match["rank"]) if match else None
 
 
 def read(text: str, place: Place) -> Iterator[Event]:
-    """The timeouts and states of groups that `text` tells."""
+    """Yield the timeouts and states of groups that `text` tells."""
     if not _may_match(text.lower()):
         return
     group = _group(text)

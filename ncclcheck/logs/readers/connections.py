@@ -66,7 +66,7 @@ _may_match = re.compile(needles(PATTERNS)).search
 
 
 def read(text: str, place: Place) -> Iterator[Event]:
-    """The failed connections and the counts of workers that `text` tells."""
+    """Yield the failed connections and the counts of workers that `text` tells."""
     if not _may_match(text.lower()):
         return
     for layer_reader in (_nccl, _gloo, _store):

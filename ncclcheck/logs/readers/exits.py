@@ -53,7 +53,7 @@ class Ended(Struct, frozen=True):
 
 
 def read(text: str) -> Iterator[Ended]:
-    """What `text` tells. The fields of torchrun's table come one by one; the reader of the lines joins them."""
+    """Yield what `text` tells. The fields of torchrun's table come one by one; the reader of the lines joins them."""
     if not _may_match(text.lower()):
         return
     if match := _SRUN.search(text):
@@ -79,7 +79,7 @@ def read(text: str) -> Iterator[Ended]:
 
 
 def _signed(code: int) -> int:
-    """A shell's 128+N as -N, the way Python and torchrun write a signal."""
+    """Return a shell's 128+N as -N, the way Python and torchrun write a signal."""
     return _SIGNALLED - code if _SIGNALLED < code < 2 * _SIGNALLED else code
 
 

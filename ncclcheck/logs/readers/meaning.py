@@ -51,7 +51,7 @@ class Meanings:
         self._table.clear()
 
     def plain(self, raw: Raw) -> None:
-        """A line that is not NCCL's: of torch, Python, the launcher, the kernel, or the program itself."""
+        """Take a line of torch, Python, the launcher, the kernel or the program itself."""
         raw = self._with_its_class(raw)
         speaker, message = speaker_of(raw.prefix), raw.prefix.message
         version = version_in(message)
@@ -79,7 +79,7 @@ class Meanings:
         self.meaning(message, raw, is_info=False)
 
     def in_traceback(self, raw: Raw) -> bool:
-        """True if a line without a word of alarm is part of a traceback: a frame, or the exception that ends it."""
+        """Return True if the line is part of a traceback: a frame, or the exception that ends it."""
         oldest, (number, _) = next(iter(self.open_tracebacks.items()))
         if raw.number - number > MOST_TRACEBACK_LINES:
             del self.open_tracebacks[oldest]
@@ -97,7 +97,7 @@ class Meanings:
         return True
 
     def _with_its_class(self, raw: Raw) -> Raw:
-        """The line with its first word back, where that is no label but the class of the exception that is due."""
+        """Return the line with its first word back, where that is the class of the expected exception and no label."""
         prefix = raw.prefix
         without = replace(prefix, word=None)
         if prefix.word is None or speaker_of(prefix) in self.open_tracebacks:
@@ -148,7 +148,7 @@ class Meanings:
         return PythonException(raw.place(), text, class_name, message[:LONGEST_KEPT], kind, where, topics)
 
     def _ended(self, speaker: Speaker, ended: exits.Ended, text: str, raw: Raw) -> None:
-        """A launcher's line is kept; torchrun's table tells host, rank and exit code on lines of their own."""
+        """Keep a launcher's line; torchrun's table tells host, rank and exit code on lines of their own."""
         before = self._table.get(speaker, exits.Ended())
         if ended.pid is not None and ended.host is not None and ended.rank is not None:
             self.keep(
@@ -178,7 +178,7 @@ class Meanings:
         self._table[speaker] = exits.Ended(host=None, root=before.root)
 
     def keep(self, raw: Raw, event: AnyEvent) -> None:
-        """The event is kept, or counted where there is no more room."""
+        """Keep the event, or count it where there is no more room."""
         if len(self.events) >= MOST_EVENTS:
             self.dropped += 1
         else:

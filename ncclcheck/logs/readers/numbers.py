@@ -20,7 +20,7 @@ _REASONS: tuple[tuple[Reason, str], ...] = (
 
 
 def whole(text: str | None) -> int | None:
-    """The number, or None where there is none or it has more digits than any counter."""
+    """Return the number, or None where there is none or it has more digits than any counter."""
     return int(text) if text and len(text) <= 20 and text.isdecimal() else None  # noqa: PLR2004 (2^64 has 20)
 
 
@@ -33,7 +33,7 @@ def address_and_port(text: str) -> tuple[str, int]:
 
 
 def reason_of(text: str) -> Reason:
-    """What the words or the error number of a failed connection mean."""
+    """Return what the words or the error number of a failed connection mean."""
     for reason, pattern in _REASONS:
         if re.search(pattern, text, re.IGNORECASE):
             return reason

@@ -33,13 +33,13 @@ class Seat(Struct, frozen=True):
     group: Group
 
     def at(self, sequence: int) -> Recorded | None:
-        """What the rank entered as that number of the group, if the dump still holds it."""
+        """Return what the rank entered as that number of the group, if the dump still holds it."""
         return next(
             (collective for collective in self.group.collectives if collective.sequence == sequence), None
         )
 
     def waits_from(self, step: int) -> Recorded | None:
-        """The first operation from `step` on that the rank was still in."""
+        """Return the first operation from `step` on that the rank was still in."""
         if self.group.backend == _TELLS_NO_END:
             return self.at(self.group.last) if self.group.last >= step else None
         return next(
@@ -52,7 +52,7 @@ class Seat(Struct, frozen=True):
         )
 
     def place(self, sequence: int) -> Place:
-        """The rank, in its dump."""
+        """Return the rank, in its dump."""
         return Place(self.dump.file, sequence, self.rank, self.dump.host or None)
 
 
@@ -70,7 +70,7 @@ class _Lag(Struct, frozen=True):
 
 
 def joined(log: Log, dumps: Sequence[Dump]) -> Log:
-    """The log with what the dumps tell, each rank on the host that the log names for it."""
+    """Return the log with what the dumps tell, each rank on the host that the log names for it."""
     if not dumps:
         return log
     hosts = {
@@ -86,7 +86,7 @@ def joined(log: Log, dumps: Sequence[Dump]) -> Log:
 
 
 def desync(dumps: Sequence[Dump]) -> list[AnyEvent]:
-    """What the dumps of one job tell together; nothing where all that they hold is over, or agrees and may go on."""
+    """Return what the dumps of one job tell together; nothing if all operations ended or agree."""
     groups = _groups(_one_of_each_rank(dumps))
     differing = [differs for seats in groups.values() for differs in _differing(seats)]
     lags = [lag for key, seats in groups.items() if (lag := _lag(key, seats)) is not None]
@@ -111,7 +111,7 @@ def desync(dumps: Sequence[Dump]) -> list[AnyEvent]:
 
 
 def _one_of_each_rank(dumps: Iterable[Dump]) -> list[Dump]:
-    """The newest dump of each rank: a job may be dumped twice, and in two formats."""
+    """Return the newest dump of each rank: a job may be dumped twice, and in two formats."""
     newest: dict[int, Dump] = {}
     for dump in dumps:
         if dump.rank is not None and (
@@ -122,7 +122,7 @@ def _one_of_each_rank(dumps: Iterable[Dump]) -> list[Dump]:
 
 
 def _groups(dumps: Sequence[Dump]) -> dict[Key, list[Seat]]:
-    """The ranks of each group. Groups of one name and different members are different groups."""
+    """Return the ranks of each group. Groups of one name and different members are different groups."""
     memberships: dict[str, set[tuple[int, ...]]] = {}
     for dump in dumps:
         for group in dump.groups:
@@ -144,7 +144,7 @@ def _groups(dumps: Sequence[Dump]) -> dict[Key, list[Seat]]:
 
 
 def _differing(seats: Sequence[Seat]) -> Iterator[RankDiffers]:
-    """The ranks that are in another collective than most, at the first step where they differ."""
+    """Yield the ranks that are in another collective than most, at the first step where they differ."""
     steps: dict[int, list[tuple[Seat, Recorded]]] = {}
     for seat in seats:
         for collective in seat.group.collectives:
@@ -168,7 +168,7 @@ def _differing(seats: Sequence[Seat]) -> Iterator[RankDiffers]:
 
 
 def _kind(recorded: Recorded) -> tuple[object, ...]:
-    """What must be the same on all ranks of a collective."""
+    """Return what must be the same on all ranks of a collective."""
     if recorded.operation in _SIZES_MAY_DIFFER or "COALESCED" in recorded.operation:
         return (recorded.operation,)
     return recorded.operation, recorded.elements_in, recorded.elements_out, recorded.dtypes

@@ -118,7 +118,7 @@ class _Whole(Struct):
 
 
 def looks_like_a_dump(start: bytes) -> bool:
-    """True if a file that begins so is a flight recorder dump, whatever its name; asked of the first megabyte."""
+    """Return True if a file with this first megabyte is a flight recorder dump, whatever its name."""
     if start[:1] == b"\x80" and start[1:2] <= b"\x05":
         return b"pg_config" in start or all(name in start for name in _NAMES_OF_ENTRIES)
     if not _JSON_START.match(start):
@@ -128,7 +128,7 @@ def looks_like_a_dump(start: bytes) -> bool:
 
 
 def read_dump(data: bytes, file: str) -> Dump:
-    """The dump in `data`. Raises DecodeError where it is damaged, cut, of another shape or not of plain values."""
+    """Return the dump in `data`. Raises DecodeError if it is damaged, cut, of another shape or not plain values."""
     if len(data) > LONGEST_DUMP_BYTES:
         raise DecodeError(f"a dump of more than {LONGEST_DUMP_BYTES >> 20} MiB")
     frames: dict[int, str] = {}
@@ -153,7 +153,7 @@ def read_dump(data: bytes, file: str) -> Dump:
 
 
 def _converted(plain: object) -> _Whole:
-    """The parts that are read, from plain containers that may be shared beyond measure or hold themselves."""
+    """Return the parts that are read, from plain containers that may be shared beyond measure or hold themselves."""
     if isinstance(plain, list):
         plain = {"entries": plain}
     if not isinstance(plain, dict):
@@ -189,7 +189,7 @@ def _count(value: object, left: int, depth: int) -> int:
 
 
 def _frames(plain: object) -> Iterator[tuple[int, str]]:
-    """The frame of the program itself at each entry that has a stack trace: the innermost that is not torch's."""
+    """Yield the frame of the program itself at each entry that has a stack trace: the innermost that is not torch's."""
     entries = plain.get("entries") if isinstance(plain, dict) else plain
     for number, entry in enumerate(entries if isinstance(entries, list) else ()):
         frames = entry.get("frames") if isinstance(entry, dict) else None
@@ -226,7 +226,7 @@ def _reduced(whole: _Whole, frames: Mapping[int, str], file: str) -> Dump:
 
 
 def rank_in_name(file: str) -> int | None:
-    """The rank that torch appended to the file's name; None where there is no number at its end."""
+    """Return the rank that torch appended to the file's name; None where there is no number at its end."""
     name = file.replace("\\", "/").rpartition("/")[2]
     match = _RANK_IN_NAME.search(name) or _LAST_NUMBER.search(name)
     return int(match[1]) if match else None
@@ -311,7 +311,7 @@ _OPERATIONS = {
 
 
 def operation_of(profiling_name: str) -> str:
-    """The operation as torch's logs call it: `nccl:all_reduce` is ALLREDUCE."""
+    """Return the operation as torch's logs call it: `nccl:all_reduce` is ALLREDUCE."""
     name = profiling_name.rpartition(":")[2].split(" ")[0]
     return _OPERATIONS.get(name, name.upper().strip("_"))[:LONGEST_TEXT]
 
@@ -326,7 +326,7 @@ def _elements(sizes: list[list[int]]) -> int | None:
 
 
 def _members(name: tuple[str, str], config: Mapping[str, Mapping[str, Any]]) -> tuple[int, ...] | None:
-    """The ranks of the group; Gloo's configuration of the default group has no name."""
+    """Return the ranks of the group; Gloo's configuration of the default group has no name."""
     found = config.get(name[0])
     if found is None and (name[0] == "0" or name[1] == "default_pg"):
         found = config.get("")
@@ -347,7 +347,7 @@ def _ranks(text: object) -> tuple[int, ...] | None:
 
 
 def _whole_number(value: object) -> int:
-    """The number of a status, which JSON writes as text; 0 where there is none."""
+    """Return the number of a status, which JSON writes as text; 0 where there is none."""
     if isinstance(value, str):
         return int(value) if value.isdecimal() and len(value) <= 18 else 0  # noqa: PLR2004
     return value if isinstance(value, int) and value > 0 else 0

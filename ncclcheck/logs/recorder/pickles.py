@@ -43,7 +43,7 @@ _STOP, _MARK, _PROTO, _FRAME, _MEMOIZE = ord("."), ord("("), 0x80, 0x95, 0x94
 
 
 def read_pickle(data: bytes, *, most_operations: int = MOST_OPERATIONS) -> object:
-    """What the pickle holds: None, bool, int, float, str, bytes, list, tuple, dict. Raises DecodeError for all else.
+    """Return what the pickle holds: None, bool, int, float, str, bytes, list, tuple, dict. Else raise DecodeError.
 
     Containers may be shared, and hold themselves: a caller that walks them bounds its steps.
     """
@@ -70,7 +70,7 @@ class _Reader:
         self._memo: dict[int, object] = {}
 
     def read(self, most_operations: int) -> object:
-        """What the pickle holds."""
+        """Return what the pickle holds."""
         data, stack, quick = self._data, self._stack, self._quick
         for _ in range(most_operations):
             opcode = data[self._at]
@@ -92,7 +92,7 @@ class _Reader:
         raise DecodeError(f"a pickle of more than {most_operations} steps")
 
     def _quick(self, opcode: int) -> bool:
-        """True if the opcode was one of the four that make up most of a dump."""
+        """Return True if the opcode was one of the four that make up most of a dump."""
         at = self._at
         if opcode == _BINGET:
             self._stack.append(self._remembered(self._data[at]))
@@ -110,7 +110,7 @@ class _Reader:
         return True
 
     def _constant(self, opcode: int) -> bool:
-        """True if the opcode pushes a constant."""
+        """Return True if the opcode pushes a constant."""
         if opcode in _NUMBERS:
             self._stack.append(self._unpack(_NUMBERS[opcode]))
         elif opcode in _TEXTS:
@@ -126,7 +126,7 @@ class _Reader:
         return True
 
     def _container(self, opcode: int) -> bool:
-        """True if the opcode fills or makes a container."""
+        """Return True if the opcode fills or makes a container."""
         if opcode in _TUPLES:
             self._stack.append(tuple(self._pop(_TUPLES[opcode])))
         elif opcode == ord("t"):
@@ -145,7 +145,7 @@ class _Reader:
         return True
 
     def _memory(self, opcode: int) -> bool:
-        """True if the opcode moves values between stack and memo, or says how the pickle is written."""
+        """Return True if the opcode moves values between stack and memo, or says how the pickle is written."""
         if opcode in _PUT:
             self._memo[int(self._unpack(_PUT[opcode]))] = self._top()
         elif opcode in _GET:
@@ -217,7 +217,7 @@ class _Reader:
         return values
 
     def _to_mark(self, below: int = 0) -> list[object]:
-        """The values above the last mark, which goes with them; `below`: as many values already lie on top."""
+        """Return the values above the last mark, which goes with them; `below`: as many values already lie on top."""
         on_top = [self._stack.pop() for _ in range(below)]
         values: list[object] = []
         while not isinstance(value := self._stack.pop(), _Mark):
@@ -256,7 +256,7 @@ def _index(line: bytes) -> int:
 
 
 def _from_text(opcode: int, line: bytes) -> object:
-    """A value of protocol 0, written in letters."""
+    """Return a value of protocol 0, written in letters."""
     if opcode == ord("V"):
         return line.decode("raw_unicode_escape", "replace")
     if len(line) > LONGEST_NUMBER_TEXT:
