@@ -53,7 +53,7 @@ class ChildResult(Struct, frozen=True):
 def run_child(
     argv: Sequence[str], *, deadline_s: float, env: Mapping[str, str] | None = None, stdin: bytes = b""
 ) -> ChildResult | Missing:
-    """What `argv` wrote and returned, or why not; afterwards nothing of its process group runs.
+    """Return what `argv` wrote and returned, or why not; afterwards nothing of its process group runs.
 
     The one exception is a process that survives SIGKILL for a second (uninterruptible sleep): it is left, and named.
     """
@@ -74,7 +74,7 @@ def run_child(
 def run_python_child(
     module: str, arguments: Sequence[str], *, deadline_s: float, env: Mapping[str, str] | None = None
 ) -> ChildResult | Missing:
-    """The same for `main()` of one of our modules, in a new interpreter with this one's search path.
+    """Return the same for `main()` of one of our modules, in a new interpreter with this one's search path.
 
     It is killed by the kernel when we die, so that nothing it holds open outlives us.
     """
@@ -85,14 +85,14 @@ def run_python_child(
 
 
 def python_command(module: str, arguments: Sequence[str]) -> list[str]:
-    """The command of such an interpreter; the kernel kills it when the thread that starts it ends."""
+    """Return the command of such an interpreter; the kernel kills it when the thread that starts it ends."""
     own_root = str(Path(ncclcheck.__file__).parents[1])
     search_path = "\n".join([*(entry for entry in sys.path if entry), own_root])
     return [sys.executable, "-S", "-c", _BOOT, module, str(os.getpid()), search_path, *arguments]
 
 
 def surviving_command(module: str, arguments: Sequence[str]) -> list[str]:
-    """The same without the order to die with its parent: for one that has something to put away, and ends by itself."""
+    """Return the same for a program that cleans up and ends by itself: the kernel does not kill it with its parent."""
     own_root = str(Path(ncclcheck.__file__).parents[1])
     search_path = "\n".join([*(entry for entry in sys.path if entry), own_root])
     return [sys.executable, "-S", "-c", _SURVIVING_BOOT, module, search_path, *arguments]
@@ -101,7 +101,7 @@ def surviving_command(module: str, arguments: Sequence[str]) -> list[str]:
 def start_child(
     argv: Sequence[str], env: Mapping[str, str] | None, stdin: bytes = b""
 ) -> subprocess.Popen[bytes]:
-    """The program, started in a session of its own; `end_child` must follow. Raises OSError or ValueError."""
+    """Return the program, started in a session of its own; `end_child` must follow. Raises OSError or ValueError."""
     source: int | IO[bytes] = subprocess.DEVNULL
     if stdin:  # a memory file needs nobody to feed it, as a pipe would
         source = os.fdopen(os.memfd_create("stdin"), "w+b")
@@ -171,7 +171,7 @@ def _read_some(descriptor: int, buffer: bytearray) -> bool:
 
 
 def _exit_descriptor(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process exits; None before Linux 5.3, where we poll."""
+    """Return a descriptor that becomes readable when the process exits; None before Linux 5.3, where we poll."""
     try:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):
@@ -179,7 +179,10 @@ def _exit_descriptor(pid: int) -> int | None:
 
 
 def _has_exited(pid: int) -> bool:
-    """True once the process is dead. It is not reaped, so that its group's number stays taken until we killed it."""
+    """Return whether the process is dead.
+
+    It is not reaped, so that its group's number stays taken until we killed it.
+    """
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:

@@ -38,7 +38,7 @@ class Started(Generic[T]):
             self._done.set()
 
     def result(self, deadline_s: float) -> T | Missing:
-        """What the function returned, or why there is no value after at most `deadline_s` more seconds."""
+        """Return what the function returned, or why there is no value after at most `deadline_s` more seconds."""
         if self._done.wait(max(0.0, deadline_s)):
             return self._outcome
         return Missing("timeout", f"{self._name}: no answer within {time.monotonic() - self._began:.1f} s")
@@ -50,12 +50,12 @@ def start(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Starte
 
 
 def within(deadline_s: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Missing:
-    """The function's value, or a Missing: "timeout" after `deadline_s`, otherwise by the kind of its exception."""
+    """Return the function's value, or a Missing: "timeout" after `deadline_s`, else by the kind of its exception."""
     return start(function, *args, **kwargs).result(deadline_s)
 
 
 def missing_for(error: BaseException, subject: str = "") -> Missing:
-    """The Missing that says what `error` means for the one who wanted to read `subject`."""
+    """Return the Missing that says what `error` means for the one who wanted to read `subject`."""
     text = (error.strerror or str(error)) if isinstance(error, OSError) and subject else str(error)
     detail = f"{subject}: {text}" if subject else text
     match error:

@@ -61,7 +61,7 @@ _MADE_UP = re.compile(r"[0-9a-fA-F]{32,}|(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?!/)[A-Z
 
 
 def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the allow-list, by name.
+    """Return the variables of the allow-list, by name.
 
     A variable whose name sounds like a secret is not there at all; a value that looks like one is "(redacted)"; of
     HOME and the proxies only "(set)" remains.
@@ -83,7 +83,7 @@ def _explains_a_job(name: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """True for TORCH_API_TOKEN and the like; not for NCCL_IB_PKEY, which is a partition of the fabric."""
+    """Return True for TORCH_API_TOKEN and the like; not for NCCL_IB_PKEY, which is a partition of the fabric."""
     upper = name.upper()
     words = upper.split("_")
     return (
@@ -97,7 +97,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def without_secrets(value: str) -> str:
-    """The value itself, or "(redacted)" when it carries a login or something else that looks like a secret."""
+    """Return the value itself, or "(redacted)" when it carries a login or something else that looks like a secret."""
     if _LOGIN_IN_URL.search(value) or _SECRET_IN_VALUE.search(value) or _MADE_UP.fullmatch(value):
         return REDACTED
     return readable(value)

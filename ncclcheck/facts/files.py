@@ -16,7 +16,7 @@ def readable(text: str) -> str:
 
 
 def read_text(path: Path) -> Fact[str]:
-    """The first MiB of a file as text, or why it could not be read."""
+    """Return the first MiB of a file as text, or why it could not be read."""
     try:
         with path.open("rb") as file:
             return file.read(_LIMIT_BYTES).decode("utf-8", "replace")
@@ -25,13 +25,13 @@ def read_text(path: Path) -> Fact[str]:
 
 
 def read_line(path: Path) -> Fact[str]:
-    """The same for the one-line files of /sys and /proc, without white space around the line."""
+    """Return the same for the one-line files of /sys and /proc, without white space around the line."""
     text = read_text(path)
     return text.strip() if isinstance(text, str) else text
 
 
 def read_number(path: Path) -> Fact[int]:
-    """The same for a file that holds one decimal number; anything else there is an error."""
+    """Return the same for a file that holds one decimal number; anything else there is an error."""
     text = read_line(path)
     if not isinstance(text, str):
         return text
@@ -42,7 +42,7 @@ def read_number(path: Path) -> Fact[int]:
 
 
 def link_target(path: Path) -> Fact[str]:
-    """The last part of what a symbolic link points to, as /sys names drivers and masters."""
+    """Return the last part of what a symbolic link points to, as /sys names drivers and masters."""
     try:
         return readable(path.readlink().name)
     except OSError as error:

@@ -36,11 +36,11 @@ class Place(Struct, frozen=True):
     path: Path
 
     def shown(self, relative: str = "") -> str:
-        """The name of a file here as the machine itself would write it."""
+        """Return the name of a file here as the machine itself would write it."""
         return readable(str(Path("/") / (self.path / relative).relative_to(self.root)))
 
     def folder(self, relative: str) -> Fact[Place]:
-        """The folder that a relative path leads to."""
+        """Return the folder that a relative path leads to."""
         try:
             path = self._resolve(relative, to_folder=True)
             if not stat.S_ISDIR(os.lstat(path).st_mode):
@@ -50,7 +50,7 @@ class Place(Struct, frozen=True):
         return Place(self.root, path)
 
     def names(self, relative: str = ".") -> Fact[tuple[str, ...]]:
-        """The names in a folder in natural order (mlx5_2 before mlx5_10), without those that begin with a dot."""
+        """Return the names in a folder in natural order (mlx5_2 before mlx5_10), without hidden ones."""
         place = self.folder(relative)
         if isinstance(place, Missing):
             return place
@@ -66,7 +66,7 @@ class Place(Struct, frozen=True):
         return tuple(sorted((name for name in found if not name.startswith(".")), key=natural))
 
     def exists(self, relative: str) -> bool:
-        """True when the path leads to something that is there; a link that dangles does not."""
+        """Return whether the path leads to something that is there; a dangling link does not."""
         try:
             self._resolve(relative, to_folder=False)
         except (OSError, ValueError):
@@ -74,11 +74,11 @@ class Place(Struct, frozen=True):
         return True
 
     def has(self, name: str) -> bool:
-        """True when this folder has an entry of that name, be it a link that dangles."""
+        """Return whether this folder has an entry of that name, even a dangling link."""
         return os.path.lexists(self.path / name)
 
     def data(self, relative: str, limit_bytes: int = _TEXT_LIMIT_BYTES) -> Fact[bytes]:
-        """The first bytes of a regular file."""
+        """Return the first bytes of a regular file."""
         try:
             path = self._resolve(relative, to_folder=False)
             _refuse_all_but_files(os.lstat(path).st_mode)
@@ -90,19 +90,19 @@ class Place(Struct, frozen=True):
             return missing_for(error, self.shown(relative))
 
     def text(self, relative: str) -> Fact[str]:
-        """The first MiB of a file as text."""
+        """Return the first MiB of a file as text."""
         data = self.data(relative)
         return data if isinstance(data, Missing) else data.decode("utf-8", "replace")
 
     def line(self, relative: str) -> Fact[str]:
-        """The text of a file of one line without the white space around it; an empty one tells nothing."""
+        """Return the text of a file of one line without the white space around it; an empty one tells nothing."""
         text = self.text(relative)
         if isinstance(text, Missing):
             return text
         return text.strip("\0 \t\r\n") or Missing("absent", f"{self.shown(relative)}: empty")
 
     def number(self, relative: str) -> Fact[int]:
-        """The number in a file, decimal or hexadecimal with 0x; anything else there is an error."""
+        """Return the number in a file, decimal or hexadecimal with 0x; anything else there is an error."""
         text = self.line(relative)
         if isinstance(text, Missing):
             return text
@@ -113,7 +113,10 @@ class Place(Struct, frozen=True):
         return Missing("error", f"{self.shown(relative)}: no number: {text[:80]!r}")
 
     def link_name(self, name: str) -> Fact[str]:
-        """The last part of what a link points to, as /sys names drivers and masters; the target may be absent."""
+        """Return the last part of what a link points to, as /sys names drivers and masters.
+
+        The target may be absent.
+        """
         try:
             target = self._link(self.path / name, os.lstat(self.path / name).st_mode)
             if target is None:
@@ -130,7 +133,7 @@ class Place(Struct, frozen=True):
         return last
 
     def _resolve(self, relative: str, *, to_folder: bool) -> Path:
-        """The path without links that `relative` leads to from here; OSError when there is none in the tree."""
+        """Return the path without links that `relative` leads to from here; OSError when there is none in the tree."""
         here, left, links = self.path, deque(relative.split("/")), 0
         if relative.startswith("/"):
             here = self.root
@@ -158,7 +161,7 @@ class Place(Struct, frozen=True):
         return here
 
     def _link(self, path: Path, mode: int) -> str | None:
-        """The target of the link at `path`, also of one that is stored as a file; None for anything else."""
+        """Return the target of the link at `path`, also of one that is stored as a file; None for anything else."""
         if stat.S_ISLNK(mode):
             return str(path.readlink())
         if not stat.S_ISREG(mode) or os.lstat(path).st_size > _LONGEST_LINK_BYTES:
@@ -172,7 +175,7 @@ class Place(Struct, frozen=True):
 
 
 def machine(root: Path) -> Place:
-    """The `/` of the machine below `root`; OSError when that is no folder."""
+    """Return the `/` of the machine below `root`; OSError when that is no folder."""
     path = root.resolve(strict=True)
     if not path.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root))
@@ -180,7 +183,7 @@ def machine(root: Path) -> Place:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """A sort key that counts digits as numbers, leaving everything else in the order of characters."""
+    """Return a sort key that counts digits as numbers, leaving everything else in the order of characters."""
     parts = re.split(r"([0-9]+)", name)
     return [(int(part[:18]) if number % 2 else -1, part) for number, part in enumerate(parts)]
 

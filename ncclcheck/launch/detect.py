@@ -16,7 +16,7 @@ from ncclcheck.model.launch import NOT_RANKED, Contradiction, Launch
 
 
 def detect(environ: Mapping[str, str], flags: LaunchFlags, line: LaunchLine | None = None) -> Launch:
-    """This process's place in the job.
+    """Return this process's place in the job.
 
     Flags win over the job's own command line (`line`), which is still to be started here; that over launchers;
     torchrun over the launcher that started it; a real launcher over RANK and WORLD_SIZE that may be left over.
@@ -53,7 +53,7 @@ def _line_in_environment(environ: Mapping[str, str]) -> LaunchLine | None:
 
 
 def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launch:
-    """The place of a launcher that the line starts: one per node, whatever started this process."""
+    """Return the place of the launcher that the line starts: one per node, whatever started this process."""
     if line.remote_hosts and flags.node_rank is None:
         raise UsageError(
             f"{line.program} starts the other {line.nnodes - 1} nodes itself, and ncclcheck before it would check this "
@@ -111,7 +111,7 @@ def _with_flags(base: Launch | None, flags: LaunchFlags, environ: Mapping[str, s
 
 
 def _one_per_node(launch: Launch, environ: Mapping[str, str], *, ranked: bool) -> Launch:
-    """The launch of a line with what flags say of its nodes: its processes are one per node, as before."""
+    """Return the launch of a line with what flags say of its nodes: its processes are one per node, as before."""
     return replace(
         launch,
         rank=launch.node_rank,

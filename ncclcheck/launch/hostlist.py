@@ -40,7 +40,7 @@ def parse_hosts(text: str, where: str) -> tuple[ListedHost, ...]:
 
 
 def parse_hostfile(text: str, file: str) -> tuple[ListedHost, ...]:
-    """The hosts of a file, in its order, each once; # begins a comment.
+    """Return the hosts of a file, in its order, each once; # begins a comment.
 
     Lines are `node01`, `node01 slots=8` (Open MPI, DeepSpeed; further words of that kind are passed over),
     `node01:8` (MPICH), `node01 8` (LSF), and each may name a set, `node[01-16] slots=8`. A host on several lines (PBS:
@@ -75,7 +75,7 @@ def _line(words: list[str], where: str) -> Iterable[ListedHost]:
 
 
 def _entries(text: str, where: str) -> list[str]:
-    """What stands between commas and blanks, without those in brackets."""
+    """Return what stands between commas and blanks, without those in brackets."""
     if _ENTRY.sub("", text).strip(", \t\n"):
         raise UsageError(f"{where} {text[:60]!r} is no host and no set of hosts like node[01-04]")
     return _ENTRY.findall(text)

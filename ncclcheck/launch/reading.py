@@ -15,7 +15,10 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+)(?:/(\d+))?)?", re.ASCII)
 
 
 def number(environ: Mapping[str, str], *names: str) -> int | None:
-    """The first of `names` that is set, as a count or rank. Raises UsageError when it is no whole number >= 0."""
+    """Return the first of `names` that is set, as a count or rank.
+
+    Raises UsageError when it is no whole number >= 0.
+    """
     for name in names:
         text = environ.get(name, "").strip()
         if not text:
@@ -29,7 +32,10 @@ def number(environ: Mapping[str, str], *names: str) -> int | None:
 
 
 def count(environ: Mapping[str, str], *names: str) -> int:
-    """The first of `names` that is set, as a number of processes or nodes; 1 where none is. Raises UsageError for 0."""
+    """Return the first of `names` that is set, as a number of processes or nodes; 1 where none is.
+
+    Raises UsageError for 0.
+    """
     value = number(environ, *names)
     if value == 0:
         name = next(name for name in names if environ.get(name, "").strip())

@@ -69,7 +69,7 @@ class _Centre(Struct, frozen=True):
 
 
 def baseline_point(point: Point) -> BaselinePoint:
-    """The point as later runs are compared with it, with its iteration times where it has them."""
+    """Return the point as later runs are compared with it, with its iteration times where it has them."""
     return BaselinePoint(
         op=point.op,
         size_bytes=point.size_bytes,
@@ -144,7 +144,7 @@ def _centre_of_baseline(point: BaselinePoint) -> _Centre | None:
 def _centre(
     busbw_gb_s: float, times: TimeUs, iters: int, samples_us: Sequence[float], *, is_stable: bool
 ) -> _Centre | None:
-    """The typical iteration of a point; None where it has too few to tell how sure that is.
+    """Return the typical iteration of a point; None where it has too few to tell how sure that is.
 
     The bandwidth is that of the mean iteration; the times tell how much faster the typical and the fastest were. A
     point is called stable when its median is known to 2 %, which is all that a report tells of its iterations.

@@ -66,7 +66,7 @@ class SlowCore(Struct, frozen=True):
 
 
 def slow_ranks(points: Sequence[Point], cores: Sequence[CoreSpeed] = ()) -> tuple[SlowRank, ...]:
-    """The ranks whose lateness, the median over the points, is large and far outside the others'; worst first.
+    """Return the ranks whose lateness, the median over the points, is large and far outside the others'; worst first.
 
     Large: more than 20 % of the iteration time and 100 us; of the time in which the process itself stood still, 5 %.
     Far outside, from three ranks on: more than 5 robust standard deviations (1.4826 MAD) above the others' median, and
@@ -90,7 +90,7 @@ def slow_ranks(points: Sequence[Point], cores: Sequence[CoreSpeed] = ()) -> tupl
 
 
 def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
-    """The ranks that take 1.5 times as long as the others for the same work, and are far outside their spread.
+    """Return the ranks that take 1.5 times as long as the others for the same work, and are far outside their spread.
 
     Whose core needs no longer than the others' has to share it, and then the time by the clock against the time of the
     core says so by itself: 1.5 times what it is of the others, and three times where two ranks both have to share. A
@@ -179,7 +179,7 @@ def _by_chance(ranks: set[int], cores: Sequence[CoreSpeed]) -> set[int]:
 
 
 def slow_links(links: Sequence[LinkSpeed]) -> tuple[tuple[SlowEnd, ...], tuple[SlowPair, ...]]:
-    """The nodes that send or receive slowly whoever the partner is, and the slow ways between nodes that do not.
+    """Return the nodes that send or receive slowly whoever the partner is, and the slow ways between nodes that do not.
 
     From three nodes on as `outliers.slow_ends` has it. Of two nobody can say which end it is, but one direction can
     be compared with the other. What the CPU of its ends limited is never called slow.

@@ -27,19 +27,22 @@ def whole_buffer(size_bytes: int, element_bytes: int, _world_size: int) -> Sizin
 
 
 def gathered_parts(size_bytes: int, element_bytes: int, world_size: int) -> Sizing:
-    """The size is the total received; each rank sends its part of it (`src/all_gather.cu`, `src/gather.cu`)."""
+    """Take the size as the total received; each rank sends its part of it (`src/all_gather.cu`, `src/gather.cu`)."""
     part = _part(size_bytes, element_bytes, world_size)
     return Sizing(part, part * world_size, part, part * world_size * element_bytes)
 
 
 def spread_parts(size_bytes: int, element_bytes: int, world_size: int) -> Sizing:
-    """The size is the total sent; each rank receives its part of it (`src/reduce_scatter.cu`, `src/scatter.cu`)."""
+    """Take the size as the total sent.
+
+    Each rank receives its part of it (`src/reduce_scatter.cu`, `src/scatter.cu`).
+    """
     part = _part(size_bytes, element_bytes, world_size)
     return Sizing(part * world_size, part, part, part * world_size * element_bytes)
 
 
 def exchanged_parts(size_bytes: int, element_bytes: int, world_size: int) -> Sizing:
-    """The size is what a rank sends to all, and receives from all; one part is for each (`src/alltoall.cu`)."""
+    """Take the size as what a rank sends to all and receives from all, one part for each (`src/alltoall.cu`)."""
     part = _part(size_bytes, element_bytes, world_size)
     return Sizing(part * world_size, part * world_size, part, part * world_size * element_bytes)
 

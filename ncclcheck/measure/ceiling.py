@@ -54,7 +54,7 @@ class Term(Struct, frozen=True):
 
 
 def nvlink_term(links: int, compute_capability: int) -> Term | None:
-    """The NVLinks of one GPU; None for a GPU of which NCCL knows no NVLink. `compute_capability` 9.0 is 90."""
+    """Return the NVLinks of one GPU; None for a GPU of which NCCL knows no NVLink. `compute_capability` 9.0 is 90."""
     for since, usable_gb_s, line_gb_s in _NVLINKS:
         if compute_capability >= since:
             text = f"{links} NVLinks of {usable_gb_s:g} GB/s per GPU"
@@ -63,13 +63,13 @@ def nvlink_term(links: int, compute_capability: int) -> Term | None:
 
 
 def pcie_gb_s(speed_gt_s: float, width: int) -> float:
-    """The data rate of a PCIe link in one direction: transfers per second less the encoding."""
+    """Return the data rate of a PCIe link in one direction: transfers per second less the encoding."""
     encoding = next(share for least, share in _PCIE_ENCODING if speed_gt_s >= least)
     return speed_gt_s * width * encoding / 8
 
 
 def network_ring_gb_s(op: Op, shape: Shape, network: Term) -> float:
-    """The bus bandwidth that NCCL's and Gloo's usual algorithms reach where the network between nodes binds."""
+    """Return the bus bandwidth that NCCL's and Gloo's usual algorithms reach where the network between nodes binds."""
     ranks, per_node = shape.world_size, shape.per_node
     if op == "all_to_all":
         return network.gb_s * (ranks - 1) / (per_node * (ranks - per_node))
@@ -81,7 +81,7 @@ def network_ring_gb_s(op: Op, shape: Shape, network: Term) -> float:
 
 
 def network_limit_gb_s(op: Op, shape: Shape, network: Term, *, switches_reduce: bool) -> float | None:
-    """What no algorithm exceeds: a node must receive all that it does not hold, and an all_reduce must also send it.
+    """Return what no algorithm exceeds: a node must receive all it does not hold, and for all_reduce also send it.
 
     `switches_reduce`: the switches of the network may add (SHARP), so that a node sends and receives a sum once.
     """
@@ -97,7 +97,7 @@ def network_limit_gb_s(op: Op, shape: Shape, network: Term, *, switches_reduce: 
 
 
 def inside_limit_gb_s(op: Op, ranks: int, inside: Term, compute_capability: int) -> float | None:
-    """What no algorithm exceeds inside a node: the line rate, or with NVLS, where the switch adds, nearly twice that.
+    """Return what no algorithm exceeds inside a node: the line rate, or with NVLS nearly twice that: the switch adds.
 
     NVLS: each GPU sends its data once and receives the sum, (n+1)/n of the size (NVIDIA/nccl-tests#239).
     """
@@ -119,7 +119,7 @@ def ceiling(
     compute_capability: int = 0,
     label: str = "",
 ) -> Ceiling | None:
-    """The ceiling of an op of which `best_gb_s` was measured; None where no term is known.
+    """Return the ceiling of an op of which `best_gb_s` was measured; None where no term is known.
 
     `network` is None on one node, `inside` where nothing is known of the links inside it. Across nodes the limit is the
     network's alone: whatever goes on inside a node cannot raise it.

@@ -31,7 +31,7 @@ class Speedup(Struct, frozen=True):
 
 
 def paired_speedup(before_us: Sequence[float], after_us: Sequence[float]) -> Speedup | None:
-    """The speedup over rounds that were measured one beside the other; None below 6 rounds.
+    """Return the speedup over rounds that were measured one beside the other; None below 6 rounds.
 
     Each round gives one ratio of its two times, so what disturbs both of a round cancels. The interval is of two order
     statistics of the ratios, by the exact binomial distribution (Conover, Practical Nonparametric Statistics, 3.2): it

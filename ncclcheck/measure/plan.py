@@ -27,7 +27,10 @@ def pool_buffers(sizing: Sizing, element_bytes: int, pool_bytes: int) -> int:
 
 
 def storage(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int) -> Storage:
-    """The smallest storages that hold every point's pool. Each sizing comes with "is in place" (sends from recv)."""
+    """Return the smallest storages that hold every point's pool.
+
+    Each sizing comes with "is in place" (sends from recv).
+    """
     send = recv = 0
     for sizing, in_place in sizings:
         buffers = pool_buffers(sizing, element_bytes, pool_bytes)
@@ -49,7 +52,7 @@ def memory_bytes(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, poo
 
 
 def refusals(plan: BenchPlan, refused: Mapping[int, str]) -> tuple[str, ...]:
-    """What the backend does not do at all, one sentence per reason. `refused`: number of a point -> its words.
+    """Return what the backend does not do at all, one sentence per reason. `refused`: number of a point -> its words.
 
     "gloo here cannot do all_reduce, reduce of float8_e5m2: Invalid scalar type"
     """

@@ -47,7 +47,7 @@ class Decision(Struct, frozen=True):
 
 
 def nearest_rank(ordered: Sequence[float], percent: float) -> float:
-    """The smallest value such that `percent` of all are not above it. `ordered` is sorted and not empty."""
+    """Return the smallest value such that `percent` of all are not above it. `ordered` is sorted and not empty."""
     return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]
 
 
@@ -65,7 +65,7 @@ def time_us(samples_us: Sequence[float]) -> TimeUs:
 
 
 def median_interval(samples: Sequence[float]) -> Interval | None:
-    """The 95 % interval of the median from order statistics, whatever the distribution; None below 6 samples.
+    """Return the 95 % interval of the median from order statistics, whatever the distribution; None below 6 samples.
 
     Conover, Practical Nonparametric Statistics, 3.2: ranks n/2 -+ z*sqrt(n)/2 of the sorted samples.
     """

@@ -24,7 +24,7 @@ def encode_pretty(value: object) -> str:
 
 
 def decode(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = None) -> T:
-    """The value in `data`, checked field by field.
+    """Return the value in `data`, checked field by field.
 
     Raises DecodeError with one sentence when the text is longer than `limit_bytes`, is no JSON, or has another shape.
     """
@@ -37,7 +37,7 @@ def decode(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = 
 
 
 def decode_fact(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = None) -> Fact[T]:
-    """The value in `data`, or the Missing that stands in its place; else as `decode`."""
+    """Return the value in `data`, or the Missing that stands in its place; else as `decode`."""
     fact: Any = Fact
     value: Fact[T] = decode(data, fact[value_type], limit_bytes=limit_bytes)
     return value
@@ -80,7 +80,7 @@ def json_schema(value_type: type) -> dict[str, Any]:
 
 
 def _inline(schema: Any, values: dict[str, Any]) -> Any:
-    """`schema` with the schema of a Fact's value in the place of every reference to the Fact's marker."""
+    """Return `schema` with the schema of a Fact's value in the place of every reference to the Fact's marker."""
     if isinstance(schema, list):
         return [_inline(one, values) for one in schema]
     if not isinstance(schema, dict):

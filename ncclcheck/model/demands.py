@@ -70,7 +70,7 @@ class BenchDemands(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_floor(text: str, *, option: str = "--min-busbw") -> Floor:
-    """The floor that `text` means: `300`, `all_reduce=300`, `@1G=300`, `all_reduce@1G=300`.
+    """Return the floor that `text` means: `300`, `all_reduce=300`, `@1G=300`, `all_reduce@1G=300`.
 
     An op in any spelling that `--ops` takes too (allreduce, all-reduce), a size as in `--sizes`. Raises UsageError,
     which names `option`, the text and what would be right.

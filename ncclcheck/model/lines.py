@@ -14,7 +14,7 @@ class Lines:
         self._rest, self._limit_bytes = bytearray(), limit_bytes
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now, without their ends. Raises DecodeError for one without end."""
+        """Return the lines that are whole now, without their ends. Raises DecodeError for one without end."""
         self._rest += data
         if b"\n" not in data:  # a long line comes in many pieces: what was there is not looked through again
             self._refuse_long(len(self._rest))

@@ -34,7 +34,7 @@ class NameSketch:
         self._cells[_ROW + (mixed >> 50 & 127)] += number
 
     def cells(self) -> tuple[str, ...]:
-        """The table as it is now: its sums in hexadecimal."""
+        """Return the table as it is now: its sums in hexadecimal."""
         return tuple(f"{cell:x}" for cell in self._cells)
 
 

@@ -234,7 +234,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench_demands: BenchDemands = BenchDemands()
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
-        """The nodes whose `section` of the facts was read, each with the value."""
+        """Yield the nodes whose `section` of the facts was read, each with the value."""
         for node in self.nodes:
             value = getattr(node.facts, section)
             if not isinstance(value, Missing):

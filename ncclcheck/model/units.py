@@ -17,7 +17,7 @@ _RIGHT = "write sizes as 1M-1G, 1M-1G:4x, 1M-16M:+1M or 8,1K,4M"
 
 
 def parse_sizes(text: str, *, option: str = "--sizes") -> tuple[int, ...]:
-    """The sizes in bytes that `text` means, in its order and each once.
+    """Return the sizes in bytes that `text` means, in its order and each once.
 
     `1M-1G` doubles, `1M-1G:4x` multiplies, `1M-16M:+1M` adds; the end of a range is always among the sizes. Commas
     join sizes and ranges. Suffixes are binary as in nccl-tests (`src/common.cu`, parsesize), in either case. Raises
@@ -95,7 +95,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size_bytes: int) -> str:
-    """The size exactly, in the largest binary unit that needs two decimals at most: `1M`, `1.5G`, `100B`.
+    """Return the size exactly, in the largest binary unit that needs two decimals at most: `1M`, `1.5G`, `100B`.
 
     `parse_size` reads it back as the same number.
     """
@@ -110,6 +110,6 @@ _DECIMALS = ((1000.0, 0), (100.0, 1), (1.0, 2), (0.0, 3))  # from this magnitude
 
 
 def format_number(value: float) -> str:
-    """A number for people: three or four digits that count, never an exponent."""
+    """Return a number for people: three or four digits that count, never an exponent."""
     decimals = next(decimals for least, decimals in _DECIMALS if abs(value) >= least)
     return f"{value:.{decimals}f}"

@@ -31,7 +31,7 @@ class GpuFacts(Struct, frozen=True):
 
 
 def read_gpu_facts(environ: Mapping[str, str], nvml_s: float, deadline_s: float) -> GpuFacts:
-    """What is known after `deadline_s`, NVML after `nvml_s`.
+    """Return what is known after `deadline_s`, NVML after `nvml_s`.
 
     Work begins when NVML is done, so that no process of ours is among those it lists. Torch is not loaded where NVML
     finds no driver or no GPU, nor where a call into the driver hung: it would hang there too.

@@ -41,7 +41,7 @@ Line: TypeAlias = tuple[float, str]  # seconds since boot, text
 def read_gpu_log(
     deadline_s: float = timeouts.GPU_LOG_S, kmsg: Path = _KMSG, journal: tuple[str, ...] = _JOURNAL
 ) -> Fact[GpuLog]:
-    """The errors that the log still holds; Missing where no way to read it is allowed to this user.
+    """Return the errors that the log still holds; Missing where no way to read it is allowed to this user.
 
     A log that may be read and holds no error is an empty list; a journal that shows no kernel line at all is denied.
     """
@@ -56,7 +56,7 @@ def read_gpu_log(
 
 
 def _now() -> float:
-    """The clock of the kernel's log: seconds since boot, without the time asleep."""
+    """Return the clock of the kernel's log: seconds since boot, without the time asleep."""
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
@@ -92,7 +92,10 @@ def _kmsg_records(path: Path, deadline: float) -> Fact[list[bytes]]:
 
 
 def kmsg_lines(records: Iterable[bytes]) -> Iterator[Line]:
-    """The kernel's own lines; what programs wrote into the buffer is left out (Documentation/ABI/testing/dev-kmsg)."""
+    """Yield the kernel's own lines.
+
+    What programs wrote into the buffer is left out (Documentation/ABI/testing/dev-kmsg).
+    """
     for record in records:
         for line in record.decode("utf-8", "replace").splitlines():
             head, semicolon, text = line.partition(";")
@@ -123,7 +126,7 @@ def _journal_lines(command: tuple[str, ...], deadline_s: float) -> Fact[list[Lin
 
 
 def logged_errors(lines: Iterable[Line], now_s: float) -> tuple[LoggedError, ...]:
-    """The errors among the lines, one for each kind, number, address and severity, with the newest text.
+    """Return the errors among the lines, one for each kind, number, address and severity, with the newest text.
 
     The newest first. An NVSwitch error has further lines of the same number with registers, which are no errors.
     """

@@ -59,7 +59,7 @@ def _is_ncclcheck(words: list[str]) -> bool:
 
 
 def _parent(proc: Path, pid: int) -> int | None:
-    """The parent from stat(5): the name in brackets may hold anything, so what follows the last one counts."""
+    """Return the parent from stat(5): the name in brackets may hold anything, so what follows the last one counts."""
     text = read_text(proc / str(pid) / "stat")
     if isinstance(text, Missing):
         return None

@@ -208,7 +208,7 @@ def _fabric(nvml: Any, handle: Any, structure: str) -> dict[str, object]:
 
 
 def _health(mask: int | None, summary: int | None) -> object:
-    """The driver's own summary; of a driver that gives none (structure v2), what its single answers say.
+    """Return the driver's own summary; of a driver that gives none (structure v2), what its single answers say.
 
     nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*: routes recovering at bit 2, unhealthy at 4, recovering from access timeouts
     at 6, two bits each (1 is true, 2 false, 0 not supported); four bits at 8: 1 is a right configuration, 2 and more

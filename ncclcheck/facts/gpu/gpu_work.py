@@ -52,7 +52,7 @@ def torch_has_cuda() -> Fact[bool]:
 def read_torch_gpus(
     environ: Mapping[str, str], deadline_s: float, has_cuda: Callable[[], Fact[bool]] = torch_has_cuda
 ) -> Fact[TorchGpus]:
-    """What torch sees under the environment of the job. It is not loaded where it has no CUDA."""
+    """Return what torch sees under the environment of the job. It is not loaded where it has no CUDA."""
     cuda = has_cuda()
     if not cuda or isinstance(cuda, Missing):
         return cuda if isinstance(cuda, Missing) else _NO_CUDA
@@ -77,7 +77,7 @@ class _Listing(Struct):
     architectures: tuple[str, ...]
 
     def as_fact(self) -> TorchGpus:
-        """The same as a fact."""
+        """Return the same as a fact."""
         return TorchGpus(self.count, self.architectures)
 
 
@@ -87,7 +87,7 @@ def read_gpu_work(
     deadline_s: float,
     has_cuda: Callable[[], Fact[bool]] = torch_has_cuda,
 ) -> Fact[tuple[GpuWork, ...]]:
-    """What came of the work on each GPU that torch sees, at most `most`, all at once.
+    """Return what came of the work on each GPU that torch sees, at most `most`, all at once.
 
     A child that was still loading torch at the deadline says nothing of its GPU: unless another GPU is at fault, the
     whole is then Missing.
@@ -116,7 +116,7 @@ def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]
 
 
 def judged(ordinal: int, told: Told, deadline_s: float) -> GpuWork | Missing | None:
-    """What the child's words mean for its GPU. One that had no time to show anything is Missing, not at fault.
+    """Return what the child's words mean for its GPU. One that had no time to show anything is Missing, not at fault.
 
     None: torch has no GPU of that number, since the environment hides it.
     """

@@ -74,14 +74,14 @@ class _Asked:
         self._running = start(self._ask, environ, deadline, deadline_s, dict(skip))
 
     def ended(self, wait_s: float) -> tuple[_Told, Missing | None] | None:
-        """What it told, and why it did not tell all (None: it did); None while it is at work."""
+        """Return what it told, and why it did not tell all (None: it did); None while it is at work."""
         result = self._running.result(wait_s)
         if isinstance(result, Missing):
             return None if result.missing == "timeout" else (_Told({}, {}), result)
         return result
 
     def so_far(self) -> tuple[_Told, float]:
-        """What it has told, and for how long it has been silent."""
+        """Return what it has told, and for how long it has been silent."""
         said, at = self._said
         return _read(said), time.monotonic() - at
 
@@ -117,7 +117,7 @@ class _Asked:
 
 
 def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = timeouts.NVML_S) -> Nvml:
-    """What NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
+    """Return what NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
 
     GPUs stand in NVML's order (by PCI address). CUDA_VISIBLE_DEVICES does not hide them from it: this is what the node
     has, not what a job was given. Without a driver library they are Missing "absent".
@@ -145,7 +145,10 @@ def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = time
 
 
 def _is_over(asked: list[_Asked]) -> bool:
-    """True when one child has told all, and none before it may still do so; or when there is nothing to wait for."""
+    """Return whether one child has told all, and none before it may still do so.
+
+    Or when there is nothing to wait for.
+    """
     ends = [one.ended(0) for one in asked[:-1]] + [asked[-1].ended(timeouts.NVML_POLL_S)]
     for end in ends:
         if end is None:
@@ -159,7 +162,7 @@ def _is_over(asked: list[_Asked]) -> bool:
 
 
 def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_Told, Missing] | None:
-    """What it told so far, and why its last call should be left out; None where there is no reason to."""
+    """Return what it told so far, and why its last call should be left out; None where there is no reason to."""
     end = newest.ended(0)
     if end is not None:
         told, _ = end
@@ -199,7 +202,7 @@ def _named(told: _Told) -> str:
 
 
 def _read(output: bytes) -> _Told:
-    """What whole lines say; the last one may have been cut."""
+    """Return what whole lines say; the last one may have been cut."""
     told = _Told({}, {})
     for text in output.split(b"\n"):
         try:
@@ -239,7 +242,7 @@ def _nvml(told: _Told, why: Missing | None, stuck: list[str], skip: Mapping[str,
 
 
 def described_gpu(gpu: Gpu) -> Gpu:
-    """The same with its processes named, and those of this run marked."""
+    """Return the same with its processes named, and those of this run marked."""
     processes = gpu.state.processes
     if isinstance(processes, Missing):
         return gpu

@@ -36,14 +36,14 @@ class Asked:
             data = data[os.write(_DESCRIPTOR, data) :]
 
     def call(self, name: str, gpu: int | None, function: Callable[[], Any]) -> Any:
-        """The function's value; raises what it raises, or _SkippedError."""
+        """Return the function's value; raises what it raises, or _SkippedError."""
         if f"{name} {gpu}" in self._skip:
             raise _SkippedError(self._skip[f"{name} {gpu}"])
         self.say(call=name, gpu=gpu, at_s=round(time.monotonic() - self._began, 3))
         return function()
 
     def first(self, gpu: int | None, readers: tuple[Reader, ...]) -> Any:
-        """The value of the first reader that this driver and this package know, or the last one's Missing."""
+        """Return the value of the first reader that this driver and this package know, or the last one's Missing."""
         answer: Any = {"missing": "unsupported", "detail": "not asked"}
         for name, read in readers:
             try:
@@ -92,7 +92,10 @@ class Asked:
             return None
 
     def handles(self, count: int) -> dict[int, Any]:
-        """The handle of each GPU by index; one that fell off the bus still has an index, and is said to be lost."""
+        """Return the handle of each GPU by index.
+
+        One that fell off the bus still has an index, and is said to be lost.
+        """
         found = {}
         for index in range(count):
             self.say(gpu=index, field="index", value=index)
@@ -138,7 +141,7 @@ def main() -> None:
 
 
 def _links(asked: Asked, index: int, handle: Any) -> object:
-    """The links that NVML knows of; it refuses the number after the last as an invalid argument."""
+    """Return the links that NVML knows of; it refuses the number after the last as an invalid argument."""
     nvml, links = asked.pynvml, []
     for link in range(nvml.NVML_NVLINK_MAX_LINKS):
         try:
@@ -189,7 +192,7 @@ def cuda_text(number: int) -> str:
 
 
 def missing_for(pynvml: Any, error: Exception) -> dict[str, str]:
-    """The Missing, as a dict, that says what an NVML error means for a value."""
+    """Return the Missing, as a dict, that says what an NVML error means for a value."""
     if isinstance(error, _SkippedError):
         return error.why
     value = getattr(error, "value", None)

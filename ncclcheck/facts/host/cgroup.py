@@ -29,14 +29,14 @@ class Hierarchy(Struct, frozen=True):
     group: str
 
     def levels(self) -> Iterator[str]:
-        """The folders from the process's own group up to the root of what is mounted."""
+        """Yield the folders from the process's own group up to the root of what is mounted."""
         parts = [part for part in self.group.split("/") if part][-_MOST_LEVELS:]
         for count in range(len(parts), -1, -1):
             yield "/".join([self.mount.strip("/"), *parts[:count]])
 
 
 def read_cgroup(here: Place) -> Fact[Cgroup]:
-    """The limits, of each the tightest from the process's own group up to the root that is visible.
+    """Return the limits, of each the tightest from the process's own group up to the root that is visible.
 
     A limit is Missing where the group's file is not readable; it is None where no group on the way has one. Groups
     above a cgroup namespace are not visible, so the true limit may be tighter.
@@ -64,7 +64,7 @@ def read_cgroup(here: Place) -> Fact[Cgroup]:
 
 
 def hierarchy_of(controller: str, groups: str, mounts: str) -> Fact[Hierarchy]:
-    """The v1 hierarchy that holds the controller, else v2's (cgroups(7): a controller is in one of the two)."""
+    """Return the v1 hierarchy that holds the controller, else v2's (cgroups(7): a controller is in one of the two)."""
     unified: Fact[Hierarchy] = Missing("absent", f"no hierarchy has the {controller} controller")
     for line in groups.splitlines():
         number, _, rest = line.partition(":")
@@ -93,7 +93,9 @@ def _mounted(controller: str | None, path: str, mounts: str) -> Fact[Hierarchy]:
 
 
 def _below(root: str, path: str) -> str:
-    """The group relative to what is mounted. Where it lies outside, the mounted folder itself is all that is seen.
+    """Return the group relative to what is mounted.
+
+    Where it lies outside, the mounted folder itself is all that is seen.
 
     A container without a cgroup namespace has the host's path in /proc/self/cgroup and its own group mounted.
     """
@@ -105,7 +107,7 @@ def _below(root: str, path: str) -> str:
 
 
 def plain(word: str) -> str:
-    """A word of mountinfo, in which blanks are written in octal (proc_pid_mountinfo(5))."""
+    """Return a word of mountinfo, in which blanks are written in octal (proc_pid_mountinfo(5))."""
     return _OCTAL.sub(lambda match: chr(int(match[1], 8)), word)
 
 
@@ -114,7 +116,10 @@ def _tightest(
     hierarchy: Fact[Hierarchy],
     read: Callable[[Place, Hierarchy], Fact[N | None]],
 ) -> Fact[N | None]:
-    """The smallest limit of all levels; Missing where the process's own group, or one above it, cannot be read."""
+    """Return the smallest limit of all levels.
+
+    Missing where the process's own group, or one above it, cannot be read.
+    """
     if isinstance(hierarchy, Missing):
         return hierarchy
     smallest: N | None = None
@@ -132,7 +137,7 @@ def _tightest(
 
 
 def _has_no_file(folder: Place, hierarchy: Hierarchy, controller: str) -> bool:
-    """True where a limit's file is rightly not there: in a root group, or where the controller is not handed down."""
+    """Return whether a limit's file is rightly absent: in a root group, or where the controller is not delegated."""
     if not hierarchy.unified:
         return folder.has("release_agent")  # only the root of a v1 hierarchy has it (cgroups(7))
     controllers = folder.text("cgroup.controllers")
@@ -142,7 +147,7 @@ def _has_no_file(folder: Place, hierarchy: Hierarchy, controller: str) -> bool:
 
 
 def _words(folder: Place, hierarchy: Hierarchy, controller: str, name: str) -> Fact[list[str] | None]:
-    """The words of a file; None where there rightly is none, which means no limit."""
+    """Return the words of a file; None where there rightly is none, which means no limit."""
     if not folder.has(name) and _has_no_file(folder, hierarchy, controller):
         return None
     line = folder.line(name)

@@ -41,7 +41,7 @@ class _Timex(ctypes.Structure):
 
 
 def read_clock() -> Fact[Clock]:
-    """The kernel's own verdict on its clock, and its bound of the error; Missing where the call is not allowed.
+    """Return the kernel's own verdict on its clock, and its bound of the error; Missing where the call is not allowed.
 
     Where another party sets the clock without the kernel's help (a hypervisor's tools), it counts as not synchronised.
     """
@@ -58,7 +58,7 @@ def read_clock() -> Fact[Clock]:
 
 
 def clock_of(state: int, status: int, max_error_us: int) -> Clock:
-    """What adjtimex(2) answered, as a value."""
+    """Return what adjtimex(2) answered, as a value."""
     synchronised = not status & _STA_UNSYNC and state != _TIME_ERROR
     return Clock(synchronised, max_error_us, read_line(_SOURCE))
 

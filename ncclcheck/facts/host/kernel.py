@@ -16,7 +16,7 @@ _VERSION_LINE = re.compile(r"Linux version (\S+)", re.ASCII)
 
 
 def read_kernel(root: Path) -> Kernel:
-    """What /proc and /sys of the machine below `root` tell of its kernel."""
+    """Return what /proc and /sys of the machine below `root` tell of its kernel."""
     here = machine(root)
     return Kernel(
         modules=_modules(here),
@@ -27,7 +27,10 @@ def read_kernel(root: Path) -> Kernel:
 
 
 def _modules(here: Place) -> Fact[tuple[str, ...]]:
-    """The names in /proc/modules, and those in /sys/module, which has built-in ones too; sorted, with underscores."""
+    """Return the names in /proc/modules, and those in /sys/module, which has built-in ones too.
+
+    Sorted, with underscores.
+    """
     loaded, known = here.text("proc/modules"), here.names("sys/module")
     if isinstance(loaded, Missing) and isinstance(known, Missing):
         return loaded
@@ -53,7 +56,7 @@ def _nvidia_open(here: Place) -> Fact[bool]:
 
 
 def _virtual_machine(here: Place) -> Fact[bool]:
-    """Does the CPU say that a hypervisor runs it (arch/x86: X86_FEATURE_HYPERVISOR)? Other CPUs do not tell."""
+    """Return whether the CPU says that a hypervisor runs it (arch/x86: X86_FEATURE_HYPERVISOR); other CPUs do not."""
     text = here.text("proc/cpuinfo")
     if isinstance(text, Missing):
         return text

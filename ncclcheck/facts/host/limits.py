@@ -25,7 +25,7 @@ _UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def read_limits() -> Limits:
-    """The soft limits a worker started here would inherit, each a value of its own."""
+    """Return the soft limits a worker started here would inherit, each a value of its own."""
     return Limits(
         mem_total_kib=_mem_total_kib(),
         dev_shm=_dev_shm(),
@@ -46,7 +46,7 @@ def _soft_limit(number: int, unit: int = 1) -> Fact[int | None]:
 
 
 def _limit(number: int, which: int, unit: int = 1) -> Fact[int | None]:
-    """The soft (0) or the hard (1) limit."""
+    """Return the soft (0) or the hard (1) limit."""
     try:
         limit = resource.getrlimit(number)[which]
     except (OSError, ValueError) as error:
@@ -70,7 +70,7 @@ def _capabilities() -> Fact[tuple[str, ...]]:
 
 
 def _namespaces() -> Fact[dict[str, str]]:
-    """The numbers in `net:[4026531840]`; a kind that this kernel does not have is left out."""
+    """Return the numbers in `net:[4026531840]`; a kind that this kernel does not have is left out."""
     targets = {kind: link_target(Path("/proc/self/ns") / kind) for kind in _NAMESPACES}
     found = {
         kind: target.partition("[")[2].rstrip("]")
@@ -90,7 +90,10 @@ def cpus_allowed(status: str) -> Fact[int]:
 
 
 def process_limit(limits: str, name: str, which: int = 0, unit: int = 1) -> Fact[int | None]:
-    """The soft (0) or hard (1) limit of that name in a /proc/self/limits text (proc_pid_limits(5)); None: unlimited."""
+    """Return the soft (0) or hard (1) limit of that name in a /proc/self/limits text (proc_pid_limits(5)).
+
+    None: unlimited.
+    """
     for line in limits.splitlines():
         words = line.removeprefix(name).split() if line.startswith(f"{name}  ") else []
         if len(words) > which:
@@ -113,7 +116,7 @@ def mem_total_kib(meminfo: str) -> Fact[int]:
 
 
 def port_range(text: str) -> Fact[tuple[int, int]]:
-    """The two numbers of an ip_local_port_range text."""
+    """Return the two numbers of an ip_local_port_range text."""
     numbers = [int(word) for word in text.split() if _NUMBER.fullmatch(word)]
     if len(numbers) != len(("low", "high")):
         return Missing("error", f"ip_local_port_range: {text[:80]!r}")
@@ -128,7 +131,7 @@ class Mount(Struct, frozen=True):
 
 
 def mount_of(mounts: str, place: str) -> Fact[Mount]:
-    """The last mount in a /proc/self/mounts text that covers `place`, the deepest first."""
+    """Return the last mount in a /proc/self/mounts text that covers `place`, the deepest first."""
     best, found = -1, None
     for line in mounts.splitlines():
         match line.split(" "):
@@ -140,7 +143,7 @@ def mount_of(mounts: str, place: str) -> Fact[Mount]:
 
 
 def size_option_kib(options: str) -> Fact[int]:
-    """The size option of a mounted tmpfs, which the kernel writes in KiB (mm/shmem.c, shmem_show_options).
+    """Return the size option of a mounted tmpfs, which the kernel writes in KiB (mm/shmem.c, shmem_show_options).
 
     A person who writes one down may use the other units of tmpfs(5). The kernel leaves out the size that a tmpfs has
     by itself, half of the memory.
@@ -179,7 +182,10 @@ def _cpus() -> Fact[int]:
 
 
 def _port_range() -> Fact[tuple[int, int]]:
-    """The ports an unbound listener gets (Documentation/networking/ip-sysctl.rst); the kernel uses it for IPv6 too."""
+    """Return the ports an unbound listener gets (Documentation/networking/ip-sysctl.rst).
+
+    The kernel uses it for IPv6 too.
+    """
     text = read_line(Path("/proc/sys/net/ipv4/ip_local_port_range"))
     return text if isinstance(text, Missing) else port_range(text)
 

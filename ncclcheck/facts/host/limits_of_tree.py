@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def read_limits_of_tree(here: Place) -> Limits:
-    """What belongs to the machine, and the limits of the process that was `self` there, where they were kept."""
+    """Return what belongs to the machine, and the limits of the process that was `self` there, where they were kept."""
     limits, status = _kept(here, "proc/self/limits"), _kept(here, "proc/self/status")
 
     def limit(name: str, which: int = 0, unit: int = 1) -> Fact[int | None]:
@@ -47,7 +47,7 @@ def read_limits_of_tree(here: Place) -> Limits:
 
 
 def _kept(here: Place, path: str) -> Fact[str]:
-    """The text of a file that a recording need not have."""
+    """Return the text of a file that a recording need not have."""
     return here.text(path) if here.exists(path) else NOT_IN_A_TREE
 
 

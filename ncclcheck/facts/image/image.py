@@ -77,7 +77,7 @@ def _entries(request: ImageRequest) -> list[str]:
 
 
 def _of_packages(request: ImageRequest) -> list[str]:
-    """The folders from which torch itself loads NVIDIA's libraries where the loader fails (torch/__init__.py)."""
+    """Return the folders from which torch loads NVIDIA's libraries where the loader fails (torch/__init__.py)."""
     return [str(folder) for entry in _entries(request) for folder in sorted(Path(entry).glob("nvidia/*/lib"))]
 
 
@@ -100,7 +100,7 @@ def _examined(request: ImageRequest, search: Search, own: int) -> list[Examined]
 
 
 def _plugins(environ: Mapping[str, str], search: Search, own: int) -> list[str]:
-    """The files that the loader finds for NCCL_NET_PLUGIN, or under the name that NCCL tries by itself."""
+    """Return the files that the loader finds for NCCL_NET_PLUGIN, or under the name that NCCL tries by itself."""
     names = [name for group in plugin_files(environ.get(VARIABLE)) for name in group]
     program = Dynamic(own, "", (), (), (), (0, 0))
     places = [find(name, Path("/"), program, search) for name in dict.fromkeys([*names, DEFAULT])]

@@ -45,7 +45,7 @@ def read_imports(environ: Mapping[str, str], deadline_s: float) -> Imported:
 
 
 def _ended(result: ChildResult) -> Imported:
-    """The import of one module ended the whole process; which, it said before."""
+    """Return the import of one module ended the whole process; which, it said before."""
     said = readable(result.stderr.decode("utf-8", "replace").strip()[-_LONGEST:])
     how = f"signal {-result.returncode}" if result.returncode < 0 else f"exit code {result.returncode}"
     begun = re.findall(rf"^{BEGIN}(.*)$", result.stdout.decode("utf-8", "replace"), re.MULTILINE)
@@ -67,13 +67,16 @@ def _build(words: dict[str, Any]) -> Fact[TorchBuild]:
 def pip_problems(
     deadline_s: float, command: Sequence[str] = (sys.executable, "-m", "pip")
 ) -> Fact[tuple[str, ...]]:
-    """The lines of `pip check`, which reads the metadata of all packages and no network; none where all is well."""
+    """Return the lines of `pip check`, which reads the metadata of all packages and no network.
+
+    None where all is well.
+    """
     result = run_child([*command, "check", "--disable-pip-version-check"], deadline_s=deadline_s)
     return result if isinstance(result, Missing) else problems_in(result)
 
 
 def problems_in(result: ChildResult) -> Fact[tuple[str, ...]]:
-    """What `pip check` said."""
+    """Return what `pip check` said."""
     if result.returncode == 0:
         return ()
     lines = [line.strip() for line in result.stdout.decode("utf-8", "replace").splitlines() if line.strip()]

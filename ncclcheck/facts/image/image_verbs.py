@@ -25,7 +25,7 @@ _CONFIG = "etc/libibverbs.d"  # IBV_CONFIG_DIR, libibverbs/init.c of rdma-core: 
 
 
 def read_verbs(search: Search, here: Place, machine: int) -> Verbs:
-    """The libibverbs that a process would load, its version and ABI, and the providers that it could load."""
+    """Return the libibverbs that a process would load, its version and ABI, and the providers that it could load."""
     program = Dynamic(machine, "", (), (), (), (0, 0))
     found = None
     for name in NAMES:
@@ -52,7 +52,7 @@ def read_verbs(search: Search, here: Place, machine: int) -> Verbs:
 
 
 def provider_abi(library: Path) -> Fact[int]:
-    """The N of the suffix `-rdmavN.so` in the library's text."""
+    """Return the N of the suffix `-rdmavN.so` in the library's text."""
     try:
         with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             match = _SUFFIX.search(data)
@@ -64,7 +64,7 @@ def provider_abi(library: Path) -> Fact[int]:
 
 
 def abi_of(provider: str) -> int | None:
-    """The N in the name of a provider's file."""
+    """Return the N in the name of a provider's file."""
     match = _PROVIDER.fullmatch(Path(provider).name)
     return int(match[1]) if match else None
 

@@ -51,12 +51,12 @@ def _ask(path: str) -> dict[str, object]:
 
 
 def _of(path: str, error: Exception) -> str:
-    """What the loader says, without the name of the file, which is said before it."""
+    """Return what the loader says, without the name of the file, which is said before it."""
     return str(error).removeprefix(f"{path}: ")
 
 
 def _environment_variable(name: str) -> str | None:
-    """What C's getenv says now: NCCL puts the settings of its config files there (src/misc/param.cc, setEnvFile)."""
+    """Return what C's getenv says now: NCCL puts its config files' settings there (src/misc/param.cc, setEnvFile)."""
     getenv = ctypes.CDLL(None).getenv
     getenv.restype = ctypes.c_char_p
     value = getenv(name.encode())

@@ -26,7 +26,7 @@ _CONFIG_FILE = "etc/nccl.conf"
 
 
 def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire = inquire) -> NcclChoice:
-    """What the library torch would load chooses under `environ`, and what else it would load and read."""
+    """Return what the library that torch would load chooses under `environ`, and what else it would load and read."""
     end = time.monotonic() + deadline_s
     found = search_libraries(environ)
     library = first_library(found)

@@ -54,7 +54,7 @@ def _read_settings(path: Path) -> Fact[dict[str, str]]:
 
 
 def settings_in(text: str) -> dict[str, str]:
-    """The NCCL_ settings as setEnvFile reads them: the first of a name wins, nothing is trimmed or unquoted.
+    """Return the NCCL_ settings as setEnvFile reads them: the first of a name wins, nothing is trimmed or unquoted.
 
     A carriage return stays in the value, since NCCL before 2.30.3 keeps it. Names that were meant to be such, with
     blanks, `export` or small letters, are kept as they are: NCCL sets a variable of that very name, which nobody

@@ -49,7 +49,7 @@ def first_library(found: Sequence[Found]) -> Fact[str]:
 def ask(
     library: str, environ: Mapping[str, str], deadline_s: float = timeouts.NCCL_ASK_S
 ) -> Fact[NcclAnswer]:
-    """What this library chooses under exactly this environment: the address it bound for a unique id.
+    """Return what this library chooses under exactly this environment: the address it bound for a unique id.
 
     A refusal is an answer too: result code, NCCL's own words, and no address. Missing is: it could not be asked.
     """
@@ -57,14 +57,14 @@ def ask(
 
 
 def inquire(library: str, environ: Mapping[str, str], deadline_s: float = timeouts.NCCL_ASK_S) -> Inquiry:
-    """The same, with what the library made of its config files."""
+    """Return the same, with what the library made of its config files."""
     return understood(
         library, run_python_child(CHILD, [library], deadline_s=deadline_s, env=talkative(environ))
     )
 
 
 def understood(library: str, result: ChildResult | Missing) -> Inquiry:
-    """What the child's output says."""
+    """Return what the child's output says."""
     if isinstance(result, Missing):
         return Inquiry(Missing(result.missing, f"{library}: {result.detail}"))
     log = result.stdout.decode("utf-8", "replace")
@@ -80,7 +80,7 @@ def understood(library: str, result: ChildResult | Missing) -> Inquiry:
 
 
 def talkative(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with NCCL's log on and on stdout, whatever the user or a config file says.
+    """Return the environment with NCCL's log on and on stdout, whatever the user or a config file says.
 
     An empty NCCL_DEBUG_FILE counts as unset, and keeps a config file from setting it: the user's log is not touched.
     """

@@ -59,7 +59,7 @@ class NcclListener:
     def inquire(
         self, library: str, environ: Mapping[str, str], deadline_s: float = timeouts.NCCL_ASK_S
     ) -> Inquiry:
-        """What the library answers. Where it opened a listener, that stays until `close`. To be called once."""
+        """Return what the library answers. Where it opened a listener, that stays until `close`. To be called once."""
         said: Future[ChildResult | Missing] = Future()
         self._keeper = threading.Thread(
             target=self._keep, args=(library, environ, deadline_s, said), name="nccl-listener", daemon=True
@@ -86,7 +86,7 @@ class NcclListener:
         return Listening(*found, room) if found else None
 
     def close(self) -> None:
-        """The listener is gone, and its process with it."""
+        """End the listener and its process."""
         self._ended.set()
         if self._keeper is not None and self._keeper.is_alive():
             self._keeper.join(timeouts.NCCL_LISTENER_DYING_S)
@@ -155,7 +155,7 @@ def listening_sockets(pid: int) -> tuple[tuple[str, int], ...]:
 
 
 def is_callable(address: str) -> bool:
-    """True if another node can call this address: no loopback, and no fe80, whose scope is local."""
+    """Return whether another node can call this address: no loopback, and no fe80, whose scope is local."""
     one = ipaddress.ip_address(address)
     return not (one.is_loopback or one.is_unspecified or (one.version == _IPV6 and one.is_link_local))
 

@@ -34,7 +34,7 @@ def _files(name: str) -> tuple[str, str]:
 def as_plugins(
     groups: Sequence[Sequence[str]], answers: Sequence[Fact[tuple[Plugin, ...]]]
 ) -> tuple[NetPlugin, ...]:
-    """The files in the order of the groups, each with what came of it."""
+    """Return the files in the order of the groups, each with what came of it."""
     found = []
     for files, answer in zip(groups, answers, strict=True):
         if isinstance(answer, Missing):  # nobody lived to say which of the files it was

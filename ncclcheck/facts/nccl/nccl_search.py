@@ -56,7 +56,7 @@ def search_libraries(
 
 
 def rpath_folders(search_path: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The folders where the loader looks before LD_LIBRARY_PATH for what torch's libraries load in their turn."""
+    """Return the folders where the loader looks before LD_LIBRARY_PATH for what torch's libraries load."""
     folder = torch_folder([entry for entry in (sys.path if search_path is None else search_path) if entry])
     if folder is None:
         return ()
@@ -68,7 +68,7 @@ def rpath_folders(search_path: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def cached_libraries(listing: str, machine: str, name: str = SONAME) -> list[Path]:
-    """The libraries of that name for this machine in the output of `ldconfig -p`."""
+    """Return the libraries of that name for this machine in the output of `ldconfig -p`."""
     architecture = {"x86_64": "x86-64", "aarch64": "AArch64"}.get(machine, machine)
     lines = re.findall(rf"^\s*{re.escape(name)} \((.*?)\) => (.+)$", listing, re.MULTILINE)
     return [Path(path) for kind, path in lines if architecture in kind]
@@ -95,7 +95,7 @@ def _wheels(site: Path, origin: str) -> Iterator[Found]:
 
 
 def library_path(environ: Mapping[str, str]) -> list[str]:
-    """The folders of LD_LIBRARY_PATH; an empty entry among others is the working directory (ld.so(8))."""
+    """Return the folders of LD_LIBRARY_PATH; an empty entry among others is the working directory (ld.so(8))."""
     value = environ.get("LD_LIBRARY_PATH", "")
     return [entry or "." for entry in re.split("[:;]", value)] if value else []
 
@@ -115,7 +115,10 @@ def _is_nccl(path: Path) -> bool:
 
 
 def _system(environ: Mapping[str, str]) -> list[Found]:
-    """What the loader's cache names, the default folders, conda's; ctypes.util would start a compiler to find out."""
+    """Return what the loader's cache names, the default folders, conda's.
+
+    Ctypes.util would start a compiler to find out.
+    """
     listing = run_child(["/sbin/ldconfig", "-p"], deadline_s=2.0)
     cached: list[Path] = []
     if isinstance(listing, ChildResult) and listing.returncode == 0:
@@ -132,7 +135,10 @@ def _system(environ: Mapping[str, str]) -> list[Found]:
 def _torchs_own(
     environ: Mapping[str, str], lib: Path, candidates: Sequence[Found], system: Sequence[Found]
 ) -> Found | None:
-    """The library that torch would load; None where this torch has no CUDA, or carries NCCL where nobody can ask it."""
+    """Return the library that torch would load.
+
+    None where this torch has no CUDA, or carries NCCL where nobody can ask it.
+    """
     cuda = lib / _TORCH_CUDA
     if not cuda.is_file():
         return None
@@ -157,7 +163,7 @@ def _torchs_own(
 
 
 def _chain(lib: Path) -> list[tuple[Path, Dynamic]]:
-    """The libraries that load libtorch_cuda.so, and the program that loads them."""
+    """Return the libraries that load libtorch_cuda.so, and the program that loads them."""
     found = []
     for path in (*(lib / name for name in _TORCH_CHAIN), Path(os.path.realpath(sys.executable))):
         dynamic = read_dynamic(path)
@@ -212,7 +218,7 @@ def expanded(folders: Iterable[str], library: Path) -> Iterator[str]:
 
 
 def _is_for(path: Path, machine: int) -> bool:
-    """False for what is not there and for a library of another machine, which the loader passes over."""
+    """Return whether the file is a library of this machine; the loader skips others."""
     if not path.is_file():
         return False
     dynamic = read_dynamic(path)

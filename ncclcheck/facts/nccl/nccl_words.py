@@ -30,7 +30,7 @@ class SocketAddress(Struct, frozen=True):
 
 
 def decode_unique_id(blob: bytes) -> Fact[SocketAddress]:
-    """The address at byte 8 of an ncclUniqueId: magic (8 bytes), then a sockaddr_in or sockaddr_in6.
+    """Return the address at byte 8 of an ncclUniqueId: magic (8 bytes), then a sockaddr_in or sockaddr_in6.
 
     From ncclBootstrapHandle in NCCL's src/include/bootstrap.h and the sockaddr union of src/include/socket.h; the same
     from 2.18 to 2.32.
@@ -48,7 +48,7 @@ def decode_unique_id(blob: bytes) -> Fact[SocketAddress]:
 
 
 def version_text(number: int) -> str:
-    """The version behind NCCL_VERSION_CODE: 22809 is 2.28.9; up to 2.8 it was 2708 for 2.7.8 (nccl.h)."""
+    """Return the version behind NCCL_VERSION_CODE: 22809 is 2.28.9; up to 2.8 it was 2708 for 2.7.8 (nccl.h)."""
     if number < _FIRST_OF_NEW_SCHEME:
         return f"{number // 1000}.{number // 100 % 10}.{number % 100}"
     return f"{number // 10_000}.{number // 100 % 100}.{number % 100}"
@@ -63,7 +63,7 @@ class BootstrapLine(Struct, frozen=True):
 
 
 def bootstrap_line(log: str) -> BootstrapLine | None:
-    """The choice in `Bootstrap : Using eth0:10.0.0.1<0>` (to 2.23) or `Bootstrap: Using ...` (since 2.24)."""
+    """Return the choice in `Bootstrap : Using eth0:10.0.0.1<0>` (to 2.23) or `Bootstrap: Using ...` (since 2.24)."""
     match = _BOOTSTRAP.search(log)
     if match is None:
         return None
@@ -71,5 +71,5 @@ def bootstrap_line(log: str) -> BootstrapLine | None:
 
 
 def warnings(log: str) -> tuple[str, ...]:
-    """The texts of NCCL's WARN lines, in order, without host, process and time in front."""
+    """Return the texts of NCCL's WARN lines, in order, without host, process and time in front."""
     return tuple(match["text"].strip() for match in _WARNING.finditer(log))

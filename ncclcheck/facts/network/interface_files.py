@@ -32,7 +32,10 @@ class Told(Struct, frozen=True):
 
 
 def complete(here: Place, told: Told) -> Interface:
-    """The interface with all that the /sys of `here` says of it; where that is hidden, its values are missing."""
+    """Return the interface with all that the /sys of `here` says of it.
+
+    Where that is hidden, its values are missing.
+    """
     folder = here.folder(f"{SYSFS_NET}/{told.name}")
     if isinstance(folder, Missing):
         return _without_sys(told, folder)
@@ -79,7 +82,7 @@ def _without_sys(told: Told, why: Missing) -> Interface:
 
 
 def read_driver(folder: Place) -> Fact[str]:
-    """The name of the driver that the device behind the interface is bound to."""
+    """Return the name of the driver that the device behind the interface is bound to."""
     device = folder.folder("device")
     return device if isinstance(device, Missing) else device.link_name("driver")
 
@@ -112,13 +115,13 @@ def _signs(here: Place, folder: Place, told: Told, driver: Fact[str]) -> LinkSig
 
 
 def _is_below_a_bus(folder: Place) -> bool:
-    """True where the folder lies below a device; what software made lies in /sys/devices/virtual."""
+    """Return whether the folder lies below a device; what software made lies in /sys/devices/virtual."""
     parts = folder.path.relative_to(folder.root).parts
     return parts[:2] == ("sys", "devices") and parts[2:3] != ("virtual",)
 
 
 def _vlans(here: Place) -> frozenset[str]:
-    """The names in the first column of /proc/net/vlan/config, which only root may read."""
+    """Return the names in the first column of /proc/net/vlan/config, which only root may read."""
     text = here.text(_VLAN_CONFIG)
     lines = text.splitlines()[2:] if isinstance(text, str) else []
     return frozenset(line.partition("|")[0].strip() for line in lines)

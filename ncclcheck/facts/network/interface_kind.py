@@ -32,7 +32,7 @@ class LinkSigns(Struct, frozen=True):
 
 
 def kind_of(signs: LinkSigns) -> InterfaceKind:
-    """The kind. A device of a bus (/sys/class/net/X/device) is physical; whatever software made is virtual.
+    """Return the kind. A device of a bus (/sys/class/net/X/device) is physical; whatever software made is virtual.
 
     A virtual function is physical too: it is a slice of a card, with a wire behind it.
     """
@@ -51,7 +51,7 @@ def kind_of(signs: LinkSigns) -> InterfaceKind:
 
 
 def tunnel_of(signs: LinkSigns) -> str | None:
-    """What sort of virtual interface it is (veth, tun, vxlan, wireguard, ...), where anything says so."""
+    """Return what sort of virtual interface it is (veth, tun, vxlan, wireguard, ...), where anything says so."""
     if kind_of(signs) != "virtual":
         return None
     if signs.has_tun_flags:

@@ -55,13 +55,13 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
 
 
 def _type_of(here: Place, name: str) -> Fact[int]:
-    """The ARPHRD_ number; a container may hide /sys, the kernel still answers."""
+    """Return the ARPHRD_ number; a container may hide /sys, the kernel still answers."""
     hardware_type = here.number(f"{SYSFS_NET}/{name}/type")
     return hardware_type_of(name) if isinstance(hardware_type, Missing) else hardware_type
 
 
 def _read_addresses(labels: list[str]) -> tuple[Address, ...]:
-    """The addresses of one interface, IPv4 before IPv6 as the kernel dumps them."""
+    """Return the addresses of one interface, IPv4 before IPv6 as the kernel dumps them."""
     import netifaces
 
     by_label = [(label, netifaces.ifaddresses(label)) for label in labels]

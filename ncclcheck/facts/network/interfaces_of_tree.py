@@ -29,7 +29,7 @@ _FLAGS = {
 
 
 def read_interface_files(here: Place) -> Fact[tuple[Interface, ...]]:
-    """The interfaces in /sys/class/net in the order of their indexes, without addresses, which /sys does not tell."""
+    """Return the interfaces in /sys/class/net in the order of their indexes; /sys has no addresses."""
     names = here.names(SYSFS_NET)
     if isinstance(names, Missing):
         return names

@@ -18,7 +18,7 @@ _DRVINFO_BYTES = 196
 
 
 def driver_of(name: str) -> Fact[str]:
-    """The driver name of ETHTOOL_GDRVINFO.
+    """Return the driver name of ETHTOOL_GDRVINFO.
 
     For a software device without a name of its own the kernel (5.19 and later, net/ethtool/ioctl.c) gives the link
     kind here: "macvlan", "dummy", "ipvlan", ...
@@ -36,7 +36,7 @@ def driver_of(name: str) -> Fact[str]:
 
 
 def hardware_type_of(name: str) -> Fact[int]:
-    """The ARPHRD_ number of the interface, as /sys/class/net/NAME/type gives it."""
+    """Return the ARPHRD_ number of the interface, as /sys/class/net/NAME/type gives it."""
     request = struct.pack("40s", name.encode("utf-8", "surrogateescape"))
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query:

@@ -18,7 +18,7 @@ _NOT_A_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAM
 
 
 def read_names(deadline_s: float = timeouts.NAMES_S) -> Names:
-    """The host name, its full form, and the addresses it has here, all within `deadline_s`."""
+    """Return the host name, its full form, and the addresses it has here, all within `deadline_s`."""
     hostname = socket.gethostname()
     end = time.monotonic() + deadline_s
     fqdn, addresses = start(socket.getfqdn, hostname), start(_lookup, hostname)
@@ -30,7 +30,7 @@ def read_names(deadline_s: float = timeouts.NAMES_S) -> Names:
 
 
 def resolve(name: str, deadline_s: float) -> Fact[tuple[str, ...]]:
-    """The addresses of `name` in getaddrinfo's order, which is the order clients try them in.
+    """Return the addresses of `name` in getaddrinfo's order, which is the order clients try them in.
 
     "absent": the name is not known; "error": no server could say; "timeout": no answer by the deadline.
     """

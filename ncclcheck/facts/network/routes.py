@@ -17,7 +17,7 @@ _NO_ROUTE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 def source_for(
     address: str, port: int = 9, interfaces: Sequence[Interface] | None = None
 ) -> tuple[Fact[str], Fact[str]]:
-    """The source address towards `address`, and the interface that owns it.
+    """Return the source address towards `address`, and the interface that owns it.
 
     Connecting a UDP socket makes the kernel choose the route and sends nothing. `address` is an IP address, not a
     name; port 9 (discard) is as good as any. `interfaces` saves reading them again for each of many destinations.
@@ -31,7 +31,7 @@ def source_for(
 
 
 def _source(address: str, port: int) -> Fact[tuple[str, int]]:
-    """The address the kernel would send from, and the scope id of an IPv6 link-local one."""
+    """Return the address the kernel would send from, and the scope id of an IPv6 link-local one."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     numeric = socket.AI_NUMERICHOST
     try:
@@ -46,7 +46,10 @@ def _source(address: str, port: int) -> Fact[tuple[str, int]]:
 
 
 def owner_of(address: str, interfaces: Sequence[Interface], scope_id: int = 0) -> Fact[str]:
-    """The one interface that has `address` (in the scope, where one is given); Missing if none or several have it."""
+    """Return the one interface that has `address` (in the scope, where one is given).
+
+    Missing if none or several have it.
+    """
     owners = [
         interface.name
         for interface in interfaces

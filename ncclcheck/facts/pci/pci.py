@@ -20,7 +20,7 @@ _NVSWITCH_CLASS = "0x0680"  # "other bridge"
 
 
 def read_pci(root: Path) -> Fact[Pci]:
-    """The devices that matter on the machine below `root`, in the order of their addresses.
+    """Return the devices that matter on the machine below `root`, in the order of their addresses.
 
     Those are display, network, co-processor and accelerator devices, NVSwitches, whatever carries an RDMA device or
     a network interface, all bridges above these, and each bridge whose ACS settings could be read.
@@ -48,7 +48,7 @@ def read_pci(root: Path) -> Fact[Pci]:
 
 
 def nvidia_gpus(pci: Pci) -> tuple[PciDevice, ...]:
-    """The display and 3D controllers of NVIDIA: neither NVSwitches nor the audio functions of their cards."""
+    """Return the display and 3D controllers of NVIDIA: neither NVSwitches nor the audio functions of their cards."""
     return tuple(
         device
         for device in pci.devices

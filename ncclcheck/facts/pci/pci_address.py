@@ -15,12 +15,12 @@ _USB = re.compile(r"usb[0-9]+|[0-9]+-[0-9]+(?:\.[0-9]+)*(?::[0-9]+\.[0-9]+)?", r
 
 
 def is_pci_address(name: str) -> bool:
-    """True for a name such as 0000:18:00.0."""
+    """Return True for a name such as 0000:18:00.0."""
     return _ADDRESS.fullmatch(name) is not None
 
 
 def pci_addresses(parts: Iterable[str]) -> tuple[str, ...]:
-    """The parts of a path that are PCI addresses, the root port first."""
+    """Return the parts of a path that are PCI addresses, the root port first."""
     return tuple(part for part in parts if is_pci_address(part))
 
 

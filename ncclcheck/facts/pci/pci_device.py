@@ -50,7 +50,7 @@ def read_device(address: str, folder: Place) -> PciDevice:
 
 
 def _iommu(folder: Place) -> Fact[str]:
-    """The type of the default domain of its IOMMU group (Linux, ABI/testing/sysfs-kernel-iommu_groups, from 5.11 on).
+    """Return the type of its IOMMU group's default domain (Linux 5.11, ABI/testing/sysfs-kernel-iommu_groups).
 
     A device without a group is under no IOMMU, where the kernel has a list of groups at all.
     """
@@ -64,7 +64,7 @@ def _iommu(folder: Place) -> Fact[str]:
 
 
 def numa_node(folder: Place, name: str) -> Fact[int]:
-    """The NUMA node; -1 means that the firmware names none (NUMA_NO_NODE of linux/numa.h)."""
+    """Return the NUMA node; -1 means that the firmware names none (NUMA_NO_NODE of linux/numa.h)."""
     node = folder.number(name)
     if isinstance(node, int) and node < 0:
         return Missing("absent", f"{folder.shown(name)}: {node}, the firmware names no node")
@@ -72,12 +72,12 @@ def numa_node(folder: Place, name: str) -> Fact[int]:
 
 
 def is_bridge(class_code: Fact[str]) -> bool:
-    """True for a class code of a bridge that has a bus below it."""
+    """Return True for a class code of a bridge that has a bus below it."""
     return isinstance(class_code, str) and class_code.startswith(BRIDGE_CLASSES)
 
 
 def acs_redirects(config: bytes) -> bool | None:
-    """Does ACS send peer-to-peer requests or completions to the root complex? None when `config` does not tell.
+    """Return whether ACS sends peer-to-peer requests or completions to the root complex; None where `config` lacks it.
 
     A device without the capability redirects nothing. A user without CAP_SYS_ADMIN gets 64 bytes only, and a kernel
     without access to the extended space 256 (drivers/pci/pci-sysfs.c). PCI Express Base Specification: extended
@@ -135,7 +135,7 @@ def _width(folder: Place, name: str) -> Fact[int]:
 
 
 def without_serial_number(config: bytes) -> bytes:
-    """The configuration space with zeros for the serial number of the device, where it tells one.
+    """Return the configuration space with zeros for the serial number of the device, where it tells one.
 
     PCI Express Base Specification: Device Serial Number capability, eight bytes after its header.
     """

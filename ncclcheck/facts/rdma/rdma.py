@@ -31,7 +31,7 @@ _RATE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) Gb/sec(?: \(([0-9]{1,2}X)(?: 
 
 
 def read_rdma(root: Path) -> Fact[Rdma]:
-    """The RDMA ports of the machine below `root`, its device files and peer-memory paths.
+    """Return the RDMA ports of the machine below `root`, its device files and peer-memory paths.
 
     Devices are in the order in which libibverbs most likely lists them. rdma-core asks the kernel over netlink
     (libibverbs/ibdev_nl.c), which answers in the order of registration; /sys does not tell it, but the number of
@@ -87,7 +87,7 @@ def _uverbs_by_device(here: Place) -> dict[str, str]:
 
 
 def _ports_of(here: Place, name: str, uverbs: str | None) -> list[RdmaPort] | Missing:
-    """The ports of a device of the class, of which each has one at least; Missing where they cannot be seen."""
+    """Return the ports of a device of the class, of which each has one at least; Missing where they cannot be seen."""
     folder = here.folder(f"sys/class/infiniband/{name}")
     ports = [] if isinstance(folder, Missing) else _read_ports(folder, name, uverbs)
     if ports:
@@ -139,7 +139,7 @@ def _driver(folder: Place) -> Fact[str]:
 
 
 def _word(port: Place, name: str) -> Fact[str]:
-    """The word of `4: ACTIVE` (drivers/infiniband/core/sysfs.c, state_show and phys_state_show)."""
+    """Return the word of `4: ACTIVE` (drivers/infiniband/core/sysfs.c, state_show and phys_state_show)."""
     text = port.line(name)
     if isinstance(text, Missing):
         return text
@@ -194,7 +194,7 @@ def _gid_table_length(port: Place) -> Fact[int]:
 
 
 def _device_files(here: Place) -> Fact[tuple[str, ...]]:
-    """The uverbs names in /dev/infiniband; nothing is told by a tree without /dev."""
+    """Return the uverbs names in /dev/infiniband; nothing is told by a tree without /dev."""
     dev = here.folder("dev")
     if isinstance(dev, Missing):
         return dev

@@ -31,7 +31,7 @@ _NOT_AGAIN = Missing("absent", "read once only: what grows shows at the end of a
 
 
 def read_rdma_counters(root: Path) -> Fact[RdmaCounters]:
-    """The error counters of every RDMA port of the machine below `root` as they are now, as those before a run.
+    """Return the error counters of every RDMA port of the machine below `root` as they are now, as those before a run.
 
     Missing where /sys/class is not there, or its folder of RDMA devices cannot be read; a machine without that folder
     has no ports.
@@ -51,7 +51,7 @@ def read_rdma_counters(root: Path) -> Fact[RdmaCounters]:
 def read_again(
     deadline_s: float = timeouts.COUNTERS_AGAIN_S, root: Path = Path("/")
 ) -> Fact[tuple[PortCounters, ...]]:
-    """The counters of this machine now; Missing "timeout" where a device holds up the reading."""
+    """Return the counters of this machine now; Missing "timeout" where a device holds up the reading."""
     read = within(deadline_s, read_rdma_counters, root)
     return read if isinstance(read, Missing) else read.ports
 
@@ -83,7 +83,7 @@ def _counters(here: Place, port: str) -> Fact[dict[str, Fact[int]]]:
 
 
 def _count(line: Fact[str]) -> Fact[int] | None:
-    """The number in a counter's file; None where the card does not have this counter, which its file says."""
+    """Return the number in a counter's file; None where the card does not have this counter, which its file says."""
     if isinstance(line, Missing):
         return None if line.missing in ("error", "unsupported") else line
     if line.startswith(_NO_COUNTER):

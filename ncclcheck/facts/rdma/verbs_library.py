@@ -11,7 +11,7 @@ from ncclcheck.model.fact import Fact, Missing
 
 
 def find_verbs_library(environ: Mapping[str, str], deadline_s: float) -> Fact[str]:
-    """The path from which the loader takes libibverbs under `environ`; Missing "absent" where it finds none.
+    """Return the path from which the loader takes libibverbs under `environ`; Missing "absent" where it finds none.
 
     "error" is one that it finds and cannot use: a library that this one needs is missing, or it is of another
     machine. NCCL_IBVERBS_LIB is not considered: only NCCL of some versions obeys it.

@@ -25,12 +25,12 @@ class _Line(Struct):
     detail: str = ""
 
     def as_fact(self) -> Fact[int]:
-        """The MTU, or why there is none."""
+        """Return the MTU, or why there is none."""
         return Missing(self.why, self.detail) if self.active_mtu is None else self.active_mtu
 
 
 def with_active_mtu(rdma: Rdma, environ: Mapping[str, str], deadline_s: float, module: str = _MODULE) -> Rdma:
-    """The RDMA section with the active MTU of every port that libibverbs lets us ask.
+    """Return the RDMA section with the active MTU of every port that libibverbs lets us ask.
 
     Devices are opened as every program that uses them does, and nothing is changed. What hangs or crashes costs the
     ports that were not asked by then.
@@ -55,7 +55,7 @@ def _name(port: RdmaPort) -> str:
 def _ask(
     arguments: list[str], environ: Mapping[str, str], deadline_s: float, module: str
 ) -> tuple[dict[str, Fact[int]], Missing]:
-    """The MTU by port, and what is to be said of a port that is not in it."""
+    """Return the MTU by port, and what is to be said of a port that is not in it."""
     deadline = time.monotonic() + deadline_s
     try:
         process = start_child(python_command(module, arguments), environ)

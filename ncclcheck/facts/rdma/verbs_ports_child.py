@@ -56,7 +56,7 @@ def _say(**line: object) -> None:
 
 
 def _loaded(path: str) -> Any:
-    """The library with the types of what is called: verbs.h."""
+    """Return the library with the types of what is called: verbs.h."""
     verbs = ctypes.CDLL(path, mode=os.RTLD_NOW, use_errno=True)
     verbs.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
     verbs.ibv_get_device_list.argtypes = (ctypes.POINTER(ctypes.c_int),)
@@ -80,7 +80,7 @@ def _devices(verbs: Any) -> dict[str, Any]:
 
 
 def _asked(verbs: Any, context: Any, number: int) -> dict[str, object]:
-    """A context below 4096 is no address but the errno with which the device refused to be opened."""
+    """Return the MTU, or why there is none. A context below 4096 is the errno with which the device refused."""
     if context < 4096:  # noqa: PLR2004 - the first page is never mapped
         why = "denied" if context in (errno.EACCES, errno.EPERM) else "error"
         return {"why": why, "detail": f"the device cannot be opened: {os.strerror(context)}"}

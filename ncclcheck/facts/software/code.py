@@ -26,7 +26,7 @@ _DEAD = f"did not answer within {timeouts.CODE_SEEN_S:g} s"
 
 
 def read_code(paths: Sequence[str], deadline_s: float = timeouts.CODE_S) -> Code:
-    """The identity of each path, all read at once, and of the packages this Python sees."""
+    """Return the identity of each path, all read at once, and of the packages this Python sees."""
     end = time.monotonic() + deadline_s
     started = [(path, start(_tree, path, deadline_s), start(read_git, path, deadline_s)) for path in paths]
     packages = start(read_packages).result(deadline_s)

@@ -38,7 +38,7 @@ class Dynamic(Struct, frozen=True):
 
 
 def read_dynamic(path: Path) -> Fact[Dynamic]:
-    """The dynamic section of a 64-bit little-endian ELF file.
+    """Return the dynamic section of a 64-bit little-endian ELF file.
 
     Missing "unsupported": another kind of file, which the loader passes over (32 bit, no regular file, no dynamic
     section). "error": a damaged one, at which it gives up: not ELF at all, or cut short.
@@ -55,7 +55,7 @@ def read_dynamic(path: Path) -> Fact[Dynamic]:
 
 
 def mentions(path: Path, dynamic: Dynamic, symbol: str) -> bool:
-    """True if a dynamic symbol of that name is defined in the file or wanted by it."""
+    """Return whether a dynamic symbol of that name is defined in the file or wanted by it."""
     offset, size = dynamic.strings
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

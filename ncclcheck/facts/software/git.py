@@ -44,7 +44,7 @@ def parse_status(text: str) -> tuple[Fact[str], Fact[bool]]:
 
 
 def why_refused(stderr: str) -> Missing:
-    """What git's complaint means: no repository here, one we may not read, or something else."""
+    """Return what git's complaint means: no repository here, one we may not read, or something else."""
     last = stderr.splitlines()[-1] if stderr else "git gave no reason"
     if "not a git repository" in stderr:
         return Missing("absent", "not in a git repository")

@@ -48,7 +48,9 @@ def load(
     environ: Mapping[str, str],
     deadline_s: float,
 ) -> Loaded:
-    """The version of each library; and for each group of plug-in files what came of them, up to the first that loads.
+    """Return the version of each library.
+
+    And for each group of plug-in files what came of them, up to the first that loads.
 
     Plug-in files without a slash are looked for in `first_folders`, then by the loader under `environ`. Each library
     and each group has a process of its own; all work at once, and are ended by the deadline.

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _start(task: Callable[[], object]) -> tuple[int, int]:
-    """A process that does the task; its id, and the pipe to which it writes what came of it."""
+    """Return a process that does the task; its id, and the pipe to which it writes what came of it."""
     reading, writing = os.pipe()
     parent = os.getpid()
     pid = os.fork()
@@ -102,7 +102,7 @@ def _version(path: str) -> object:
 
 
 def _of(path: str, error: Exception) -> str:
-    """What the loader says, without the name of the file, which is said before it."""
+    """Return what the loader says, without the name of the file, which is said before it."""
     return str(error).removeprefix(f"{path}: ")
 
 

@@ -50,7 +50,7 @@ class Listing(Struct):
 def read_manifest(
     root: bytes, list_until: float, read_until: float, listing: Listing | None = None
 ) -> tuple[Manifest, Times]:
-    """The manifest of a folder, or of one file, and how quickly its files answered.
+    """Return the manifest of a folder, or of one file, and how quickly its files answered.
 
     Both ends are times of the monotonic clock. Raises OSError where the folder itself cannot be listed; folders below
     it that cannot be are counted, and left out. Symbolic links count by their name and are not followed.
@@ -84,7 +84,10 @@ def read_manifest(
 
 
 def _names(root: bytes, listing: Listing, until: float) -> Iterator[tuple[bytes, int]]:
-    """The names below the folder that are no folders, each with the CRC-32 of it; folders are not entered twice."""
+    """Yield the names below the folder that are no folders, each with the CRC-32 of it.
+
+    Folders are not entered twice.
+    """
     pending = [b""]
     while pending:
         if time.monotonic() > until:  # of folders without files nobody else would look at the clock

@@ -43,7 +43,7 @@ class Search(Struct, frozen=True):
     preloaded: tuple[str, ...] = ()
 
     def everywhere(self, machine: int) -> Iterator[tuple[str, str]]:
-        """The folders that the loader searches for any library, each with the reason, the cache apart."""
+        """Yield the folders that the loader searches for any library, each with the reason, the cache apart."""
         yield from ((folder, "LD_LIBRARY_PATH") for folder in library_path(self.environ))
         multiarch = _MULTIARCH.get(machine)
         defaults = [*(f"{top}/{multiarch}" for top in ("/lib", "/usr/lib") if multiarch), *self.folders]
@@ -57,7 +57,7 @@ class _Loaded(Struct, frozen=True):
 
 
 def loader_cache(deadline_s: float = timeouts.LOADER_CACHE_S) -> dict[tuple[str, str], tuple[str, ...]]:
-    """What the loader's cache holds: (name, machine) -> paths in its order. Empty where there is none."""
+    """Return what the loader's cache holds: (name, machine) -> paths in its order. Empty where there is none."""
     listing = run_child(["/sbin/ldconfig", "-p"], deadline_s=deadline_s)
     if isinstance(listing, Missing):
         return {}
@@ -65,7 +65,7 @@ def loader_cache(deadline_s: float = timeouts.LOADER_CACHE_S) -> dict[tuple[str,
 
 
 def cache_of(listing: ChildResult) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The same of the output of `ldconfig -p`."""
+    """Return the same of the output of `ldconfig -p`."""
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for name, kind, path in _CACHED.findall(listing.stdout.decode("utf-8", "replace")):
         for machine in _KINDS.values():
@@ -75,7 +75,7 @@ def cache_of(listing: ChildResult) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def needed_libraries(files: Sequence[Examined], search: Search) -> Libraries:
-    """What the files and all their libraries need and the loader would not find.
+    """Return what the files and all their libraries need and the loader would not find.
 
     As in one process, a library that is loaded already satisfies all who name it, wherever they would look themselves.
     """

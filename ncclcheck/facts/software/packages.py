@@ -40,7 +40,7 @@ def installed(search_path: Sequence[str]) -> dict[str, Package]:
 
 
 def metadata_lines(package: Package) -> list[str]:
-    """The header lines of the package's metadata; none when it cannot be read."""
+    """Return the header lines of the package's metadata; none when it cannot be read."""
     for name in ("METADATA", "PKG-INFO", ""):
         try:
             text = (package.metadata / name).read_text("utf-8", "replace")

@@ -22,7 +22,7 @@ _NO_TORCH = Missing("absent", "torch is not installed in this Python")
 
 
 def read_software(nccl: Fact[str], root: Path = Path("/")) -> Software:
-    """The versions; `nccl` is what the asked library answered, and is passed on."""
+    """Return the versions; `nccl` is what the asked library answered, and is passed on."""
     words = torch_words()
     return Software(
         ncclcheck=__version__,
@@ -39,7 +39,7 @@ def read_software(nccl: Fact[str], root: Path = Path("/")) -> Software:
 
 
 def torch_folder(search_path: Sequence[str] | None = None) -> Path | None:
-    """The folder `import torch` would load from, found without loading it."""
+    """Return the folder `import torch` would load from, found without loading it."""
     try:
         found = PathFinder.find_spec("torch", search_path) if search_path else find_spec("torch")
     except (ImportError, ValueError):
@@ -48,7 +48,7 @@ def torch_folder(search_path: Sequence[str] | None = None) -> Path | None:
 
 
 def torch_words() -> Fact[dict[str, str | None]]:
-    """The constants of torch/version.py (`__version__`, `cuda`, `hip`, `git_version`), read as text."""
+    """Return the constants of torch/version.py (`__version__`, `cuda`, `hip`, `git_version`), read as text."""
     folder = torch_folder()
     if folder is None:
         return _NO_TORCH
@@ -57,7 +57,7 @@ def torch_words() -> Fact[dict[str, str | None]]:
 
 
 def constants(source: str) -> Fact[dict[str, str | None]]:
-    """The names to which a module's source assigns a string or None at top level."""
+    """Return the names to which a module's source assigns a string or None at top level."""
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError) as error:
@@ -80,7 +80,7 @@ def _torch_word(words: Fact[dict[str, str | None]], name: str) -> Fact[str]:
 
 
 def _torch_nccl(words: Fact[dict[str, str | None]]) -> Fact[str]:
-    """The NCCL this torch was built for: the version its package pins. A torch without CUDA has none."""
+    """Return the NCCL this torch was built for: the version its package pins. A torch without CUDA has none."""
     cuda = _torch_word(words, "cuda")
     folder = torch_folder()
     if isinstance(cuda, Missing) or folder is None:
@@ -91,7 +91,7 @@ def _torch_nccl(words: Fact[dict[str, str | None]]) -> Fact[str]:
 
 
 def pinned_nccl(metadata: list[str]) -> str | None:
-    """The version in a line such as `Requires-Dist: nvidia-nccl-cu12==2.27.5; platform_system == "Linux"`."""
+    """Return the version in a line such as `Requires-Dist: nvidia-nccl-cu12==2.27.5; platform_system == "Linux"`."""
     for line in metadata:
         if match := re.match(r"Requires-Dist: *nvidia-nccl-cu\d+ *\(? *== *([\w.]+)", line):
             return match[1]

@@ -77,7 +77,7 @@ class Mark:
         return f"{readable(self._folder)}: {told.detail}{left}"
 
     def _told(self, word: str, deadline_s: float) -> Any:
-        """What the process said under that word; Missing when it did not in time."""
+        """Return what the process said under that word; Missing when it did not in time."""
         if isinstance(self._process, Missing):
             return self._process
         end = time.monotonic() + deadline_s
@@ -93,7 +93,7 @@ class Mark:
 
 
 def _words(output: bytes | bytearray) -> dict[str, Any]:
-    """What whole lines say."""
+    """Return what whole lines say."""
     found: dict[str, Any] = {}
     for line in bytes(output).split(b"\n")[:-1]:
         found |= json.loads(line)

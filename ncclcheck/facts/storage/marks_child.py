@@ -72,13 +72,13 @@ def _words(error: OSError, place: Path) -> list[str]:
 
 
 def _line(end: float) -> str:
-    """The next line of the input; empty at its end, or when the time is over."""
+    """Return the next line of the input; empty at its end, or when the time is over."""
     ready, _, _ = select.select([sys.stdin], [], [], max(end - time.monotonic(), 0.0))
     return sys.stdin.readline() if ready else ""
 
 
 def _look(folder: Path, marks: dict[str, str], until: float) -> list[str]:
-    """The names of the marks that are there with the content they should have."""
+    """Return the names of the marks that are there with the content they should have."""
     seen: list[str] = []
     while True:
         seen += [

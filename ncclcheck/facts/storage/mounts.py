@@ -21,13 +21,13 @@ class MountPoint(Struct, frozen=True):
 
 
 def mount_at(path: str) -> Fact[MountPoint]:
-    """The mount that holds an absolute path without links."""
+    """Return the mount that holds an absolute path without links."""
     text = read_text(Path("/proc/self/mountinfo"))
     return text if isinstance(text, Missing) else mount_in(text, path)
 
 
 def mount_in(mountinfo: str, path: str) -> Fact[MountPoint]:
-    """The same of a mountinfo text (proc_pid_mountinfo(5)): the deepest mount above the path, of several the last."""
+    """Return the deepest mount above the path in a mountinfo text, of several the last (proc_pid_mountinfo(5))."""
     best, found = -1, None
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")

@@ -106,7 +106,7 @@ def _tell_manifest(path: bytes, list_until: float, read_until: float) -> None:
 
 
 def _tell_hung(path: bytes, listing: Listing) -> None:
-    """Listing and reading end by themselves long before: one call has not come back."""
+    """Tell that a call has not come back: listing and reading end by themselves long before."""
     at = readable(os.fsdecode(os.path.join(path, listing.at).rstrip(b"/")))  # noqa: PTH118
     _tell(manifest=Missing("timeout", f"{at} does not answer"))
 

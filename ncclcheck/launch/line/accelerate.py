@@ -34,7 +34,7 @@ _NOT_SSH = ("standard", "nossh")
 def read_accelerate(
     words: Sequence[str], environ: Mapping[str, str], read: ReadFile, program: str = "accelerate launch"
 ) -> CommandLine | None:
-    """The job of `accelerate launch WORDS`; None where the words only ask for help. Raises UsageError.
+    """Return the job of `accelerate launch WORDS`; None where the words only ask for help. Raises UsageError.
 
     `read` gives the text of a file, or None where there is none: the values of `--config_file`, or of the default one,
     count where the command line is silent (accelerate/commands/launch.py, _validate_launch_command).
@@ -112,7 +112,7 @@ def _yaml(program: str, name: str, text: str) -> Any:
 
 
 def _line(program: str, said: Mapping[str, str], machines: int) -> LaunchLine:
-    """What accelerate hands to torchrun (accelerate/utils/launch.py, prepare_multi_gpu_env)."""
+    """Return what accelerate hands to torchrun (accelerate/utils/launch.py, prepare_multi_gpu_env)."""
     total = said.get("num_processes")
     values = {"--nnodes": str(machines), "--nproc-per-node": "auto"}
     if total is not None and total != "-1":
@@ -139,7 +139,7 @@ def _by_deepspeed(
     environ: Mapping[str, str],
     read: ReadFile,
 ) -> CommandLine | None:
-    """What accelerate hands to DeepSpeed's own launcher (accelerate/utils/launch.py, prepare_deepspeed_cmd_env)."""
+    """Return what accelerate gives DeepSpeed's launcher (accelerate/utils/launch.py, prepare_deepspeed_cmd_env)."""
     words = ["--hostfile", str(deepspeed.get("deepspeed_hostfile"))]
     if deepspeed.get("deepspeed_multinode_launcher") == "nossh":
         words += ["--no_ssh", "--node_rank", said.get("machine_rank", "0")]

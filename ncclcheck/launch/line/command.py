@@ -27,7 +27,7 @@ _MODULE_OPTIONS = ("-m", "--module")
 
 
 def read_command(words: Sequence[str], environ: Mapping[str, str], read: ReadFile) -> CommandLine:
-    """What `words` say about the job. Raises UsageError where they contradict themselves or start other nodes.
+    """Return what `words` say about the job. Raises UsageError where they contradict themselves or start other nodes.
 
     `read` gives the text of a file, or None where there is none. A command that is neither a launcher nor a wrapper
     before one is one process of the job that started us.
@@ -47,7 +47,7 @@ def read_command(words: Sequence[str], environ: Mapping[str, str], read: ReadFil
 def _found(
     words: Sequence[str], position: int, environ: Mapping[str, str], read: ReadFile
 ) -> CommandLine | None:
-    """The command that begins at `position`; None where that word only belongs to a wrapper before it."""
+    """Return the command that begins at `position`; None where that word only belongs to a wrapper before it."""
     rest, before = words[position:], words[position - 1] if position else ""
     name = rest[0].rpartition("/")[2]
     wrapped = words[0].rpartition("/")[2] in _WRAPPERS
@@ -81,7 +81,7 @@ def _of_launcher(
 def _perhaps(
     begin: tuple[str, ...], words: Sequence[str], environ: Mapping[str, str], read: ReadFile
 ) -> CommandLine | None:
-    """A launcher's name behind an option of a program that nobody knows: in `train --framework deepspeed`, a value."""
+    """Return the job of what may be a launcher, or only an option's value, as in `train --framework deepspeed`."""
     try:
         return _of_launcher(begin, words, environ, read)
     except UsageError:

@@ -40,7 +40,7 @@ OPTIONS = (
 def read_deepspeed(
     words: Sequence[str], environ: Mapping[str, str], read: ReadFile, program: str = "deepspeed"
 ) -> CommandLine | None:
-    """The job of `deepspeed WORDS`; None where the words only ask for help. Raises UsageError.
+    """Return the job of `deepspeed WORDS`; None where the words only ask for help. Raises UsageError.
 
     `read` gives the text of a file, or None where there is none: without a hostfile the job is this node's alone
     (deepspeed/launcher/runner.py, main).
@@ -117,7 +117,7 @@ def parse_hostfile(text: str, name: str) -> dict[str, int]:
 
 
 def _filtered(program: str, pool: dict[str, int], values: Mapping[str, str]) -> dict[str, int]:
-    """The hosts that --include or --exclude leave: `worker-0@worker-1:0,2` (runner.py, parse_resource_filter)."""
+    """Return the hosts that --include or --exclude leaves: `worker-0@worker-1:0,2` (parse_resource_filter)."""
     include, exclude = values.get("--include", ""), values.get("--exclude", "")
     if include and exclude:
         raise UsageError(f"{program}: --include and --exclude exclude each other")

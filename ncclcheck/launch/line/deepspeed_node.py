@@ -24,7 +24,7 @@ OPTIONS = (
 
 
 def read_deepspeed_node(words: Sequence[str], program: str) -> CommandLine | None:
-    """The job of `deepspeed.launcher.launch WORDS`; None where the words only ask for help. Raises UsageError.
+    """Return the job of `deepspeed.launcher.launch WORDS`; None where the words only ask for help. Raises UsageError.
 
     `--world_info` is the base64 form of a JSON object: the GPUs of every host, in the order of the nodes.
     """

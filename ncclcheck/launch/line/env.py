@@ -24,7 +24,7 @@ class EnvRun(Struct, frozen=True):
 
 
 def read_env(words: Sequence[str], environ: Mapping[str, str]) -> EnvRun:
-    """What `env WORDS` does. Raises UsageError where its quotes do not match (-S)."""
+    """Return what `env WORDS` does. Raises UsageError where its quotes do not match (-S)."""
     left = list(words)
     changes: dict[str, str | None] = {}
     folder = ""
@@ -51,12 +51,12 @@ def read_env(words: Sequence[str], environ: Mapping[str, str]) -> EnvRun:
 
 
 def applied(environ: Mapping[str, str], changes: Changes) -> dict[str, str]:
-    """The environment after the changes."""
+    """Return the environment after the changes."""
     return {name: value for name, value in {**environ, **changes}.items() if value is not None}
 
 
 def _parted(word: str, left: list[str]) -> list[tuple[str, str]]:
-    """The options in one word (`-iu NAME`), with their values, which are taken off `left` where they follow."""
+    """Return the options in one word (`-iu NAME`), with their values, which are taken off `left` where they follow."""
     if word.startswith("--"):
         name, given, value = word.partition("=")
         if not given and name in _VALUES.values():

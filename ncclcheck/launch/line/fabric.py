@@ -39,7 +39,7 @@ _COMMAND = click.Command(
 def read_fabric(
     words: Sequence[str], environ: Mapping[str, str], program: str = "fabric run"
 ) -> CommandLine | None:
-    """The job of `fabric run WORDS`; None where the words only ask for help. Raises UsageError."""
+    """Return the job of `fabric run WORDS`; None where the words only ask for help. Raises UsageError."""
     del environ  # fabric hands all values to torchrun on the command line, so PET_* do not count
     own = list(words)
     if own[:1] == ["model"]:

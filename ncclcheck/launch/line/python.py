@@ -20,12 +20,12 @@ class PythonRun(Struct, frozen=True):
 
 
 def is_python(program: str) -> bool:
-    """True for `python`, `python3.11`, `/usr/bin/pypy3`."""
+    """Return True for `python`, `python3.11`, `/usr/bin/pypy3`."""
     return _NAME.fullmatch(program.rpartition("/")[2]) is not None
 
 
 def read_python(words: Sequence[str]) -> PythonRun:
-    """What the interpreter runs when it is given `words` (CPython, Python/initconfig.c and getopt.c)."""
+    """Return what the interpreter runs when it is given `words` (CPython, Python/initconfig.c and getopt.c)."""
     position = 0
     while position < len(words):
         word = words[position]

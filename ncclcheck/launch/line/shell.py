@@ -27,14 +27,14 @@ class ShellRun(Struct, frozen=True):
     words: tuple[str, ...] | None
 
     def names(self, programs: Iterable[str]) -> str | None:
-        """The first of `programs` that stands in the text as a word of its own, or as the end of a path."""
+        """Return the first of `programs` that stands in the text as a word of its own, or as the end of a path."""
         said = [word.rpartition("/")[2] for word in re.split(r"""[\s;|&<>()`'"]+""", self.text)]
         wanted = frozenset(programs)
         return next((word for word in said if word in wanted), None)
 
 
 def read_shell(words: Sequence[str], environ: Mapping[str, str]) -> ShellRun | None:
-    """What a shell that is given `words` starts; None for a script in a file, or its standard input.
+    """Return what a shell that is given `words` starts; None for a script in a file, or its standard input.
 
     Variables are put in where their values are plain. What the output is led to (`2>&1 | tee log`) changes nothing of
     the command; anything else that a shell can do makes it unknown.
@@ -60,7 +60,10 @@ def _after_c(words: Sequence[str]) -> str | None:
 
 
 def _filled(text: str, environ: Mapping[str, str]) -> str:
-    """The text with the values of the variables in it. Raises _Clever for any other use of `$`, and for backquotes."""
+    """Return the text with the values of the variables in it.
+
+    Raises _Clever for any other use of `$`, and for backquotes.
+    """
 
     def value(match: re.Match[str]) -> str:
         found = environ.get(match[1] or match[2], "")

@@ -39,7 +39,7 @@ _LAUNCH_OPTIONS = (*OPTIONS, Option(both_spellings("--use-env"), is_flag=True)) 
 def read_torchrun(
     words: Sequence[str], environ: Mapping[str, str], program: str = "torchrun"
 ) -> CommandLine | None:
-    """The job of `torchrun WORDS`; None where the words only ask for help. Raises UsageError."""
+    """Return the job of `torchrun WORDS`; None where the words only ask for help. Raises UsageError."""
     table = _LAUNCH_OPTIONS if program.endswith("launch") else OPTIONS
     taken = take(program, table, words)
     if taken is None:
@@ -49,7 +49,7 @@ def read_torchrun(
 
 
 def options_in_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What PET_* set, by the option's name: a value as it is, a flag where it is a number other than 0."""
+    """Return what PET_* set, by the option's name: a value as it is, a flag where it is a number other than 0."""
     values = {}
     for option, variable in zip(OPTIONS, VARIABLES, strict=True):
         name = option.names[0]
@@ -64,7 +64,7 @@ def options_in_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def line_of(program: str, values: Mapping[str, str]) -> LaunchLine:
-    """The job of torchrun's options, as torch/distributed/run.py reads them (`run`, `config_from_args`)."""
+    """Return the job of torchrun's options, as torch/distributed/run.py reads them (`run`, `config_from_args`)."""
     least, most = _node_counts(program, values.get("--nnodes", "1:1"))
     backend = values.get("--rdzv-backend", "static")
     endpoint = values.get("--rdzv-endpoint", "")
@@ -141,7 +141,7 @@ def _node_counts(program: str, text: str) -> tuple[int, int]:
 
 
 def _processes(program: str, text: str) -> int | None:
-    """A number of processes per node; None for `gpu`, `auto` and the like, which depend on the machine."""
+    """Return a number of processes per node; None for `gpu`, `auto` and the like, which depend on the machine."""
     return None if text.isalpha() else whole_number(program, "--nproc-per-node", text, 1)
 
 

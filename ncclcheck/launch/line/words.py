@@ -39,7 +39,7 @@ def both_spellings(*names: str) -> tuple[str, ...]:
 def take(
     program: str, options: Iterable[Option], words: Sequence[str], *, abbreviated: bool = True
 ) -> Taken | None:
-    """The options before the script, and the script; None where the words only ask for help.
+    """Return the options before the script, and the script; None where the words only ask for help.
 
     `words` follow the program's name. An option that the table lacks belongs to a newer launcher: it is passed over
     where it cannot swallow the next word. Raises UsageError where it could, and where the launcher itself would refuse
@@ -78,7 +78,7 @@ def _refuse_ambiguous(program: str, unknown: Sequence[str], words: Sequence[str]
 
 
 def whole_number(program: str, name: str, text: str, least: int = 0) -> int:
-    """The number behind an option. Raises UsageError where it is none, or less than `least`."""
+    """Return the number behind an option. Raises UsageError where it is none, or less than `least`."""
     try:
         number = int(text)
     except ValueError:
@@ -89,7 +89,7 @@ def whole_number(program: str, name: str, text: str, least: int = 0) -> int:
 
 
 def truth(text: str | None) -> bool | None:
-    """A switch as torch's rendezvous reads it (torch/distributed/elastic/rendezvous/api.py, get_as_bool)."""
+    """Return a switch as torch's rendezvous reads it (torch/distributed/elastic/rendezvous/api.py, get_as_bool)."""
     if text is None:
         return None
     return text.lower() in {"1", "true", "t", "yes", "y"}

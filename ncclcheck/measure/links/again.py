@@ -31,7 +31,9 @@ class Round(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def suspicious(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Transfer, ...]:
-    """What to measure again, as positions among the networks and their hosts; of NCCL's network, the first, first.
+    """Return what to measure again, as positions among the networks and their hosts.
+
+    Of NCCL's network, the first, first.
 
     What is called slow, with the way back between two nodes, and what came to nothing: a transfer of a slow end once
     more, another one twice. And where another network is clearly faster than the first, once more a transfer from and
@@ -86,7 +88,7 @@ def _is_slower(probes: Sequence[Probe], networks: Sequence[Places]) -> bool:
 
 
 def late_again(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Transfer, ...]:
-    """The late round trips of the first network, until they were tried three times: a busy core makes one late, too."""
+    """Return the late round trips of the first network, tried three times at most: a busy core makes one late, too."""
     place = {host: position for position, host in enumerate(networks[0])}
     tried = {
         (attempt.from_host, attempt.to_host): attempt
@@ -100,7 +102,10 @@ def late_again(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
 
 
 def rounds_again(transfers: Sequence[Transfer], most: int) -> tuple[Round, ...]:
-    """The transfers in as few rounds as come of putting each into the first that has room; at most so many rounds."""
+    """Return the transfers in as few rounds as come of putting each into the first that has room.
+
+    At most so many rounds.
+    """
     rounds: list[tuple[int, list[tuple[int, int]]]] = []
     for network, source, target in transfers:
         for used, pairs in rounds:
@@ -114,7 +119,7 @@ def rounds_again(transfers: Sequence[Transfer], most: int) -> tuple[Round, ...]:
 
 
 def with_the_best(probes: Sequence[Probe], again: Sequence[Probe]) -> tuple[Probe, ...]:
-    """The probes, each with the better one of its own value and that which was measured again."""
+    """Return the probes, each with the better one of its own value and that which was measured again."""
     by_way = {_way(probe): probe for probe in again}
     return tuple(_better(probe, by_way[_way(probe)]) if _way(probe) in by_way else probe for probe in probes)
 

@@ -22,7 +22,7 @@ class Deviation(Struct, frozen=True):
     bound_us: float
 
     def is_beyond(self, limit_us: float) -> bool:
-        """True where it is certain: also at the near end of what is possible."""
+        """Return whether it is certain: also at the near end of what is possible."""
         return abs(self.ahead_us) - self.bound_us > limit_us
 
 
@@ -47,7 +47,7 @@ def deviations(offsets: Offsets) -> tuple[Deviation, ...]:
 
 
 def _around(offsets: Offsets) -> dict[str, dict[str, tuple[float, float]]]:
-    """The neighbours of each node with the offset and bound; of a pair measured twice the closer one."""
+    """Return the neighbours of each node with the offset and bound; of a pair measured twice the closer one."""
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for (source, target), (ahead, bound) in offsets.items():
         for one, other, value in ((source, target, ahead), (target, source, -ahead)):

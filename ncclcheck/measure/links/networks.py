@@ -32,7 +32,7 @@ class Throughput(Struct, frozen=True):
     cpu_limited: bool
 
     def is_slower_than(self, throughput: Throughput) -> bool:
-        """True when the other is at least 1.3 times as fast, and no usual transfer of this one as fast as there.
+        """Return whether the other is at least 1.3 times as fast, and no usual transfer of this one as fast as there.
 
         Never true where the CPU limited this one: it may be as fast as the other.
         """
@@ -50,7 +50,7 @@ class RoundTrip(Struct, frozen=True):
 
 
 def measured_gbit_s(probes: Fact[Sequence[Probe]], places: Places) -> Fact[Throughput]:
-    """The bandwidth of the network that has these places.
+    """Return the bandwidth of the network that has these places.
 
     Missing where it was not measured, or no transfer to one of its places, or none from one of its hosts, succeeded.
     """
@@ -59,7 +59,10 @@ def measured_gbit_s(probes: Fact[Sequence[Probe]], places: Places) -> Fact[Throu
 
 
 def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[str, Throughput]:
-    """The bandwidth to each place of the network on its own, by its host; empty where the whole was not measured."""
+    """Return the bandwidth to each place of the network on its own, by its host.
+
+    Empty where the whole was not measured.
+    """
     found = transfers(probes, places, "bandwidth")
     if isinstance(found, Missing):
         return {}
@@ -67,7 +70,7 @@ def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[st
 
 
 def summed_up(found: Sequence[tuple[Probe, float]]) -> Throughput:
-    """These transfers, each with its value in Gbit/s, as one figure."""
+    """Return these transfers, each with its value in Gbit/s, as one figure."""
     values = sorted(value for _, value in found)
     limited = sum(is_cpu_limited(probe) for probe, _ in found)
     return Throughput(
@@ -80,7 +83,7 @@ def summed_up(found: Sequence[tuple[Probe, float]]) -> Throughput:
 
 
 def measured_round_trip(probes: Fact[Sequence[Probe]], places: Places) -> Fact[RoundTrip]:
-    """The latency of the network that has these places; Missing as for `measured_gbit_s`."""
+    """Return the latency of the network that has these places; Missing as for `measured_gbit_s`."""
     found = transfers(probes, places, "latency")
     if isinstance(found, Missing):
         return found
@@ -91,7 +94,7 @@ def measured_round_trip(probes: Fact[Sequence[Probe]], places: Places) -> Fact[R
 def transfers(
     probes: Fact[Sequence[Probe]], places: Places, kind: ProbeKind
 ) -> Fact[tuple[tuple[Probe, float], ...]]:
-    """The measurements of that kind between the hosts and to those places that succeeded, each with its value.
+    """Return the measurements of that kind between the hosts and to those places that succeeded, each with its value.
 
     Missing where they do not tell something of every place: as the target of one, and its host as the source of one.
     """
@@ -108,7 +111,7 @@ def transfers(
 
 
 def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tuple[Places, ...]:
-    """The networks whose bandwidth was measured, in the order of their measurement, the nodes' interfaces put together.
+    """Return the networks whose bandwidth was measured, in that order; a network has one interface of each node.
 
     All transfers of one network come before those of the next. Where networks share the interface of a node, only those
     are told apart whose interface has one name on all nodes.
@@ -139,12 +142,12 @@ def attempts(probes: Iterable[Probe], places: Places, kind: ProbeKind) -> tuple[
 
 
 def is_cpu_limited(probe: Probe) -> bool:
-    """True when the CPU of one of the two nodes, and not the way between them, set the value."""
+    """Return whether the CPU of one of the two nodes, and not the path between them, set the value."""
     share = probe.measured.cpu_share if probe.measured else None
     return isinstance(share, float) and share >= CPU_LIMITED_SHARE
 
 
 def least_us(probe: Probe) -> float:
-    """The quickest round trip of a latency probe that succeeded; its median where that is not known."""
+    """Return the quickest round trip of a latency probe that succeeded; its median where that is not known."""
     least = probe.measured.least if probe.measured else None
     return (probe.value or 0.0) if least is None else least

@@ -25,11 +25,11 @@ class Others:
         return max(0, len(self._ordered) - 1)
 
     def median(self, own: float) -> float:
-        """The median of the others of `own`, which is one of the values; 0.0 where there are none."""
+        """Return the median of the others of `own`, which is one of the values; 0.0 where there are none."""
         return _median_without(self._ordered, own)
 
     def spread(self, own: float, least: float) -> float:
-        """A robust standard deviation (1.4826 MAD) of the others of `own` around their median, and at least `least`."""
+        """Return a robust standard deviation (1.4826 MAD) of all values but `own`, and at least `least`."""
         middle = self.median(own)
         if middle not in self._distances:
             self._distances[middle] = sorted(abs(value - middle) for value in self._ordered)
@@ -37,7 +37,7 @@ class Others:
 
 
 def _median_without(ordered: Sequence[float], own: float) -> float:
-    """The median of the sorted values, one that is `own` left out."""
+    """Return the median of the sorted values, one that is `own` left out."""
     count = len(ordered) - 1
     if count < 1:
         return 0.0

@@ -48,7 +48,9 @@ class SlowPair(Struct, frozen=True):
 def slow_ends(
     values: Mapping[Pair, float], unusable: frozenset[Pair] = frozenset()
 ) -> tuple[tuple[SlowEnd, ...], tuple[SlowPair, ...]]:
-    """The slow senders and receivers, and the slow pairs that they do not explain. `values` is a speed per transfer.
+    """Return the slow senders and receivers, and the slow pairs that they do not explain.
+
+    `values` is a speed per transfer.
 
     Slow: below the usual speed by 30 % (a pair: by half) and by more than 3.5 robust standard deviations (1.4826 MAD
     of the transfers between the two), or to a quarter of it, which no scatter explains. The opposite direction of a
@@ -97,7 +99,7 @@ def slow_way_of_two(
 
 
 def _usual(values: Mapping[Pair, float], position: int) -> float:
-    """The median over the nodes of the best that each sends (0) or receives (1) with."""
+    """Return the median over the nodes of the best that each sends (0) or receives (1) with."""
     best: dict[str, float] = {}
     for pair, value in values.items():
         best[pair[position]] = max(value, best.get(pair[position], 0.0))
@@ -113,7 +115,7 @@ def _is_fast_elsewhere(values: Mapping[Pair, float], below: set[Pair], pair: Pai
 def _worst_end(
     values: Mapping[Pair, float], below: set[Pair], low: set[Pair], unexplained: set[Pair]
 ) -> tuple[str, End, tuple[Pair, ...]] | None:
-    """The end of which all transfers are slow, and which explains most of those that nothing explains yet.
+    """Return the end of which all transfers are slow, and which explains most of those that nothing explains yet.
 
     `low`: those of the slow ones (`below`) that count.
     """
@@ -133,7 +135,7 @@ def _worst_end(
 
 
 def _deviation(values: Sequence[float], middle: float) -> float:
-    """A robust standard deviation around `middle`, and at least 3 % of it."""
+    """Return a robust standard deviation around `middle`, and at least 3 % of it."""
     spread = _MAD_TO_SIGMA * median(abs(value - middle) for value in values) if values else 0.0
     return max(spread, _LEAST_SPREAD * middle)
 
@@ -148,7 +150,7 @@ class LatePairs(Struct, frozen=True):
 
 
 def late_pairs(medians_us: Mapping[Pair, float], least_us: Mapping[Pair, float]) -> tuple[LatePairs, ...]:
-    """The pairs whose round trip is far above the others', grouped by the node they have in common.
+    """Return the pairs whose round trip is far above the others', grouped by the node they have in common.
 
     Far above: three times the usual one and 100 us more, and more than 3.5 robust standard deviations (1.4826 MAD);
     and so is the pair's quickest round trip, since a median can be a busy CPU. A node all of whose pairs are late is
@@ -182,6 +184,6 @@ def _is_late(value_us: float, usual_us: float) -> bool:
 
 
 def _common(pairs: Sequence[Pair]) -> str | None:
-    """The one node that is in all of several pairs of nodes."""
+    """Return the one node that is in all of several pairs of nodes."""
     shared = set(pairs[0]).intersection(*pairs)
     return next(iter(shared)) if len(shared) == 1 else None

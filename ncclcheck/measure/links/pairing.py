@@ -10,7 +10,7 @@ PARTNERS = 3  # of each node, where there are so many
 
 
 def rounds_of_pairs(members: int, partners: int = PARTNERS) -> tuple[tuple[Pair, ...], ...]:
-    """Rounds of pairs (from, to) in which every member is at most once; each pair comes in both directions.
+    """Return rounds of pairs (from, to) with each member at most once per round; each pair comes in both directions.
 
     The rounds of a round-robin tournament (the circle method: one stays, the others go round), evenly spaced ones, so
     each member meets `partners` others (one fewer where their number is odd and it sits out a round). A transfer never

@@ -60,7 +60,7 @@ class RoundPlan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def plan_rounds(nodes: int, networks: int) -> RoundPlan:
-    """The rounds for so many nodes and networks: at most 10 s however many there are.
+    """Return the rounds for so many nodes and networks: at most 10 s however many there are.
 
     Three partners of each node where the time allows, else two; then shorter rounds; and what does not fit into the
     shortest is not measured.

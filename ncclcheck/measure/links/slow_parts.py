@@ -34,7 +34,7 @@ class SlowestPart(Struct, frozen=True):
 
 
 def slow_parts(transfers: Iterable[Probe]) -> SlowParts:
-    """What `outliers.slow_ends` says of the bandwidth probes of one network; of two nodes, `slow_way_of_two`.
+    """Return what `outliers.slow_ends` says of the bandwidth probes of one network; of two nodes, `slow_way_of_two`.
 
     What the CPU limited is never called slow, nor what came to nothing.
     """
@@ -47,7 +47,7 @@ def slow_parts(transfers: Iterable[Probe]) -> SlowParts:
 
 
 def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
-    """What a collective over these nodes has to wait for; None where no part of the network is called slow."""
+    """Return what a collective over these nodes has to wait for; None where no part of the network is called slow."""
     slow = slow_parts(transfers)
     found = _by_pair(transfers)
     ends = [

@@ -114,5 +114,5 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
     on: str = ""
 
     def is_over(self, rule: Rule) -> bool:
-        """True if the rule has expired by the day of the run (in UTC)."""
+        """Return whether the rule has expired by the day of the run (in UTC)."""
         return bool(rule.until and self.on and rule.until < self.on)

@@ -46,7 +46,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_policy(text: str, file: str, profile: str | None = None) -> Policy:
-    """The policy in `text`, with what its profile of that name says instead.
+    """Return the policy in `text`, with what its profile of that name says instead.
 
     Without a name, profiles that say for which hosts or GPUs they are hold there, and the others nowhere. Raises
     UsageError, which names `file`, the line, the key and its value, and what would be right.
@@ -114,7 +114,7 @@ class _Document:
         return f" (line {line})" if line else ""
 
     def error(self, path: Path, value: Any, right: str) -> UsageError:
-        """The value is not what the key can have."""
+        """Return the error for a value that the key cannot have."""
         if right.startswith("impossible: "):
             right = f"is {right}"
             return UsageError(
@@ -282,7 +282,7 @@ def _expectations(document: _Document, table: Mapping[str, Any], path: Path) -> 
 
 
 def _policy(parts: list[_Part], matched: list[tuple[str, _Part]] | tuple[()]) -> Policy:
-    """The parts one over the other, for every node, and the profiles that hold for some nodes only."""
+    """Return the parts one over the other, for every node, and the profiles that hold for some nodes only."""
     job: dict[str, Any] = {}
     floors: dict[str, Floor] = {}
     rules: dict[tuple[str, str], Rule] = {}

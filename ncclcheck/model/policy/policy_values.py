@@ -38,7 +38,7 @@ class Kind(Struct, frozen=True):
 
 
 def whole(least: int, most: int, like: int, *, unit: str = "", at_least: bool = False) -> Kind:
-    """A whole number within bounds."""
+    """Return a whole number within bounds."""
 
     def read(value: Any) -> Wanted:
         return Number(whole_number(value, least, most, like), unit, at_least)
@@ -47,7 +47,7 @@ def whole(least: int, most: int, like: int, *, unit: str = "", at_least: bool = 
 
 
 def whole_number(value: Any, least: int, most: int, like: int) -> int:
-    """The number. Raises WrongValueError where it is none, or out of bounds."""
+    """Return the number. Raises WrongValueError where it is none, or out of bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise WrongValueError(f"expected a whole number, like {like}")
     if not least <= value <= most:
@@ -56,7 +56,7 @@ def whole_number(value: Any, least: int, most: int, like: int) -> int:
 
 
 def rate(unit: str, most: float, like: str) -> Kind:
-    """A number above 0; what is observed must not be below it."""
+    """Return a number above 0; what is observed must not be below it."""
 
     def read(value: Any) -> Wanted:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -104,7 +104,7 @@ def _version(value: Any) -> Wanted:
 
 
 def _is_possible(specifiers: SpecifierSet) -> bool:
-    """True if a version fits. An interval that is not empty holds one of its ends, or what comes next to one."""
+    """Return whether a version fits. An interval that is not empty holds one of its ends, or what comes next to one."""
     ends = [_end(specifier) for specifier in specifiers]
     if None in ends:  # ===, which compares texts
         return True
@@ -161,7 +161,7 @@ def some_of(*allowed: str) -> Kind:
 
 
 def choice(value: Any, *allowed: str) -> str:
-    """The word. Raises WrongValueError where it is none of these."""
+    """Return the word. Raises WrongValueError where it is none of these."""
     if isinstance(value, str) and value in allowed:
         return value
     quoted = [f'"{one}"' for one in allowed]
@@ -202,7 +202,7 @@ def _variable(value: Any) -> Wanted:
 
 
 def is_variable(name: str) -> bool:
-    """True for what can be the name of an environment variable."""
+    """Return True for what can be the name of an environment variable."""
     return _VARIABLE.fullmatch(name) is not None
 
 

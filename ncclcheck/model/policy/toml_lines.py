@@ -34,7 +34,7 @@ class _Statement(Struct, frozen=True):
 
 
 def lines_of(text: str) -> dict[Path, int]:
-    """The line, from 1, on which each table, key and element of an array begins. `text` must be valid TOML.
+    """Return the line, from 1, on which each table, key and element of an array begins. `text` must be valid TOML.
 
     Every statement of TOML ends at the end of a line and is a document by itself, which the parser then reads. The time
     it takes grows as the text does.
@@ -129,7 +129,7 @@ class _Scan:
 
 
 def _header(content: Mapping[str, Any]) -> Path:
-    """The table that a header alone opens: `[a.b]` is read as {a: {b: {}}}, `[[a]]` as {a: [{}]}."""
+    """Return the table that a header alone opens: `[a.b]` is read as {a: {b: {}}}, `[[a]]` as {a: [{}]}."""
     path: Path = ()
     while isinstance(content, Mapping) and content:
         ((key, content),) = content.items()
@@ -146,7 +146,10 @@ def _leaves(content: Any, above: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _elements(value: Any, path: Path, statement: _Statement) -> Iterator[tuple[Path, int]]:
-    """The line of each element; of an array in an inline table, which is no statement's own, that of the statement."""
+    """Yield the line of each element.
+
+    Of an array in an inline table, which is no statement's own, that of the statement.
+    """
     if not isinstance(value, list):
         return
     own = statement.elements if len(statement.elements) == len(value) else ()
