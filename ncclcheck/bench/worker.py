@@ -139,7 +139,7 @@ def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
     """Whether a peer or the network may be at fault (the error came out of a collective call), or this rank itself."""
     text = str(error).lower()
     own = isinstance(error, MemoryError) or "out of memory" in text or "can't allocate" in text
-    own = own or is_own_bug(error, serving=False)
+    own = own or is_own_bug(error)
     return "communication" if progress.inside and not own else "own"
 
 

@@ -20,7 +20,15 @@ from ncclcheck.exchange.probe.reach import Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
-from ncclcheck.exchange.store.opening import first_line, join, loaded_torch, serve, torch_word, within_process
+from ncclcheck.exchange.store.opening import (
+    first_line,
+    hands_over,
+    join,
+    loaded_torch,
+    serve,
+    torch_word,
+    within_process,
+)
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.codec import encode
@@ -173,7 +181,7 @@ def _serve(context: Context, work: Deadline) -> Store | Trouble:
         failed = loaded_torch(work)
         if failed is not None:
             return torch_word(failed), failed.detail
-        trouble = listen(held)
+        trouble = listen(held) if hands_over() else None
         if trouble is not None:
             return trouble
         store = serve(held, context.prefix, work.within(SERVE_S))

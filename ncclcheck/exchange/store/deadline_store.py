@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
+from ncclcheck.exchange.store.versions import is_own_bug
 from ncclcheck.model.fact import Missing
 
 MOST_PARTS = 1024
@@ -23,7 +24,7 @@ _Call: TypeAlias = tuple[Callable[[], Any], "queue.SimpleQueue[Any]"]
 class DeadlineStore:
     """The `store.base.Store` of a backend, which is called in a thread.
 
-    A call that has not come back in time, or has failed, loses the store for good.
+    A call that has not come back in time, or has failed, loses the store for good. One that failed by a bug raises it.
     """
 
     def __init__(self, backend: Backend, port: int) -> None:
@@ -121,6 +122,9 @@ class DeadlineStore:
             result = answer.get(timeout=timeouts.STORE_CALL_S)
         except queue.Empty:
             result = Missing("timeout", f"the store did not answer within {timeouts.STORE_CALL_S:.0f} s")
+        if isinstance(result, Exception):
+            self._lost = Missing("error", first_line(result))
+            raise result
         if isinstance(result, Missing):
             self._lost = result
         return result
@@ -133,8 +137,11 @@ class DeadlineStore:
             function, answer = call
             try:
                 answer.put(function())
-            except Exception as error:  # torch raises several types here; each means that the store is gone
-                answer.put(Missing("error", first_line(error)))
+            except (
+                Exception
+            ) as error:  # torch raises several types here; all but bugs mean that the store is gone
+                bug = self._lost is None and is_own_bug(error)
+                answer.put(error if bug else Missing("error", first_line(error)))
 
 
 def first_line(error: Exception) -> str:

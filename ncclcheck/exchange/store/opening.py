@@ -9,10 +9,11 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import Pipe
-from ncclcheck.exchange.store.tcp import join, load_torch, loaded_torch, serve, torch_word
+from ncclcheck.exchange.store.tcp import hands_over, join, load_torch, loaded_torch, serve, torch_word
 
 __all__ = [
     "first_line",
+    "hands_over",
     "join",
     "load_torch",
     "loaded_torch",

@@ -19,7 +19,7 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
-from ncclcheck.exchange.store.versions import is_own_bug, make_store
+from ncclcheck.exchange.store.versions import is_own_bug, is_set, make_store, read, takes_socket
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 
@@ -45,12 +45,11 @@ class TcpBackend:
 
     def read(self, key: str) -> bytes | None:
         """Return the value; None while it is not set."""
-        name = self._prefix + key
-        return bytes(self._raw.get(name)) if self._raw.check([name]) else None
+        return read(self._raw, self._prefix + key)
 
     def check(self, key: str) -> bool:
         """Return whether the key is set: an answer comes only after all that was sent before."""
-        return bool(self._raw.check([self._prefix + key]))
+        return is_set(self._raw, self._prefix + key)
 
 
 class TcpStore(DeadlineStore):
@@ -84,19 +83,29 @@ def load_torch() -> bool:
     return TCPStore is not None
 
 
-def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store | Missing:
-    """A store served by this process on all addresses, on `port` (0: any): a number, or a held one to take over.
+def hands_over() -> bool:
+    """Return whether a store takes over a socket that listens. torch is imported by then."""
+    from torch.distributed import TCPStore
 
+    return takes_socket(TCPStore)
+
+
+def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store | Missing:
+    """A store served by this process on all addresses, on `port` (0: any): a number, or a held socket.
+
+    A held socket that listens is taken over. One that does not is released once the store listens beside it.
     Raises what is no fault of the machine or the network: it is a bug, and no finding may come of it.
     """
 
     def construct(tcp_store: Any, patience: timedelta) -> Any:
-        options = {"is_master": True, "wait_for_workers": False, "timeout": patience}
+        options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": patience}
         if isinstance(port, int):
             return make_store(tcp_store, "127.0.0.1", port, **options)
-        # A duplicate: torch closes what it has taken, and whether it has taken it is not told where it fails.
-        number, taken = port.getsockname()[1], os.dup(port.fileno())
-        return make_store(tcp_store, "127.0.0.1", number, master_listen_fd=taken, **options)
+        number = port.getsockname()[1]
+        if port.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            # A duplicate: torch closes what it has taken, and whether it has taken it is not told where it fails.
+            options["master_listen_fd"] = os.dup(port.fileno())
+        return make_store(tcp_store, "127.0.0.1", number, **options)
 
     served: TcpStore | Missing | None = None
     try:

@@ -1,14 +1,17 @@
-"""How a TCPStore is made with every torch since 2.2, and which of its errors say something about the network.
+"""What differs between versions of torch's TCPStore, from 2.2 on, and which of its errors concern the network.
 
-A server takes over a socket that already holds the port (`master_listen_fd`), so there is no moment in which another
-program may take it. torch has two servers for a TCPStore:
+Node 0 holds its port from the start, so there must be no moment in which another program can take it. torch has two
+servers for a TCPStore, and how each gets a port that is held differs:
 
-- The older one takes a socket, in every version. It is the default before 2.4.
-- The one on libuv is the default since 2.4 and takes a socket since 2.8. From 2.4 to 2.7 it raises NotImplementedError
-  and names the older one as the way out.
+- Before 2.4 the older server is the default, since 2.8 the one on libuv takes sockets too: the held socket listens, and
+  the server takes it over (`master_listen_fd`).
+- From 2.4 to 2.7 libuv's server is the default and raises NotImplementedError for a socket. The held socket then stays
+  bound without listening, and the server binds the same port beside it: Linux allows that to sockets that both have
+  SO_REUSEADDR, which torch's have, while none listens (socket(7)). Programs without that option, and connections that
+  draw their port, cannot have it meanwhile. One that has the option could, with every version, before anybody listens.
 
-So the older one serves where libuv's refuses. To close the socket and let libuv bind the port again would be the other
-way: then another program, or a connection of ours that draws its port at random, can have it meanwhile.
+The older server is no way out where other nodes connect: it waits for the rest of a message that a stranger began, and
+that of 2.5 aborts the process where the name server does not answer (c10d/socket.cpp: "failed to format addr").
 """
 
 from __future__ import annotations
@@ -16,16 +19,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# What constructing a store raises for the network's sake. RuntimeError: torch's DistNetworkError, DistStoreError and,
-# from 2.4 to 2.6, EADDRINUSE. ValueError, LookupError: pybind11's for sizes that a peer made up.
+# What the machine or the network can cause where a store is served. RuntimeError: torch's DistNetworkError,
+# DistStoreError and, from 2.4 to 2.6, EADDRINUSE.
 _OF_THE_MACHINE = (OSError, RuntimeError, MemoryError)
-_OF_A_PEER = (*_OF_THE_MACHINE, ValueError, LookupError)
+# What neither they nor a peer can cause in any call. (A peer can: sizes that it made up become ValueError, IndexError.)
+_OF_A_PROGRAM = (NotImplementedError, RecursionError, TypeError, AttributeError, NameError)
+_NOTHING = "ncclcheck: nothing is set"
+
+
+def takes_socket(tcp_store: Callable[..., Any]) -> bool:
+    """Return whether the default server takes over a socket: it is given one that does not exist."""
+    try:
+        tcp_store("127.0.0.1", 0, is_master=True, wait_for_workers=False, master_listen_fd=-1)
+    except NotImplementedError:
+        return False
+    except Exception:
+        return True  # it has looked at the socket
+    return True
 
 
 def make_store(tcp_store: Callable[..., Any], host: str, port: int, **options: Any) -> Any:
     """Return `tcp_store(host, port, **options)`, with the older server where libuv's cannot do what `options` ask.
 
-    A server that refuses a socket has not closed it (TCPStore.cpp of 2.4 to 2.7: the constructor raises first).
+    The older one serves the workers of one machine, on a socket of the loopback interface. A server that refuses a
+    socket has not closed it (TCPStore.cpp of 2.4 to 2.7: the constructor raises first).
     """
     try:
         return tcp_store(host, port, **options)
@@ -35,8 +52,25 @@ def make_store(tcp_store: Callable[..., Any], host: str, port: int, **options: A
     return tcp_store(host, port, use_libuv=False, **options)
 
 
-def is_own_bug(error: Exception, *, serving: bool) -> bool:
-    """Return whether the error is a bug of ncclcheck's or its torch's, and says nothing about the network."""
-    if isinstance(error, (NotImplementedError, RecursionError)):  # each is a RuntimeError
-        return True
-    return not isinstance(error, _OF_THE_MACHINE if serving else _OF_A_PEER)
+def read(store: Any, key: str) -> bytes | None:
+    """Return the value; None while it is not set. Never wait for it.
+
+    torch 2.2 has no `check`. There `compare_set` returns what it expected where the key is not set, and stores nothing.
+    """
+    if hasattr(store, "check"):
+        return bytes(store.get(key)) if is_set(store, key) else None
+    found = bytes(store.compare_set(key, _NOTHING, _NOTHING))
+    return None if found == _NOTHING.encode() else found
+
+
+def is_set(store: Any, key: str) -> bool:
+    """Return whether the key is set: an answer comes only after all that was sent before."""
+    return bool(store.check([key])) if hasattr(store, "check") else read(store, key) is not None
+
+
+def is_own_bug(error: Exception, *, serving: bool = False) -> bool:
+    """Return whether the error is a bug of ncclcheck's or its torch's, and says nothing about the network.
+
+    `serving`: it was raised where a store is made that this process serves, which no peer takes part in.
+    """
+    return isinstance(error, _OF_A_PROGRAM) or (serving and not isinstance(error, _OF_THE_MACHINE))

@@ -37,6 +37,21 @@ def test_a_call_that_fails_loses_the_store_with_the_reason() -> None:
     assert store.wait("a", Deadline(30)) == found
 
 
+class WrongBackend(MemoryBackend):
+    """Cannot be asked as it is: what torch 2.2 did before `store.versions` knew it."""
+
+    def read(self, key: str) -> bytes | None:
+        raise AttributeError(f"no attribute 'check' ({key})")
+
+
+def test_a_bug_in_a_call_is_raised_to_the_caller_and_loses_the_store() -> None:
+    store = DeadlineStore(WrongBackend(), 29500)
+    with pytest.raises(AttributeError, match="no attribute 'check'"):
+        store.get("a")
+    assert store.lost == Missing("error", "AttributeError: no attribute 'check' (a)")
+    assert store.get("a") == store.lost
+
+
 def test_a_call_that_blocks_is_abandoned_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "STORE_CALL_S", 0.2)
     backend = BlockingBackend()

@@ -126,3 +126,32 @@ def test_a_bug_in_joining_is_raised_and_no_program_is_called_foreign(monkeypatch
     monkeypatch.setattr(torch.distributed, "TCPStore", broken)
     with pytest.raises(TypeError, match="unexpected"):
         join("127.0.0.1", 29500, "run/", Deadline(30))
+
+
+def test_a_store_listens_beside_a_held_socket_that_does_not_and_keeps_the_port() -> None:
+    """As with torch 2.4 to 2.7, whose server takes no socket."""
+    held = hold_port(0)
+    assert isinstance(held, socket.socket)
+    port = held.getsockname()[1]
+    with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+        stranger.bind(("0.0.0.0", port))  # noqa: S104 (as the store has it)
+    server = serve(held, "run/", Deadline(30))
+    assert not isinstance(server, Missing)
+    assert server.port == port
+    assert held.fileno() == -1
+    client = join("127.0.0.1", port, "run/", Deadline(10))
+    assert not isinstance(client, Missing)
+    assert client.set("a", b"1") is None
+    assert server.wait("a", Deadline(5)) == b"1"
+
+
+def test_a_port_on_which_another_program_listens_meanwhile_is_in_use() -> None:
+    held = hold_port(0)
+    assert isinstance(held, socket.socket)
+    with socket.socket(held.family) as quicker:
+        quicker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        quicker.bind(held.getsockname()[:2])
+        quicker.listen()
+        found = serve(held, "run/", Deadline(30))
+    assert isinstance(found, Missing)
+    assert "EADDRINUSE" in found.detail

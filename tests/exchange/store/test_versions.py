@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ncclcheck.exchange.store.versions import is_own_bug, make_store
+from ncclcheck.exchange.store.versions import is_own_bug, is_set, make_store, read, takes_socket
 
 NO_SOCKET = (
     "The libuv TCPStore backend does not support initialization with an listen fd. Please switch to the legacy "
@@ -47,6 +47,16 @@ def test_a_torch_without_libuv_serves_and_joins_all_the_same() -> None:
     }
 
 
+def no_such_socket(_host: str, _port: int, **options: Any) -> None:
+    assert options["master_listen_fd"] == -1
+    raise RuntimeError("getsockname failed for fd -1: (errno: 9 - Bad file descriptor)")
+
+
+def test_whether_a_server_takes_a_socket_is_asked_and_not_read_from_a_version() -> None:
+    assert not takes_socket(older_libuv)
+    assert takes_socket(no_such_socket)
+
+
 def test_what_has_nothing_to_do_with_libuv_is_tried_once() -> None:
     tries = []
 
@@ -57,6 +67,42 @@ def test_what_has_nothing_to_do_with_libuv_is_tried_once() -> None:
     with pytest.raises(RuntimeError, match="EADDRINUSE"):
         make_store(in_use, "127.0.0.1", 29500)
     assert tries == [{}]
+
+
+class Torch22Store:
+    """torch 2.2's, which has no `check`; `compare_set` as TCPStoreBackend.cpp of 2.2.2 has it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        if key not in self.values:
+            if expected:
+                return expected.encode()
+            self.values[key] = desired.encode()
+        elif self.values[key] == expected.encode():
+            self.values[key] = desired.encode()
+        return self.values[key]
+
+
+class Torch23Store(Torch22Store):
+    """torch's since 2.3: whoever asks for what is not set waits, so that is an error here."""
+
+    def check(self, keys: list[str]) -> bool:
+        return all(key in self.values for key in keys)
+
+    def get(self, key: str) -> bytes:
+        return self.values[key]
+
+
+@pytest.mark.parametrize("store", [Torch22Store(), Torch23Store()], ids=["2.2", "2.3"])
+def test_what_is_not_set_is_read_at_once_and_stays_unset(store: Torch22Store) -> None:
+    assert read(store, "a") is None
+    assert not is_set(store, "a")
+    assert store.values == {}
+    store.values["a"] = b""
+    assert read(store, "a") == b""
+    assert is_set(store, "a")
 
 
 @pytest.mark.parametrize(
