@@ -23,6 +23,8 @@ LabOf = Callable[..., Lab]
 
 NONE_GIVEN = "no versions of torch were given (scripts/test --torch VERSION...)"
 FOLDERS = [Path(word) for word in os.environ.get("NCCLCHECK_TEST_TORCH", "").split(":") if word]
+SKIPPED: Any = pytest.param(None, marks=pytest.mark.skip(reason=NONE_GIVEN))
+GIVEN: list[Any] = [*FOLDERS] or [SKIPPED]
 SMALL = ("--backend", "gloo", "--ops", "all_reduce,all_gather", "--sizes", "64K,1M", "--iters", "5")
 MASTER = ("master-refused", "master-filtered", "master-no-route", "master-foreign", "master-port-in-use")
 
