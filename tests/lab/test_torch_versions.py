@@ -34,9 +34,7 @@ def name_of(folder: Path | None) -> str:
     return "none" if folder is None else folder.name.removeprefix("torch-")
 
 
-@pytest.fixture(
-    params=FOLDERS or [pytest.param(None, marks=pytest.mark.skip(reason=NONE_GIVEN))], ids=name_of
-)
+@pytest.fixture(params=GIVEN, ids=name_of)
 def torch(request: pytest.FixtureRequest) -> Path:
     """The folder with one version of torch."""
     folder: Path = request.param
