@@ -50,6 +50,7 @@ class Seen:
         self.snapshot = Snapshot(nodes=(), viewpoint="one-node")
         self.announce: Callable[[Report, Saved], None] | None = None
         self.verdict: Finish | None = None  # node 0's, on the other nodes
+        self.report_digest: str | None = None  # as node 0 confirmed it directly; None: it was not asked
         self.documents: tuple[Report, Saved] | None = None
         self.prints = True
         self.stores: list[Store] = []

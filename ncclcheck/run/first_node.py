@@ -15,6 +15,7 @@ from ncclcheck.exchange.gather import Arrivals, drawn_tickets, gather_hellos, la
 from ncclcheck.exchange.join.first import Trouble, confirm_detour, hold_port, listen, own_way
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import names_loopback
+from ncclcheck.exchange.join.verdict import Given, VerdictServer
 from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.probe.reach import Target
 from ncclcheck.exchange.store import keys
@@ -29,6 +30,7 @@ from ncclcheck.exchange.store.opening import (
     torch_word,
     within_process,
 )
+from ncclcheck.exchange.store.recording import RecordingStore, digest_of
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.codec import encode
@@ -68,6 +70,7 @@ from ncclcheck.run.node import (
 from ncclcheck.run.order_reader import refused_orders
 from ncclcheck.run.recounting import recount
 from ncclcheck.run.sharing import share
+from ncclcheck.run.vouching import judged_messages
 from ncclcheck.run.workers_address import resolve_workers_address
 
 SPEAKS_S = 10.0
@@ -216,11 +219,15 @@ def _lead(
 ) -> None:
     launch = context.launch
     nonce = secrets.token_bytes(16)
+    store = RecordingStore(store)
+    confirms = _confirming(store, nonce) if launch.world_size > 1 or launch.nnodes > 1 else None
     store.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.prefix, nonce, work)
     orders = Orders(store)
     place = arrive(context, store, nonce)
     if isinstance(place, Missing):
+        if confirms is not None:
+            confirms.close()
         return
     report_facts(place, side, way)
     in_background(lambda: follow(context, place, side), "follow")
@@ -230,15 +237,35 @@ def _lead(
         min(context.options.join_timeout_s, DOOMED_JOIN_S) if doomed else context.options.join_timeout_s
     )
     final_knocks = knocks.final if knocks is not None else dict
-    seen.announce = lambda report, saved: announce(
-        orders, store, set(drawn_tickets(store, launch)) - {place.ticket}, report, saved
-    )
+
+    def tell(report: Report, saved: Saved) -> None:
+        if confirms is not None:
+            read = judged_messages(store.read)
+            confirms.give(Given(report.verdict.exit_code, digest_of(encode(report)), read))
+        try:
+            others = set(drawn_tickets(store, launch)) - {place.ticket}
+            announce(orders, store, others, report, saved)
+        finally:
+            if confirms is not None:
+                confirms.close()
+
+    seen.announce = tell
     arrivals = gather_hellos(store, launch, final_knocks, work.within(patience), context.say)
     if store.lost is not None:
         _out_of_touch(context, store.lost, side, way, seen)
         return
     silent = silent_nodes(launch, arrivals, final_knocks()) + silent_ranks(arrivals)
     lead_arrivals(context, orders, store, arrivals, silent, seen, work)
+
+
+def _confirming(store: Store, nonce: bytes) -> VerdictServer | None:
+    """Where the others ask node 0 itself for its verdict; None where no port can be had, and then nobody starts."""
+    try:
+        server = VerdictServer(nonce.hex())
+    except OSError:
+        return None
+    store.set(keys.VERDICT_PORT, str(server.port).encode())
+    return server
 
 
 def lead_arrivals(

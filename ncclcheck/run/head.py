@@ -202,6 +202,7 @@ def task_of(context: Context, request: HeadRequest, rank: int) -> bytes:
         head=None,
         line=None,
         applies=False,
+        starts=False,
         timeout_s=max(context.deadline.left(), 1.0),
     )
     return encode(RemoteTask(own, request.folder, launch.master_port))

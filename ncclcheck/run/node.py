@@ -57,6 +57,7 @@ from ncclcheck.run.probe_rules import announce_self
 from ncclcheck.run.recounting import recount_here
 from ncclcheck.run.sharing import share_here
 from ncclcheck.run.turns_bridge import bridge_turns
+from ncclcheck.run.vouching import Vouch, believes_all
 
 FACTS_S = 12.0
 
@@ -212,15 +213,20 @@ def report_rank(context: Context, place: Place) -> Missing | None:
     return place.store.set_document(keys.facts(place.ticket), encode(message))
 
 
-def follow(context: Context, place: Place, side: LocalSide | None) -> Finish | Missing:
-    """Do what node 0 orders, step by step, until it says Finish. `side` None: a further rank, which only waits."""
+def follow(
+    context: Context, place: Place, side: LocalSide | None, vouch: Vouch = believes_all
+) -> Finish | Missing:
+    """Do what node 0 orders, step by step, until it says Finish. `side` None: a further rank, which only waits.
+
+    A verdict for which `vouch` has a reason against it is none.
+    """
     flags = context.options.flags
     bounds = (
         Bounds(place.ticket, most_ranks=0)
         if side is None
         else bounds_of(place.ticket, context.launch, flags, side.facts)
     )
-    reader = OrderReader(place.store, bounds, context.say)
+    reader = OrderReader(place.store, bounds, context.say, vouch)
     while True:
         step = reader.next(context.deadline)
         if isinstance(step, Missing):

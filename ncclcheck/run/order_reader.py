@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Order, OrdersRefused, read_message
+from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Finish, Order, OrdersRefused, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
@@ -16,6 +16,7 @@ from ncclcheck.model.snapshot import Refused
 from ncclcheck.run.context import TOOL_VERSION
 from ncclcheck.run.order_rules import MOST_OF_A_KIND, Bounds, name_of, read_order
 from ncclcheck.run.probe_rules import Announcements
+from ncclcheck.run.vouching import Vouch, believes_all
 
 MOST_TOLD = 8  # refused orders of which a node tells; a stranger may write any number
 _LONGEST_REASON = 300
@@ -25,8 +26,10 @@ _LONGEST_STEP = 40
 class OrderReader:
     """Reads the steps in turn. State: the number of the next step, and what was refused so far."""
 
-    def __init__(self, store: Store, bounds: Bounds, say: Callable[[str], None]) -> None:
-        self._store, self._bounds, self._say = store, bounds, say
+    def __init__(
+        self, store: Store, bounds: Bounds, say: Callable[[str], None], vouch: Vouch = believes_all
+    ) -> None:
+        self._store, self._bounds, self._say, self._vouch = store, bounds, say, vouch
         self._announcements = Announcements(store)
         self._given: Counter[type[Order]] = Counter()
         self._next = 0
@@ -65,10 +68,12 @@ class OrderReader:
             reason = str(error)[:_LONGEST_REASON]
         else:
             kind, most = type(order), MOST_OF_A_KIND.get(type(order), 1)
+            reason = f"{name_of(order)}: given {most + 1} times, {most} are accepted"
             if self._given[kind] < most:
+                reason = self._vouch(order)[:_LONGEST_REASON] if isinstance(order, Finish) else ""
+            if not reason:
                 self._given[kind] += 1
                 return order
-            reason = f"{name_of(order)}: given {most + 1} times, {most} are accepted"
         if number == self._next:
             self._refused_data = data
         if len(self._told) < MOST_TOLD and (f"step {number}", reason) not in self._told:

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.master import Search, find_master, give_up
+from ncclcheck.exchange.join.verdict import VerdictAsker
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import join, loaded_torch, torch_word
+from ncclcheck.exchange.store.recording import RecordingStore
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
@@ -34,6 +36,7 @@ from ncclcheck.run.node import (
     report_rank,
     with_master,
 )
+from ncclcheck.run.vouching import Vouch, belongs_to_verdict, vouch_of
 
 SPEAKS_S = 12.0
 GONE_S = 15.0  # node 0 waits 2 s for others to leave, and may have large files to write
@@ -55,9 +58,10 @@ def as_other_node(context: Context, prepared: Future[LocalSide], seen: Seen) -> 
     if place.launch is not None:
         context = replace(context, launch=place.launch)
     side = local_side(context, prepared)
+    place, vouch = _vouching(context, place, way, seen)
     report_facts(place, side, way)
     context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
-    ended = follow(context, place, side)
+    ended = follow(context, place, side, vouch)
     if isinstance(ended, Missing):
         lost(context, prepared, way, ended, seen)
         return
@@ -80,8 +84,9 @@ def as_further_rank(context: Context, seen: Seen) -> None:
         return
     if not isinstance(place, Missing):
         seen.stores.append(place.store)
+        place, vouch = _vouching(context, place, way, seen)
         report_rank(context, place)
-        ended = follow(context, place, None)
+        ended = follow(context, place, None, vouch)
         if isinstance(ended, Finish):
             seen.verdict = ended
             if context.options.applies:
@@ -90,6 +95,13 @@ def as_further_rank(context: Context, seen: Seen) -> None:
             seen.until_free = partial(until_gone, context, place.store)
             return
     seen.verdict = Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
+
+
+def _vouching(context: Context, place: Place, way: MasterPath, seen: Seen) -> tuple[Place, Vouch]:
+    """The place with a store that remembers what was sent, and what is asked before a verdict is believed."""
+    store = RecordingStore(place.store)
+    asker = VerdictAsker(store, place.nonce, place.ticket)
+    return replace(place, store=store), vouch_of(context, way, asker, seen)
 
 
 def until_gone(context: Context, store: Store) -> None:
@@ -168,9 +180,14 @@ def _read_documents(context: Context, store: Store, seen: Seen) -> None:
     if isinstance(report, Missing) or isinstance(saved, Missing):
         return
     try:
-        seen.documents = (
+        documents = (
             decode(report, Report, limit_bytes=REPORT_LIMIT_BYTES),
             decode(saved, Saved, limit_bytes=REPORT_LIMIT_BYTES),
         )
     except DecodeError as error:
         context.say(f"node 0's report could not be read: {error}")
+        return
+    if belongs_to_verdict(seen, report, documents[0].verdict.exit_code):
+        seen.documents = documents
+    else:
+        context.say("the report in the store is refused: it is not that of node 0's verdict")

@@ -82,6 +82,7 @@ def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:
         line=prefixed.line.launch,
         code_paths=run.code_paths or code_of(prefixed.line),
         applies=applies,
+        starts=True,
         wants_documents=run.wants_documents or applies,
     )
 

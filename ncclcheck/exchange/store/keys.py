@@ -16,6 +16,8 @@ MEETS_ELSEWHERE = (
 # The end of a run, by node 0
 REPORT = "report"
 SAVED = "saved"  # the snapshot
+VERDICT_PORT = "verdict-port"  # node 0: where it confirms its verdict, at the master address
+JUDGED = ("facts/", "answer/")  # begins the key of every document on which a verdict rests
 NEVER_SET = "gone"  # read only to see whether the store still answers
 
 

@@ -1,0 +1,159 @@
+"""The verdict from node 0 itself: asked for at the master address, where no stranger can answer.
+
+Everybody who reaches the store can write a verdict into it. Who starts a command on it asks node 0 directly, by a
+connection to the master address that its own launcher gave it. Node 0 says what its verdict is, whether it was judged
+by what this node really sent, and which report belongs to it. The store only tells the port.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+from contextlib import suppress
+
+from msgspec import Struct
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.recording import RecordingStore
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+
+PROTOCOL = "ncclcheck-verdict-1"
+LINE_BYTES = 64 * 1024
+ASK_S = 5.0
+_FIRST_PORT, _LAST_PORT = 1024, 65535
+_MOST_AT_ONCE = 256
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who asks, in which run, and the digest of each message that it sent (key -> digest)."""
+
+    protocol: str
+    challenge: str
+    nonce: str
+    ticket: int
+    sent: dict[str, str]
+
+
+class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
+    """Node 0's verdict; None while there is none. `changed`: the keys under which it read something else."""
+
+    protocol: str
+    challenge: str
+    exit_code: int | None
+    changed: tuple[str, ...] = ()
+    report: str = ""  # the digest of the report's document
+
+
+class Given(Struct, frozen=True):
+    """The verdict that node 0 has given, the digest of its report, and of what it had read (key -> digest)."""
+
+    exit_code: int
+    report: str
+    read: dict[str, str]
+
+
+class VerdictServer:
+    """Node 0's answers, on a port of its own. State: the verdict, once there is one."""
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce
+        self._given: Given | None = None
+        self._room = threading.Semaphore(_MOST_AT_ONCE)
+        self._listener = _listener()
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, name="verdict", daemon=True)
+        self._thread.start()
+
+    def give(self, given: Given) -> None:
+        """From now on this is the verdict."""
+        self._given = given
+
+    def close(self) -> None:
+        """The port is free again."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(1.0)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return  # closed
+            if not self._room.acquire(blocking=False):
+                connection.close()
+                continue
+            threading.Thread(target=self._answer, args=(connection,), name="verdict", daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError, DecodeError):
+            question = decode(_line(connection, Deadline(ASK_S)), Question, limit_bytes=LINE_BYTES)
+            if question.protocol == PROTOCOL and question.nonce == self._nonce:
+                connection.sendall(encode(self._confirmation(question)) + b"\n")
+        self._room.release()
+
+    def _confirmation(self, question: Question) -> Confirmation:
+        given = self._given
+        if given is None:
+            return Confirmation(PROTOCOL, question.challenge[:64], None)
+        # An answer that came too late was not judged; without facts nothing of a node was.
+        unread = {keys.facts(question.ticket): ""}
+        changed = tuple(
+            key
+            for key, digest in question.sent.items()
+            if given.read.get(key, unread.get(key, digest)) != digest
+        )
+        return Confirmation(PROTOCOL, question.challenge[:64], given.exit_code, changed[:8], given.report)
+
+
+class VerdictAsker(Struct, frozen=True):
+    """Who asks: the store in which it met the others, the run's nonce, and its ticket."""
+
+    store: RecordingStore
+    nonce: str
+    ticket: int
+
+
+def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str]) -> Confirmation | str:
+    """Return what node 0 at `host` confirms to who sent these messages, or why nothing came from there."""
+    if not _FIRST_PORT <= port <= _LAST_PORT:
+        return f"port {port} is none of a listener"
+    deadline = Deadline(ASK_S)
+    question = Question(PROTOCOL, secrets.token_hex(16), asker.nonce, asker.ticket, sent)
+    try:
+        with socket.create_connection((host, port), ASK_S) as connection:
+            connection.settimeout(deadline.left(ASK_S))
+            connection.sendall(encode(question) + b"\n")
+            answer = decode(_line(connection, deadline), Confirmation, limit_bytes=LINE_BYTES)
+    except OSError as error:
+        return f"node 0 did not confirm it at {host} port {port}: {error}"[:200]
+    except DecodeError:
+        return f"what answers at {host} port {port} is not node 0"
+    if (answer.protocol, answer.challenge) != (PROTOCOL, question.challenge):
+        return f"what answers at {host} port {port} is not node 0"
+    return answer
+
+
+def _listener() -> socket.socket:
+    """On all addresses, as the store."""
+    if socket.has_dualstack_ipv6():
+        with suppress(OSError):
+            return socket.create_server(
+                ("", 0), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_MOST_AT_ONCE
+            )
+    return socket.create_server(("", 0), backlog=_MOST_AT_ONCE)
+
+
+def _line(connection: socket.socket, deadline: Deadline) -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        connection.settimeout(max(deadline.left(), 0.001))
+        part = connection.recv(LINE_BYTES)
+        if not part or len(data) + len(part) > LINE_BYTES:
+            raise ConnectionResetError("no whole line came")
+        data += part
+    return data
