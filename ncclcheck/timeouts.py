@@ -54,6 +54,9 @@ MASTER_SELF_S = 6.0  # node 0 connects to its own store by an address that is no
 # Node 0 connects to its own port: two SYNs, since only a rule loses packets on the loopback interface
 OWN_PORT_S = 2.5
 KNOCK_CLOSE_S = 1.0  # the thread that reads the knocks of nodes
+# Node 0 confirms its verdict, over a connection of its own: two SYNs, and a line each way
+VERDICT_ASK_S = 5.0
+VERDICT_CLOSE_S = 1.0  # the thread that answers who asks for the verdict
 # The name of a c10d rendezvous: a name server may be slow, and torch would wait as well
 RENDEZVOUS_RESOLVE_S = 5.0
 WRONG_NODES_QUIET_S = 2.0  # as many came as were expected, but with ranks that clash: so long for another

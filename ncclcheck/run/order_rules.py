@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.bench.collectives import ELEMENT_BYTES
 from ncclcheck.exchange.messages import (
     FACTS_LIMIT_BYTES,
@@ -38,7 +39,6 @@ from ncclcheck.run.probe_rules import Announcements, probe_refusals
 STEP_LIMIT_BYTES = FACTS_LIMIT_BYTES * 16
 # How often node 0 gives an order of a kind at most; the further measurements are those of what looked slow or late.
 MOST_OF_A_KIND: Mapping[type[Order], int] = {Measure: 2 * (1 + MOST_PASSES)}
-LONGEST_S = 86_400.0  # no step takes longer than a day; each also ends with the node's own --timeout
 MOST_RANKS = 1 << 20
 RANKS_UNASKED = 16  # ranks that a node starts without its own launcher, flags or GPUs naming so many
 MOST_SETTINGS = 64
@@ -111,7 +111,7 @@ def _compare(order: Compare, bounds: Bounds) -> Iterator[str]:
 
 
 def _seconds(seconds: float) -> Iterator[str]:
-    if not 0.0 <= seconds <= LONGEST_S:
+    if not 0.0 <= seconds <= timeouts.LONGEST_OPTION_S:
         yield f"a deadline of {seconds:.3g} s"
 
 
@@ -153,5 +153,5 @@ def _plan(plan: BenchPlan) -> Iterator[str]:
         yield "a type of elements that is none"
     if not 0 <= plan.warmup <= _MOST_ITERATIONS or not 0 < (plan.iters or 1) <= _MOST_ITERATIONS:
         yield "a number of iterations out of bounds"
-    if not 0.0 < plan.budget_s <= LONGEST_S:
+    if not 0.0 < plan.budget_s <= timeouts.LONGEST_OPTION_S:
         yield "a budget out of bounds"

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.recording import RecordingStore
@@ -22,7 +23,6 @@ from ncclcheck.model.errors import DecodeError
 
 PROTOCOL = "ncclcheck-verdict-1"
 LINE_BYTES = 64 * 1024
-ASK_S = 5.0
 _FIRST_PORT, _LAST_PORT = 1024, 65535
 _MOST_AT_ONCE = 256
 
@@ -76,7 +76,7 @@ class VerdictServer:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(1.0)
+        self._thread.join(timeouts.VERDICT_CLOSE_S)
 
     def _serve(self) -> None:
         while True:
@@ -91,7 +91,9 @@ class VerdictServer:
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, suppress(OSError, DecodeError):
-            question = decode(_line(connection, Deadline(ASK_S)), Question, limit_bytes=LINE_BYTES)
+            question = decode(
+                _line(connection, Deadline(timeouts.VERDICT_ASK_S)), Question, limit_bytes=LINE_BYTES
+            )
             if question.protocol == PROTOCOL and question.nonce == self._nonce:
                 connection.sendall(encode(self._confirmation(question)) + b"\n")
         self._room.release()
@@ -122,11 +124,11 @@ def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str])
     """Return what node 0 at `host` confirms to who sent these messages, or why nothing came from there."""
     if not _FIRST_PORT <= port <= _LAST_PORT:
         return f"port {port} is none of a listener"
-    deadline = Deadline(ASK_S)
+    deadline = Deadline(timeouts.VERDICT_ASK_S)
     question = Question(PROTOCOL, secrets.token_hex(16), asker.nonce, asker.ticket, sent)
     try:
-        with socket.create_connection((host, port), ASK_S) as connection:
-            connection.settimeout(deadline.left(ASK_S))
+        with socket.create_connection((host, port), timeouts.VERDICT_ASK_S) as connection:
+            connection.settimeout(deadline.left(timeouts.VERDICT_ASK_S))
             connection.sendall(encode(question) + b"\n")
             answer = decode(_line(connection, deadline), Confirmation, limit_bytes=LINE_BYTES)
     except OSError as error:
