@@ -40,16 +40,16 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def command() -> None:
     """Are these nodes and this network fit for a multi-node GPU job, and if not, why not?
 
-    Exit codes: 0 fine; 1 a finding; 2 wrong usage; 3 could not tell; 4 the benchmark failed; 70 a bug in ncclcheck;
+    Exit codes: 0 passed; 1 a finding; 2 wrong usage; 3 inconclusive; 4 the benchmark failed; 70 a bug in ncclcheck;
     130 interrupted.
 
-    TAB completes commands, options, checks, collectives and sizes: eval "$(_NCCLCHECK_COMPLETE=bash_source ncclcheck)"
-    in ~/.bashrc; zsh_source and fish_source likewise.
+    For shell completion add eval "$(_NCCLCHECK_COMPLETE=bash_source ncclcheck)" to ~/.bashrc (zsh_source and
+    fish_source for those shells).
     """
 
 
-for _one in (preflight, bench, run, env, predict, explain, report, facts, checks, remote):
-    command.add_command(_one)
+for _command in (preflight, bench, run, env, predict, explain, report, facts, checks, remote):
+    command.add_command(_command)
 
 
 def run_command(arguments: Sequence[str]) -> int:

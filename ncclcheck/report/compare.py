@@ -377,5 +377,5 @@ def _point_words(change: PointChange) -> str:
     size = format_size(change.size_bytes)
     return (
         f"{change.op} {size} lost {change.lost:.0%}: {format_number(change.before_gb_s)} GB/s before, "
-        f"{format_number(change.after_gb_s)} now; chance explains {change.noise:.1%} at most"
+        f"{format_number(change.after_gb_s)} now; noise explains at most {change.noise:.1%}"
     )

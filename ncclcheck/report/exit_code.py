@@ -104,7 +104,7 @@ def _undone(runs: Sequence[CheckRun], required: Collection[str]) -> Iterable[str
 def _nothing_found(runs: Sequence[CheckRun], fail_on: FailOn) -> str:
     passed = plural(sum(run.outcome == "passed" for run in runs), "check")
     unknown = sum(run.outcome == "unknown" for run in runs)
-    rest = f", {unknown} could not tell" if unknown else ""
+    rest = f", {unknown} unknown" if unknown else ""
     gate = {
         "error": "no errors",
         "warning": "no errors or warnings",

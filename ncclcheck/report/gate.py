@@ -54,7 +54,7 @@ def _judged(report: Report, entry: CheckEntry, findings: Sequence[Finding]) -> t
         return "failed", entry.reason
     if entry.outcome == "crashed":
         return "error", f"a bug in ncclcheck, please report it: {entry.reason}"
-    told = {"unknown": "could not tell", "not_applicable": "not applicable", "ignored": "ignored"}
+    told = {"unknown": "unknown", "not_applicable": "not applicable", "ignored": "ignored"}
     if entry.outcome in told:
         required = entry.code in report.verdict.required
         why = told[entry.outcome] + (f": {entry.reason}" if entry.reason else "")

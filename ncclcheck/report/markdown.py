@@ -111,7 +111,7 @@ def _unknown(report: Report) -> Iterator[str]:
         if entry.outcome in ("crashed", "unknown") or (entry.outcome == "found" and entry.reason)
     ]  # fmt: skip
     if rows:
-        yield f"## {plural(len(rows), 'check')} could not tell\n\n"
+        yield f"## {plural(len(rows), 'unknown check')}\n\n"
         yield table(["", "code", "check", "why"], rows)
 
 
@@ -199,7 +199,7 @@ def _bench(report: Report) -> Iterator[str]:
     ]
     if ceilings:
         yield "\n" + table(
-            ["op", "ceiling (GB/s)", "reached", "what binds", "note", "no algorithm exceeds (GB/s)"], ceilings
+            ["op", "ceiling (GB/s)", "reached", "bottleneck", "note", "no algorithm exceeds (GB/s)"], ceilings
         )
     used = [f"used: {entry.what} {entry.value}{_on(entry)}" for entry in bench.used]
     published = map(reference_words, bench.references)

@@ -33,7 +33,7 @@ def test_what_could_not_be_told_is_neither_green_nor_lost() -> None:
     )
     unknown = of["NC213 mtu-differs"]
     assert unknown.is_skipped
-    assert unknown.result[0].message == "could not tell: no facts of node03"
+    assert unknown.result[0].message == "unknown: no facts of node03"
     assert of["verdict"].is_passed
 
 

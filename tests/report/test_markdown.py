@@ -13,7 +13,7 @@ def test_a_finding_comes_with_evidence_and_fix() -> None:
     assert "### 🔴 error: NC213 mtu-differs on `node[02-03]`" in text
     assert "| `node[02-03]` | MTU of eth0 | 1500 | 9000 | `/sys/class/net/eth0/mtu` |" in text
     assert "```sh\nip link set dev eth0 mtu 9000\nexport NCCL_SOCKET_IFNAME='=eth0'\n```" in text
-    assert "## 1 check could not tell" in text
+    assert "## 1 unknown check" in text
     assert "| unknown | `NC213` | x | why |" in text
     assert "unset NCCL_IB_HCA" in text
 
@@ -29,5 +29,5 @@ def test_measurements_are_tables() -> None:
 def test_a_healthy_report_is_short() -> None:
     text = to_markdown(report())
     assert "finding" not in text
-    assert "could not tell" not in text
+    assert "unknown check" not in text
     assert text.startswith("# ✅ ")

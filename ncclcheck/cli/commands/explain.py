@@ -33,7 +33,7 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
     --ras asks a job that still runs, on one of its nodes: twice, some seconds apart, since only counts that do not
     grow mean a hang.
 
-    Exit codes: 0 nothing failed; 1 the cause is named; 3 the logs cannot tell, and what to collect.
+    Exit codes: 0 nothing failed; 1 the cause is named; 3 inconclusive, with what to collect.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.run.explaining import explain_files, explain_ras

@@ -12,30 +12,34 @@ from ncclcheck.cli.values import FileName
 
 @click.command()
 @click.option(
-    "--code", multiple=True, type=FileName(), metavar="PATH", help="Identify this code too; repeatable."
+    "--code", multiple=True, type=FileName(), metavar="PATH", help="Also hash this code; repeatable."
 )
 @click.option(
-    "--data", multiple=True, type=FileName(), metavar="PATH", help="Look at this data too; repeatable."
+    "--data",
+    multiple=True,
+    type=FileName(),
+    metavar="PATH",
+    help="Also read the state of this data; repeatable.",
 )
 @click.option(
     "--shared-dir",
     multiple=True,
     type=FileName(),
     metavar="PATH",
-    help="Look at this shared folder too, without writing to it; repeatable.",
+    help="Also read the state of this shared folder, without writing to it; repeatable.",
 )
 @click.option(
     "--root",
     type=FileName(),
     metavar="TREE",
-    help="Read the recorded machine whose /sys, /proc and /dev are in this folder, and nothing of this one.",
+    help="Read a recorded machine, whose /sys, /proc and /dev are in this folder, instead of this one.",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["json"], case_sensitive=False),
     default="json",
-    help="JSON is the only one.",
+    help="Output format; JSON is the only one.",
 )
 @click.option(
     "--as-policy",

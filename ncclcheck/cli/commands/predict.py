@@ -63,7 +63,7 @@ def _refuse_unknown_versions(given: Sequence[str]) -> None:
 
 
 def entries(nodes: Sequence[Node], nccl_versions: Sequence[str]) -> Iterator[tuple[str, Fact[NcclEntry]]]:
-    """Each host with its choice: the answer of its library, or the model's for each of the versions."""
+    """Yield each host with its choice: the answer of its library, or the model's for each version."""
     from ncclcheck.nccl.explanation import explain
     from ncclcheck.report.build import nccl_entry
 

@@ -25,32 +25,32 @@ USAGE = 2
 @options.preflight_options
 @options.image
 @options.report_options
-@click.option("--apply", is_flag=True, help="Start COMMAND with the advised settings added.")
+@click.option("--apply", is_flag=True, help="Start COMMAND with the advised settings in its environment.")
 @click.pass_context
 def preflight(context: click.Context, /, **given: Any) -> None:
     """Are these nodes and this network fit for the job?
 
-    Run it on every node as the job will be run (torchrun, srun, mpirun), or by hand with --nnodes, --node-rank and
-    --master-addr. Without either it checks this one node.
+    Start it on every node the way the job is started (torchrun, srun, mpirun), or by hand with --nnodes, --node-rank
+    and --master-addr. Without either it checks only this node.
 
-    With -- COMMAND, put before the line that starts the job on each node, it reads nodes, ranks, address and script
-    from that line (torchrun, accelerate launch, fabric run, deepspeed, python), and becomes COMMAND when all is well;
-    else it ends with its own exit code, and COMMAND is not started.
+    With -- COMMAND it reads nodes, ranks, address and script from COMMAND (torchrun, accelerate launch, fabric run,
+    deepspeed, python), checks the nodes, and runs COMMAND (exec) if all checks pass. Otherwise it exits with its own
+    exit code and COMMAND is not started.
     """
     context.exit(perform("preflight", given))
 
 
 @click.command()
 @options.bench_options
-@click.option("--no-preflight", is_flag=True, help="Measure without checking the nodes first.")
+@click.option("--no-preflight", is_flag=True, help="Skip the checks and only measure.")
 @options.preflight_options
 @options.report_options
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:
     """How fast are collectives between these nodes, and who is slow?
 
-    Sizes and bandwidths are those of nccl-tests. Without a launcher it uses every GPU of this node, or two gloo ranks
-    where there is none.
+    Sizes and bandwidths are defined as in nccl-tests. Without a launcher it uses every GPU of this node, or two gloo
+    ranks if there is none.
     """
     context.exit(perform("bench", given))
 
@@ -61,7 +61,7 @@ def bench(context: click.Context, /, **given: Any) -> None:
 @options.report_options
 @click.pass_context
 def run(context: click.Context, /, **given: Any) -> None:
-    """Preflight and bench, then one report with the settings to use."""
+    """Run preflight and bench, and print one report with the settings to use."""
     context.exit(perform("run", given))
 
 

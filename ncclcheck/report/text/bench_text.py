@@ -112,9 +112,9 @@ def repeat_words(point: Point) -> str:
 
 
 def _ceiling(ceiling: Ceiling, verbose: int) -> Iterator[Line]:
-    """`1.0 Gbit/s on eth0 binds: 95 % of it reached`, and why a figure above it is no wonder."""
+    """Yield `bottleneck 1.0 Gbit/s on eth0: 95 % of it reached`, and what explains a figure above it."""
     yield line(
-        f"{ceiling.binds} binds: {ceiling.reached:.0%} of it reached ({format_number(ceiling.busbw_gb_s)} GB/s)",
+        f"bottleneck {ceiling.binds}: {ceiling.reached:.0%} of it reached ({format_number(ceiling.busbw_gb_s)} GB/s)",
         indent=2,
     )
     if ceiling.label:

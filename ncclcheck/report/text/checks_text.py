@@ -40,7 +40,7 @@ def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
         elif entry.outcome == "unknown":
             by_reason.setdefault(fold_reason(own, hosts, verbose), []).append(entry)
     if told_by_cause:
-        could_not = f"  {cause}: {plural(told_by_cause, 'check')} could not tell (-v lists them)"
+        could_not = f"  {cause}: {plural(told_by_cause, 'check')} unknown (-v lists them)"
         yield line(Span("unknown", "bold magenta"), could_not)
     for reason, entries in by_reason.items():
         could_not = f"  {_names(entries, verbose)}: {reason or 'no reason was given'}"

@@ -13,7 +13,7 @@ from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
 
 _STYLE = {"gained": "bold red", "worse": "bold red", "gone": "bold green", "milder": "bold green"}
-_POINT = {"loss": "slower", "faster": "faster", "same": "the same", "not-known": "cannot tell"}
+_POINT = {"loss": "slower", "faster": "faster", "same": "the same", "not-known": "inconclusive"}
 
 
 def changes_json(changes: Changes) -> str:

@@ -57,6 +57,6 @@ def test_nothing_in_the_data_ends_its_script() -> None:
 
 def test_what_could_not_be_told_is_in_words_not_only_in_colours() -> None:
     page = to_html(full_report(8))
-    assert "These checks could not tell, so they did not pass." in page
+    assert "The result of these checks is unknown, so they did not pass." in page
     assert re.search(r"</svg>silent</td>", page)
     assert re.search(r"</svg>error</span>", page)

@@ -74,7 +74,7 @@ def test_the_term_that_binds_and_the_transport_are_told() -> None:
     assert made.bench is not None
     bench = replace(made.bench, ceilings=(ceiling,), used=used, remarks=("judged by the floors",))
     lines = draw(bench_lines(replace(made, bench=bench), 0), width=None, color=False).splitlines()
-    assert "  1.0 Gbit/s on eth0 binds: 95% of it reached (0.125 GB/s)" in lines
+    assert "  bottleneck 1.0 Gbit/s on eth0: 95% of it reached (0.125 GB/s)" in lines
     assert "  two nodes: a tree" in lines
     assert "used, by NCCL's log: network IB; channels 8 (node01)" in lines
     assert lines[-1] == "judged by the floors"

@@ -69,7 +69,7 @@ def text(runs: list[CheckRun], snapshot: Snapshot, verbose: int = 0) -> list[str
 
 def test_that_the_nodes_did_not_meet_is_said_once_and_not_by_each_check() -> None:
     assert text(NOT_MET, seen_alone(cluster(4), "node02")) == [
-        "unknown  the nodes did not meet: 2 checks could not tell (-v lists them)",
+        "unknown  the nodes did not meet: 2 checks unknown (-v lists them)",
         "unknown  NC401 gpu-count: gpus of node02: denied: NVML",
     ]
     assert len(text(NOT_MET, seen_alone(cluster(4), "node02"), verbose=1)) == 3
@@ -78,14 +78,14 @@ def test_that_the_nodes_did_not_meet_is_said_once_and_not_by_each_check() -> Non
 def test_that_a_node_was_silent_is_said_once() -> None:
     runs = [check_run(slug, "unknown", "node04: did not report") for slug in ("a", "b", "c")]
     assert text(runs, with_silent(cluster(4), "node04")) == [
-        "unknown  node04 did not report: 3 checks could not tell (-v lists them)"
+        "unknown  node04 did not report: 3 checks unknown (-v lists them)"
     ]
 
 
 def test_part_of_a_check_that_the_common_cause_explains_is_not_told_again() -> None:
     partly = replace(found(finding("x-y", "node02")), reason="this node did not meet the others")
     assert text([partly, *NOT_MET[:2]], seen_alone(cluster(4), "node02")) == [
-        "unknown  the nodes did not meet: 2 checks could not tell (-v lists them)"
+        "unknown  the nodes did not meet: 2 checks unknown (-v lists them)"
     ]
 
 
@@ -94,9 +94,7 @@ def test_that_nobody_reported_is_said_once_with_the_number_of_checks() -> None:
     runs.append(check_run("route-x", "unknown", "no connection was tried; no node reported"))
     runs.append(replace(found(finding("host-unreachable")), reason="no node reported"))
     nobody = with_silent(with_silent(cluster(2), "node01"), "node02")
-    assert text(runs, nobody) == [
-        "unknown  node[01-02] did not report: 95 checks could not tell (-v lists them)"
-    ]
+    assert text(runs, nobody) == ["unknown  node[01-02] did not report: 95 checks unknown (-v lists them)"]
     assert "check-93" in "\n".join(text(runs, nobody, verbose=1))
 
 
