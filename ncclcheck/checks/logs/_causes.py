@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Literal, TypeAlias
 
+from msgspec.structs import replace
+
+from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.checks.registry import Answer, Body, check
 from ncclcheck.model.events import Event, Log, Place
 from ncclcheck.model.fact import Missing
@@ -28,29 +32,58 @@ _MOST_PLACES = 64
 class Suspect(Finding, frozen=True):
     """A finding about a log, with what is needed to rank it among the others.
 
-    `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one;
-    `places` are those of its lines.
+    `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one (None: those that
+    the cause declares); `places` are the places of its lines.
     """
 
     confidence: Confidence = "likely"
     at: Place | None = None
-    explains: tuple[str, ...] = ()
+    explains: tuple[str, ...] | None = None
     places: tuple[Place, ...] = ()
 
 
-CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect]]
+CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect] | None]
 
 
-def cause(code: str, slug: str, title: str) -> Callable[[CauseBody], Body]:
-    """Declare the decorated function a cause: a check over `Snapshot.log`, not applicable where no log was read."""
+def cause(
+    code: str,
+    slug: str,
+    title: str,
+    *,
+    fixes: Sequence[Fix],
+    explains: Sequence[str] = (),
+    topics: Sequence[str] = (),
+    unless: str = "",
+    beside: Sequence[str] = (),
+    summary: str = "",
+) -> Callable[[CauseBody], Body]:
+    """Declare a cause: a check over `Snapshot.log`, not applicable where no log was read.
+
+    `fixes` say what to do, and `explains` names the causes whose lines follow from this one. Where the decorated
+    function has no body but its manual page, a line on one of `topics` is enough for the `summary`, except lines with
+    the words of `unless`; lines on the topics `beside` are shown as further evidence. Where it has a body, that body
+    yields the suspects.
+    """
+
+    def declared(log: Log) -> Iterator[Suspect]:
+        found = [line for line in remarks(log, *topics) if not unless or not re.search(unless, line.text)]
+        if found:
+            lines = [*found, *remarks(log, *beside)]
+            yield suspect(summary, lines, hosts=culprits(log, [line.place for line in found]))
 
     def declare(body: CauseBody) -> Body:
         @wraps(body)
         def over_snapshot(snapshot: Snapshot) -> Iterator[Answer]:
             if isinstance(snapshot.log, Missing):
                 yield NotApplicable(f"no log: {snapshot.log.detail or snapshot.log.missing}")
-            else:
-                yield from body(snapshot.log)
+                return
+            suspects = body(snapshot.log)
+            for found in declared(snapshot.log) if suspects is None else suspects:
+                yield replace(
+                    found,
+                    fixes=found.fixes or tuple(fixes),
+                    explains=tuple(explains) if found.explains is None else found.explains,
+                )
 
         return check(code, slug, title, subject="log")(over_snapshot)
 
@@ -61,13 +94,16 @@ def suspect(
     summary: str,
     events: Sequence[Event],
     *,
-    fixes: Sequence[Fix],
+    fixes: Sequence[Fix] = (),
     confidence: Confidence = "certain",
     hosts: Sequence[str] = (),
-    explains: Sequence[str] = (),
+    explains: Sequence[str] | None = None,
     at: Place | None = None,
 ) -> Suspect:
-    """Return a suspect whose evidence are the lines of `events`; it starts at `at`, else at the first of them."""
+    """Return a suspect whose evidence are the lines of `events`; it starts at `at`, else at the first of them.
+
+    Its fixes, and what it explains, are those of its cause unless it has its own.
+    """
     return Suspect(
         severity=_SEVERITY[confidence],
         summary=f"{summary} {_WORDS[confidence]}",
@@ -76,7 +112,7 @@ def suspect(
         fixes=tuple(fixes),
         confidence=confidence,
         at=at or (events[0].place if events else None),
-        explains=tuple(explains),
+        explains=None if explains is None else tuple(explains),
         places=tuple(dict.fromkeys(event.place for event in events[:_MOST_PLACES])),
     )
 

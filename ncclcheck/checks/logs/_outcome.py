@@ -64,7 +64,7 @@ def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:
     away = {
         slug
         for suspect in suspects
-        for slug in suspect.explains
+        for slug in (suspect.explains or ())
         if slug != suspect.slug and _may_explain(suspect, slug, suspects)
     }
     position = _positions(log)
@@ -84,7 +84,7 @@ def _may_explain(stronger: Suspect, slug: str, suspects: Sequence[Suspect]) -> b
     weaker = [suspect for suspect in suspects if suspect.slug == slug]
     surest = min((CONFIDENCES.index(suspect.confidence) for suspect in weaker), default=len(CONFIDENCES))
     mine = CONFIDENCES.index(stronger.confidence)
-    mutual = any(stronger.slug in suspect.explains for suspect in weaker)
+    mutual = any(stronger.slug in (suspect.explains or ()) for suspect in weaker)
     return mine < surest or (mine == surest and not mutual)
 
 

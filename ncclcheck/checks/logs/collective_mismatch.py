@@ -17,19 +17,22 @@ _RUNNING = re.compile(
 _SIZES_MAY_DIFFER = frozenset(
     {"GATHER", "SCATTER", "ALLTOALL", "ALLTOALL_BASE", "SEND", "RECV", "COALESCED", "UNKNOWN"}
 )
-_EXPLAINS = ("slow-rank-timeout", "rank-exception", "p2p-broken")
 
-_FIXES = (
-    Fix(
-        "call the same collective with the same shape on all ranks: look for collectives inside `if rank "
-        "== 0`, for early returns, and for shapes that depend on the rank (pad, or gather sizes first); "
-        "unset NCCL_ALGO",
-        ("TORCH_DISTRIBUTED_DEBUG=DETAIL ...   # names both collectives",),
+
+@cause(
+    "NC939",
+    "collective-mismatch",
+    "All ranks called the same collectives",
+    explains=("slow-rank-timeout", "rank-exception", "p2p-broken"),
+    fixes=(
+        Fix(
+            "call the same collective with the same shape on all ranks: look for collectives inside `if rank "
+            "== 0`, for early returns, and for shapes that depend on the rank (pad, or gather sizes first); "
+            "unset NCCL_ALGO",
+            ("TORCH_DISTRIBUTED_DEBUG=DETAIL ...   # names both collectives",),
+        ),
     ),
 )
-
-
-@cause("NC939", "collective-mismatch", "All ranks called the same collectives")
 def collective_mismatch(log: Log) -> Iterator[Suspect]:
     """The ranks call different collectives, or the same one with different sizes, or not all of them call it.
 
@@ -51,8 +54,6 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
             odd,
             confidence="likely" if all(differs.alone for differs in odd) else "certain",
             hosts=culprits(log, [differs.place for differs in odd]),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
         return
     told = remarks(log, "collective-mismatch")
@@ -62,15 +63,11 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
             "The ranks are in different collectives.",
             told,
             hosts=_named_minority(told),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif sizes:
         yield suspect(
             "A rank received more data than it expected: the ranks called a collective with different sizes.",
             sizes,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     yield from _differing_at_one_step(log)
 
@@ -96,8 +93,6 @@ def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
                 [timeout for group in sorted(kinds.values(), key=len) for timeout in group[:2]],
                 hosts=culprits(log, [timeout.place for timeout in fewest]),
                 at=at_step[0].place,
-                explains=_EXPLAINS,
-                fixes=_FIXES,
             )
             return
 

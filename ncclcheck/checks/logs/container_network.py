@@ -10,19 +10,23 @@ from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "use the host network (docker run --network host; hostNetwork: true), or an overlay network that "
-        "both containers share; publishing single ports (-p) is not enough",
-        (
-            "ip -brief address   # inside the container",
-            "ncclcheck preflight --select interface-virtual,address-duplicate,peer-refused",
+
+@cause(
+    "NC910",
+    "container-network",
+    "Containers and hosts had a network that others reach",
+    explains=("ifname-missing", "rank-exception", "world-size-mismatch"),
+    fixes=(
+        Fix(
+            "use the host network (docker run --network host; hostNetwork: true), or an overlay network that "
+            "both containers share; publishing single ports (-p) is not enough",
+            (
+                "ip -brief address   # inside the container",
+                "ncclcheck preflight --select interface-virtual,address-duplicate,peer-refused",
+            ),
         ),
     ),
 )
-
-
-@cause("NC910", "container-network", "Containers and hosts had a network that others reach")
 def container_network(log: Log) -> Iterator[Suspect]:
     """This container or host has no interface that other nodes can reach: none at all, or only a private bridge.
 
@@ -45,8 +49,6 @@ def container_network(log: Log) -> Iterator[Suspect]:
             "There is no usable network interface in this container or on this host.",
             none,
             hosts=culprits(log, [remark.place for remark in none]),
-            explains=("ifname-missing", "rank-exception", "world-size-mismatch"),
-            fixes=_FIXES,
         )
     bound = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" not in remark.text]
     if bound and remarks(log, "no-subnet"):
@@ -55,7 +57,6 @@ def container_network(log: Log) -> Iterator[Suspect]:
             [*bound, *remarks(log, "no-subnet")],
             hosts=culprits(log, [remark.place for remark in bound]),
             explains=("master-addr-wrong", "stale-config", "rank-exception"),
-            fixes=_FIXES,
         )
     inside = [process for process in log.processes if is_container(process)]
     failed = [failure for failure in tried(log) if failure.layer != "store"]
@@ -69,5 +70,4 @@ def container_network(log: Log) -> Iterator[Suspect]:
             ],
             confidence="likely",
             explains=("firewall-blocked-ports", "wrong-interface", "rank-exception", "world-size-mismatch"),
-            fixes=_FIXES,
         )

@@ -15,19 +15,23 @@ _ASKED = re.compile(
 )
 _MOST_GIB = {"K": 1e12, "M": 1e9, "G": 1e6, "T": 1e3, "P": 0.0}
 
-_FIXES = (
-    Fix(
-        "lower the batch or sequence length, use activation checkpointing or shard (FSDP, ZeRO); free "
-        "memory before communicators are made; look for other processes on that GPU",
-        (
-            "nvidia-smi --query-compute-apps=pid,used_memory --format=csv",
-            "ncclcheck preflight --select gpu-busy",
+
+@cause(
+    "NC926",
+    "cuda-oom",
+    "GPU memory sufficed on every rank",
+    explains=("rank-exception", "slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric"),
+    fixes=(
+        Fix(
+            "lower the batch or sequence length, use activation checkpointing or shard (FSDP, ZeRO); free "
+            "memory before communicators are made; look for other processes on that GPU",
+            (
+                "nvidia-smi --query-compute-apps=pid,used_memory --format=csv",
+                "ncclcheck preflight --select gpu-busy",
+            ),
         ),
     ),
 )
-
-
-@cause("NC926", "cuda-oom", "GPU memory sufficed on every rank")
 def cuda_oom(log: Log) -> Iterator[Suspect]:
     """A rank ran out of GPU memory.
 
@@ -59,8 +63,6 @@ def cuda_oom(log: Log) -> Iterator[Suspect]:
             [first, *found],
             at=found[0].place,
             hosts=culprits(log, [first.place]),
-            explains=("rank-exception", "slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric"),
-            fixes=_FIXES,
         )
 
 

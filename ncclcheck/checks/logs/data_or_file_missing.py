@@ -16,18 +16,22 @@ _OTHERS = frozenset(
     }
 )  # fmt: skip
 
-_FIXES = (
-    Fix(
-        "mount or copy the data on every node and check the path: dataset, checkpoint and cache directories",
-        (
-            "ls -l PATH   # on every node",
-            "ncclcheck preflight --data PATH --select path-missing,path-differs",
+
+@cause(
+    "NC929",
+    "data-or-file-missing",
+    "Every node had its data",
+    explains=("rank-exception", "slow-rank-timeout", "world-size-mismatch", "uneven-inputs"),
+    fixes=(
+        Fix(
+            "mount or copy the data on every node and check the path: dataset, checkpoint and cache directories",
+            (
+                "ls -l PATH   # on every node",
+                "ncclcheck preflight --data PATH --select path-missing,path-differs",
+            ),
         ),
     ),
 )
-
-
-@cause("NC929", "data-or-file-missing", "Every node had its data")
 def data_or_file_missing(log: Log) -> Iterator[Suspect]:
     """A data set, checkpoint, model or cache that a rank opened is not there.
 
@@ -57,6 +61,4 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
             f"Something that a rank opens is not there: {found[0].text.strip()[:200]}.",
             found,
             hosts=culprits(log, [event.place for event in found]),
-            explains=("rank-exception", "slow-rank-timeout", "world-size-mismatch", "uneven-inputs"),
-            fixes=_FIXES,
         )

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._causes import cause
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "upgrade the NVIDIA driver on the node, or install a torch build for the CUDA version that its "
-        "driver supports",
-        (
-            "nvidia-smi",
-            "ncclcheck preflight --select version-differs",
+
+@cause(
+    "NC917",
+    "driver-cuda-mismatch",
+    "The driver fits the CUDA of the program",
+    topics=("driver-too-old",),
+    summary="The GPU driver does not fit the CUDA that the program was built with.",
+    explains=("rank-exception", "gpu-visibility", "world-size-mismatch"),
+    fixes=(
+        Fix(
+            "upgrade the NVIDIA driver on the node, or install a torch build for the CUDA version that its "
+            "driver supports",
+            (
+                "nvidia-smi",
+                "ncclcheck preflight --select version-differs",
+            ),
         ),
     ),
 )
-
-
-@cause("NC917", "driver-cuda-mismatch", "The driver fits the CUDA of the program")
-def driver_cuda_mismatch(log: Log) -> Iterator[Suspect]:
+def driver_cuda_mismatch(log: Log) -> None:
     """The NVIDIA driver is too old for, or does not fit, the CUDA that the program was built with.
 
     ## Why it matters
@@ -36,12 +39,3 @@ def driver_cuda_mismatch(log: Log) -> Iterator[Suspect]:
     CUDA's error strings (cudaErrorInsufficientDriver, 803, 804), torch/cuda/__init__.py, NVML's library
     mismatch.
     """
-    found = remarks(log, "driver-too-old")
-    if found:
-        yield suspect(
-            "The GPU driver does not fit the CUDA that the program was built with.",
-            found,
-            hosts=culprits(log, [remark.place for remark in found]),
-            explains=("rank-exception", "gpu-visibility", "world-size-mismatch"),
-            fixes=_FIXES,
-        )

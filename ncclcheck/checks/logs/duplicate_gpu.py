@@ -9,19 +9,23 @@ from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "call torch.cuda.set_device(LOCAL_RANK) before init_process_group, do not hard-code a device, "
-        "and check CUDA_VISIBLE_DEVICES and the number of processes per node",
-        (
-            "nvidia-smi -L",
-            "ncclcheck preflight --select gpu-count",
+
+@cause(
+    "NC919",
+    "duplicate-gpu",
+    "Every rank had a GPU of its own",
+    explains=("rank-exception", "gpu-visibility"),
+    fixes=(
+        Fix(
+            "call torch.cuda.set_device(LOCAL_RANK) before init_process_group, do not hard-code a device, "
+            "and check CUDA_VISIBLE_DEVICES and the number of processes per node",
+            (
+                "nvidia-smi -L",
+                "ncclcheck preflight --select gpu-count",
+            ),
         ),
     ),
 )
-
-
-@cause("NC919", "duplicate-gpu", "Every rank had a GPU of its own")
 def duplicate_gpu(log: Log) -> Iterator[Suspect]:
     """Two ranks use one GPU.
 
@@ -45,6 +49,4 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
             f"{which} use the same GPU.",
             found,
             hosts=hosts or tuple(f"rank {rank}" for rank in pair),
-            explains=("rank-exception", "gpu-visibility"),
-            fixes=_FIXES,
         )

@@ -9,19 +9,23 @@ from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "raise the open-file limit: ulimit -n 65536 (nofile in limits.conf, LimitNOFILE for the daemon); "
-        "for data loaders torch.multiprocessing.set_sharing_strategy('file_system')",
-        (
-            "ulimit -n",
-            "ncclcheck preflight --select nofile-low",
+
+@cause(
+    "NC937",
+    "fd-limit",
+    "The limit of open files was high enough",
+    explains=("rank-exception", "firewall-blocked-ports"),
+    fixes=(
+        Fix(
+            "raise the open-file limit: ulimit -n 65536 (nofile in limits.conf, LimitNOFILE for the daemon); "
+            "for data loaders torch.multiprocessing.set_sharing_strategy('file_system')",
+            (
+                "ulimit -n",
+                "ncclcheck preflight --select nofile-low",
+            ),
         ),
     ),
 )
-
-
-@cause("NC937", "fd-limit", "The limit of open files was high enough")
 def fd_limit(log: Log) -> Iterator[Suspect]:
     """A process ran into its limit of open files.
 
@@ -40,6 +44,4 @@ def fd_limit(log: Log) -> Iterator[Suspect]:
             "The limit of open files (nofile) was reached.",
             found,
             hosts=culprits(log, [remark.place for remark in found[:1]]),
-            explains=("rank-exception", "firewall-blocked-ports"),
-            fixes=_FIXES,
         )

@@ -10,20 +10,24 @@ from ncclcheck.checks.logs._view import culprits, heads, registered
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "allow TCP between the nodes on the master port and on the ephemeral port range (firewall, "
-        "iptables/nftables, security group); prove it with ncclcheck on both nodes",
-        (
-            "iptables -S; nft list ruleset; firewall-cmd --list-all",
-            "ncclcheck preflight --select master-filtered,peer-filtered,peer-one-way",
-            "sysctl net.ipv4.ip_local_port_range",
+
+@cause(
+    "NC901",
+    "firewall-blocked-ports",
+    "No firewall stood between the nodes",
+    explains=("world-size-mismatch", "slow-rank-timeout"),
+    fixes=(
+        Fix(
+            "allow TCP between the nodes on the master port and on the ephemeral port range (firewall, "
+            "iptables/nftables, security group); prove it with ncclcheck on both nodes",
+            (
+                "iptables -S; nft list ruleset; firewall-cmd --list-all",
+                "ncclcheck preflight --select master-filtered,peer-filtered,peer-one-way",
+                "sysctl net.ipv4.ip_local_port_range",
+            ),
         ),
     ),
 )
-
-
-@cause("NC901", "firewall-blocked-ports", "No firewall stood between the nodes")
 def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
     """Connections between nodes get no answer, or are rejected: a firewall or security group blocks the ports.
 
@@ -48,8 +52,6 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             [*found, *registered(log)],
             confidence="likely",
             hosts=culprits(log, [failure.place for failure in found]),
-            explains=("world-size-mismatch", "slow-rank-timeout"),
-            fixes=_FIXES,
         )
     elif refused and not virtual_processes(log):
         yield suspect(
@@ -57,5 +59,5 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             refused,
             confidence="likely",
             hosts=culprits(log, [failure.place for failure in refused]),
-            fixes=_FIXES,
+            explains=(),
         )

@@ -10,19 +10,23 @@ from ncclcheck.checks.logs._view import alarms, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "load nvidia_peermem (modprobe nvidia_peermem) or use DMA-BUF with the open kernel modules; see "
-        "NCCL_NET_GDR_LEVEL",
-        (
-            "lsmod | grep peermem",
-            "ncclcheck preflight --select gdr-unavailable,pcie-acs",
+
+@cause(
+    "NC935",
+    "gdr-unavailable",
+    "GPUDirect RDMA worked",
+    explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
+    fixes=(
+        Fix(
+            "load nvidia_peermem (modprobe nvidia_peermem) or use DMA-BUF with the open kernel modules; see "
+            "NCCL_NET_GDR_LEVEL",
+            (
+                "lsmod | grep peermem",
+                "ncclcheck preflight --select gdr-unavailable,pcie-acs",
+            ),
         ),
     ),
 )
-
-
-@cause("NC935", "gdr-unavailable", "GPUDirect RDMA worked")
 def gdr_unavailable(log: Log) -> Iterator[Suspect]:
     """GPUDirect RDMA is off or fails: the adapter cannot read GPU memory, so all data go through host memory.
 
@@ -54,13 +58,11 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [remark.place for remark in told] + [process.place for process in off])
             if not slow
             else (),
-            explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
-            fixes=_FIXES,
         )
     elif off and alarms(log):
         yield suspect(
             "GPUDirect RDMA is off on some node; that is slow, but does not end a job.",
             lines,
             confidence="possible",
-            fixes=_FIXES,
+            explains=(),
         )

@@ -36,19 +36,29 @@ _HARDWARE = frozenset(
     )
 )
 
-_FIXES = (
-    Fix(
-        "drain the node, reset the GPU or reboot, and have it checked (reseat, RMA) if it comes back",
-        (
-            "dmesg -T | grep -i xid",
-            "nvidia-smi -q -d ECC,PERFORMANCE",
-            "ncclcheck preflight --select gpu-xid,gpu-ecc,nvlink-down",
+
+@cause(
+    "NC936",
+    "gpu-hardware",
+    "The GPUs and their links worked",
+    explains=(
+        "rank-exception",
+        "slow-rank-timeout",
+        "ib-link-or-fabric",
+        "p2p-broken",
+        "driver-cuda-mismatch",
+    ),
+    fixes=(
+        Fix(
+            "drain the node, reset the GPU or reboot, and have it checked (reseat, RMA) if it comes back",
+            (
+                "dmesg -T | grep -i xid",
+                "nvidia-smi -q -d ECC,PERFORMANCE",
+                "ncclcheck preflight --select gpu-xid,gpu-ecc,nvlink-down",
+            ),
         ),
     ),
 )
-
-
-@cause("NC936", "gpu-hardware", "The GPUs and their links worked")
 def gpu_hardware(log: Log) -> Iterator[Suspect]:
     """A GPU, its memory, its NVLink or its PCIe link failed.
 
@@ -77,12 +87,4 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
             f"A GPU or its link failed{which}.",
             found,
             hosts=culprits(log, [remark.place for remark in found]),
-            explains=(
-                "rank-exception",
-                "slow-rank-timeout",
-                "ib-link-or-fabric",
-                "p2p-broken",
-                "driver-cuda-mismatch",
-            ),
-            fixes=_FIXES,
         )

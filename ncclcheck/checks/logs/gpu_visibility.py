@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._causes import cause
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "call torch.cuda.set_device(LOCAL_RANK), not the global rank; check CUDA_VISIBLE_DEVICES and "
-        "--gpus-per-task / --nproc-per-node",
-        (
-            "echo $CUDA_VISIBLE_DEVICES; nvidia-smi -L",
-            "ncclcheck preflight --select gpu-count",
+
+@cause(
+    "NC920",
+    "gpu-visibility",
+    "Every rank has the device that its local rank names",
+    topics=("device-ordinal",),
+    summary="A rank uses a GPU that is not there for it (invalid device ordinal, or no device at all).",
+    explains=("rank-exception", "world-size-mismatch"),
+    fixes=(
+        Fix(
+            "call torch.cuda.set_device(LOCAL_RANK), not the global rank; check CUDA_VISIBLE_DEVICES and "
+            "--gpus-per-task / --nproc-per-node",
+            (
+                "echo $CUDA_VISIBLE_DEVICES; nvidia-smi -L",
+                "ncclcheck preflight --select gpu-count",
+            ),
         ),
     ),
 )
-
-
-@cause("NC920", "gpu-visibility", "Every rank has the device that its local rank names")
-def gpu_visibility(log: Log) -> Iterator[Suspect]:
+def gpu_visibility(log: Log) -> None:
     """A rank asked for a GPU that it does not see: device index, local rank or visibility are wrong.
 
     ## Why it matters
@@ -34,12 +37,3 @@ def gpu_visibility(log: Log) -> Iterator[Suspect]:
     ## Source
     CUDA's cudaErrorInvalidDevice and cudaErrorNoDevice, torch/cuda/__init__.py.
     """
-    found = remarks(log, "device-ordinal")
-    if found:
-        yield suspect(
-            "A rank uses a GPU that is not there for it (invalid device ordinal, or no device at all).",
-            found,
-            hosts=culprits(log, [remark.place for remark in found]),
-            explains=("rank-exception", "world-size-mismatch"),
-            fixes=_FIXES,
-        )

@@ -9,19 +9,30 @@ from ncclcheck.checks.logs._view import alarms, remarks
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "give every machine its own hostname (not only its own address) and its own boot_id; or set "
-        "NCCL_HOSTID to something different on each",
-        (
-            "hostname; cat /proc/sys/kernel/random/boot_id   # on every node",
-            "ncclcheck preflight --select hostname-loopback",
+
+@cause(
+    "NC921",
+    "host-hash-collision",
+    "Different hosts were taken for different ones",
+    explains=(
+        "duplicate-gpu",
+        "gpu-visibility",
+        "shm-too-small",
+        "p2p-broken",
+        "rank-exception",
+        "firewall-blocked-ports",
+    ),
+    fixes=(
+        Fix(
+            "give every machine its own hostname (not only its own address) and its own boot_id; or set "
+            "NCCL_HOSTID to something different on each",
+            (
+                "hostname; cat /proc/sys/kernel/random/boot_id   # on every node",
+                "ncclcheck preflight --select hostname-loopback",
+            ),
         ),
     ),
 )
-
-
-@cause("NC921", "host-hash-collision", "Different hosts were taken for different ones")
 def host_hash_collision(log: Log) -> Iterator[Suspect]:
     """Different hosts are taken for one: they have the same name, or names that are alike up to the first dot.
 
@@ -58,15 +69,6 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
         lines,
         confidence="certain" if complaints else "likely",
         at=log.processes[0].place,
-        explains=(
-            "duplicate-gpu",
-            "gpu-visibility",
-            "shm-too-small",
-            "p2p-broken",
-            "rank-exception",
-            "firewall-blocked-ports",
-        ),
-        fixes=_FIXES,
     )
 
 

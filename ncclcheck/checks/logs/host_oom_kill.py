@@ -14,22 +14,25 @@ _SIGKILL = -9
 _BY_LAUNCHER = re.compile(
     r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM", re.IGNORECASE
 )
-_EXPLAINS = ("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom")
 
-_FIXES = (
-    Fix(
-        "raise the job's host memory (Slurm --mem, the pod's memory limit), or use less: fewer "
-        "num_workers, smaller prefetch, load checkpoints once per node",
-        (
-            "dmesg -T | grep -i -A3 oom",
-            "free -g",
-            "sacct -j JOBID -o JobID,MaxRSS,State",
+
+@cause(
+    "NC927",
+    "host-oom-kill",
+    "Host memory sufficed",
+    explains=("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom"),
+    fixes=(
+        Fix(
+            "raise the job's host memory (Slurm --mem, the pod's memory limit), or use less: fewer "
+            "num_workers, smaller prefetch, load checkpoints once per node",
+            (
+                "dmesg -T | grep -i -A3 oom",
+                "free -g",
+                "sacct -j JOBID -o JobID,MaxRSS,State",
+            ),
         ),
     ),
 )
-
-
-@cause("NC927", "host-oom-kill", "Host memory sufficed")
 def host_oom_kill(log: Log) -> Iterator[Suspect]:
     """Host memory was exhausted, and the kernel, the container or the batch system killed a worker.
 
@@ -53,8 +56,6 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
             hosts=culprits(
                 log, [worker_exit.place for worker_exit in killed] or [remark.place for remark in told]
             ),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif signs or killed:
         yield suspect(
@@ -65,8 +66,6 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
                 log,
                 [sign.place for sign in (*killed, *signs) if sign.place.rank is not None or sign.place.host],
             ),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
 
 

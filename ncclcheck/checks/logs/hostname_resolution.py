@@ -10,18 +10,28 @@ from ncclcheck.checks.logs._view import culprits, failures, heads
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "make the name resolve on every node (DNS, /etc/hosts), or set MASTER_ADDR to an address",
-        (
-            "getent hosts NAME   # on every node",
-            "ncclcheck preflight --select master-unresolvable,hostname-loopback",
+
+@cause(
+    "NC904",
+    "hostname-resolution",
+    "Every needed name resolved",
+    explains=(
+        "firewall-blocked-ports",
+        "world-size-mismatch",
+        "master-addr-wrong",
+        "loopback-interface",
+        "slow-rank-timeout",
+    ),
+    fixes=(
+        Fix(
+            "make the name resolve on every node (DNS, /etc/hosts), or set MASTER_ADDR to an address",
+            (
+                "getent hosts NAME   # on every node",
+                "ncclcheck preflight --select master-unresolvable,hostname-loopback",
+            ),
         ),
     ),
 )
-
-
-@cause("NC904", "hostname-resolution", "Every needed name resolved")
 def hostname_resolution(log: Log) -> Iterator[Suspect]:
     """A host name that the job needs does not resolve on some node.
 
@@ -46,12 +56,4 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
         [*found, *given_up],
         confidence="certain" if given_up or not failures(log) else "likely",
         hosts=culprits(log, [event.place for event in given_up or found]),
-        explains=(
-            "firewall-blocked-ports",
-            "world-size-mismatch",
-            "master-addr-wrong",
-            "loopback-interface",
-            "slow-rank-timeout",
-        ),
-        fixes=_FIXES,
     )

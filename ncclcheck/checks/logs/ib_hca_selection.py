@@ -10,19 +10,23 @@ from ncclcheck.checks.logs._view import alarms, remarks
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "select the same adapters on all nodes with NCCL_IB_HCA (exact form =mlx5_0,mlx5_1), without "
-        "storage and management cards",
-        (
-            "ibstat -l   # on every node",
-            "ncclcheck preflight --select rdma-count-differs,link-layer-mixed,rdma-ignored",
+
+@cause(
+    "NC932",
+    "ib-hca-selection",
+    "All nodes used the same and the right RDMA adapters",
+    explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing"),
+    fixes=(
+        Fix(
+            "select the same adapters on all nodes with NCCL_IB_HCA (exact form =mlx5_0,mlx5_1), without "
+            "storage and management cards",
+            (
+                "ibstat -l   # on every node",
+                "ncclcheck preflight --select rdma-count-differs,link-layer-mixed,rdma-ignored",
+            ),
         ),
     ),
 )
-
-
-@cause("NC932", "ib-hca-selection", "All nodes used the same and the right RDMA adapters")
 def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     """The nodes use different sets of RDMA adapters, or adapters that are not connected to each other.
 
@@ -45,8 +49,6 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             "The nodes use RDMA adapters that do not fit each other.",
             [*told, *odd],
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
-            explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing"),
-            fixes=_FIXES,
         )
     elif odd and alarms(log):
         mixed = len(networks) > 1
@@ -59,7 +61,6 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             explains=("slow-rank-timeout", "firewall-blocked-ports", "nccl-version-mismatch")
             if mixed
             else (),
-            fixes=_FIXES,
         )
 
 

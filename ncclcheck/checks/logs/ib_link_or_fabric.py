@@ -15,21 +15,24 @@ _FATAL = re.compile(
     r"port (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)", re.IGNORECASE
 )
 _SECONDARY = ("5", "0")  # flushed, success: another error came first
-_EXPLAINS = ("rank-exception", "slow-rank-timeout", "ib-hca-selection", "firewall-blocked-ports")
 
-_FIXES = (
-    Fix(
-        "check the link that is named: cable, transceiver, adapter and switch port; a port that is not "
-        "Active, or whose error counters rise",
-        (
-            "ibstat; ibdiagnet; rdma link; mlxlink -d mlx5_0",
-            "ncclcheck preflight --select rdma-port-down,rdma-rate-differs",
+
+@cause(
+    "NC914",
+    "ib-link-or-fabric",
+    "The RDMA links and the fabric were sound",
+    explains=("rank-exception", "slow-rank-timeout", "ib-hca-selection", "firewall-blocked-ports"),
+    fixes=(
+        Fix(
+            "check the link that is named: cable, transceiver, adapter and switch port; a port that is not "
+            "Active, or whose error counters rise",
+            (
+                "ibstat; ibdiagnet; rdma link; mlxlink -d mlx5_0",
+                "ncclcheck preflight --select rdma-port-down,rdma-rate-differs",
+            ),
         ),
     ),
 )
-
-
-@cause("NC914", "ib-link-or-fabric", "The RDMA links and the fabric were sound")
 def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     """A link, cable, port, switch or adapter of the RDMA fabric failed.
 
@@ -60,8 +63,6 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             [*first, *lost],
             hosts=culprits(log, [remark.place for remark in first]),
             at=(events or lost or first)[0].place,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif lost or flushed:
         peers = [
@@ -75,8 +76,6 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             lost or flushed,
             confidence="likely" if lost else "possible",
             hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) == 1 else (),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
 
 

@@ -9,21 +9,23 @@ from ncclcheck.checks.logs._view import failures, remarks, timeouts
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_EXPLAINS = ("slow-rank-timeout", "firewall-blocked-ports", "rank-exception")
 
-_FIXES = (
-    Fix(
-        "raise the idle timeout of the firewall or NAT between the nodes, or lower TCP keepalive; keep "
-        "idle phases without collectives short",
-        (
-            "sysctl net.ipv4.tcp_keepalive_time net.netfilter.nf_conntrack_tcp_timeout_established",
-            "sysctl -w net.ipv4.tcp_keepalive_time=60   # as root, to test",
+@cause(
+    "NC902",
+    "idle-connection-dropped",
+    "Quiet connections stayed open",
+    explains=("slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
+    fixes=(
+        Fix(
+            "raise the idle timeout of the firewall or NAT between the nodes, or lower TCP keepalive; keep "
+            "idle phases without collectives short",
+            (
+                "sysctl net.ipv4.tcp_keepalive_time net.netfilter.nf_conntrack_tcp_timeout_established",
+                "sysctl -w net.ipv4.tcp_keepalive_time=60   # as root, to test",
+            ),
         ),
     ),
 )
-
-
-@cause("NC902", "idle-connection-dropped", "Quiet connections stayed open")
 def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
     """Connections that had worked broke after a quiet time: a firewall or NAT forgot them.
 
@@ -50,8 +52,6 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
             ),
             [*broken, *quiet],
             confidence="likely",
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif (
         quiet
@@ -65,6 +65,4 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
             [*quiet, *late],
             confidence="likely",
             at=late[0].place,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )

@@ -9,19 +9,23 @@ from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "set NCCL_SOCKET_IFNAME to a name or prefix that matches an interface on every node; "
-        "GLOO_SOCKET_IFNAME takes one exact name, no ^ or = syntax",
-        (
-            "ip -brief address   # on every node",
-            "ncclcheck preflight --select ifname-no-match,gloo-ifname-syntax",
+
+@cause(
+    "NC909",
+    "ifname-missing",
+    "The interface that was named exists on every node",
+    explains=("container-network", "rank-exception", "stale-config", "world-size-mismatch"),
+    fixes=(
+        Fix(
+            "set NCCL_SOCKET_IFNAME to a name or prefix that matches an interface on every node; "
+            "GLOO_SOCKET_IFNAME takes one exact name, no ^ or = syntax",
+            (
+                "ip -brief address   # on every node",
+                "ncclcheck preflight --select ifname-no-match,gloo-ifname-syntax",
+            ),
         ),
     ),
 )
-
-
-@cause("NC909", "ifname-missing", "The interface that was named exists on every node")
 def ifname_missing(log: Log) -> Iterator[Suspect]:
     """The variable that names the interface matches none on some node, or is written in a way that is not understood.
 
@@ -50,8 +54,6 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
             f"No interface matches {what} on {', '.join(sorted(hosts)) or 'some node'}.",
             found,
             hosts=culprits(log, [remark.place for remark in found]),
-            explains=("container-network", "rank-exception", "stale-config", "world-size-mismatch"),
-            fixes=_FIXES,
         )
     elif families and value:
         yield suspect(
@@ -60,5 +62,4 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             hosts=culprits(log, [family.place for family in families]),
             explains=("container-network", "rank-exception"),
-            fixes=_FIXES,
         )

@@ -10,27 +10,29 @@ from ncclcheck.checks.logs._view import alarms, culprits, failures, heads, remar
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_EXPLAINS = (
-    "hostname-resolution",
-    "firewall-blocked-ports",
-    "world-size-mismatch",
-    "master-addr-wrong",
-    "wrong-interface",
-)
 
-_FIXES = (
-    Fix(
-        "use a headless service and wait until its DNS name resolves; switch the sidecar off for these "
-        'pods (sidecar.istio.io/inject: "false") and check NetworkPolicy',
-        (
-            "kubectl get svc,endpoints,networkpolicy",
-            "kubectl exec POD -- getent hosts NAME",
+@cause(
+    "NC905",
+    "k8s-dns-or-mesh",
+    "Kubernetes let the pods find and reach each other",
+    explains=(
+        "hostname-resolution",
+        "firewall-blocked-ports",
+        "world-size-mismatch",
+        "master-addr-wrong",
+        "wrong-interface",
+    ),
+    fixes=(
+        Fix(
+            "use a headless service and wait until its DNS name resolves; switch the sidecar off for these "
+            'pods (sidecar.istio.io/inject: "false") and check NetworkPolicy',
+            (
+                "kubectl get svc,endpoints,networkpolicy",
+                "kubectl exec POD -- getent hosts NAME",
+            ),
         ),
     ),
 )
-
-
-@cause("NC905", "k8s-dns-or-mesh", "Kubernetes let the pods find and reach each other")
 def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     """In Kubernetes the service name of a pod does not resolve (yet), or a mesh sidecar or policy is in the way.
 
@@ -57,8 +59,6 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
             "is not there (yet).",
             [*found, *given_up],
             hosts=culprits(log, [event.place for event in given_up or found]),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     mesh = remarks(log, "mesh", "k8s-policy")
     broken = [failure for failure in failures(log) if failure.layer != "store"] or remarks(
@@ -71,6 +71,4 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
             [*mesh, *broken],
             confidence="likely",
             at=broken[0].place,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )

@@ -10,19 +10,29 @@ from ncclcheck.checks.logs._view import alarms, culprits, failures, hosts_of, is
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "set NCCL_SOCKET_IFNAME / GLOO_SOCKET_IFNAME to the cluster interface; an exclusion (^docker0) "
-        "must also exclude lo; correct /etc/hosts where the host name is 127.0.1.1",
-        (
-            "grep 127.0 /etc/hosts; hostname -I",
-            "ncclcheck preflight --select interface-loopback,hostname-loopback,ifname-excludes-into-loopback",
+
+@cause(
+    "NC908",
+    "loopback-interface",
+    "No rank advertised loopback",
+    explains=(
+        "firewall-blocked-ports",
+        "wrong-interface",
+        "stale-config",
+        "rank-exception",
+        "world-size-mismatch",
+    ),
+    fixes=(
+        Fix(
+            "set NCCL_SOCKET_IFNAME / GLOO_SOCKET_IFNAME to the cluster interface; an exclusion (^docker0) "
+            "must also exclude lo; correct /etc/hosts where the host name is 127.0.1.1",
+            (
+                "grep 127.0 /etc/hosts; hostname -I",
+                "ncclcheck preflight --select interface-loopback,hostname-loopback,ifname-excludes-into-loopback",
+            ),
         ),
     ),
 )
-
-
-@cause("NC908", "loopback-interface", "No rank advertised loopback")
 def loopback_interface(log: Log) -> Iterator[Suspect]:
     """A rank advertised a loopback address (lo, 127.x) to ranks on other nodes.
 
@@ -54,12 +64,4 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
             confidence="certain" if failed or own else "likely",
             at=(failed or alarms(log))[0].place,
             hosts=distinct_hosts(own) or culprits(log, [event.place for event in fallback or failed]),
-            explains=(
-                "firewall-blocked-ports",
-                "wrong-interface",
-                "stale-config",
-                "rank-exception",
-                "world-size-mismatch",
-            ),
-            fixes=_FIXES,
         )

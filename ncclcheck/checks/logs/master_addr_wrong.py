@@ -10,21 +10,23 @@ from ncclcheck.checks.logs._view import culprits, failures, heads, is_local, reg
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
-_EXPLAINS = ("firewall-blocked-ports", "world-size-mismatch", "loopback-interface", "hostname-resolution")
 
-_FIXES = (
-    Fix(
-        "set MASTER_ADDR (--master-addr, --rdzv-endpoint) to the address of the first node on the job's "
-        "network, the same on every node, never localhost in a multi-node job",
-        (
-            "getent hosts $MASTER_ADDR   # on every node",
-            "ncclcheck preflight --select master-loopback,master-not-first-node,master-no-route",
+@cause(
+    "NC903",
+    "master-addr-wrong",
+    "The master address led to the first node",
+    explains=("firewall-blocked-ports", "world-size-mismatch", "loopback-interface", "hostname-resolution"),
+    fixes=(
+        Fix(
+            "set MASTER_ADDR (--master-addr, --rdzv-endpoint) to the address of the first node on the job's "
+            "network, the same on every node, never localhost in a multi-node job",
+            (
+                "getent hosts $MASTER_ADDR   # on every node",
+                "ncclcheck preflight --select master-loopback,master-not-first-node,master-no-route",
+            ),
         ),
     ),
 )
-
-
-@cause("NC903", "master-addr-wrong", "The master address led to the first node")
 def master_addr_wrong(log: Log) -> Iterator[Suspect]:
     """The master or rendezvous address is wrong: loopback, another machine, or an address that nobody has.
 
@@ -44,8 +46,6 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             "Rank 0 should listen at the master address, but that address is not of its machine.",
             elsewhere,
             hosts=culprits(log, [remark.place for remark in elsewhere]) or ("rank 0",),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
         return
     store = failures(log, "store")
@@ -58,8 +58,6 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             "their own machine.",
             local,
             hosts=culprits(log, [failure.place for failure in local]),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
         return
     yield from _unreached(log, store)
@@ -82,8 +80,6 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             f"The nodes were given different rendezvous endpoints ({heads(sorted(endpoints))}).",
             [*remote, *remarks(log, "rdzv-endpoint")],
             hosts=culprits(log, [failure.place for failure in remote]),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif remote and any(failure.reason == "refused" for failure in tries):
         yield suspect(
@@ -92,8 +88,6 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             [*tries, *remote, *registered(log)],
             confidence="likely",
             hosts=culprits(log, [failure.place for failure in remote]),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif remote and any(failure.reason in UNANSWERED for failure in tries):
         yield suspect(
@@ -101,5 +95,5 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             [*tries, *remote],
             confidence="possible",
             hosts=culprits(log, [failure.place for failure in remote]),
-            fixes=_FIXES,
+            explains=(),
         )

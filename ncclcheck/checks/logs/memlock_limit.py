@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._causes import cause
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "raise the locked-memory limit: ulimit -l unlimited; LimitMEMLOCK=infinity for slurmd or the "
-        "container runtime; docker run --ulimit memlock=-1",
-        (
-            "ulimit -l",
-            "ncclcheck preflight --select memlock-low",
+
+@cause(
+    "NC925",
+    "memlock-limit",
+    "The locked-memory limit allowed RDMA",
+    topics=("ib-no-memory",),
+    summary=(
+        "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is "
+        "too low."
+    ),
+    beside=("memlock",),
+    explains=("rank-exception", "ib-link-or-fabric"),
+    fixes=(
+        Fix(
+            "raise the locked-memory limit: ulimit -l unlimited; LimitMEMLOCK=infinity for slurmd or the "
+            "container runtime; docker run --ulimit memlock=-1",
+            (
+                "ulimit -l",
+                "ncclcheck preflight --select memlock-low",
+            ),
         ),
     ),
 )
-
-
-@cause("NC925", "memlock-limit", "The locked-memory limit allowed RDMA")
-def memlock_limit(log: Log) -> Iterator[Suspect]:
+def memlock_limit(log: Log) -> None:
     """Memory could not be locked for RDMA: the limit of locked memory is too low.
 
     ## Why it matters
@@ -35,14 +42,3 @@ def memlock_limit(log: Log) -> Iterator[Suspect]:
     NCCL misc/ibvwrap.cc (ENOMEM of ibv_reg_mr, ibv_create_cq, ibv_create_qp); ib_umem_get in Linux checks
     RLIMIT_MEMLOCK.
     """
-    found = remarks(log, "ib-no-memory")
-    if found:
-        limits = [remark for remark in remarks(log, "memlock") if remark.values.get("kib")]
-        yield suspect(
-            "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit "
-            "(memlock) is too low.",
-            [*found, *limits],
-            hosts=culprits(log, [remark.place for remark in found]),
-            explains=("rank-exception", "ib-link-or-fabric"),
-            fixes=_FIXES,
-        )

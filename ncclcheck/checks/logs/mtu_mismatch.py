@@ -10,21 +10,24 @@ from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
 _ETHERNET = 1500
-_EXPLAINS = ("idle-connection-dropped", "slow-rank-timeout", "firewall-blocked-ports", "rank-exception")
 
-_FIXES = (
-    Fix(
-        "set the same MTU on all nodes and switch ports of that network, or lower it to what the path "
-        "carries",
-        (
-            "ip -o link | grep mtu; ping -M do -s 8972 PEER",
-            "ncclcheck preflight --select mtu-differs,mtu-blackhole",
+
+@cause(
+    "NC933",
+    "mtu-mismatch",
+    "Large packets got through",
+    explains=("idle-connection-dropped", "slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
+    fixes=(
+        Fix(
+            "set the same MTU on all nodes and switch ports of that network, or lower it to what the path "
+            "carries",
+            (
+                "ip -o link | grep mtu; ping -M do -s 8972 PEER",
+                "ncclcheck preflight --select mtu-differs,mtu-blackhole",
+            ),
         ),
     ),
 )
-
-
-@cause("NC933", "mtu-mismatch", "Large packets got through")
 def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     """The MTU differs between the nodes, or from what the path carries: small messages pass, large ones do not.
 
@@ -47,7 +50,8 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     jumbo = any(int(value.values["mtu"]) > _ETHERNET for value in values)
     if told:
         yield suspect(
-            "Packets are too large for the path.", [*told, *values], explains=_EXPLAINS, fixes=_FIXES
+            "Packets are too large for the path.",
+            [*told, *values],
         )
     elif values and alarms(log) and (differ or (jumbo and stalled)):
         sizes = ", ".join(sorted({value.values["mtu"] for value in values}))
@@ -57,6 +61,4 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
             [*values, *stalled],
             confidence="likely",
             at=(stalled or values)[0].place,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )

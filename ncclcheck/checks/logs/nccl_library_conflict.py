@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._causes import cause
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "unset LD_LIBRARY_PATH (or take the system NCCL out of it) so that the nvidia-nccl wheel of this "
-        "torch is loaded, or reinstall it; see which file is taken",
-        (
-            "python -c 'import torch; print(torch.cuda.nccl.version())'",
-            "pip list | grep -i nccl",
-            "ncclcheck preflight --select library-conflict",
+
+@cause(
+    "NC916",
+    "nccl-library-conflict",
+    "Every process loaded the libnccl it was built for",
+    topics=("nccl-symbol",),
+    summary="The process loaded a libnccl that lacks what the program needs, or cannot be loaded at all.",
+    unless="(?i)libnccl-net|plugin",
+    explains=("python-env", "rank-exception", "data-or-file-missing"),
+    fixes=(
+        Fix(
+            "unset LD_LIBRARY_PATH (or take the system NCCL out of it) so that the nvidia-nccl wheel of this "
+            "torch is loaded, or reinstall it; see which file is taken",
+            (
+                "python -c 'import torch; print(torch.cuda.nccl.version())'",
+                "pip list | grep -i nccl",
+                "ncclcheck preflight --select library-conflict",
+            ),
         ),
     ),
 )
-
-
-@cause("NC916", "nccl-library-conflict", "Every process loaded the libnccl it was built for")
-def nccl_library_conflict(log: Log) -> Iterator[Suspect]:
+def nccl_library_conflict(log: Log) -> None:
     """A wrong libnccl was loaded: a symbol that the program needs is not in it, or it cannot be loaded at all.
 
     ## Why it matters
@@ -37,16 +41,3 @@ def nccl_library_conflict(log: Log) -> Iterator[Suspect]:
     glibc's loader messages; torch imports libtorch_cuda.so, which needs the symbols of the NCCL it was built
     with.
     """
-    found = [
-        remark
-        for remark in remarks(log, "nccl-symbol")
-        if "libnccl-net" not in remark.text and "plugin" not in remark.text.lower()
-    ]
-    if found:
-        yield suspect(
-            "A libnccl that does not fit the program was loaded.",
-            found,
-            hosts=culprits(log, [remark.place for remark in found]),
-            explains=("python-env", "rank-exception", "data-or-file-missing"),
-            fixes=_FIXES,
-        )

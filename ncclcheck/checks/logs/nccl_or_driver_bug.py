@@ -9,16 +9,20 @@ from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "upgrade NCCL (2.26 or newer for the RoCE version read), PyTorch or the driver; try another "
-        "version of it first",
-        ("pip install --upgrade nvidia-nccl-cu12   # in a copy of the environment",),
+
+@cause(
+    "NC943",
+    "nccl-or-driver-bug",
+    "No known defect of NCCL, PyTorch or the driver showed",
+    explains=("roce-gid", "rank-exception", "ib-link-or-fabric"),
+    fixes=(
+        Fix(
+            "upgrade NCCL (2.26 or newer for the RoCE version read), PyTorch or the driver; try another "
+            "version of it first",
+            ("pip install --upgrade nvidia-nccl-cu12   # in a copy of the environment",),
+        ),
     ),
 )
-
-
-@cause("NC943", "nccl-or-driver-bug", "No known defect of NCCL, PyTorch or the driver showed")
 def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
     """The lines are those of a defect in NCCL, PyTorch or the driver, which another version cures.
 
@@ -39,8 +43,6 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             "NCCL fails to read the RoCE version of an adapter's GID, a defect of versions before 2.26.",
             version_read,
             confidence="likely",
-            explains=("roce-gid", "rank-exception", "ib-link-or-fabric"),
-            fixes=_FIXES,
         )
     elif crashed:
         yield suspect(
@@ -48,5 +50,5 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             crashed,
             confidence="likely" if remarks(log, "nccl-crash") else "possible",
             hosts=culprits(log, [remark.place for remark in crashed]),
-            fixes=_FIXES,
+            explains=(),
         )

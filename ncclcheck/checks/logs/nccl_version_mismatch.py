@@ -9,27 +9,29 @@ from ncclcheck.checks.logs._view import remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_EXPLAINS = (
-    "firewall-blocked-ports",
-    "rank-exception",
-    "collective-mismatch",
-    "world-size-mismatch",
-    "port-scanner",
-)
 
-_FIXES = (
-    Fix(
-        "use the same NCCL version (same container image, same nvidia-nccl wheel, same LD_LIBRARY_PATH) "
-        "on all nodes",
-        (
-            "python -c 'import torch; print(torch.cuda.nccl.version())'   # on every node",
-            "ncclcheck preflight --select nccl-differs",
+@cause(
+    "NC915",
+    "nccl-version-mismatch",
+    "All ranks ran the same NCCL",
+    explains=(
+        "firewall-blocked-ports",
+        "rank-exception",
+        "collective-mismatch",
+        "world-size-mismatch",
+        "port-scanner",
+    ),
+    fixes=(
+        Fix(
+            "use the same NCCL version (same container image, same nvidia-nccl wheel, same LD_LIBRARY_PATH) "
+            "on all nodes",
+            (
+                "python -c 'import torch; print(torch.cuda.nccl.version())'   # on every node",
+                "ncclcheck preflight --select nccl-differs",
+            ),
         ),
     ),
 )
-
-
-@cause("NC915", "nccl-version-mismatch", "All ranks ran the same NCCL")
 def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
     """NCCL versions differ between ranks.
 
@@ -60,8 +62,6 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             confidence="certain" if told or truncated else "likely",
             at=(told or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
             hosts=odd,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif truncated:
         # Several hosts told the same version, or they are on different networks: then that is not it.
@@ -73,8 +73,6 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             "different programs.",
             truncated,
             confidence="possible" if told_apart else "likely",
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
 
 

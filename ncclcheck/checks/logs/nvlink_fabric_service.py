@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._causes import cause
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "start or restart nvidia-fabricmanager (the fabric manager of exactly the driver's version), "
-        "reset the GPUs after that; with multi-node NVLink check nvidia-imex and its channels",
-        (
-            "systemctl status nvidia-fabricmanager nvidia-imex",
-            "nvidia-smi -q | grep -A3 Fabric",
-            "ncclcheck preflight --select fabric-manager",
+
+@cause(
+    "NC924",
+    "nvlink-fabric-service",
+    "The fabric manager and IMEX were running",
+    topics=("fabric",),
+    summary="NVLink's fabric is not set up: the fabric manager or IMEX is not running, or not in step with the GPUs.",
+    explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility"),
+    fixes=(
+        Fix(
+            "start or restart nvidia-fabricmanager (the fabric manager of exactly the driver's version), "
+            "reset the GPUs after that; with multi-node NVLink check nvidia-imex and its channels",
+            (
+                "systemctl status nvidia-fabricmanager nvidia-imex",
+                "nvidia-smi -q | grep -A3 Fabric",
+                "ncclcheck preflight --select fabric-manager",
+            ),
         ),
     ),
 )
-
-
-@cause("NC924", "nvlink-fabric-service", "The fabric manager and IMEX were running")
-def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
+def nvlink_fabric_service(log: Log) -> None:
     """The service that sets up NVLink between GPUs (fabric manager, IMEX) did not run, or not in step with the GPUs.
 
     ## Why it matters
@@ -38,12 +41,3 @@ def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
     CUDA error 802 (cudaErrorSystemNotReady), NCCL transport/nvls.cc and mnnvl.cc, NVIDIA's fabric manager
     guide, section on GPU reset.
     """
-    found = remarks(log, "fabric")
-    if found:
-        yield suspect(
-            "NVLink's fabric is not set up: the fabric manager or IMEX is not running, or not in step with the GPUs.",
-            found,
-            hosts=culprits(log, [remark.place for remark in found]),
-            explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility"),
-            fixes=_FIXES,
-        )

@@ -9,20 +9,24 @@ from ncclcheck.checks.logs._view import culprits, remarks, statuses, timeouts
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "test with NCCL_P2P_DISABLE=1; if that helps, disable ACS on the PCIe bridges or the IOMMU "
-        "(iommu=off or pt), and check with p2pBandwidthLatencyTest",
-        (
-            "sudo lspci -vvv | grep ACSCtl",
-            "nvidia-smi topo -p2p r",
-            "ncclcheck preflight --select pcie-acs",
+
+@cause(
+    "NC923",
+    "p2p-broken",
+    "Peer-to-peer between GPUs worked",
+    explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
+    fixes=(
+        Fix(
+            "test with NCCL_P2P_DISABLE=1; if that helps, disable ACS on the PCIe bridges or the IOMMU "
+            "(iommu=off or pt), and check with p2pBandwidthLatencyTest",
+            (
+                "sudo lspci -vvv | grep ACSCtl",
+                "nvidia-smi topo -p2p r",
+                "ncclcheck preflight --select pcie-acs",
+            ),
         ),
     ),
 )
-
-
-@cause("NC923", "p2p-broken", "Peer-to-peer between GPUs worked")
 def p2p_broken(log: Log) -> Iterator[Suspect]:
     """GPUs of one node should reach each other directly and cannot: ACS, IOMMU, driver or too many peers.
 
@@ -50,8 +54,6 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
                 [fault.place for fault in (told or faults)]
                 + [timeout.place for timeout in late if timeout.place.host],
             ),
-            explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
-            fixes=_FIXES,
         )
     elif late and _is_first_collective(log) and _uses_pcie(log):
         yield suspect(
@@ -60,7 +62,6 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             confidence="likely" if acs else "possible",
             hosts=culprits(log, [timeout.place for timeout in late]),
             explains=("slow-rank-timeout",) if acs else (),
-            fixes=_FIXES,
         )
 
 

@@ -9,19 +9,23 @@ from ncclcheck.checks.logs._view import alarms, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "choose another --master-port (MASTER_PORT), or kill the process that holds the port: often a "
-        "stale worker of an older job, or another service",
-        (
-            "ss -ltnp | grep PORT",
-            "ncclcheck preflight --select master-port-in-use",
+
+@cause(
+    "NC906",
+    "port-in-use",
+    "The rendezvous or master port was free",
+    explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "rank-exception"),
+    fixes=(
+        Fix(
+            "choose another --master-port (MASTER_PORT), or kill the process that holds the port: often a "
+            "stale worker of an older job, or another service",
+            (
+                "ss -ltnp | grep PORT",
+                "ncclcheck preflight --select master-port-in-use",
+            ),
         ),
     ),
 )
-
-
-@cause("NC906", "port-in-use", "The rendezvous or master port was free")
 def port_in_use(log: Log) -> Iterator[Suspect]:
     """The port of the rendezvous was taken, so the server of the job could not listen on it.
 
@@ -46,6 +50,4 @@ def port_in_use(log: Log) -> Iterator[Suspect]:
             taken,
             confidence="certain" if len(alarms(log)) else "likely",
             hosts=culprits(log, [remark.place for remark in taken]),
-            explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "rank-exception"),
-            fixes=_FIXES,
         )

@@ -11,16 +11,20 @@ from ncclcheck.model.finding import Fix
 
 _FEWEST_LETTERS = 4
 
-_FIXES = (
-    Fix(
-        "exclude the compute nodes from the scanner or health check, or let a firewall admit only the "
-        "job's own nodes",
-        ("journalctl | grep -i scan; ss -tnp",),
+
+@cause(
+    "NC942",
+    "port-scanner",
+    "Nobody else talked to NCCL's sockets",
+    explains=("rank-exception", "firewall-blocked-ports"),
+    fixes=(
+        Fix(
+            "exclude the compute nodes from the scanner or health check, or let a firewall admit only the "
+            "job's own nodes",
+            ("journalctl | grep -i scan; ss -tnp",),
+        ),
     ),
 )
-
-
-@cause("NC942", "port-scanner", "Nobody else talked to NCCL's sockets")
 def port_scanner(log: Log) -> Iterator[Suspect]:
     """A connection that is not of this job disturbed NCCL's sockets: a port scanner, a health check, another job.
 
@@ -42,8 +46,6 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             + (f" and sent {said!r}." if said else "."),
             found,
             confidence="possible" if finished_well(log) else "certain" if said or alarms(log) else "likely",
-            explains=("rank-exception", "firewall-blocked-ports"),
-            fixes=_FIXES,
         )
 
 

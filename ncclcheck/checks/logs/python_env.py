@@ -11,19 +11,23 @@ from ncclcheck.model.finding import Fix
 
 _LOADER = ("symbol lookup error", "not found (required by", ": No module named ")  # not raised, but printed
 
-_FIXES = (
-    Fix(
-        "install the same environment (image, pip freeze) on every node, with a CUDA build of torch; "
-        "reinstall the package that does not fit",
-        (
-            "pip check; python -m torch.utils.collect_env",
-            "ncclcheck preflight --select version-differs,torch-unusable",
+
+@cause(
+    "NC931",
+    "python-env",
+    "The Python environment was whole and the same everywhere",
+    explains=("rank-exception", "world-size-mismatch", "slow-rank-timeout", "firewall-blocked-ports"),
+    fixes=(
+        Fix(
+            "install the same environment (image, pip freeze) on every node, with a CUDA build of torch; "
+            "reinstall the package that does not fit",
+            (
+                "pip check; python -m torch.utils.collect_env",
+                "ncclcheck preflight --select version-differs,torch-unusable",
+            ),
         ),
     ),
 )
-
-
-@cause("NC931", "python-env", "The Python environment was whole and the same everywhere")
 def python_env(log: Log) -> Iterator[Suspect]:
     """A module could not be imported, or the installed packages do not fit each other.
 
@@ -55,6 +59,4 @@ def python_env(log: Log) -> Iterator[Suspect]:
             f"The Python environment is broken or differs: {found[0].text.strip()[:200]}.",
             found,
             hosts=culprits(log, [event.place for event in found]),
-            explains=("rank-exception", "world-size-mismatch", "slow-rank-timeout", "firewall-blocked-ports"),
-            fixes=_FIXES,
         )

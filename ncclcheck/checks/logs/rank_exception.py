@@ -25,16 +25,20 @@ _ABORTED = re.compile(
     r"SIGABRT|Signal 6\b|signal 6\b|\bAborted\b"
 )  # the watchdog's way to end: an after-effect
 
-_FIXES = (
-    Fix(
-        "fix the exception that this rank raised: look at its traceback, its data and its labels; for "
-        "device assertions run again with CUDA_LAUNCH_BLOCKING=1",
-        ("CUDA_LAUNCH_BLOCKING=1 TORCH_SHOW_CPP_STACKTRACES=1 ...",),
+
+@cause(
+    "NC928",
+    "rank-exception",
+    "No rank ended with an exception of its own",
+    explains=("slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric", "world-size-mismatch"),
+    fixes=(
+        Fix(
+            "fix the exception that this rank raised: look at its traceback, its data and its labels; for "
+            "device assertions run again with CUDA_LAUNCH_BLOCKING=1",
+            ("CUDA_LAUNCH_BLOCKING=1 TORCH_SHOW_CPP_STACKTRACES=1 ...",),
+        ),
     ),
 )
-
-
-@cause("NC928", "rank-exception", "No rank ended with an exception of its own")
 def rank_exception(log: Log) -> Iterator[Suspect]:
     """A rank ended with an ordinary exception or device assertion; the errors of NCCL on the others are after-effects.
 
@@ -65,8 +69,6 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             "follows from that.",
             found,
             hosts=culprits(log, [culprit.place]),
-            explains=("slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric", "world-size-mismatch"),
-            fixes=_FIXES,
         )
     elif faults or crashes:
         fallen = [*faults, *crashes]
@@ -75,7 +77,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             fallen,
             confidence="likely",
             hosts=culprits(log, [fallen[0].place]),
-            fixes=_FIXES,
+            explains=(),
         )
 
 

@@ -10,19 +10,23 @@ from ncclcheck.checks.logs._view import alarms, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "install rdma-core (libibverbs1, ibverbs-providers) in the image and pass /dev/infiniband into "
-        "the container",
-        (
-            "ldconfig -p | grep ibverbs; ls /dev/infiniband; ibv_devinfo",
-            "ncclcheck preflight --select rdma-ignored,rdma-no-device-files",
+
+@cause(
+    "NC934",
+    "rdma-userspace-missing",
+    "RDMA could be used where there is hardware for it",
+    explains=("slow-rank-timeout", "ib-hca-selection", "net-plugin-config"),
+    fixes=(
+        Fix(
+            "install rdma-core (libibverbs1, ibverbs-providers) in the image and pass /dev/infiniband into "
+            "the container",
+            (
+                "ldconfig -p | grep ibverbs; ls /dev/infiniband; ibv_devinfo",
+                "ncclcheck preflight --select rdma-ignored,rdma-no-device-files",
+            ),
         ),
     ),
 )
-
-
-@cause("NC934", "rdma-userspace-missing", "RDMA could be used where there is hardware for it")
 def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     """The node has RDMA hardware, but the container lacks the verbs library, its driver, or the device files.
 
@@ -45,6 +49,4 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
             [*missing, *hardware, *slow],
             confidence="likely",
             hosts=culprits(log, [remark.place for remark in missing]),
-            explains=("slow-rank-timeout", "ib-hca-selection", "net-plugin-config"),
-            fixes=_FIXES,
         )

@@ -16,19 +16,23 @@ _ADDRESSING = re.compile(
 )
 _LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe80", re.IGNORECASE)
 
-_FIXES = (
-    Fix(
-        "choose the RoCE v2 GID of the routable address: NCCL_IB_GID_INDEX=3 on most systems with NCCL "
-        "before 2.21, unset it with newer ones",
-        (
-            "show_gids",
-            "ncclcheck preflight --select rdma-gid",
+
+@cause(
+    "NC913",
+    "roce-gid",
+    "The RoCE GID index was right",
+    explains=("ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
+    fixes=(
+        Fix(
+            "choose the RoCE v2 GID of the routable address: NCCL_IB_GID_INDEX=3 on most systems with NCCL "
+            "before 2.21, unset it with newer ones",
+            (
+                "show_gids",
+                "ncclcheck preflight --select rdma-gid",
+            ),
         ),
     ),
 )
-
-
-@cause("NC913", "roce-gid", "The RoCE GID index was right")
 def roce_gid(log: Log) -> Iterator[Suspect]:
     """RoCE used a wrong GID: one that is link-local, of the wrong version, or not there.
 
@@ -65,6 +69,4 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
             [*setup, *link_local, *broken, *listed],
             confidence="certain" if link_local else "likely",
             hosts=culprits(log, []),
-            explains=("ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
-            fixes=_FIXES,
         )

@@ -10,20 +10,24 @@ from ncclcheck.checks.logs._view import alarms, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "give the interfaces different subnets, or use policy routing (ip rule) with "
-        "arp_ignore/arp_announce; compare the order of routes on all nodes",
-        (
-            "ip route; ip rule",
-            "sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore",
-            "ncclcheck preflight --select peer-one-way,route-asymmetric",
+
+@cause(
+    "NC911",
+    "routing-asymmetric",
+    "Answers left by the card that the questions came in by",
+    explains=("firewall-blocked-ports", "wrong-interface", "rank-exception"),
+    fixes=(
+        Fix(
+            "give the interfaces different subnets, or use policy routing (ip rule) with "
+            "arp_ignore/arp_announce; compare the order of routes on all nodes",
+            (
+                "ip route; ip rule",
+                "sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore",
+                "ncclcheck preflight --select peer-one-way,route-asymmetric",
+            ),
         ),
     ),
 )
-
-
-@cause("NC911", "routing-asymmetric", "Answers left by the card that the questions came in by")
 def routing_asymmetric(log: Log) -> Iterator[Suspect]:
     """Two interfaces of a node lie in one subnet, so its traffic leaves by another card than the one that was asked.
 
@@ -54,6 +58,4 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             at=(failed or lines)[0].place,
             hosts=culprits(log, [line.place for line in lines]),
-            explains=("firewall-blocked-ports", "wrong-interface", "rank-exception"),
-            fixes=_FIXES,
         )

@@ -9,19 +9,23 @@ from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "give the container more shared memory: docker run --shm-size=16g (or --ipc=host); in Kubernetes "
-        "mount an emptyDir with medium: Memory at /dev/shm",
-        (
-            "df -h /dev/shm",
-            "ncclcheck preflight --select shm-small",
+
+@cause(
+    "NC922",
+    "shm-too-small",
+    "Shared memory was large enough",
+    explains=("rank-exception", "host-oom-kill", "data-or-file-missing"),
+    fixes=(
+        Fix(
+            "give the container more shared memory: docker run --shm-size=16g (or --ipc=host); in Kubernetes "
+            "mount an emptyDir with medium: Memory at /dev/shm",
+            (
+                "df -h /dev/shm",
+                "ncclcheck preflight --select shm-small",
+            ),
         ),
     ),
 )
-
-
-@cause("NC922", "shm-too-small", "Shared memory was large enough")
 def shm_too_small(log: Log) -> Iterator[Suspect]:
     """There was no room in /dev/shm for the segments that NCCL or the data loaders share between processes of a node.
 
@@ -45,6 +49,4 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
             found,
             confidence="certain" if certain else "likely",
             hosts=culprits(log, [remark.place for remark in found]),
-            explains=("rank-exception", "host-oom-kill", "data-or-file-missing"),
-            fixes=_FIXES,
         )

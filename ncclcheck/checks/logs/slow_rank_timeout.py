@@ -19,17 +19,6 @@ _BUSY = re.compile(
 )
 _WAITS = re.compile(r"wait", re.IGNORECASE)
 
-_FIXES = (
-    Fix(
-        "do the slow work (preprocess, download, checkpoint) before init_process_group or on every rank; "
-        "or raise the limit: init_process_group(timeout=...); look for the straggler",
-        (
-            "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 ...   # flight recorder: who is behind",
-            "ncclcheck bench",
-        ),
-    ),
-)
-
 _STRAGGLER_FIXES = (
     Fix(
         "see what that rank does instead: its stack (py-spy), its log and its GPU; then do the slow work before the "
@@ -39,7 +28,21 @@ _STRAGGLER_FIXES = (
 )
 
 
-@cause("NC941", "slow-rank-timeout", "No rank was later than the limit allows")
+@cause(
+    "NC941",
+    "slow-rank-timeout",
+    "No rank was later than the limit allows",
+    fixes=(
+        Fix(
+            "do the slow work (preprocess, download, checkpoint) before init_process_group or on every rank; "
+            "or raise the limit: init_process_group(timeout=...); look for the straggler",
+            (
+                "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 ...   # flight recorder: who is behind",
+                "ncclcheck bench",
+            ),
+        ),
+    ),
+)
 def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
     """One rank is busy with something else (preprocessing, a checkpoint), and the limit of the others strikes.
 
@@ -86,7 +89,6 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             at=late[0].place,
             hosts=culprits(log, places),
-            fixes=_FIXES,
         )
     elif late or over:
         yield suspect(
@@ -96,7 +98,6 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             [*late, *over],
             confidence="possible",
             hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),
-            fixes=_FIXES,
         )
 
 

@@ -25,19 +25,23 @@ _HARMFUL = (
     ("NCCL_CUMEM_ENABLE", "0", "the ranks disagree about how memory is shared"),
 )
 
-_FIXES = (
-    Fix(
-        "unset the left-over variable on all nodes (NCCL_COMM_ID, NCCL_IB_DISABLE, NCCL_P2P_DISABLE "
-        "...); look into nccl.conf, /etc/profile.d and the image's environment",
-        (
-            "env | grep ^NCCL_; cat /etc/nccl.conf ~/.nccl.conf",
-            "ncclcheck preflight --select env-differs,env-harmful",
+
+@cause(
+    "NC938",
+    "stale-config",
+    "No left-over setting changed what NCCL does",
+    explains=("rank-exception", "nccl-or-driver-bug"),
+    fixes=(
+        Fix(
+            "unset the left-over variable on all nodes (NCCL_COMM_ID, NCCL_IB_DISABLE, NCCL_P2P_DISABLE "
+            "...); look into nccl.conf, /etc/profile.d and the image's environment",
+            (
+                "env | grep ^NCCL_; cat /etc/nccl.conf ~/.nccl.conf",
+                "ncclcheck preflight --select env-differs,env-harmful",
+            ),
         ),
     ),
 )
-
-
-@cause("NC938", "stale-config", "No left-over setting changed what NCCL does")
 def stale_config(log: Log) -> Iterator[Suspect]:
     """A variable that was left over, or an nccl.conf, makes NCCL do something else than intended.
 
@@ -58,8 +62,6 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             "NCCL_ALGO or NCCL_PROTO forces an algorithm that NCCL cannot use here.",
             unfit,
             hosts=culprits(log, [remark.place for remark in unfit]),
-            explains=("rank-exception", "nccl-or-driver-bug"),
-            fixes=_FIXES,
         )
     if subnet:
         yield suspect(
@@ -68,7 +70,6 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             subnet,
             hosts=(),
             explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
-            fixes=_FIXES,
         )
     yield from _on_some_only(log)
     for value, setting in settings(log, "NCCL_COMM_ID").items():
@@ -78,7 +79,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
                 [_line(process, "NCCL_COMM_ID", value) for process in setting[:4]],
                 confidence=_sureness(log, value),
                 hosts=culprits(log, [process.place for process in setting]),
-                fixes=_FIXES,
+                explains=(),
             )
 
 
@@ -103,7 +104,6 @@ def _on_some_only(log: Log) -> Iterator[Suspect]:
                 "slow-rank-timeout",
                 "firewall-blocked-ports",
             ),
-            fixes=_FIXES,
         )
 
 

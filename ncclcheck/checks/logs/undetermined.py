@@ -33,7 +33,7 @@ _RECORDER = Fix(
 _BEFORE = Fix("ask the nodes and the network before the next start", ("ncclcheck preflight",))
 
 
-@cause("NC944", "undetermined", "The log tells the cause")
+@cause("NC944", "undetermined", "The log tells the cause", fixes=(_BEFORE,))
 def undetermined(log: Log) -> Iterator[Suspect]:
     """The job failed or hangs, and these logs do not tell why; this says which variable or file would.
 

@@ -15,18 +15,21 @@ _LEFT = re.compile(
     r"epoch \d+ (?:is )?(?:done|complete|finished)|(?:finished|done|complete)[^.]{0,40}(?:exit|waiting|leav)",
     re.IGNORECASE,
 )
-_EXPLAINS = ("slow-rank-timeout", "rank-exception", "collective-mismatch", "idle-connection-dropped")
 
-_FIXES = (
-    Fix(
-        "give every rank the same number of batches: drop_last=True, DistributedSampler, even shards; or "
-        "wrap the loop in the Join context",
-        ("print(rank, len(loader))   # on every rank",),
+
+@cause(
+    "NC940",
+    "uneven-inputs",
+    "All ranks had the same number of batches",
+    explains=("slow-rank-timeout", "rank-exception", "collective-mismatch", "idle-connection-dropped"),
+    fixes=(
+        Fix(
+            "give every rank the same number of batches: drop_last=True, DistributedSampler, even shards; or "
+            "wrap the loop in the Join context",
+            ("print(rank, len(loader))   # on every rank",),
+        ),
     ),
 )
-
-
-@cause("NC940", "uneven-inputs", "All ranks had the same number of batches")
 def uneven_inputs(log: Log) -> Iterator[Suspect]:
     """The ranks have different numbers of batches: some finish while others still wait for them in a collective.
 
@@ -57,8 +60,6 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "Some rank has no more batches while others still have: torch's Join saw it and stopped all ranks.",
             exhausted,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
         return
     if len({length for length, _ in lengths.values()}) > 1 and alarms(log):
@@ -72,8 +73,6 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             confidence="certain",
             at=alarms(log)[0].place,
             hosts=culprits(log, [remark.place for remark in odd_lines]),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif left and _others_wait(log, left) and not exceptions(log):
         yield suspect(
@@ -82,8 +81,6 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             at=alarms(log)[0].place,
             hosts=culprits(log, [remark.place for remark in left]),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
 
 

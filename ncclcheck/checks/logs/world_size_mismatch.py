@@ -10,19 +10,23 @@ from ncclcheck.checks.logs._view import exceptions, registered, remarks, silent_
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
-_FIXES = (
-    Fix(
-        "start exactly WORLD_SIZE workers, each RANK once: check nnodes x nproc-per-node, a double "
-        "launch (srun tasks and torchrun), a missing node, and stale workers",
-        (
-            "echo $RANK $WORLD_SIZE $SLURM_NTASKS",
-            "ncclcheck preflight --select world-size-mismatch,rank-duplicate,node-silent",
+
+@cause(
+    "NC912",
+    "world-size-mismatch",
+    "As many workers came as the world size says",
+    explains=("rank-exception", "port-in-use", "slow-rank-timeout"),
+    fixes=(
+        Fix(
+            "start exactly WORLD_SIZE workers, each RANK once: check nnodes x nproc-per-node, a double "
+            "launch (srun tasks and torchrun), a missing node, and stale workers",
+            (
+                "echo $RANK $WORLD_SIZE $SLURM_NTASKS",
+                "ncclcheck preflight --select world-size-mismatch,rank-duplicate,node-silent",
+            ),
         ),
     ),
 )
-
-
-@cause("NC912", "world-size-mismatch", "As many workers came as the world size says")
 def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     """More or fewer workers registered than the world size says, or two with one rank.
 
@@ -51,8 +55,6 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             hosts=tuple(
                 dict.fromkeys(f"rank {remark.values['rank']}" for remark in twice if "rank" in remark.values)
             ),
-            explains=("rank-exception", "port-in-use", "slow-rank-timeout"),
-            fixes=_FIXES,
         )
         return
     few = [registration for registration in registered(log) if registration.joined < registration.expected]
@@ -66,5 +68,5 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             few,
             confidence="possible" if blamed else "likely",
             hosts=tuple(f"rank {rank}" for rank in missing[:8]) if named else (),
-            fixes=_FIXES,
+            explains=(),
         )

@@ -11,22 +11,25 @@ from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
 _DOTS = 3
-_EXPLAINS = ("firewall-blocked-ports", "container-network", "rank-exception", "world-size-mismatch")
 
-_FIXES = (
-    Fix(
-        "set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface of the cluster network, or "
-        "exclude docker0 and the other bridges",
-        (
-            "ip -brief address",
-            "ncclcheck preflight --select interface-virtual,interface-differs,address-duplicate",
-            "ncclcheck env",
+
+@cause(
+    "NC907",
+    "wrong-interface",
+    "The interface that was chosen reaches the peers",
+    explains=("firewall-blocked-ports", "container-network", "rank-exception", "world-size-mismatch"),
+    fixes=(
+        Fix(
+            "set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface of the cluster network, or "
+            "exclude docker0 and the other bridges",
+            (
+                "ip -brief address",
+                "ncclcheck preflight --select interface-virtual,interface-differs,address-duplicate",
+                "ncclcheck env",
+            ),
         ),
     ),
 )
-
-
-@cause("NC907", "wrong-interface", "The interface that was chosen reaches the peers")
 def wrong_interface(log: Log) -> Iterator[Suspect]:
     """NCCL or Gloo took an interface that the peers cannot reach: a bridge, a tunnel, or another network's card.
 
@@ -58,8 +61,6 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             ],
             confidence="certain" if failed else "likely",
             hosts=hosts,
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif to_itself:
         yield suspect(
@@ -68,8 +69,6 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             "every node (like docker0) was chosen.",
             to_itself,
             hosts=(),
-            explains=_EXPLAINS,
-            fixes=_FIXES,
         )
     elif failed and len(set(_subnets(log).values())) > 1:
         odd = _odd_hosts(log)
@@ -80,7 +79,6 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
-            fixes=_FIXES,
         )
 
 

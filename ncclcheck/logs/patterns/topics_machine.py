@@ -119,7 +119,7 @@ MACHINE_TOPICS: tuple[tuple[str, str], ...] = (
     ("shm", r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)"),
     (
         "memlock",
-        r"(?:ulimit -l|max locked memory|memlock)[^\d\n]{0,60}(?P<kib>\d+)\b|ulimit -l:? ?(?P<word>unlimited)",
+        r"(?:ulimit -l|max locked memory|memlock)[^\d\n]{0,60}(?P<kib>\d+)\b",
     ),
     ("open-files", r"Too many open files|EMFILE|ENFILE|received \d+ items of ancdata"),
     # host memory

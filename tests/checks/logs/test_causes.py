@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, seen, spread, suspect
 from ncclcheck.checks.registry import Check, all_checks, run_check
 from ncclcheck.model.events import Log, LogFile, Place, Remark
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Fix
+from ncclcheck.model.finding import CheckRun, Fix
 from ncclcheck.model.snapshot import Snapshot
 
 SECTIONS = ("## Why it matters", "## How to fix", "## Source")
@@ -37,17 +38,60 @@ def test_every_cause_has_a_manual_page(check: Check) -> None:
 
 
 def test_a_cause_is_a_check_over_the_log() -> None:
-    @cause("NC999", "a-cause", "A cause")
+    @cause("NC999", "a-cause", "A cause", fixes=(Fix("do this"),))
     def body(log: Log) -> Iterator[Suspect]:
         """What it is."""
-        yield suspect(
-            "It is so.", [remark(log.files[0].name)], fixes=(Fix("do this"),), confidence="possible"
-        )
+        yield suspect("It is so.", [remark(log.files[0].name)], confidence="possible")
 
     declared: Check = body.__ncclcheck_check__  # type: ignore[attr-defined]
     run = run_check(declared, Snapshot(nodes=(), log=Log((LogFile("job.log", 0, 0),))))
     assert [(finding.severity, finding.slug) for finding in run.findings] == [("warning", "a-cause")]
     assert isinstance(Snapshot(nodes=()).log, Missing)
+
+
+def declared_run(body: object, *lines: Remark) -> CheckRun:
+    declared: Check = body.__ncclcheck_check__  # type: ignore[attr-defined]
+    return run_check(declared, Snapshot(nodes=(), log=Log((LogFile("job.log", 9, 9),), events=lines)))
+
+
+def test_a_cause_without_a_body_finds_the_lines_of_its_topics() -> None:
+    @cause(
+        "NC999",
+        "a-cause",
+        "A cause",
+        topics=("oom",),
+        unless="survived",
+        beside=("limit",),
+        summary="Memory is short.",
+        explains=("rank-exception",),
+        fixes=(Fix("buy memory"),),
+    )
+    def a_cause(log: Log) -> None:
+        """What it is."""
+
+    limit = replace(remark("limit 64", line=3), topic="limit")
+    assert declared_run(a_cause, limit, remark("oom, survived")).findings == ()
+    (found,) = declared_run(a_cause, limit, remark("oom", rank=3, line=2)).findings
+    assert isinstance(found, Suspect)
+    assert found.summary.startswith("Memory is short.")
+    assert found.hosts == ("n1", "rank 3")
+    assert [line.source for line in found.evidence] == ["job.log:2", "job.log:3"]
+    assert found.explains == ("rank-exception",)
+    assert [fix.text for fix in found.fixes] == ["buy memory"]
+
+
+def test_a_suspect_may_have_its_own_fixes_and_explain_nothing() -> None:
+    @cause("NC999", "a-cause", "A cause", explains=("rank-exception",), fixes=(Fix("do this"),))
+    def a_cause(log: Log) -> Iterator[Suspect]:
+        """What it is."""
+        yield suspect("It is so.", log.events)
+        yield suspect("Or so.", log.events, fixes=(Fix("do that"),), explains=())
+
+    found = [
+        suspect for suspect in declared_run(a_cause, remark("x")).findings if isinstance(suspect, Suspect)
+    ]
+    assert [suspect.explains for suspect in found] == [("rank-exception",), ()]
+    assert [suspect.fixes[0].text for suspect in found] == ["do this", "do that"]
 
 
 def test_evidence_is_file_and_line() -> None:
