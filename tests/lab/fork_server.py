@@ -62,10 +62,10 @@ def main() -> None:
 
 
 def _import_all() -> None:
-    import torch.distributed  # noqa: F401
-
     import ncclcheck
+    from ncclcheck.exchange.store.tcp import load_torch
 
+    load_torch()  # as a command does it: with the log level that torch reads at its import
     for module in pkgutil.walk_packages(ncclcheck.__path__, "ncclcheck."):
         if not module.name.endswith(_CHILD_MODULES):
             importlib.import_module(module.name)

@@ -49,9 +49,7 @@ class Program(Struct, frozen=True):
         if len(self.argv) < 3 or self.argv[0] != sys.executable:
             return False
         kind, what = self.argv[1:3]
-        heavy = (
-            what == "ncclcheck" if kind == "-m" else kind == "-c" and ("torch" in what or "ncclcheck" in what)
-        )
+        heavy = what == "ncclcheck" if kind == "-m" else kind == "-c" and "ncclcheck" in what
         return heavy and all(
             name in _FREE or name in _SAME or name.startswith(_FREE_PREFIXES) for name in self.env
         )

@@ -114,13 +114,13 @@ def test_descriptors_that_are_passed_have_the_same_numbers(lab: LabOf) -> None:
     ("argv", "env", "forks"),
     [
         ((PYTHON, "-m", "ncclcheck", "preflight"), {"HOME": "/", "NCCL_DEBUG": "INFO"}, True),
-        ((PYTHON, "-c", "import torch"), {}, True),
+        ((PYTHON, "-c", "import ncclcheck"), {}, True),
         ((PYTHON, "-m", "ncclcheck"), {"TORCH_CPP_LOG_LEVEL": "INFO"}, False),  # torch reads it at its import
         ((PYTHON, "-m", "ncclcheck"), {"PYTHONIOENCODING": "ascii"}, False),
         ((PYTHON, "-m", "torch.distributed.run"), {}, False),
-        ((PYTHON, "-W", "ignore", "-c", "import torch"), {}, False),
-        ((PYTHON, "-c", "import socket"), {}, False),
-        (("sh", "-c", "import torch"), {}, False),
+        ((PYTHON, "-W", "ignore", "-c", "import ncclcheck"), {}, False),
+        ((PYTHON, "-c", "import torch"), {}, False),  # ncclcheck sets the log level before it imports torch
+        (("sh", "-c", "import ncclcheck"), {}, False),
     ],
 )
 def test_what_a_new_interpreter_would_do_in_another_way_is_not_forked(
