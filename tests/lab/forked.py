@@ -16,15 +16,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tests.lab.fork_child import is_free
 from tests.lab.namespaces import FOLDERS, LabError, new_prefix
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _START_S = 120
 _REQUEST_S = 30
-# What differs between nodes and tests without a word to the interpreter or to what is imported: all of it is read
-# when a command runs. With any other variable a process starts anew, since its import might have read it.
-_FREE = frozenset({"HOME", "TMPDIR", "USER", "PATH", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"})
-_FREE_PREFIXES = ("NCCL_", "GLOO_", "MASTER_", "NCCLCHECK_")
 _SAME = frozenset({"LANG", "PYTHONPATH", "LD_LIBRARY_PATH"})  # one server for each set of their values
 
 
@@ -50,9 +47,7 @@ class Program(Struct, frozen=True):
             return False
         kind, what = self.argv[1:3]
         heavy = what == "ncclcheck" if kind == "-m" else kind == "-c" and "ncclcheck" in what
-        return heavy and all(
-            name in _FREE or name in _SAME or name.startswith(_FREE_PREFIXES) for name in self.env
-        )
+        return heavy and all(name in _SAME or is_free(name) for name in self.env)
 
 
 class Forked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.lab.forked import Program
+from tests.lab.launched import start, told
 from tests.lab.nodes import PYTHON, Lab, Node
 
 pytestmark = pytest.mark.lab
@@ -127,3 +129,47 @@ def test_what_a_new_interpreter_would_do_in_another_way_is_not_forked(
     argv: tuple[str, ...], env: dict[str, str], forks: bool
 ) -> None:
     assert Program(argv, env, Path("/")).can_fork() is forks
+
+
+def facts_of_a_process(pid: int, node: Node) -> dict[str, Any]:
+    proc = Path("/proc", str(pid))
+    fields = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines())
+    variables = (proc / "environ").read_text().replace(f"/{node.name}/", "/NODE/").split("\0")
+    return {
+        "cmdline": (proc / "cmdline").read_text(),
+        "environ": sorted(word for word in variables if not word.startswith("_=")),
+        "comm": fields["Name"],
+        "cwd": str((proc / "cwd").readlink()).replace(node.name, "NODE"),
+        "signals": [fields["SigIgn"], fields["SigBlk"]],
+        "leads": os.getsid(pid) == os.getpgid(pid) == pid,
+        "descriptors": sorted(path.name for path in (proc / "fd").iterdir() if int(path.name) <= 2),
+        "memory": (proc / "oom_score_adj").read_text(),
+    }
+
+
+def test_a_forked_worker_is_its_agents_child_and_looks_like_a_new_one(lab: LabOf) -> None:
+    two = lab(2)
+    words = ("bench", "--no-preflight", "--sizes", "1K", "--iters", "100000")
+    running = {
+        **start(two, *words, nodes=two.nodes[:1]),
+        **start(two, *words, nodes=two.nodes[1:], fresh=True),
+    }
+    deadline = time.monotonic() + 60
+    found: dict[str, int] = {}
+    while len(found) < 2:
+        assert time.monotonic() < deadline, told(two, running, 0)
+        time.sleep(0.2)
+        for node in two.nodes:
+            for pid, line in node.processes().items():
+                begun = line.endswith(" ncclcheck.bench.worker") and int(
+                    Path(f"/proc/{pid}/oom_score_adj").read_text()
+                )
+                found |= {node.name: pid} if begun else {}
+    for name, pid in found.items():
+        assert f"PPid:\t{running[name].pid}\n" in Path(f"/proc/{pid}/status").read_text()
+    forked, new = (facts_of_a_process(found[node.name], node) for node in two.nodes)
+    for name, value in new.items():
+        assert forked[name] == value, name
+    running["node1"].signal(signal.SIGINT)
+    assert {one.code for one in told(two, running, 60).values()} == {130}
+    assert two.leftovers() == ()
