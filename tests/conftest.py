@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -21,6 +22,7 @@ from tests.lab.nodes import Lab
 from tests.lab.openmpi import OpenMpi, openmpi_skip_reason
 from tests.lab.slurm import Slurm, slurm_skip_reason
 
+_OF_WHOLE_FILE = re.compile(r"^pytestmark = (\[[^\]]*\]|.*)$", re.MULTILINE)
 _RUNS = 3
 _COUNTS = "NCCLCHECK_TEST_COUNTS"  # set by scripts/test
 _DISTURBED = "failed while cores were taken away"
@@ -36,18 +38,33 @@ def pytest_unconfigure() -> None:
     forked.close()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file in which `-m` selects no test: some import torch or a browser's driver, which takes seconds.
+
+    Only for a plain `A and not B`. The text of a file shows its marks: `mark.A` for a test, `pytestmark` for all tests.
+    """
+    expression: str = config.option.markexpr
+    if not expression or collection_path.suffix != ".py" or "(" in expression or " or " in expression:
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    whole = "".join(_OF_WHOLE_FILE.findall(text))
+    for term in expression.split(" and "):
+        mark = term.removeprefix("not ").strip()
+        unwanted = f"mark.{mark}" in whole if term.startswith("not ") else f"mark.{mark}" not in text
+        if unwanted and collection_path.name.startswith("test_"):
+            return True
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests marked `lab` where no nodes can be built, with the reason.
 
-    And the marks `alone` and `further` stand in the text of each file that has such a test: by it scripts/test finds
-    them.
+    And each mark stands in the text of the file that has such a test: `pytest_ignore_collect` relies on it.
     """
-    for mark in ("alone", "further"):
+    for mark in ("alone", "further", "lab", "slow"):
         for path in {item.path for item in items if item.get_closest_marker(mark)}:
             if f"mark.{mark}" not in path.read_text(encoding="utf-8"):
-                raise pytest.UsageError(
-                    f"{path}: a test is marked {mark}, and scripts/test would not find it"
-                )
+                raise pytest.UsageError(f"{path}: a test is marked {mark}, and `-m {mark}` would not find it")
     marked = [item for item in items if item.get_closest_marker("lab")]
     if marked and (reason := lab_skip_reason()):
         for item in marked:

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.command_line import clean_environment
 
 ROOT = Path(__file__).parents[1]
-RULES = "pytest_runtest_protocol, pytest_runtest_setup, pytest_terminal_summary"
+RULES = "pytest_ignore_collect, pytest_runtest_protocol, pytest_runtest_setup, pytest_terminal_summary"
 SECOND_TIME = """
 import pytest
 RUNS = []
@@ -22,17 +22,19 @@ def test_it():
 """
 
 
-def ran(folder: Path, test: str, much: float = 1.0, **environ: str) -> subprocess.CompletedProcess[str]:
+def ran(
+    folder: Path, test: str, much: float = 1.0, *, select: str = "", **environ: str
+) -> subprocess.CompletedProcess[str]:
     """pytest over one file under our rules, where `much` is the share of stolen time from which a failure is none."""
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    alone\n    lab\n    further\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    alone\n    lab\n    further\n    slow\n")
     (folder / "conftest.py").write_text(
         f"from tests import stolen_time\nfrom tests.conftest import {RULES}\nstolen_time.MUCH = {much}\n"
     )
     (folder / "test_it.py").write_text(test)
     own = {"PYTHONPATH": str(ROOT), "NCCLCHECK_TEST_COUNTS": "", **environ}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=folder, capture_output=True, text=True,
-        timeout=60, check=False, env=clean_environment(**own),
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", select], cwd=folder,
+        capture_output=True, text=True, timeout=60, check=False, env=clean_environment(**own),
     )  # fmt: skip
 
 
@@ -76,3 +78,29 @@ def test_is_skipped(): pytest.skip("no reason")
     counts.write_text("7 0 0\n")
     ran(tmp_path, test, NCCLCHECK_TEST_COUNTS=str(counts))
     assert counts.read_text() == "7 0 0\n1 2 1\n"
+
+
+BROKEN_IMPORT = """
+import pytest, no_such_module
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+def test_it(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("select", "is_imported"),
+    [
+        ("", True),
+        ("lab", True),
+        ("lab and slow", True),
+        ("not alone", True),
+        ("slow or lab", True),
+        ("not lab", False),
+        ("not alone and not slow", False),
+        ("lab and alone", False),
+    ],
+)
+def test_a_file_in_which_no_test_is_selected_is_not_imported(
+    tmp_path: Path, select: str, is_imported: bool
+) -> None:
+    assert ("no_such_module" in ran(tmp_path, BROKEN_IMPORT, select=select).stdout) is is_imported

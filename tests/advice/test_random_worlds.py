@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -142,6 +143,7 @@ def parts(proposal: Proposal) -> list[dict[str, dict[str, str | None]]]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(worlds())
 def test_a_proposal_leads_every_node_to_the_network_it_names_and_is_the_smallest(snapshot: Snapshot) -> None:
@@ -161,6 +163,7 @@ def test_a_proposal_leads_every_node_to_the_network_it_names_and_is_the_smallest
             assert choices_under(snapshot, smaller) != proposal.places, (smaller, proposal.env_by_host)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(worlds())
 def test_nothing_is_proposed_only_where_nothing_is_needed_or_nothing_helps(snapshot: Snapshot) -> None:

@@ -14,6 +14,7 @@ from ncclcheck.bench import data
 from ncclcheck.bench.collectives import ELEMENT_BYTES
 from ncclcheck.bench.data import Content, Tables
 
+pytestmark = pytest.mark.slow  # imports torch
 DTYPES = sorted(ELEMENT_BYTES)
 COUNT = 5 * data.PERIOD + 1234
 # Up to which whole number each type holds all of them: IEEE 754 and bfloat16 by the bits of the significand, OCP 8-bit

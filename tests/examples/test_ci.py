@@ -70,6 +70,7 @@ def test_every_file_calls_ncclcheck() -> None:
     assert len(CALLS) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", CALLS)
 def test_what_it_runs_is_understood_and_writes_its_files(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

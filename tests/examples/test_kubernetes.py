@@ -8,7 +8,6 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2JobSet
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kubernetes"
 VERSION = "1.33"
@@ -46,7 +45,10 @@ def test_the_pods_of_the_indexed_job_find_each_other_by_name() -> None:
     assert environment["NNODES"] == str(job["spec"]["completions"]) == str(job["spec"]["parallelism"])
 
 
+@pytest.mark.slow  # the import of its models
 def test_the_jobset_is_valid_by_the_model_of_its_api() -> None:
+    from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2JobSet
+
     (jobset,) = documents("jobset.yaml")
     known = JobsetV1alpha2JobSet.from_dict(jobset)
     assert known is not None

@@ -164,6 +164,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_answer_does_not_depend_on_names(change: str) -> None:
     differ = []

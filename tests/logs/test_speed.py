@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.lines.split import batches
 
@@ -51,6 +53,7 @@ def varied(size_bytes: int) -> Iterator[bytes]:
         yield block.encode()
 
 
+@pytest.mark.slow
 def test_a_gigabyte_takes_half_a_minute_at_most(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

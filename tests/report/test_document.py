@@ -44,6 +44,7 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", REPORTS.values(), ids=REPORTS)
 def test_reports_are_valid_and_read_back_as_they_were(made: Report) -> None:
     text = to_json(made)

@@ -179,6 +179,7 @@ def missing_in(shown: str, findings: list[Finding]) -> list[Finding]:
     ]
 
 
+@pytest.mark.slow
 @given(made=reports())
 @settings(max_examples=15, deadline=None)
 def test_the_verdict_and_every_finding_are_in_every_format(made: Report) -> None:

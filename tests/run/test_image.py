@@ -72,6 +72,7 @@ def outcome(report: dict[str, Any], slug: str) -> str:
     return next(str(one["outcome"]) for one in report["checks"] if one["slug"] == slug)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_an_image_is_judged_for_the_gpus_of_its_policy_and_by_what_is_baked_in(tmp_path: Path) -> None:
     site = site_with_torch(tmp_path / "site")
@@ -108,6 +109,7 @@ def test_an_image_is_judged_for_the_gpus_of_its_policy_and_by_what_is_baked_in(t
     assert any("shm-small did not run (not applicable" in one for one in report["verdict"]["reasons"])
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_what_needs_hardware_cannot_be_required_of_an_image(tmp_path: Path) -> None:
     site = site_with_torch(tmp_path)

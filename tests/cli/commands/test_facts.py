@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command_line import ncclcheck
 from tests.facts.trees import HCA, roce_machine
 
@@ -67,6 +69,7 @@ def test_data_and_shared_folders_are_looked_at_and_nothing_is_written(tmp_path: 
         assert (done.code, option in done.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_node_meets_the_policy_that_it_wrote(tmp_path: Path) -> None:
     environ = {"NCCL_DEBUG": "INFO", "NCCL_SOCKET_FAMILY": "AF_INET"}
     written = ncclcheck("facts", "--as-policy", environ=environ)

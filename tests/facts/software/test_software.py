@@ -12,6 +12,7 @@ from ncclcheck.facts.software.software import constants, pinned_nccl, read_drive
 from ncclcheck.model.fact import Missing
 
 
+@pytest.mark.slow
 def test_torch_is_described_as_it_would_describe_itself_and_is_not_loaded() -> None:
     ours = (
         "import sys\n"

@@ -44,6 +44,7 @@ def test_what_fabric_would_refuse() -> None:
     assert read_fabric(["--help"], {}) is None
 
 
+@pytest.mark.slow
 def test_the_table_has_every_option_of_the_installed_fabric() -> None:
     cli = pytest.importorskip("lightning_fabric.cli", reason="lightning-fabric is not installed")
     options = [param for param in cli._run.params if param.param_type_name == "option"]

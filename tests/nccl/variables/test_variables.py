@@ -23,6 +23,7 @@ _NO_VARIABLES = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "library", libraries() or [None], ids=lambda path: path.parts[-5] if path else "none"
 )
