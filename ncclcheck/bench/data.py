@@ -12,20 +12,19 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+from ncclcheck.measure.content import Content, Kind
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 PERIOD = 16411  # the first prime above 2**14: every rank of 16,384 starts elsewhere
 LARGEST_WORLD = 1 << 14
-SOURCE_STEP = 67  # where the data of a rank begin after those of the rank before it
-PART_STEP = 131  # where one part of a buffer begins after the part before it
 _SHIFTS = 1021
 _SHIFT_ELEMENTS = 16
-Kind: TypeAlias = Literal["moved", "summand", "total"]
 # The largest whole number up to which all are exact: 2**(bits of the significand), or an integer's own range.
 _LARGEST_EXACT = {
     "float64": 1 << 24,
@@ -41,15 +40,6 @@ _LARGEST_EXACT = {
 _MOVED_VALUES = 1 << 16
 _FINITE_PATTERNS = 0x77  # bytes 0x01 to 0x77 are finite in both 8-bit formats (OCP 8-bit floating point, 2.1)
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
-
-
-class Content(Struct, frozen=True):
-    """What a buffer holds: `parts` equal parts, each the table from `start`, `step` further on with each part."""
-
-    kind: Kind
-    start: int = 0
-    parts: int = 1
-    step: int = 0
 
 
 class Tables(Struct, frozen=True):

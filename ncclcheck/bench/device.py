@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.bench.collectives import CPU_POOL_BYTES, GPU_POOL_BYTES
 from ncclcheck.bench.data import PERIOD
+from ncclcheck.bench.footprint import CPU_POOL_BYTES, GPU_POOL_BYTES
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.model.bench import Backend
 

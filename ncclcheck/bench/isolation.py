@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.bench.agreement import barrier
-from ncclcheck.bench.collectives import all_gather
+from ncclcheck.bench.gathering import all_gather
 from ncclcheck.bench.point import Rank
 from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.links.pairing import rounds_of_pairs

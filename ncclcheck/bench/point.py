@@ -16,13 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.bench.agreement import BatchReport, all_refused, barrier, exchange
-from ncclcheck.bench.collectives import COLLECTIVES, ELEMENT_BYTES, Collective, Seat, plan_sizings
 from ncclcheck.bench.data import Difference, Tables, difference, fill
 from ncclcheck.bench.device import Device
+from ncclcheck.bench.footprint import ELEMENT_BYTES, plan_sizings
 from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.progress import Phase, ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.busbw import Sizing, algbw_gb_s
+from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
 from ncclcheck.measure.iterations import iteration_times_us
 from ncclcheck.measure.lateness import Part, RankSamples, rank_times
 from ncclcheck.measure.plan import pool_buffers, storage
@@ -58,11 +59,11 @@ class _Slot(Struct, frozen=True):
     call: Callable[[], object]
 
 
-class _Place(Struct, frozen=True):
+class _PointSetup(Struct, frozen=True):
     """One point as this rank sees it. `lead_in` is for the call that goes before the timed ones of a batch."""
 
     collective: Collective
-    seat: Seat
+    own: RankContext
     tables: Tables
     sizing: Sizing
     slots: list[_Slot]
@@ -96,9 +97,9 @@ def measure_all(rank: Rank) -> Iterator[Fact[Point]]:
         if op in refused:
             yield refused[op]
             continue
-        place = _place(rank, COLLECTIVES[op], size_bytes, number)
+        setup = _set_up(rank, COLLECTIVES[op], size_bytes, number)
         share_s = max(0.0, plan.budget_s - now_s) / (len(points) - number)
-        point, now_s = _measure(rank, place, now_s, share_s)
+        point, now_s = _measure(rank, setup, now_s, share_s)
         if isinstance(point, Missing):
             refused[op] = point
         yield point
@@ -109,64 +110,64 @@ def measure_round(rank: Rank, op: Op, size_bytes: int, iterations: int) -> float
 
     One call goes before that is not timed: the connections may have been idle for long.
     """
-    place = _place(rank, COLLECTIVES[op], size_bytes, rank.task.plan.sizes_bytes.index(size_bytes))
-    _warm_up(rank, place, 1)
+    setup = _set_up(rank, COLLECTIVES[op], size_bytes, rank.task.plan.sizes_bytes.index(size_bytes))
+    _warm_up(rank, setup, 1)
     slowest: list[float] = []
     while len(slowest) < iterations:
         done = len(slowest)
-        batch = range(done + 1, 1 + min(iterations, done + len(place.slots)))
-        reports = _batch(rank, place, "measuring", batch)
+        batch = range(done + 1, 1 + min(iterations, done + len(setup.slots)))
+        reports = _batch(rank, setup, "measuring", batch)
         slowest += _times_us(reports)
     return fmean(slowest)
 
 
-def _measure(rank: Rank, place: _Place, began_s: float, share_s: float) -> tuple[Fact[Point], float]:
+def _measure(rank: Rank, setup: _PointSetup, began_s: float, share_s: float) -> tuple[Fact[Point], float]:
     """The point, and rank 0's clock at its end."""
     plan = rank.task.plan
-    first = _first_call(rank, place)
+    first = _first_call(rank, setup)
     if isinstance(first, Missing):
         return first, began_s
     (first_us,) = _times_us(first)
-    place = replace(place, slots=[replace(slot, call=rank.device.record(slot.call)) for slot in place.slots])
+    setup = replace(setup, slots=[replace(slot, call=rank.device.record(slot.call)) for slot in setup.slots])
     affordable = _UNLIMITED if plan.iters is not None else int(share_s / 4 / (first_us / 1e6))
-    _warm_up(rank, place, min(plan.warmup, affordable))
+    _warm_up(rank, setup, min(plan.warmup, affordable))
     typical_us, iteration = first_us, 0
     reports: list[list[BatchReport]] = []
     slowest: list[float] = []
     while True:
         room = _UNLIMITED if plan.iters is not None else max(1, int(share_s / 4 / (typical_us / 1e6)))
-        size = min(len(place.slots), room, _UNLIMITED if plan.iters is None else plan.iters - iteration)
-        reports.append(_batch(rank, place, "measuring", range(iteration + 1, iteration + 1 + size)))
+        size = min(len(setup.slots), room, _UNLIMITED if plan.iters is None else plan.iters - iteration)
+        reports.append(_batch(rank, setup, "measuring", range(iteration + 1, iteration + 1 + size)))
         iteration += size
         slowest += _times_us(reports[-1])
         typical_us = sum(slowest[-size:]) / size
         now_s = _now(reports[-1])
         decision = decide(slowest, iters=plan.iters, spent_s=now_s - began_s, share_s=share_s)
         if not decision.go_on:
-            return _point(rank, place, first_us, reports, decision), now_s
+            return _point(rank, setup, first_us, reports, decision), now_s
 
 
-def _warm_up(rank: Rank, place: _Place, calls: int) -> None:
+def _warm_up(rank: Rank, setup: _PointSetup, calls: int) -> None:
     """Iterations below 0: their data differ from those of every iteration that is verified."""
-    for start in range(-calls, 0, len(place.slots)):
-        iterations = range(start, min(0, start + len(place.slots)))
-        rank.progress.move("warm-up", place.number, iterations[0])
-        _run(rank, place, iterations)
+    for start in range(-calls, 0, len(setup.slots)):
+        iterations = range(start, min(0, start + len(setup.slots)))
+        rank.progress.move("warm-up", setup.number, iterations[0])
+        _run(rank, setup, iterations)
 
 
-def _batch(rank: Rank, place: _Place, phase: Phase, iterations: Sequence[int]) -> list[BatchReport]:
+def _batch(rank: Rank, setup: _PointSetup, phase: Phase, iterations: Sequence[int]) -> list[BatchReport]:
     """What all ranks measured in one batch."""
-    rank.progress.move(phase, place.number, iterations[0])
-    durations_us, idle = _run(rank, place, iterations)
-    wrong = _verify(rank, place, iterations) if rank.task.plan.verify and phase == "measuring" else []
-    rank.progress.move("agreeing", place.number, iterations[-1])
+    rank.progress.move(phase, setup.number, iterations[0])
+    durations_us, idle = _run(rank, setup, iterations)
+    wrong = _verify(rank, setup, iterations) if rank.task.plan.verify and phase == "measuring" else []
+    rank.progress.move("agreeing", setup.number, iterations[-1])
     return exchange(_own_report(rank, durations_us, idle, wrong), rank.device, rank.progress)
 
 
-def _first_call(rank: Rank, place: _Place) -> Fact[list[BatchReport]]:
+def _first_call(rank: Rank, setup: _PointSetup) -> Fact[list[BatchReport]]:
     """The ranks' reports of the first call; Missing, in the backend's words, where it refused it to every rank."""
     try:
-        return _batch(rank, place, "first-call", [0])
+        return _batch(rank, setup, "first-call", [0])
     except (RuntimeError, TypeError, ValueError) as error:
         if not _is_refusal(error):
             raise
@@ -186,32 +187,32 @@ def _is_refusal(error: Exception) -> bool:
     return any(words in text for words in _REFUSALS)
 
 
-def _run(rank: Rank, place: _Place, iterations: Sequence[int]) -> tuple[list[float], Idle]:
+def _run(rank: Rank, setup: _PointSetup, iterations: Sequence[int]) -> tuple[list[float], Idle]:
     """Microseconds of the lead-in (0: none) and of each call, and for how long this process could not run."""
-    content = place.collective.sent(place.seat)
-    pairs = list(zip(place.slots, iterations, strict=False))
+    content = setup.collective.sent(setup.own)
+    pairs = list(zip(setup.slots, iterations, strict=False))
     for slot, iteration in pairs:
-        fill(slot.send, content, place.tables, iteration)
+        fill(slot.send, content, setup.tables, iteration)
     rank.device.evict()
     barrier(rank.device, rank.progress)
     rank.heartbeat.take()
     calls = [(iteration, slot.call) for slot, iteration in pairs]
-    if place.lead_in is None or iterations[0] <= 1:
+    if setup.lead_in is None or iterations[0] <= 1:
         durations_us = [0.0, *rank.device.time_calls(calls, rank.progress)]
     else:  # as if the loop had gone on since the last batch: the barrier has ended the overlap of its calls
-        before = (iterations[0] - 1, place.lead_in.call)
+        before = (iterations[0] - 1, setup.lead_in.call)
         durations_us = rank.device.time_calls([before, *calls], rank.progress)
     return durations_us, rank.heartbeat.take()
 
 
-def _verify(rank: Rank, place: _Place, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
+def _verify(rank: Rank, setup: _PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
     """Where the receive buffers of the batch differ from what they must hold: iteration and difference."""
-    if not place.collective.receives(place.seat):
+    if not setup.collective.receives(setup.own):
         return []
-    expected = place.collective.expected(place.seat)
+    expected = setup.collective.expected(setup.own)
     found = []
-    for slot, iteration in zip(place.slots, iterations, strict=False):
-        differs = difference(slot.recv, expected, place.tables, iteration, rank.device.compared_at_once)
+    for slot, iteration in zip(setup.slots, iterations, strict=False):
+        differs = difference(slot.recv, expected, setup.tables, iteration, rank.device.compared_at_once)
         if differs is not None:
             found.append((iteration, differs))
     return found
@@ -247,17 +248,21 @@ def _now(reports: Sequence[BatchReport]) -> float:
     return reports[0].now_s
 
 
-def _place(rank: Rank, collective: Collective, size_bytes: int, number: int) -> _Place:
+def _set_up(rank: Rank, collective: Collective, size_bytes: int, number: int) -> _PointSetup:
+    import torch.distributed as dist
+
     task = rank.task
     element_bytes = ELEMENT_BYTES[task.plan.dtype]
     sizing = collective.sizing(size_bytes, element_bytes, task.world_size)
     buffers = pool_buffers(sizing, element_bytes, rank.device.pool_bytes)
     recv = _parts(rank.recv, sizing.recv_count, buffers)
     send = recv if collective.in_place else _parts(rank.send, sizing.send_count, buffers)
-    seat = Seat(task.rank, task.world_size)
-    slots = [_Slot(*pair, collective.bind(seat, *pair)) for pair in zip(send, recv, strict=True)]
+    own = RankContext(task.rank, task.world_size)
+    slots = [_Slot(*pair, collective.bind(dist, own, *pair)) for pair in zip(send, recv, strict=True)]
     lead_in = slots.pop() if collective.pipelines and len(slots) > 1 else None
-    return _Place(collective, seat, Tables(task.world_size, task.plan.dtype), sizing, slots, lead_in, number)
+    return _PointSetup(
+        collective, own, Tables(task.world_size, task.plan.dtype), sizing, slots, lead_in, number
+    )
 
 
 def _parts(whole: Tensor, count: int, parts: int) -> Sequence[Tensor]:
@@ -265,9 +270,13 @@ def _parts(whole: Tensor, count: int, parts: int) -> Sequence[Tensor]:
 
 
 def _point(
-    rank: Rank, place: _Place, first_us: float, batches: Sequence[Sequence[BatchReport]], decision: Decision
+    rank: Rank,
+    setup: _PointSetup,
+    first_us: float,
+    batches: Sequence[Sequence[BatchReport]],
+    decision: Decision,
 ) -> Point:
-    task, sizing, collective = rank.task, place.sizing, place.collective
+    task, sizing, collective = rank.task, setup.sizing, setup.collective
     samples = [
         RankSamples(
             [us for report in reports for us in report.durations_us],

@@ -51,7 +51,7 @@ def sizes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 def dtypes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the element types."""
     del ctx, param
-    from ncclcheck.bench.collectives import ELEMENT_BYTES
+    from ncclcheck.bench.footprint import ELEMENT_BYTES
 
     return _begun(incomplete, "", dict.fromkeys(ELEMENT_BYTES, ""))
 

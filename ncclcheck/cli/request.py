@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from ncclcheck import timeouts
-from ncclcheck.bench.collectives import ELEMENT_BYTES
+from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.checks.registry import Selection, all_checks, matching
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text

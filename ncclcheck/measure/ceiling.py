@@ -1,15 +1,11 @@
-"""The most that links allow, as bus bandwidth: what a ring reaches on them, and what no algorithm can exceed.
-
-n ranks, g of them on each node, R the rate of a node to the others in one direction. A ring enters and leaves each node
-once, so its bus bandwidth is R. Limits follow from what must cross a node's border whatever the algorithm is.
-"""
+"""The most that links allow, as bus bandwidth: what a ring reaches on them, and what no algorithm can exceed."""
 
 from __future__ import annotations
 
-from msgspec import Struct
-
+from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.measure.traffic import Shape, Term
 from ncclcheck.model.bench import Op
-from ncclcheck.model.ceiling import Ceiling, CeilingSource
+from ncclcheck.model.ceiling import Ceiling
 
 # NCCL src/graph/topo.h (2.27): what it counts on per NVLink, in GB/s, by compute capability; and the line rate of one.
 _NVLINKS = (
@@ -23,34 +19,6 @@ _NVLINKS = (
 )
 _NVLS_SINCE = 90
 _PCIE_ENCODING = ((64.0, 242 / 256), (8.0, 128 / 130), (0.0, 8 / 10))  # by GT/s: FLIT, 128b/130b, 8b/10b
-_TO_EVERYBODY: tuple[Op, ...] = ("all_reduce", "all_gather", "reduce_scatter")
-_AT_A_ROOT: tuple[Op, ...] = ("gather", "scatter")
-
-
-class Shape(Struct, frozen=True):
-    """How the ranks lie: so many in all, on so many nodes. Uneven nodes count as their mean."""
-
-    world_size: int
-    nodes: int
-
-    @property
-    def per_node(self) -> float:
-        """Ranks of a node."""
-        return self.world_size / self.nodes
-
-
-class Term(Struct, frozen=True):
-    """One thing that may bind: what a node (or GPU) can send through it in GB/s, in words, and how that is known.
-
-    `spec_gb_s` is the line rate where that is more than a program ever gets; None: there is no such limit to be told.
-    `parts` is how many equal things it is made of: cards, links.
-    """
-
-    gb_s: float
-    text: str
-    source: CeilingSource
-    spec_gb_s: float | None
-    parts: int = 1
 
 
 def nvlink_term(links: int, compute_capability: int) -> Term | None:
@@ -70,29 +38,19 @@ def pcie_gb_s(speed_gt_s: float, width: int) -> float:
 
 def network_ring_gb_s(op: Op, shape: Shape, network: Term) -> float:
     """Return the bus bandwidth that NCCL's and Gloo's usual algorithms reach where the network between nodes binds."""
-    ranks, per_node = shape.world_size, shape.per_node
-    if op == "all_to_all":
-        return network.gb_s * (ranks - 1) / (per_node * (ranks - per_node))
-    if op in _AT_A_ROOT:
-        return network.gb_s * (ranks - 1) / (ranks - per_node)
-    if op == "send_recv":  # one rank of each node sends out, through one card
-        return network.gb_s / network.parts
-    return network.gb_s
+    return COLLECTIVES[op].network_gb_s(shape, network)
 
 
 def network_limit_gb_s(op: Op, shape: Shape, network: Term, *, switches_reduce: bool) -> float | None:
-    """Return what no algorithm exceeds: a node must receive all it does not hold, and for all_reduce also send it.
+    """Return what no algorithm exceeds between nodes; None where the network has no line rate that is known.
 
-    `switches_reduce`: the switches of the network may add (SHARP), so that a node sends and receives a sum once.
+    `switches_reduce`: the switches of the network may add (SHARP).
     """
     if network.spec_gb_s is None:
         return None
-    ranks, per_node, rate = shape.world_size, shape.per_node, network.spec_gb_s
-    if op in _TO_EVERYBODY:
-        least_traffic = rate * (ranks - 1) / (ranks - per_node)
-        return max(least_traffic, rate * 2 * (ranks - 1) / ranks) if switches_reduce else least_traffic
-    if op == "send_recv":
-        return rate
+    rate, limit = network.spec_gb_s, COLLECTIVES[op].network_limit_gb_s
+    if limit is not None:
+        return limit(shape, rate, switches_reduce)
     return network_ring_gb_s(op, shape, Term(rate, "", "link-speed", rate, 1))
 
 
@@ -103,7 +61,7 @@ def inside_limit_gb_s(op: Op, ranks: int, inside: Term, compute_capability: int)
     """
     if inside.spec_gb_s is None:
         return None
-    if op == "all_reduce" and compute_capability >= _NVLS_SINCE:
+    if COLLECTIVES[op].sums_for_all and compute_capability >= _NVLS_SINCE:
         return inside.spec_gb_s * 2 * (ranks - 1) / (ranks + 1)
     return inside.spec_gb_s
 

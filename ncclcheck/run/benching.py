@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
-from ncclcheck.bench.collectives import memory_needed, shortage
+from ncclcheck.bench.footprint import memory_needed, shortage
 from ncclcheck.bench.memory import free_bytes
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines

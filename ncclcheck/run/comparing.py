@@ -13,11 +13,11 @@ from typing import Literal
 from msgspec.structs import replace
 
 from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
-from ncclcheck.bench.collectives import COLLECTIVES
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import Compare
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.busbw import algbw_gb_s
+from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.paired import Speedup, paired_speedup
 from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict, Variant
 from ncclcheck.model.fact import Fact, Missing

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.bench import supervise
-from ncclcheck.bench.collectives import memory_needed, shortage
+from ncclcheck.bench.footprint import memory_needed, shortage
 from ncclcheck.bench.memory import free_bytes
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, place

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ncclcheck import timeouts
-from ncclcheck.bench.collectives import ELEMENT_BYTES
+from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.exchange.messages import (
     FACTS_LIMIT_BYTES,
     Bench,

@@ -18,12 +18,12 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from ncclcheck.bench.collectives import COLLECTIVES, Collective, Seat
 from ncclcheck.bench.device import Call, Calls, open_device
 from ncclcheck.bench.point import Rank, measure_all, prepare
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.exchange.store.versions import make_store
+from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
 
@@ -31,19 +31,21 @@ SIZE, ITERATIONS = 48 << 10, 2
 PLAN = BenchPlan("gloo", tuple(COLLECTIVES), (SIZE,), "float32", 1, ITERATIONS, 60.0, verify=True)
 DAMAGED_ITERATION = 2
 DAMAGED_ELEMENT = 100
-Wrap = Callable[[Collective, Seat, "object", "object", Call], Call]
+Wrap = Callable[[Collective, RankContext, "object", "object", Call], Call]
 
 
-def nothing(_collective: Collective, _seat: Seat, _send: object, _recv: object, call: Call) -> Call:
+def nothing(_collective: Collective, _seat: RankContext, _send: object, _recv: object, call: Call) -> Call:
     """The call as it is."""
     return call
 
 
-def flipped_bit(collective: Collective, seat: Seat, _send: object, recv: object, call: Call) -> Call:
+def flipped_bit(collective: Collective, seat: RankContext, _send: object, recv: object, call: Call) -> Call:
     """After the call one bit differs, at the last rank that receives something."""
     import torch
 
-    receivers = [rank for rank in range(seat.world_size) if collective.receives(Seat(rank, seat.world_size))]
+    receivers = [
+        rank for rank in range(seat.world_size) if collective.receives(RankContext(rank, seat.world_size))
+    ]
 
     def damaged() -> None:
         call()
@@ -53,7 +55,9 @@ def flipped_bit(collective: Collective, seat: Seat, _send: object, recv: object,
     return damaged
 
 
-def swapped_chunks(_collective: Collective, seat: Seat, _send: object, recv: object, call: Call) -> Call:
+def swapped_chunks(
+    _collective: Collective, seat: RankContext, _send: object, recv: object, call: Call
+) -> Call:
     """After the call the first two parts of each rank's receive buffer have changed places."""
     import torch
 
@@ -65,7 +69,9 @@ def swapped_chunks(_collective: Collective, seat: Seat, _send: object, recv: obj
     return damaged
 
 
-def skipped_sender(_collective: Collective, seat: Seat, send: object, _recv: object, call: Call) -> Call:
+def skipped_sender(
+    _collective: Collective, seat: RankContext, send: object, _recv: object, call: Call
+) -> Call:
     """What rank 1 gives is lost: zeros arrive in its place."""
 
     def damaged() -> None:
@@ -76,7 +82,9 @@ def skipped_sender(_collective: Collective, seat: Seat, send: object, _recv: obj
     return damaged
 
 
-def skipped_receiver(_collective: Collective, seat: Seat, _send: object, recv: object, call: Call) -> Call:
+def skipped_receiver(
+    _collective: Collective, seat: RankContext, _send: object, recv: object, call: Call
+) -> Call:
     """Nothing arrives at rank 1, or at rank 0 where that is the only one to receive: the buffer is as before."""
 
     def damaged() -> None:
@@ -99,7 +107,7 @@ DAMAGES: dict[str, Wrap] = {
 
 def measure(rank: Rank, wrap: Wrap) -> list[object]:
     """Every point of the plan, with the calls of one iteration wrapped."""
-    honest, place = rank.device, Seat(rank.task.rank, rank.task.world_size)
+    honest, place = rank.device, RankContext(rank.task.rank, rank.task.world_size)
     number = -1
 
     def time_calls(calls: Calls, progress: ProgressPage) -> list[float]:

@@ -7,30 +7,17 @@ from typing import get_args
 
 import pytest
 import torch
-from msgspec.structs import replace
 from torch import Tensor
 
 from ncclcheck.bench import data
-from ncclcheck.bench.collectives import (
-    COLLECTIVES,
-    CPU_POOL_BYTES,
-    ELEMENT_BYTES,
-    GPU_POOL_BYTES,
-    ROOT,
-    Seat,
-    largest_that_fits,
-    memory_needed,
-    plan_sizings,
-    shortage,
-)
 from ncclcheck.bench.data import Tables
-from ncclcheck.model.bench import BenchPlan, Op
+from ncclcheck.bench.footprint import ELEMENT_BYTES
+from ncclcheck.measure.collectives import COLLECTIVES, ROOT, RankContext
+from ncclcheck.model.bench import Op
 
 pytestmark = pytest.mark.slow  # imports torch
-PLAN = BenchPlan("gloo", ("all_reduce", "all_gather"), (1 << 10, 1 << 20), "float32", 2, None, 5.0, True)
 SIZE = 3 << 14
 ITERATION = 7
-ABOVE_A_PROCESS = 400 << 20
 OPS = sorted(COLLECTIVES)
 DTYPES = sorted(ELEMENT_BYTES)
 # The collectives by their definition (NCCL user guide, "Collective Operations" and "Point-to-point communication";
@@ -66,14 +53,14 @@ def sent_by(op: Op, rank: int, world_size: int, dtype: str) -> Tensor:
     collective = COLLECTIVES[op]
     sizing = collective.sizing(SIZE, ELEMENT_BYTES[dtype], world_size)
     buffer = torch.zeros(sizing.send_count, dtype=getattr(torch, dtype))
-    content = collective.sent(Seat(rank, world_size))
+    content = collective.sent(RankContext(rank, world_size))
     data.fill(buffer, content, Tables(world_size, dtype), ITERATION)
     return buffer
 
 
 def wrong(op: Op, result: Tensor, rank: int, world_size: int, dtype: str) -> int:
     """Elements of what the rank received that are not as expected."""
-    expected = COLLECTIVES[op].expected(Seat(rank, world_size))
+    expected = COLLECTIVES[op].expected(RankContext(rank, world_size))
     found = data.difference(result, expected, Tables(world_size, dtype), ITERATION)
     return 0 if found is None else found.wrong
 
@@ -100,7 +87,7 @@ def test_the_result_by_definition_is_the_expected_one(op: Op, world_size: int, d
     sizing = COLLECTIVES[op].sizing(SIZE, ELEMENT_BYTES[dtype], world_size)
     assert len(results) == world_size
     for rank, result in enumerate(results):
-        assert COLLECTIVES[op].receives(Seat(rank, world_size)) == (result is not None)
+        assert COLLECTIVES[op].receives(RankContext(rank, world_size)) == (result is not None)
         if result is not None:
             assert result.numel() == sizing.recv_count
             assert wrong(op, result, rank, world_size, dtype) == 0
@@ -160,56 +147,11 @@ def test_the_bus_factors_are_those_of_nccl_tests() -> None:
     }  # fmt: skip
 
 
-def test_every_point_of_a_plan_has_its_sizing_in_order() -> None:
-    sizings = plan_sizings(PLAN, 4)
-    assert [(sizing.size_bytes, in_place) for sizing, in_place in sizings] == [
-        (1 << 10, True), (1 << 20, True), (1 << 10, False), (1 << 20, False),
-    ]  # fmt: skip
-    assert [sizing.count for sizing, _ in sizings] == [256, 1 << 18, 64, 1 << 16]
-
-
-def test_memory_grows_with_the_plan_and_with_the_pool_of_the_backend() -> None:
-    def needed(backend: str, *sizes: int) -> int:
-        plan = BenchPlan(backend, ("all_reduce",), sizes, "float32", 0, None, 1.0, True)  # type: ignore[arg-type]
-        return memory_needed(plan, 8) - ABOVE_A_PROCESS
-
-    assert needed("gloo", 1 << 10) == 32 << 10  # 32 buffers
-    assert needed("gloo", 1 << 24) == CPU_POOL_BYTES
-    assert needed("nccl", 1 << 24) == 2 * GPU_POOL_BYTES  # as much again empties the cache
-    assert needed("gloo", 1 << 30, 8) == 1 << 30  # one buffer at least
-
-
-def test_the_largest_size_that_fits_is_one_that_was_asked_for_or_a_power_of_two_below_the_end() -> None:
-    plan = replace(PLAN, ops=tuple(COLLECTIVES), sizes_bytes=(8, 3 << 20, 1 << 30))
-    for gib in (1, 2, 3):
-        size = largest_that_fits(plan, 2, gib << 30)
-        assert size is not None
-        assert size in (3 << 20, *(1 << bits for bits in range(31)))
-        assert memory_needed(replace(plan, sizes_bytes=(8, size)), 2) <= gib << 30
-        assert memory_needed(replace(plan, sizes_bytes=(8, 2 * size)), 2) > gib << 30
-    assert largest_that_fits(plan, 2, 1 << 40) == 1 << 30
-    assert largest_that_fits(plan, 2, 100 << 20) is None
-    below = largest_that_fits(replace(plan, sizes_bytes=(1 << 30,)), 2, 1 << 30)
-    assert below is not None
-    assert (1 << 20) < below < (1 << 30)
-
-
-def test_a_shortage_offers_the_sizes_that_fit() -> None:
-    plan = replace(PLAN, ops=("all_reduce",), sizes_bytes=(8, 1 << 30))
-    assert shortage(plan, 2, 2, 2 << 30, "node1 has") == (
-        "1G, the largest of --sizes, needs 3.0 GB of memory for 2 ranks, node1 has 2.1 GB: "
-        "the largest size that fits is 512M: give --sizes 8B-512M"
-    )
-    alone = replace(plan, sizes_bytes=(1 << 30,))
-    assert shortage(alone, 2, 1, 1 << 30, "node1 has").endswith("is 512M: give --sizes 512M")
-    assert shortage(alone, 2, 1, 1 << 20, "node1 has").endswith("not even 1 byte fits")
-
-
 @pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("op", OPS)
 def test_the_call_itself_does_it_on_a_real_group(op: Op) -> None:
-    collective, seat = COLLECTIVES[op], Seat(0, 1)
+    collective = COLLECTIVES[op]
     send = sent_by(op, 0, 1, "int32")
     recv = send if collective.in_place else torch.zeros_like(send)
-    collective.bind(seat, send, recv)()
+    collective.bind(torch.distributed, RankContext(0, 1), send, recv)()
     assert wrong(op, recv, 0, 1, "int32") == 0

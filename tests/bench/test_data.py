@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ncclcheck.bench import data
-from ncclcheck.bench.collectives import ELEMENT_BYTES
-from ncclcheck.bench.data import Content, Tables
+from ncclcheck.bench.data import Tables
+from ncclcheck.bench.footprint import ELEMENT_BYTES
+from ncclcheck.measure.content import PART_STEP, SOURCE_STEP, Content
 
 pytestmark = pytest.mark.slow  # imports torch
 DTYPES = sorted(ELEMENT_BYTES)
@@ -119,7 +120,7 @@ def test_one_flipped_bit_is_found_with_its_place(dtype: str, bit: int) -> None:
 @pytest.mark.parametrize("chunk", [4096, 16384, data.PERIOD, 2 * data.PERIOD])
 def test_swapped_chunks_are_found(dtype: str, chunk: int) -> None:
     """Also chunks of a whole period: the parts of a buffer do not start at the same place of the table."""
-    tables, content = Tables(4, dtype), Content("total", 0, 4, data.PART_STEP)
+    tables, content = Tables(4, dtype), Content("total", 0, 4, PART_STEP)
     buffer = filled(content, tables, count=4 * chunk)
     first, second = buffer[:chunk].clone(), buffer[chunk : 2 * chunk].clone()
     buffer[:chunk], buffer[chunk : 2 * chunk] = second, first
@@ -144,18 +145,18 @@ def test_a_rank_counted_twice_in_the_place_of_another_is_found() -> None:
 
 
 def test_no_two_ranks_of_the_largest_world_hold_the_same() -> None:
-    steps = {rank * data.SOURCE_STEP % data.PERIOD for rank in range(data.LARGEST_WORLD)}
-    parts = {rank * data.PART_STEP % data.PERIOD for rank in range(data.LARGEST_WORLD)}
+    steps = {rank * SOURCE_STEP % data.PERIOD for rank in range(data.LARGEST_WORLD)}
+    parts = {rank * PART_STEP % data.PERIOD for rank in range(data.LARGEST_WORLD)}
     assert len(steps) == len(parts) == data.LARGEST_WORLD
 
 
 def test_the_data_of_one_rank_for_another_fit_no_third() -> None:
     tables = Tables(8, "bfloat16")
     for one, other in itertools.permutations(range(8), 2):
-        sent = Content("moved", one * data.SOURCE_STEP + other * data.PART_STEP)
+        sent = Content("moved", one * SOURCE_STEP + other * PART_STEP)
         buffer = filled(sent, tables, count=64)
         for source, part in itertools.product(range(8), repeat=2):
-            content = Content("moved", source * data.SOURCE_STEP + part * data.PART_STEP)
+            content = Content("moved", source * SOURCE_STEP + part * PART_STEP)
             same = data.difference(buffer, content, tables, 3) is None
             assert same == ((source, part) == (one, other))
 
@@ -170,7 +171,7 @@ def test_the_result_of_another_iteration_is_a_wrong_one() -> None:
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("count", [12, 3000, 3 * data.PERIOD, 9 * data.PERIOD + 30])
 def test_every_wrong_element_is_counted_however_many_are_compared_at_once(count: int, parts: int) -> None:
-    content, tables = Content("total", 5, parts, data.PART_STEP), FOUR
+    content, tables = Content("total", 5, parts, PART_STEP), FOUR
     buffer = filled(content, tables, count=count)
     assert {data.difference(buffer, content, tables, 3, many) for many in (1, data.PERIOD, 10**4, 10**9)} == {
         None

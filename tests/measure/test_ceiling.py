@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.measure.ceiling import (
-    Shape,
-    Term,
     ceiling,
     inside_limit_gb_s,
     network_limit_gb_s,
@@ -14,6 +12,7 @@ from ncclcheck.measure.ceiling import (
     nvlink_term,
     pcie_gb_s,
 )
+from ncclcheck.measure.traffic import Shape, Term
 from ncclcheck.model.bench import Op
 
 

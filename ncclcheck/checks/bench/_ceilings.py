@@ -16,7 +16,9 @@ from ncclcheck.checks.bench._links import (
     switches_may_add,
 )
 from ncclcheck.measure.blame import slow_ranks
-from ncclcheck.measure.ceiling import Shape, Term, ceiling, network_ring_gb_s
+from ncclcheck.measure.ceiling import ceiling, network_ring_gb_s
+from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.measure.traffic import Shape, Term
 from ncclcheck.model.bench import BenchResult, Op, Point
 from ncclcheck.model.ceiling import Ceiling
 from ncclcheck.model.fact import Missing
@@ -173,6 +175,6 @@ def _label(bench: BenchResult, op: Op) -> str:
         return _NVLS
     if any(algorithm.startswith("COLLNET") for algorithm in algorithms):
         return _SHARP
-    if bench.nodes == 2 and op == "all_reduce":  # noqa: PLR2004
+    if bench.nodes == 2 and COLLECTIVES[op].sums_for_all:  # noqa: PLR2004
         return _TREE if "TREE" in algorithms else _TWO_NODES
     return ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.model.bench import Op, Point, RankFailure, WrongElement
+from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.model.bench import Point, RankFailure, WrongElement
 from ncclcheck.model.ceiling import Ceiling, Comparable
 from ncclcheck.model.report import BenchReport, Report, Used
 from ncclcheck.model.units import format_number, format_size
@@ -38,8 +39,6 @@ _TYPES = {
     "float8_e4m3fn": "f8e4m3",
     "float8_e5m2": "f8e5m2",
 }
-_REDUCING: tuple[Op, ...] = ("all_reduce", "reduce_scatter", "reduce")
-_ROOTED: tuple[Op, ...] = ("broadcast", "reduce", "gather", "scatter")
 _USED_ALWAYS = ("transports", "network", "interface", "RDMA devices", "sockets", "channels", "algorithms")
 _MOST_REFERENCES = 3
 
@@ -93,8 +92,8 @@ def _row(point: Point) -> tuple[str, ...]:
         str(point.size_bytes),
         str(point.count),
         _TYPES.get(point.dtype, point.dtype),
-        "sum" if point.op in _REDUCING else "none",
-        "0" if point.op in _ROOTED else "-1",
+        "sum" if COLLECTIVES[point.op].sums else "none",
+        "0" if COLLECTIVES[point.op].has_root else "-1",
         format_number(point.time_us.mean),
         format_number(point.algbw_gb_s),
         format_number(point.busbw_gb_s),

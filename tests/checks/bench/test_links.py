@@ -16,7 +16,7 @@ from ncclcheck.checks.bench._links import (
     network_used,
     switches_may_add,
 )
-from ncclcheck.measure.ceiling import Term
+from ncclcheck.measure.traffic import Term
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
