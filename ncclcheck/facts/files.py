@@ -11,7 +11,7 @@ _LIMIT_BYTES = 1 << 20
 
 
 def readable(text: str) -> str:
-    """`text` without the lone surrogates that stand for undecodable bytes: JSON cannot carry them."""
+    """Return `text` without the lone surrogates that stand for undecodable bytes: JSON cannot carry them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -10,7 +10,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def die_with_parent(parent: int) -> None:
-    """From now on the kernel kills this process when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG).
+    """Make the kernel kill this process when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG).
 
     Where `parent` is already gone, and the signal with it, the process ends here.
     """

@@ -34,7 +34,7 @@ class ListedHost(Struct, frozen=True):
 
 
 def parse_hosts(text: str, where: str) -> tuple[ListedHost, ...]:
-    """`node[01-04],root@login1` in the order of the list, each host once. Raises UsageError, naming `where`."""
+    """Return `node[01-04],root@login1` in the order of the list, each host once. Raises UsageError, naming `where`."""
     found = [host for entry in _entries(text, where) for host in _entry(entry, where)]
     return _once(found, where)
 

@@ -54,7 +54,7 @@ def port(environ: Mapping[str, str], default: int = DEFAULT_PORT) -> int:
 
 
 def node_names(text: str) -> tuple[str, ...]:
-    """`node[1-3],login` expanded, in the order of the list; empty when it cannot be read or has over MOST_NAMES."""
+    """Return `node[1-3],login` expanded, in the order of the list; empty for what is no list, or over MOST_NAMES."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if names_in(text) > MOST_NAMES:
@@ -69,7 +69,7 @@ def node_names(text: str) -> tuple[str, ...]:
 
 
 def names_in(text: str) -> int:
-    """How many names there are at most in such a list, which is not expanded for that."""
+    """Return how many names there are at most in such a list, without expanding it."""
     total = 0
     for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
         of_entry = 1
@@ -89,7 +89,7 @@ def _length(text: str) -> int:
 
 
 def _entries(text: str) -> Iterator[str]:
-    """`a[3,1],b` as `a[3]`, `a[1]`, `b`."""
+    """Yield `a[3,1],b` as `a[3]`, `a[1]`, `b`."""
     for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
         head, bracket, rest = entry.partition("[")
         ranges, _, tail = rest.partition("]")
@@ -97,7 +97,7 @@ def _entries(text: str) -> Iterator[str]:
 
 
 def tasks_on_node(text: str, node: int) -> int | None:
-    """Tasks of node number `node` in Slurm's `2(x3),1` notation (srun manual, SLURM_TASKS_PER_NODE)."""
+    """Return the tasks of node number `node` in Slurm's `2(x3),1` notation (srun manual, SLURM_TASKS_PER_NODE)."""
     counts: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part.strip())

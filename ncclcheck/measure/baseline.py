@@ -85,7 +85,7 @@ def baseline_point(point: Point) -> BaselinePoint:
 def compare(
     pairs: Iterable[tuple[Point, BaselinePoint]], tolerance: float, backend: Backend = "gloo"
 ) -> tuple[Compared, ...]:
-    """Every pair judged. `tolerance` is the part of the bandwidth that may be gone."""
+    """Judge every pair. `tolerance` is the part of the bandwidth that may be gone."""
     those = tuple(pairs)
     centres = [(_centre_of_point(now), _centre_of_baseline(before)) for now, before in those]
     known = [(now, before) for now, before in centres if now is not None and before is not None]
@@ -164,7 +164,7 @@ def _centre(
 
 
 def _by_order(logs: Sequence[float]) -> float:
-    """From the order statistics that enclose the median with 95 %: right for any distribution."""
+    """Return the error from the order statistics that enclose the median with 95 %: right for any distribution."""
     interval = median_interval(logs)
     return (
         0.0
@@ -174,7 +174,7 @@ def _by_order(logs: Sequence[float]) -> float:
 
 
 def _by_blocks(logs: Sequence[float]) -> tuple[float, int]:
-    """From the medians of so many consecutive blocks: iterations that follow each other may resemble each other."""
+    """Return the error from the medians of consecutive blocks: iterations in a row may resemble each other."""
     blocks = min(_MOST_BLOCKS, len(logs) // _LEAST_BLOCK)
     if blocks < _LEAST_BLOCKS:
         return 0.0, 0
@@ -184,7 +184,7 @@ def _by_blocks(logs: Sequence[float]) -> tuple[float, int]:
 
 
 def _by_summary(times: TimeUs, iters: int) -> float:
-    """From median and 95th percentile alone; of few iterations from their range."""
+    """Return the error from median and 95th percentile alone; of few iterations from their range."""
     if iters in _RANGE_TO_SIGMA:
         sigma = math.log(times.max / times.min) / _RANGE_TO_SIGMA[iters]
     else:
@@ -193,7 +193,7 @@ def _by_summary(times: TimeUs, iters: int) -> float:
 
 
 def _between_runs(pairs: Sequence[tuple[_Centre, _Centre]]) -> float:
-    """How much sound runs differ beyond their iterations' own spread: the scatter of the points' ratios.
+    """Return how much sound runs differ beyond their iterations' own spread: the scatter of the points' ratios.
 
     From medians, so that losses at less than half of the points do not hide themselves in it.
     """
@@ -207,7 +207,7 @@ def _between_runs(pairs: Sequence[tuple[_Centre, _Centre]]) -> float:
 
 
 def _quantile(probability: float, degrees: int) -> float:
-    """Of Student's t: errors estimated from few values are often too small.
+    """Return the quantile of Student's t: errors estimated from few values are often too small.
 
     Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5; within 4 % from three degrees on.
     """

@@ -133,7 +133,7 @@ def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
 
 
 def are_told_apart(cores: Sequence[CoreSpeed]) -> bool:
-    """Whoever is not slow had its core for itself, or is alone: nothing that a further try could make clearer."""
+    """Return whether each rank that is not slow had its core to itself, or is alone: a further try adds nothing."""
     if len(cores) <= 1:
         return True
     slow = {core.rank for core in slow_cores(cores)}
@@ -141,23 +141,23 @@ def are_told_apart(cores: Sequence[CoreSpeed]) -> bool:
 
 
 def _sharing(core: CoreSpeed) -> float:
-    """Time by the clock for each time of the core; 1 up to 1.25 of it, which is a core that the rank had for itself."""
+    """Return wall time over core time; 1 up to 1.25, which is a core that the rank had to itself."""
     sharing = 1.0 / max(_core_share(core), _LEAST_SHARE)
     return sharing if sharing > CROWDED_WORK else 1.0
 
 
 def _beyond(core: CoreSpeed) -> float:
-    """`_sharing` without its step: one that is just above 1.25 is no wide spread beside one that is just below."""
+    """Return `_sharing` without its step, so that values just above and just below 1.25 are no wide spread."""
     return max(1.0, _sharing(core) - (CROWDED_WORK - 1.0))
 
 
 def _core_share(core: CoreSpeed) -> float:
-    """Of one try, at best: the least times of several tries are not of the same one where a core's speed changes."""
+    """Return the best share of a single try: where a core's speed changes, least times are of different tries."""
     return core.core_share or min(1.0, core.core_us / core.work_us)
 
 
 def _sharing_factor(own: CoreSpeed, sharing: Others) -> float:
-    """Of two ranks that both have to share, the machines may just be busy."""
+    """Return the factor that counts as slow: of two ranks that both share, the machines may just be busy."""
     both = len(sharing) == 1 and sharing.median(_sharing(own)) > 1.0
     return _FACTOR if both else WORK_FACTOR
 
@@ -168,7 +168,7 @@ def _is_outside(value: float, others: Others) -> bool:
 
 
 def _by_chance(ranks: set[int], cores: Sequence[CoreSpeed]) -> set[int]:
-    """Those of the ranks that wait for a core while most others with the same claim on it do not."""
+    """Return the ranks that wait for a core while most others with the same claim on it do not."""
     alike = Counter(core.claim for core in cores)
     waiting = Counter(core.claim for core in cores if core.rank in ranks)
     return {
@@ -226,7 +226,7 @@ def _slow(
 
 
 def _shares(points: Sequence[Point], of: Callable[[RankTime], float]) -> Mapping[int, list[float]]:
-    """Rank -> what it has of that in each point, as a part of the mean iteration."""
+    """Return what each rank has of that in each point, as a part of the mean iteration."""
     shares: dict[int, list[float]] = {}
     for point in points:
         for time in point.ranks:

@@ -17,7 +17,7 @@ class Sizing(Struct, frozen=True):
 
 
 def whole_buffer(size_bytes: int, element_bytes: int, _world_size: int) -> Sizing:
-    """Every rank sends and receives the whole size.
+    """Take the size as what every rank sends and receives.
 
     nccl-tests 2.19, GetCollByteCount in `src/all_reduce.cu`, `broadcast.cu`, `reduce.cu` and `sendrecv.cu`. A size
     below one element becomes one element: nothing is never measured.
@@ -48,7 +48,7 @@ def exchanged_parts(size_bytes: int, element_bytes: int, world_size: int) -> Siz
 
 
 def _part(size_bytes: int, element_bytes: int, world_size: int) -> int:
-    """Elements of one rank's part, cut down to a multiple of 16 bytes.
+    """Return the elements of one rank's part, cut down to a multiple of 16 bytes.
 
     nccl-tests 2.19 `src/all_gather.cu`, AllGatherGetCollByteCount, and alike in the other four:
     `(count/nranks) & ~(16/eltSize - 1)`. Where that gives nothing (8 bytes over two ranks) nccl-tests prints a row of
@@ -59,12 +59,12 @@ def _part(size_bytes: int, element_bytes: int, world_size: int) -> int:
 
 
 def reduced_and_spread(world_size: int) -> float:
-    """2(n-1)/n: each byte crosses a link on the way to its sum and again on the way back (`AllReduceGetBw`)."""
+    """Return 2(n-1)/n: each byte crosses a link on the way to its sum and again on the way back (`AllReduceGetBw`)."""
     return 2 * (world_size - 1) / world_size
 
 
 def all_but_own_part(world_size: int) -> float:
-    """(n-1)/n: of the total, a rank's own part crosses no link.
+    """Return (n-1)/n: of the total, a rank's own part crosses no link.
 
     GetBw in nccl-tests' `all_gather.cu`, `reduce_scatter.cu`, `alltoall.cu`, `gather.cu` and `scatter.cu`.
     """
@@ -72,10 +72,10 @@ def all_but_own_part(world_size: int) -> float:
 
 
 def once(_world_size: int) -> float:
-    """1: every byte passes the busiest link once (GetBw in `broadcast.cu`, `reduce.cu`, `sendrecv.cu`)."""
+    """Return 1: every byte passes the busiest link once (GetBw in `broadcast.cu`, `reduce.cu`, `sendrecv.cu`)."""
     return 1.0
 
 
 def algbw_gb_s(size_bytes: int, time_us: float) -> float:
-    """Size over time in GB/s, 1e9 bytes (`baseBw` in the GetBw functions of nccl-tests)."""
+    """Return size over time in GB/s, 1e9 bytes (`baseBw` in the GetBw functions of nccl-tests)."""
     return size_bytes / 1e3 / time_us

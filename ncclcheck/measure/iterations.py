@@ -7,7 +7,7 @@ from itertools import accumulate
 
 
 def iteration_times_us(ranks: Sequence[Sequence[float]]) -> list[float]:
-    """Time of each iteration: from when the slowest rank had done the one before until the slowest had done this one.
+    """Return the time of each iteration: between the slowest rank's ends of the one before and of this one.
 
     `ranks` holds each rank's durations of the same calls, made back to back after a barrier. The sum over the
     iterations is what the slowest rank's loop took. The longest duration of each iteration alone would add up to more:

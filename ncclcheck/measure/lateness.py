@@ -26,14 +26,14 @@ class RankSamples(Struct, frozen=True):
 
 
 def slowest_us(ranks: Sequence[Sequence[float]]) -> list[float]:
-    """Time of each iteration: the slowest rank's."""
+    """Return the time of each iteration: the slowest rank's."""
     return [max(iteration) for iteration in zip(*ranks, strict=True)]
 
 
 def rank_times(
     samples: Sequence[RankSamples], hosts: Sequence[str], *, together: bool = True
 ) -> tuple[RankTime, ...]:
-    """Per rank: how long it kept the others waiting in a typical iteration, and its own mean time in the call.
+    """Return per rank how long it kept the others waiting in a typical iteration, and its own mean time in the call.
 
     Clocks of different nodes are not compared. A collective that needs all ends for all at about the same time
     (`together`), so a rank that entered late spends less time inside than the rank that came first: longest duration -

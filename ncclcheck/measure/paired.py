@@ -45,7 +45,7 @@ def paired_speedup(before_us: Sequence[float], after_us: Sequence[float]) -> Spe
 
 
 def _outside(rounds: int) -> int:
-    """How many of the sorted ratios may lie outside the interval on either side."""
+    """Return how many of the sorted ratios may lie outside the interval on either side."""
     cut, below = 0, 1  # `below`: ways in which at most `cut` of the rounds fall on one side of the median
     while 2 * (below + comb(rounds, cut + 1)) <= 0.05 * 2**rounds:
         cut += 1
@@ -54,5 +54,5 @@ def _outside(rounds: int) -> int:
 
 
 def side_of_turn(turn: int) -> Side:
-    """Whose turn it is, A B B A A B B A ...: a drift over the turns favours neither."""
+    """Return whose turn it is, A B B A A B B A ...: a drift over the turns favours neither."""
     return 1 if turn % 4 in (1, 2) else 0

@@ -21,7 +21,7 @@ class Storage(Struct, frozen=True):
 
 
 def pool_buffers(sizing: Sizing, element_bytes: int, pool_bytes: int) -> int:
-    """How many buffers one batch of iterations rotates through: at least one, at most 32, together `pool_bytes`."""
+    """Return how many buffers a batch of iterations rotates through: one to 32, together `pool_bytes`."""
     one = max(sizing.send_count, sizing.recv_count) * element_bytes
     return max(1, min(POOL_BUFFERS, pool_bytes // one))
 
@@ -40,7 +40,7 @@ def storage(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_byt
 
 
 def memory_bytes(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int) -> int:
-    """Memory one rank needs: process, storages, and one more copy of the largest buffer.
+    """Return the memory that one rank needs: process, storages, and one more copy of the largest buffer.
 
     The copy: torch's gloo all_gather and gather collect in a flat tensor of their own first (torch
     `ProcessGroupGloo.cpp`, `newLikeFlat`), and its reduce_scatter adds up in a copy of what is sent (seen with 2.13).

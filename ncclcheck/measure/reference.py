@@ -54,7 +54,7 @@ class _Measured(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def fitting(hardware: Hardware, points: Iterable[Point]) -> tuple[tuple[Reference, Point], ...]:
-    """Each row that fits, with the point it speaks of: best grade first, then the row with a date.
+    """Return each row that fits, with the point it speaks of: best grade first, then the row with a date.
 
     A row without a size is of the best of a sweep, and speaks of the best point of its op.
     """

@@ -19,7 +19,7 @@ class Standing(Struct, frozen=True):
 
 
 def seconds_left(plan: BenchPlan, finished: int, iteration: int, elapsed_s: float) -> float | None:
-    """About how long the rest of the plan takes, after so many points and iterations of the next one.
+    """Return about how long the rest of the plan takes, after so many points and iterations of the next one.
 
     Where each point ends as soon as it is known well enough, the rest takes as long as the points up to now did, and
     never more than what is left of the budget. With a fixed number of iterations, time goes with the bytes.

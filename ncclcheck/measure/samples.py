@@ -8,7 +8,7 @@ MOST_SAMPLES = 1000
 
 
 def kept_samples(samples_us: Sequence[float]) -> tuple[float, ...]:
-    """All of them up to 1000; of more, evenly spread ones in their order. In tenths of a microsecond below 100 us."""
+    """Return all samples up to 1000; of more, evenly spread ones in order. In tenths of a microsecond below 100 us."""
     count = len(samples_us)
     step = max(1.0, count / MOST_SAMPLES)
     chosen = (samples_us[int(number * step)] for number in range(min(count, MOST_SAMPLES)))

@@ -52,7 +52,7 @@ def nearest_rank(ordered: Sequence[float], percent: float) -> float:
 
 
 def time_us(samples_us: Sequence[float]) -> TimeUs:
-    """Spread of the samples. p99 is None below 100 samples: it would be the maximum under another name."""
+    """Return the spread of the samples. p99 is None below 100 samples: it would be the maximum under another name."""
     ordered = sorted(samples_us)
     return TimeUs(
         mean=fmean(ordered),
@@ -80,7 +80,7 @@ def median_interval(samples: Sequence[float]) -> Interval | None:
 
 
 def mean_interval(samples: Sequence[float]) -> Interval | None:
-    """Within what a repeat of the run should find its mean, with 95 %; None below 6 samples.
+    """Return where a repeat of the run should find its mean, with 95 %; None below 6 samples.
 
     A prediction interval: both means scatter, so it is the square root of 2 wider than that of the true mean. Two
     parts, added as errors are: Student's interval from the means of up to ten blocks of neighbouring samples (samples
@@ -98,7 +98,7 @@ def mean_interval(samples: Sequence[float]) -> Interval | None:
 
 
 def decide(samples_us: Sequence[float], *, iters: int | None, spent_s: float, share_s: float) -> Decision:
-    """Whether the point goes on: until `iters` if given, else until it is precise or has spent its share.
+    """Decide whether the point goes on: until `iters` if given, else until it is precise or has spent its share.
 
     Precise in a moment is not enough: for a quarter of a second, or of its share, it meets what else the machine does.
     """
@@ -129,5 +129,5 @@ def _imprecise(interval: Interval | None, samples: Sequence[float]) -> str:
 
 
 def _rounded_up(share: float) -> str:
-    """In tenths of a percent, up: what is above a limit is never printed as the limit."""
+    """Return tenths of a percent, rounded up: what is above a limit is never printed as the limit."""
     return f"{math.ceil(share * 1000) / 10:.1f}%"

@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 def encode(value: object) -> bytes:
-    """JSON of a model value. Floats that are no numbers become null (msgspec's rule), so the text is strict JSON."""
+    """Return a model value as strict JSON: floats that are no numbers become null (msgspec's rule)."""
     return msgspec.json.encode(value)
 
 
 def encode_pretty(value: object) -> str:
-    """JSON of a model value, indented for people, without a final newline."""
+    """Return a model value as JSON, indented for people, without a final newline."""
     return msgspec.json.format(encode(value), indent=1).decode()
 
 
@@ -54,7 +54,7 @@ def _decode_fact(value_type: Any, value: Any) -> Any:
 
 
 def json_schema(value_type: type) -> dict[str, Any]:
-    """JSON Schema (2020-12) of `value_type`, with every Fact as "the value, or a Missing in its place"."""
+    """Return the JSON Schema (2020-12) of `value_type`, with every Fact as "the value, or a Missing in its place"."""
     markers: dict[str, Any] = {}
 
     def fact_schema(marker: type) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Floor(Struct, frozen=True, forbid_unknown_fields=True):
     size_bytes: int | None = None
 
     def __str__(self) -> str:
-        """As `parse_floor` reads it."""
+        """Return the floor as `parse_floor` reads it."""
         size = f"@{format_size(self.size_bytes)}" if self.size_bytes is not None else ""
         place = f"{self.op or ''}{size}"
         return f"{place}={format_number(self.busbw_gb_s)}" if place else format_number(self.busbw_gb_s)

@@ -39,7 +39,7 @@ class NameSketch:
 
 
 def difference(first: Sequence[str], second: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """Names that are in the first table only, those in the second only, and whether these are all.
+    """Return the names only in the first table, those only in the second, and whether these are all.
 
     Tables of another size, or that nobody filled, tell nothing.
     """
@@ -67,7 +67,7 @@ def _subtracted(first: Sequence[str], second: Sequence[str]) -> list[int]:
 
 
 def _single(left: list[int]) -> Iterator[int]:
-    """Cells in which exactly one name is left, as its number: negative where the second table has it."""
+    """Return the names that are alone in a cell, as numbers: negative where the second table has it."""
     for place, cell in enumerate(left):
         if (
             abs(cell) & _COUNT_MASK == 1

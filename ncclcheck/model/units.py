@@ -77,7 +77,7 @@ def _step(step: str) -> tuple[int, int]:
 
 
 def parse_size(text: str) -> int:
-    """One size in bytes: `8`, `1K`, `1.5G`, `4MiB`, `100B`. Raises UsageError for anything else, 0 and part bytes."""
+    """Return one size in bytes: `8`, `1K`, `1.5G`, `4MiB`, `100B`. Raises UsageError for all else, 0 and part bytes."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} is no size; {_RIGHT}")

@@ -61,7 +61,7 @@ def _now() -> float:
 
 
 def _kmsg_records(path: Path, deadline: float) -> Fact[list[bytes]]:
-    """All records of the kernel's buffer. Every open has a position of its own: nothing is taken from anybody."""
+    """Return all records of the kernel's buffer. Each open has its own position: nothing is taken from others."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -147,7 +147,7 @@ def logged_errors(lines: Iterable[Line], now_s: float) -> tuple[LoggedError, ...
 
 
 def _address(text: str) -> str:
-    """`0000:1b:00` as /sys writes it, `0000:1b:00.0`; empty where it is none."""
+    """Return `0000:1b:00` as /sys writes it, `0000:1b:00.0`; empty where it is none."""
     match = _ADDRESS.fullmatch(text)
     if match is None:
         return ""

@@ -19,7 +19,7 @@ _MOST_ANCESTORS = 64
 def described(
     processes: Iterable[GpuProcess], proc: Path = Path("/proc"), own_pid: int | None = None
 ) -> tuple[GpuProcess, ...]:
-    """Each with its name from /proc, and `own` where it or an ancestor of it is this run."""
+    """Return each process with its name from /proc, and `own` where it or an ancestor of it is this run."""
     own = os.getpid() if own_pid is None else own_pid
     return tuple(
         replace(process, name=_name(proc, process.pid), own=_is_own(proc, process.pid, own))
@@ -51,7 +51,7 @@ def _is_own(proc: Path, pid: int, own: int) -> bool:
 
 
 def _is_ncclcheck(words: list[str]) -> bool:
-    """`python -m ncclcheck ...` or `.../bin/ncclcheck ...`: another rank of this run on the same node."""
+    """Return whether this is `python -m ncclcheck` or `bin/ncclcheck`: another rank of this run on the same node."""
     return any(
         Path(word).name == _PACKAGE and (number == 0 or words[number - 1] == "-m" or "/" in word)
         for number, word in enumerate(words[:4])

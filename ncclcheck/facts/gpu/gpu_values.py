@@ -38,7 +38,7 @@ _UNTOLD = {"missing": "unsupported", "detail": "this driver does not tell it"}
 
 
 def identity(nvml: Any, handle: Any) -> Readers:
-    """Which GPU it is."""
+    """Return which GPU it is."""
     return {
         "name": (("nvmlDeviceGetName", lambda: _text(nvml.nvmlDeviceGetName(handle))),),
         "uuid": (("nvmlDeviceGetUUID", lambda: _text(nvml.nvmlDeviceGetUUID(handle))),),
@@ -55,7 +55,7 @@ def identity(nvml: Any, handle: Any) -> Readers:
 
 
 def state(nvml: Any, handle: Any) -> Readers:
-    """How it is, without its links."""
+    """Return the state of the GPU, without its links."""
     return _use(nvml, handle) | _faults(nvml, handle) | _speed(nvml, handle) | _mode(nvml, handle)
 
 
@@ -147,12 +147,12 @@ def _mode(nvml: Any, handle: Any) -> Readers:
 
 
 def peer_status(nvml: Any, handle: Any, peer: Any) -> str:
-    """NVML's word for whether the GPU may read the peer's memory."""
+    """Return NVML's word for whether the GPU may read the peer's memory."""
     return _word(_PEER_STATUS, nvml.nvmlDeviceGetP2PStatus(handle, peer, _READ_ACCESS), "unknown")
 
 
 def bus_address(bus_id: str) -> str:
-    """NVML's `00000000:1B:00.0` as the kernel writes it: `0000:1b:00.0`."""
+    """Return NVML's `00000000:1B:00.0` as the kernel writes it: `0000:1b:00.0`."""
     domain, _, rest = bus_id.lower().partition(":")
     return f"{int(domain, 16):04x}:{rest}"
 
@@ -180,7 +180,7 @@ def _recovery(nvml: Any, handle: Any) -> object:
 
 
 def _slowdowns(mask: int) -> list[str]:
-    """NVML's words for the reasons; a reason that nvml.h had no name for when this was written keeps its number."""
+    """Return NVML's words for the reasons; a reason newer than this table keeps its number."""
     unknown = mask & ~(_IDLE | sum(_SLOWDOWNS))
     named = [word for bit, word in _SLOWDOWNS.items() if mask & bit]
     return [*named, f"unknown reason {unknown:#x}"] if unknown else named

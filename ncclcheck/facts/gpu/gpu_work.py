@@ -42,7 +42,7 @@ class Told(Struct):
 
 
 def torch_has_cuda() -> Fact[bool]:
-    """Was torch built with CUDA? Its version.py tells without loading it; Missing where there is no torch."""
+    """Return whether torch was built with CUDA, by its version.py; Missing where there is no torch."""
     words = torch_words()
     if isinstance(words, Missing):
         return words
@@ -107,7 +107,7 @@ def read_gpu_work(
 
 
 def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]:
-    """All that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
+    """Return all that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
     known = tuple(work for work in works if isinstance(work, GpuWork))
     untold = [work for work in works if isinstance(work, Missing)]
     if untold and all(gpu_work.outcome == "ok" for gpu_work in known):

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _say(**line: object) -> None:
-    """In one write past all buffers: the next step may be our last."""
+    """Write one line past all buffers: the next step may end this process."""
     os.write(1, json.dumps(line).encode() + b"\n")
 
 
@@ -45,7 +45,7 @@ def _stage(name: str) -> None:
 
 
 def _listed(torch: Any) -> dict[str, object]:
-    """How many GPUs torch may use, and what it was built for, which it tells without any GPU."""
+    """Return how many GPUs torch may use, and what it was built for, which it tells without any GPU."""
     _stage("count")
     count = int(torch.cuda.device_count())
     _stage("architectures")
@@ -70,7 +70,7 @@ def _work(torch: Any, ordinal: int) -> dict[str, object]:
 
 
 def multiply(torch: Any, device: Any) -> bool:
-    """Two matrices of small whole numbers, multiplied on the device: is every element of the product exact?"""
+    """Return whether the device multiplies two matrices of small whole numbers exactly."""
     rows = torch.arange(SIZE).unsqueeze(1)
     columns = torch.arange(SIZE).unsqueeze(0)
     left = (rows * 3 + columns) % FACTORS

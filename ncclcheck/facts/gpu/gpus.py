@@ -181,7 +181,7 @@ def _call(told: _Told) -> str:
 def _combined(
     ends: list[tuple[_Told, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
 ) -> Nvml:
-    """All that any child told, the later one where several told it; one that had no time to ask says nothing."""
+    """Return all that any child told; where several told it, the last. One that had no time to ask says nothing."""
     whole = _Told({}, {})
     why: Missing | None = Missing("timeout", "NVML: the process that asks it did not end")
     for number, end in enumerate(ends):

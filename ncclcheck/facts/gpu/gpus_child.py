@@ -30,7 +30,7 @@ class Asked:
         self._began = time.monotonic()
 
     def say(self, **line: object) -> None:
-        """One line; in one write, so that it is there whatever happens next."""
+        """Write one line at once, so that it is there whatever happens next."""
         data = json.dumps(line).encode() + b"\n"
         while data:
             data = data[os.write(_DESCRIPTOR, data) :]
@@ -64,7 +64,7 @@ class Asked:
         return answer
 
     def driver(self) -> int | None:
-        """Initialise, and say what concerns the driver; the number of GPUs, None where there is no list."""
+        """Initialise, say what concerns the driver, and return the number of GPUs; None where there is no list."""
         nvml = self.pynvml
         try:
             self.call("nvmlInit", None, nvml.nvmlInit)
@@ -182,12 +182,12 @@ def _peer_reader(pynvml: Any, handle: Any, peer: Any) -> Reader:
 
 
 def text(value: bytes | str) -> str:
-    """pynvml gives bytes or str, by its version."""
+    """Return the text; pynvml gives bytes or str, by its version."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def cuda_text(number: int) -> str:
-    """12080 is 12.8 (nvml.h: NVML_CUDA_DRIVER_VERSION_MAJOR and _MINOR)."""
+    """Return `12.8` for 12080 (nvml.h: NVML_CUDA_DRIVER_VERSION_MAJOR and _MINOR)."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
@@ -209,7 +209,7 @@ def missing_for(pynvml: Any, error: Exception) -> dict[str, str]:
 
 
 def _unloadable(library: str) -> dict[str, str]:
-    """Why the loader does not load it. Only where it finds no such file there is no driver."""
+    """Return why the loader does not load it: only where it finds no such file is there no driver."""
     try:
         ctypes.CDLL(library)
     except OSError as error:

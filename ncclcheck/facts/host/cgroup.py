@@ -77,7 +77,7 @@ def hierarchy_of(controller: str, groups: str, mounts: str) -> Fact[Hierarchy]:
 
 
 def _mounted(controller: str | None, path: str, mounts: str) -> Fact[Hierarchy]:
-    """Where the v1 hierarchy of that controller, or with None v2's, is mounted (proc_pid_mountinfo(5)).
+    """Return where the v1 hierarchy of that controller, or with None v2's, is mounted (proc_pid_mountinfo(5)).
 
     The last mount hides those before it.
     """
@@ -166,7 +166,7 @@ def _amount(folder: Place, hierarchy: Hierarchy, controller: str, name: str) -> 
 
 
 def _cpu_quota(folder: Place, hierarchy: Hierarchy) -> Fact[float | None]:
-    """v2: `cpu.max` with quota and period; v1: two files, a negative quota is none."""
+    """Return the quota in CPUs. v2: `cpu.max` with quota and period; v1: two files, a negative quota is none."""
     if not hierarchy.unified:
         quota = _amount(folder, hierarchy, "cpu", "cpu.cfs_quota_us")
         if quota is None or isinstance(quota, Missing) or quota < 0:
@@ -220,7 +220,7 @@ def _cpuset(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
 
 
 def cpus_in(text: str) -> Fact[int]:
-    """How many CPUs a list like `0-3,8` names (cpuset(7), list format)."""
+    """Return how many CPUs a list like `0-3,8` names (cpuset(7), list format)."""
     count = 0
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")

@@ -50,7 +50,7 @@ def _release(here: Place) -> Fact[str]:
 
 
 def _nvidia_open(here: Place) -> Fact[bool]:
-    """Is it the open module? Its version line says "NVIDIA UNIX Open Kernel Module for x86_64"."""
+    """Return whether it is the open module: its version line says "NVIDIA UNIX Open Kernel Module for x86_64"."""
     version = here.line("proc/driver/nvidia/version")
     return version if isinstance(version, Missing) else "Open Kernel Module" in version
 

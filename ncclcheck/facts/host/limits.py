@@ -55,7 +55,7 @@ def _limit(number: int, which: int, unit: int = 1) -> Fact[int | None]:
 
 
 def effective_capabilities(status: str) -> Fact[tuple[str, ...]]:
-    """Those of interest in the CapEff of a /proc/self/status text, which is that of the user namespace we are in."""
+    """Return the capabilities of interest in the CapEff of a /proc/self/status text, in our own user namespace."""
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff" and _HEXADECIMAL.fullmatch(value.strip()):
@@ -81,7 +81,7 @@ def _namespaces() -> Fact[dict[str, str]]:
 
 
 def cpus_allowed(status: str) -> Fact[int]:
-    """How many CPUs the Cpus_allowed_list of a /proc/self/status text names."""
+    """Return how many CPUs the Cpus_allowed_list of a /proc/self/status text names."""
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "Cpus_allowed_list":
@@ -106,7 +106,7 @@ def process_limit(limits: str, name: str, which: int = 0, unit: int = 1) -> Fact
 
 
 def mem_total_kib(meminfo: str) -> Fact[int]:
-    """MemTotal of a /proc/meminfo text."""
+    """Return MemTotal of a /proc/meminfo text."""
     for line in meminfo.splitlines():
         name, _, value = line.partition(":")
         number, _, unit = value.strip().partition(" ")
@@ -155,7 +155,7 @@ def size_option_kib(options: str) -> Fact[int]:
 
 
 def _dev_shm() -> Fact[DevShm]:
-    """Type and size of the filesystem that holds /dev/shm, which need not be a mount of its own."""
+    """Return type and size of the filesystem that holds /dev/shm, which need not be a mount of its own."""
     place = "/dev/shm"
     mounts = read_text(Path("/proc/self/mounts"))
     if isinstance(mounts, Missing):

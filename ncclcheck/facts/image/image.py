@@ -44,7 +44,7 @@ class ImageRequest(Struct, frozen=True):
 
 
 def read_image(request: ImageRequest) -> Image:
-    """All of it; what was not read by the deadline is Missing("timeout")."""
+    """Return the whole section; what was not read by the deadline is Missing("timeout")."""
     end = time.monotonic() + request.deadline_s
     inner_s = max(request.deadline_s - timeouts.IMAGE_FACTS_INNER_S, request.deadline_s / 2)
     here = machine(request.root)
@@ -86,7 +86,7 @@ def _libraries(request: ImageRequest, search: Search, own: int) -> Libraries:
 
 
 def _examined(request: ImageRequest, search: Search, own: int) -> list[Examined]:
-    """torch's libraries, then NCCL, the plug-ins that NCCL would try, libibverbs and its providers."""
+    """Return torch's libraries, NCCL, the plug-ins that NCCL would try, libibverbs and its providers."""
     entries = _entries(request)
     folder = torch_folder(entries)
     files = [] if folder is None else [folder / "lib" / name for name in _OF_TORCH]

@@ -48,7 +48,7 @@ def _say(line: str) -> None:
 
 
 def _torch_build(torch: Any) -> dict[str, object]:
-    """torch.cuda.get_arch_list() is empty without a GPU; what it asks is not. The NCCL version is one of the build."""
+    """Return how torch was built. torch.cuda.get_arch_list() is empty without a GPU; what it asks is not."""
     flags = getattr(torch._C, "_cuda_getArchFlags", lambda: None)()
     version = getattr(torch._C, "_nccl_version", None)
     return {
@@ -59,7 +59,7 @@ def _torch_build(torch: Any) -> dict[str, object]:
 
 
 def _nccl_text(number: int | tuple[int, ...]) -> str:
-    """As torch/cuda/nccl.py splits it: 16 bits for each part below the first."""
+    """Return the version as torch/cuda/nccl.py splits it: 16 bits for each part below the first."""
     if isinstance(number, tuple):
         return ".".join(map(str, number[:3]))
     return f"{number >> 32}.{number >> 16 & 0xFFFF}.{number & 0xFFFF}"

@@ -15,7 +15,7 @@ _STUB_BELOW_BYTES = 1 << 19
 
 
 def driver_libraries(search: Search, machine: int) -> tuple[DriverLibrary, ...]:
-    """Every one of them that a program in the image would find, each file once, in the order of the loader."""
+    """Return each of them that a program in the image would find, each file once, in the order of the loader."""
     found: dict[Path, DriverLibrary] = {}
     for name in _NAMES:
         for path, why in _places(name, search, machine):

@@ -27,7 +27,7 @@ _FIELDS = 4
 
 
 def read_limit_files(here: Place) -> tuple[SetLimit, ...]:
-    """Every line that sets one of ITEMS, in the order in which the files are read."""
+    """Return every line that sets one of ITEMS, in the order in which the files are read."""
     conf = [_CONF, *_in(here, _FOLDER, ".conf")]
     scripts = [*_SCRIPTS, *_in(here, _PROFILES, ".sh")]
     return (

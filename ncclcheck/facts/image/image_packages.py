@@ -30,7 +30,7 @@ class Imported(Struct, frozen=True):
 
 
 def read_imports(environ: Mapping[str, str], deadline_s: float) -> Imported:
-    """Every module that cannot be imported in a new interpreter, with the reason; and how torch was built."""
+    """Return every module that a new interpreter cannot import, with the reason; and how torch was built."""
     result = run_python_child(_CHILD, [], deadline_s=deadline_s, env=environ)
     if isinstance(result, Missing):
         return Imported(result, result)

@@ -82,6 +82,6 @@ def _drivers(here: Place) -> Fact[tuple[str, ...]]:
 
 
 def own_machine() -> int:
-    """e_machine of this interpreter."""
+    """Return e_machine of this interpreter."""
     dynamic = read_dynamic(Path("/proc/self/exe"))
     return 62 if isinstance(dynamic, Missing) else dynamic.machine  # x86-64

@@ -64,7 +64,7 @@ def _environment_variable(name: str) -> str | None:
 
 
 def _last_error(library: ctypes.CDLL, result: int) -> str:
-    """NCCL's own words for the failure: the last error (2.13 and later), else the name of the result code."""
+    """Return NCCL's own words for the failure: the last error (from 2.13 on), else the name of the result code."""
     texts = []
     for name, argument in (("ncclGetLastError", None), ("ncclGetErrorString", result)):
         function = getattr(library, name, None)

@@ -47,7 +47,7 @@ def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire =
 
 
 def _library(found: Found, version: Fact[Version] | None, inquiry: Inquiry) -> NcclLibrary:
-    """`version` None: it is the library that was asked, and answered."""
+    """Return a library as a fact. `version` None: it is the library that was asked, and answered."""
     known: Fact[str]
     if version is None:
         known = inquiry.answer if isinstance(inquiry.answer, Missing) else inquiry.answer.version

@@ -21,7 +21,7 @@ _LIMIT_BYTES = 1 << 20
 
 
 def read_config_files(environ: Mapping[str, str], etc: Path = Path("/etc")) -> tuple[NcclConfigFile, ...]:
-    """Every file NCCL of any version would look at, each with its NCCL_ settings or why there are none.
+    """Return every file that NCCL of any version would read, with its NCCL_ settings or why there are none.
 
     In this order: $NCCL_CONF_FILE, which from 2.23 takes the place of the home's file even when it is missing (an
     empty value counts as unset); .nccl.conf in $HOME, the home since 2.30; .nccl.conf in the passwd entry's home, which

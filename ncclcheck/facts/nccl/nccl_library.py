@@ -32,7 +32,7 @@ class Inquiry(Struct, frozen=True):
 
 
 def find_library(environ: Mapping[str, str], search_path: Sequence[str] | None = None) -> Fact[str]:
-    """Path of the NCCL library torch would load; where torch has no CUDA, the first that there is.
+    """Return the path of the NCCL library torch would load; where torch has no CUDA, the first that there is.
 
     A preloaded one; NVIDIA's package beside torch, or anywhere on the Python path; one inside torch/lib;
     LD_LIBRARY_PATH; the system's; conda's.
@@ -41,7 +41,7 @@ def find_library(environ: Mapping[str, str], search_path: Sequence[str] | None =
 
 
 def first_library(found: Sequence[Found]) -> Fact[str]:
-    """Path of the first; Missing where nothing was found."""
+    """Return the path of the first; Missing where nothing was found."""
     where = "beside torch, in LD_LIBRARY_PATH or among the system's libraries"
     return found[0].path if found else Missing("absent", f"no {SONAME} {where}")
 

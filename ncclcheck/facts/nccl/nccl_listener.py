@@ -76,7 +76,7 @@ class NcclListener:
         return inquiry
 
     def listening(self) -> Listening | None:
-        """Where the library listens now; None where it does not, or not where another node could call."""
+        """Return where the library listens; None where it does not, or where no other node could connect."""
         process = self._process
         if process is None or self._ended.is_set() or process.poll() is not None:
             return None
@@ -138,7 +138,7 @@ def _texts(output: dict[int, bytearray]) -> tuple[bytes, bytes]:
 
 
 def listening_sockets(pid: int) -> tuple[tuple[str, int], ...]:
-    """Address and port of each TCP socket on which the process listens (proc(5)); nothing where that is denied."""
+    """Yield address and port of each TCP socket on which the process listens (proc(5)); nothing where denied."""
     own = set(_socket_inodes(pid))
     found = []
     for table in ("tcp", "tcp6"):
@@ -170,6 +170,6 @@ def _socket_inodes(pid: int) -> Iterator[str]:
 
 
 def _address(text: str) -> str:
-    """/proc/net/tcp writes an address as 32-bit words, each as the number it is in memory."""
+    """Return an address of /proc/net/tcp, which writes 32-bit words, each as the number it is in memory."""
     words = [int(text[start : start + 8], 16).to_bytes(4, sys.byteorder) for start in range(0, len(text), 8)]
     return str(ipaddress.ip_address(b"".join(words)))

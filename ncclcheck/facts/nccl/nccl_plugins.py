@@ -15,7 +15,7 @@ _MOST = 14  # NCCL_NET_MAX_PLUGINS without the two built-in networks
 
 
 def plugin_files(value: str | None) -> tuple[tuple[str], ...]:
-    """Every file that NCCL of any version could try under NCCL_NET_PLUGIN=`value` (None: unset), each a group.
+    """Return every file that NCCL of any version could try under NCCL_NET_PLUGIN=`value` (None: unset), each a group.
 
     Which of them a version does try, and when it stops, are rules of `nccl.plugins`. A value is a file, the X of
     libnccl-net-X.so, or a list of these. NCCL src/net.cc, since 2.26 src/plugin/plugin_open.cc and net.cc.

@@ -37,7 +37,7 @@ class Found(Struct, frozen=True):
 def search_libraries(
     environ: Mapping[str, str], search_path: Sequence[str] | None = None
 ) -> tuple[Found, ...]:
-    """Every NCCL library file, each once, with the first way it was found by; torch's first.
+    """Return every NCCL library file once, with the first way it was found by; torch's first.
 
     Where torch has CUDA, its own is found by the loader's rules (ld.so(8)): a preloaded one; the DT_RPATH of
     libtorch_cuda.so; LD_LIBRARY_PATH; its DT_RUNPATH; the cache; the system's folders. Otherwise none is torch's.
@@ -90,7 +90,7 @@ def _candidates(
 
 
 def _wheels(site: Path, origin: str) -> Iterator[Found]:
-    """NVIDIA's packages nvidia-nccl-cu11 and later, which have it in nvidia/nccl/lib."""
+    """Yield NVIDIA's packages nvidia-nccl-cu11 and later, which have it in nvidia/nccl/lib."""
     yield from (Found(str(path), origin) for path in sorted(site.glob(f"nvidia/*/lib/{SONAME}")))
 
 
@@ -175,7 +175,7 @@ def _chain(lib: Path) -> list[tuple[Path, Dynamic]]:
 def _resolved(
     name: str, chain: Sequence[tuple[Path, Dynamic]], environ: Mapping[str, str], system: Sequence[Found]
 ) -> Found | None:
-    """Where the loader finds `name` for the first of the chain, by the order of ld.so(8)."""
+    """Return where the loader finds `name` for the first of the chain, by the order of ld.so(8)."""
     (library, dynamic), *loaders = chain
     for path, origin in _places(library, dynamic, loaders, environ):
         if _is_for(path / name, dynamic.machine):
@@ -204,13 +204,13 @@ def _places(
 
 
 def _preloaded_by_torch(existing: Iterable[Found]) -> Found | None:
-    """torch's own way out where the loader finds nothing: NVIDIA's package (torch/__init__.py, _preload_cuda_deps)."""
+    """Return what torch loads where the loader finds nothing: NVIDIA's package (_preload_cuda_deps)."""
     packages = [found for found in existing if found.origin in ("torch's package", "Python package")]
     return replace(packages[0], loaded_by_torch=True) if packages else None
 
 
 def expanded(folders: Iterable[str], library: Path) -> Iterator[str]:
-    """Folders of a search path with $ORIGIN replaced; other dynamic string tokens are not known here."""
+    """Yield the folders of a search path with $ORIGIN replaced; other dynamic string tokens are not known here."""
     for folder in folders:
         path = re.sub(r"\$(ORIGIN\b|\{ORIGIN\})", lambda _: str(library.parent), folder)
         if "$" not in path:

@@ -88,7 +88,7 @@ def read_driver(folder: Place) -> Fact[str]:
 
 
 def read_speed(folder: Place) -> Fact[int]:
-    """Link speed in Mbit/s as the driver says; Missing where it says none, which is usual without a carrier."""
+    """Return the link speed in Mbit/s that the driver says; Missing where it says none, as without a carrier."""
     speed = folder.number("speed")
     if isinstance(speed, Missing):
         if speed.missing == "error":  # EINVAL: the driver has no answer, or the interface is down

@@ -16,7 +16,7 @@ from ncclcheck.model.facts import Address, Family, Interface
 
 
 def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
-    """Every interface of this network namespace, in the order getifaddrs(3) lists the links.
+    """Return every interface of this network namespace, in the order getifaddrs(3) lists the links.
 
     NCCL scans addresses in that order (src/misc/socket.cc), so the order is part of the fact. An interface that
     vanishes while it is read is left out. `root` is where /sys is looked for.
@@ -76,7 +76,7 @@ def _read_addresses(labels: list[str]) -> tuple[Address, ...]:
 
 
 def _address(family: Family, label: str, entry: dict[str, str]) -> Address:
-    """One address from netifaces' words: `fe80::1%eth0` with netmask `ffff:ffff:ffff:ffff::/64`."""
+    """Return one address from netifaces' words: `fe80::1%eth0` with netmask `ffff:ffff:ffff:ffff::/64`."""
     address, _, scope = entry["addr"].partition("%")
     scope_id = 0
     if scope:

@@ -58,6 +58,6 @@ def _told(name: str, folder: Place) -> Told:
 
 
 def _is_operational(folder: Place) -> bool:
-    """IFF_RUNNING of an interface that is up: its state is up or unknown (netif_oper_up, linux/netdevice.h)."""
+    """Return IFF_RUNNING of an interface that is up: its state is up or unknown (netif_oper_up)."""
     state = folder.line("operstate")
     return state in ("up", "unknown") if isinstance(state, str) else folder.number("carrier") == 1

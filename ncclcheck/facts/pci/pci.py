@@ -74,7 +74,7 @@ def _bridges_above(folder: Place) -> Iterator[tuple[str, Place]]:
 
 
 def _order(address: str) -> tuple[int, str]:
-    """Addresses sort as numbers; only the domain has no fixed length."""
+    """Return a sort key: addresses sort as numbers; only the domain has no fixed length."""
     domain, _, rest = address.partition(":")
     return int(domain, 16), rest
 

@@ -25,7 +25,7 @@ def pci_addresses(parts: Iterable[str]) -> tuple[str, ...]:
 
 
 def pci_of(folder: Place, link: str = "device") -> Fact[str]:
-    """Address of the PCI card behind what /sys describes in `folder`, also with virtio and auxiliary devices between.
+    """Return the address of the PCI card behind `folder` of /sys, also below virtio and auxiliary devices.
 
     Something on USB is on no card, although the controller of its bus is one. Without the link the folder's own place
     in /sys/devices tells it.

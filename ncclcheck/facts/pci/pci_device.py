@@ -27,7 +27,7 @@ _ACS_REDIRECT = 0x04 | 0x08  # P2P Request Redirect and P2P Completion Redirect 
 
 
 def read_device(address: str, folder: Place) -> PciDevice:
-    """All that /sys tells of the device in `folder`; the bridges above it are those of its resolved path."""
+    """Return all that /sys tells of the device in `folder`; the bridges above it are those of its resolved path."""
     class_code = _code(folder, "class")
     return PciDevice(
         address=address,

@@ -61,7 +61,7 @@ def read_rdma(root: Path) -> Fact[Rdma]:
 
 
 def unusable_files(rdma: Rdma) -> Fact[tuple[str, ...]]:
-    """Those device files of this running machine that this process may not open for reading and writing.
+    """Return the device files of this machine that this process may not open for reading and writing.
 
     The kernel is asked with access(2); no device is opened. A device cgroup can still refuse what this allows.
     """
@@ -76,7 +76,7 @@ def unusable_files(rdma: Rdma) -> Fact[tuple[str, ...]]:
 
 
 def _uverbs_by_device(here: Place) -> dict[str, str]:
-    """Device name -> the name of its uverbs file, which /sys/class/infiniband_verbs/uverbsN/ibdev links."""
+    """Return the uverbs file of each device, which /sys/class/infiniband_verbs/uverbsN/ibdev names."""
     names = here.names("sys/class/infiniband_verbs")
     found: dict[str, str] = {}
     for name in () if isinstance(names, Missing) else names:
@@ -148,7 +148,7 @@ def _word(port: Place, name: str) -> Fact[str]:
 
 
 def _link_layer(port: Place) -> Fact[str]:
-    """One of the three words the kernel has (drivers/infiniband/core/sysfs.c, link_layer_show); EFA's is Unknown."""
+    """Return one of the kernel's three words (drivers/infiniband/core/sysfs.c, link_layer_show); EFA's is Unknown."""
     text = port.line("link_layer")
     if isinstance(text, Missing) or text in _LINK_LAYERS:
         return text
@@ -156,7 +156,7 @@ def _link_layer(port: Place) -> Fact[str]:
 
 
 def _rate(port: Place) -> tuple[Fact[float], Fact[str], Fact[str]]:
-    """Gbit/s, width and speed of `400 Gb/sec (4X NDR)` (drivers/infiniband/core/sysfs.c, rate_show).
+    """Return Gbit/s, width and speed of `400 Gb/sec (4X NDR)` (drivers/infiniband/core/sysfs.c, rate_show).
 
     A speed that the kernel has no word for is left out there.
     """
@@ -205,7 +205,7 @@ def _device_files(here: Place) -> Fact[tuple[str, ...]]:
 
 
 def _peer_memory(here: Place) -> Fact[tuple[str, ...]]:
-    """Those of the paths that exist. Without /sys/module, which every kernel has, an absent path tells nothing."""
+    """Return the paths that exist. Without /sys/module, which every kernel has, an absent path tells nothing."""
     found = tuple(path for path in PEER_MEMORY_PATHS if here.exists(path))
     modules = here.folder("sys/module")
     return modules if isinstance(modules, Missing) and not found else found

@@ -66,7 +66,7 @@ def _ports(here: Place, folder: str, device: str) -> list[PortCounters]:
 
 
 def _counters(here: Place, port: str) -> Fact[dict[str, Fact[int]]]:
-    """Counter -> its value; Missing where the port has no folder of counters, or none that counts errors."""
+    """Return the counters by name; Missing where the port has no folder of counters, or none that counts errors."""
     found: dict[str, Fact[int]] = {}
     why = Missing("absent", f"/{port}: no counter of errors")
     for folder in _FOLDERS:

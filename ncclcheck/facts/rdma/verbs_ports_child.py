@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _say(**line: object) -> None:
-    """In one write past all buffers: the next device may be our last."""
+    """Write one line past all buffers: the next device may end this process."""
     os.write(1, json.dumps(line).encode() + b"\n")
 
 

@@ -44,12 +44,12 @@ def read_code(paths: Sequence[str], deadline_s: float = timeouts.CODE_S) -> Code
 
 
 def read_packages() -> dict[str, str]:
-    """Version by normalised name of every package on this Python's path."""
+    """Return the version by normalised name of every package on this Python's path."""
     return {name: package.version for name, package in sorted(installed(sys.path).items())}
 
 
 def packages_hash(packages: dict[str, str]) -> str:
-    """SHA-256 over the lines `name==version` in order of the names."""
+    """Return SHA-256 over the lines `name==version` in order of the names."""
     lines = "".join(f"{name}=={packages[name]}\n" for name in sorted(packages))
     return hashlib.sha256(lines.encode()).hexdigest()
 

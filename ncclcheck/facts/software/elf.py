@@ -109,7 +109,7 @@ def _entries(data: mmap.mmap, where: int) -> list[tuple[int, int]]:
 
 
 def _offset(segments: list[tuple[int, ...]], address: int) -> int:
-    """Where in the file lies what is loaded at this address."""
+    """Return where in the file lies what is loaded at this address."""
     for kind, _, offset, start, _, in_file, _, _ in segments:
         if kind == _LOAD and start <= address < start + in_file:
             return address - start + offset

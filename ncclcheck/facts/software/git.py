@@ -10,7 +10,7 @@ from ncclcheck.model.fact import Fact, Missing
 
 
 def read_git(path: str, deadline_s: float) -> tuple[Fact[str], Fact[bool]]:
-    """Commit id, and whether tracked files differ from it, of the repository around `path`.
+    """Return the commit id, and whether tracked files differ from it, of the repository around `path`.
 
     Nothing is written (no index refresh) and no program of the repository's configuration is started for a file
     watcher. A repository of another user is read all the same (safe.directory): jobs often run as someone else.
@@ -28,7 +28,7 @@ def read_git(path: str, deadline_s: float) -> tuple[Fact[str], Fact[bool]]:
 
 
 def parse_status(text: str) -> tuple[Fact[str], Fact[bool]]:
-    """Commit and dirtiness from `git status --porcelain=v2 --branch` (git-status(1))."""
+    """Return commit and dirtiness from `git status --porcelain=v2 --branch` (git-status(1))."""
     commit: Fact[str] = Missing("error", "git status named no commit")
     dirty = False
     for line in text.splitlines():
@@ -54,6 +54,6 @@ def why_refused(stderr: str) -> Missing:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without GIT_DIR and its like, which would point git elsewhere; plus what keeps it quiet and English."""
+    """Return our environment without GIT_DIR and its like, plus what keeps git quiet and English."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {**plain, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

@@ -143,7 +143,7 @@ def _address(library: ctypes.CDLL, symbol: str) -> int:
 
 
 def _path(library: ctypes.CDLL, name: str) -> str:
-    """Where the loader found it: l_name of its link_map (link.h)."""
+    """Return where the loader found it: l_name of its link_map (link.h)."""
     entry = ctypes.c_void_p()
     handle = ctypes.c_void_p(library._handle)
     if ctypes.CDLL(None).dlinfo(handle, _RTLD_DI_LINKMAP, ctypes.byref(entry)) != 0 or not entry.value:

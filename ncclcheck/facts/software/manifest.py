@@ -158,7 +158,7 @@ def _looked_at(
 
 
 def _digest(path: bytes, size: int) -> str:
-    """SHA-256 over the size, the first and the last 64 KiB. What is no regular file by now is not waited for."""
+    """Return SHA-256 over the size, the first and the last 64 KiB; what is no regular file by now is not opened."""
     digest = hashlib.sha256(b"%d\n" % size)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb", buffering=0) as file:

@@ -142,7 +142,7 @@ def _damaged(path: str, why: Missing, examined: Examined) -> DamagedLibrary:
 def find(
     name: str, library: Path, dynamic: Dynamic, search: Search, loaders: Iterable[_Loaded] = ()
 ) -> tuple[Path, Fact[Dynamic]] | None:
-    """Where the loader finds `name` for `library`, by the order of ld.so(8); None where it does not.
+    """Return where the loader finds `name` for `library`, by the order of ld.so(8); None where it does not.
 
     A damaged file ends its search, and the program's start: Missing "error". Libraries of another machine are passed
     over (glibc, elf/dl-load.c, open_verify).

@@ -22,7 +22,7 @@ class Package(Struct, frozen=True):
 
 
 def installed(search_path: Sequence[str]) -> dict[str, Package]:
-    """Package by normalised name (PEP 503); the first folder of the path that has a name wins, as for an import.
+    """Return the package by normalised name (PEP 503); the first folder that has a name wins, as for an import.
 
     Only folder names are read: NAME-VERSION.dist-info (PEP 427), and NAME-VERSION-pyX.Y.egg-info of old.
     Opening each METADATA, as importlib.metadata does, costs a second in a large environment.

@@ -99,7 +99,7 @@ def pinned_nccl(metadata: list[str]) -> str | None:
 
 
 def read_driver(root: Path) -> Fact[str]:
-    """Version of the loaded NVIDIA kernel module; Missing "absent" where none is loaded."""
+    """Return the version of the loaded NVIDIA kernel module; Missing "absent" where none is loaded."""
     path = root / "proc/driver/nvidia/version"
     text = read_line(path)
     if isinstance(text, str):
@@ -111,7 +111,7 @@ def read_driver(root: Path) -> Fact[str]:
 
 
 def read_os(root: Path) -> Fact[str]:
-    """PRETTY_NAME of os-release(5)."""
+    """Return PRETTY_NAME of os-release(5)."""
     text = read_text(root / "etc/os-release")
     if isinstance(text, Missing):
         text = read_text(root / "usr/lib/os-release")

@@ -29,7 +29,7 @@ class _BudgetError(Exception):
 def tree_hash(
     root: str, deadline_s: float, bytes_limit: int = BYTES_LIMIT, files_limit: int = FILES_LIMIT
 ) -> tuple[str, int]:
-    """SHA-256 over every file of the tree (or over the one file), and how many there were.
+    """Return SHA-256 over every file of the tree (or over the one file), and how many there were.
 
     What goes in, in the order of the names: kind, relative name and content of each file, the target of each
     symbolic link, just the name of anything else. Skipped: .git, .hg, .svn, __pycache__, *.pyc, marked caches,
@@ -55,7 +55,7 @@ def tree_hash(
 
 
 def _names_below(top: Path, deadline: float, files_limit: int) -> Iterator[str]:
-    """Names, relative to `top`, of all that is no folder and is not skipped."""
+    """Yield the names, relative to `top`, of all that is no folder and is not skipped."""
     pending, count = [""], 0
     while pending:
         folder = pending.pop()
@@ -86,7 +86,7 @@ def _entries(folder: Path, *, may_be_gone: bool) -> list[os.DirEntry[str]]:
 
 
 def _content(path: Path, budget: int, deadline: float) -> tuple[bytes, bytes, int]:
-    """Kind letter, digest and size of one entry. A pipe, socket or device is never opened."""
+    """Return kind letter, digest and size of one entry. A pipe, socket or device is never opened."""
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
         return b"l", hashlib.sha256(os.fsencode(path.readlink())).digest(), 0

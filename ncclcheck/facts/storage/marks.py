@@ -43,7 +43,7 @@ class Mark:
             os.close(ours)
 
     def written(self, deadline_s: float) -> Missing | None:
-        """None once the mark is there, or why it is not."""
+        """Return None once the mark is there, or why it is not."""
         told = self._told("wrote", deadline_s)
         if isinstance(told, Missing):
             return told
@@ -53,7 +53,7 @@ class Mark:
         return Missing(why, readable(told[1]))
 
     def seen(self, marks: Mapping[str, str], seconds: float) -> Fact[tuple[str, ...]]:
-        """Which of these marks (name -> content) were there within the time."""
+        """Return which of these marks (name -> content) were there within the time."""
         if isinstance(self._process, Missing):
             return self._process
         order = json.dumps({"marks": dict(marks), "seconds": seconds}).encode() + b"\n"
@@ -65,7 +65,7 @@ class Mark:
         return told if isinstance(told, Missing) else tuple(name for name in told if name in marks)
 
     def close(self) -> str:
-        """Why the mark could not be removed; empty: it is not there any more."""
+        """Remove the mark, and return why it could not be removed; empty: it is gone."""
         os.close(self._stdin)
         if isinstance(self._process, Missing):
             return ""

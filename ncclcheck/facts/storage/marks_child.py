@@ -45,7 +45,7 @@ def _tell(words: dict[str, object]) -> None:
 
 
 def _write(mark: Path, content: str) -> list[str] | None:
-    """None once the mark is there; else the kind of the failure and its text."""
+    """Write the mark, and return None; else the kind of the failure and its text."""
     try:
         descriptor = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except OSError as error:

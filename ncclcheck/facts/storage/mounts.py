@@ -45,7 +45,7 @@ def _plain(word: str) -> str:
 
 
 def _without_user(source: str) -> str:
-    """`https://user:password@host/x` without what comes before the host."""
+    """Return `https://user:password@host/x` without what comes before the host."""
     scheme, mark, rest = source.partition("://")
     if not mark:
         return source

@@ -33,7 +33,7 @@ class WantedPath(Struct, frozen=True):
 
 
 def read_paths(wanted: Sequence[WantedPath], deadline_s: float = timeouts.PATH_S) -> tuple[PathFact, ...]:
-    """Each path, all at once, after at most `deadline_s` and the second that a process is given to die."""
+    """Return each path, all read at once, after at most `deadline_s` and the second that a process is given to die."""
     started = [(path, start(read_path, path, deadline_s)) for path in wanted]
     end = time.monotonic() + deadline_s + timeouts.PATH_DYING_S
     found = []

@@ -77,7 +77,7 @@ def _stat_ms(path: bytes) -> float:
 
 
 def _listed(path: bytes, kind: int) -> bool:
-    """May this user list the folder, or open the file? Nothing but a regular file is opened."""
+    """Return whether this user may list the folder, or open the file; only a regular file is opened."""
     try:
         if kind == stat.S_IFDIR:
             with os.scandir(path) as entries:

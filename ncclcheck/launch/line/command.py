@@ -130,7 +130,7 @@ def _of_python(words: Sequence[str], environ: Mapping[str, str], read: ReadFile)
 def _of_module(
     words: Sequence[str], environ: Mapping[str, str], read: ReadFile, *, uv: bool = False
 ) -> CommandLine | None:
-    """`python -m WORDS` of a launcher's module; None for any other module, unless it is uv that runs it."""
+    """Return the job of `python -m WORDS` of a launcher's module; None for any other, unless uv runs it."""
     for begin, reader in modules().items():
         if tuple(words[: len(begin)]) == begin:
             program = f"python -m {' '.join(begin)}"
@@ -141,7 +141,7 @@ def _of_module(
 def _of_console_script(
     script: str, rest: Sequence[str], environ: Mapping[str, str], read: ReadFile
 ) -> CommandLine | None:
-    """`python /venv/bin/torchrun ...`: the launcher's own entry script."""
+    """Return the job of `python /venv/bin/torchrun ...`, the launcher's own entry script."""
     begin = _launcher(script.rpartition("/")[2], (script, *rest))
     if begin is None:
         return None
@@ -149,7 +149,7 @@ def _of_console_script(
 
 
 def _of_shell(name: str, run: ShellRun, environ: Mapping[str, str], read: ReadFile) -> CommandLine:
-    """`sh -c 'torchrun ...'`: read where it is one command; a launcher in anything cleverer is refused."""
+    """Return the job of `sh -c 'torchrun ...'`. Raises UsageError for a launcher in more than one command."""
     if run.words is not None:
         return read_command(run.words, environ, read)
     starter = run.names(remote_starters())

@@ -83,7 +83,7 @@ def _of_several(line: LaunchLine, values: Mapping[str, str], hosts: tuple[str, .
 
 
 def _hosts(program: str, values: Mapping[str, str], read: ReadFile) -> dict[str, int]:
-    """Slots by host, in the order of the hostfile; empty without one."""
+    """Return the slots by host, in the order of the hostfile; empty without one."""
     name = values.get("--hostfile", DEFAULT_HOSTFILE)
     text = read(name)
     if text is None:
@@ -99,7 +99,7 @@ def _hosts(program: str, values: Mapping[str, str], read: ReadFile) -> dict[str,
 
 
 def parse_hostfile(text: str, name: str) -> dict[str, int]:
-    """`HOST slots=N` per line, with comments (deepspeed/launcher/runner.py, _parse_hostfile). Raises UsageError."""
+    """Return the hosts of `HOST slots=N` lines, with comments (runner.py, _parse_hostfile). Raises UsageError."""
     found: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.strip()

@@ -61,7 +61,7 @@ def read_fabric(
 
 
 def _devices(text: str) -> str:
-    """How many processes `--devices` starts on a node; "auto" where that depends on the machine (-1, auto)."""
+    """Return how many processes `--devices` starts on a node; "auto" where that depends on the machine (-1, auto)."""
     if text.strip() in ("auto", "-1"):
         return "auto"
     if "," in text:

@@ -146,7 +146,7 @@ def _processes(program: str, text: str) -> int | None:
 
 
 def _configuration(program: str, values: Mapping[str, str]) -> dict[str, str]:
-    """`--rdzv-conf a=1,b=2` (torch/distributed/elastic/rendezvous/utils.py, _parse_rendezvous_config)."""
+    """Return the values of `--rdzv-conf a=1,b=2` (rendezvous/utils.py, _parse_rendezvous_config)."""
     found = {}
     for part in values.get("--rdzv-conf", "").strip().split(","):
         name, _, value = part.partition("=")
@@ -157,7 +157,7 @@ def _configuration(program: str, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def endpoint_of(program: str, endpoint: str, default_port: int) -> tuple[str, int]:
-    """Host and port of `HOST[:PORT]`, as torch reads it (rendezvous/utils.py, parse_rendezvous_endpoint)."""
+    """Return host and port of `HOST[:PORT]`, as torch reads it (rendezvous/utils.py, parse_rendezvous_endpoint)."""
     text = endpoint.strip()
     if not text:
         return "localhost", default_port

@@ -32,7 +32,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def both_spellings(*names: str) -> tuple[str, ...]:
-    """`--node-rank` as `--node-rank` and `--node_rank`."""
+    """Return `--node-rank` as `--node-rank` and `--node_rank`."""
     return tuple(dict.fromkeys([*names, *(f"--{name[2:].replace('-', '_')}" for name in names if name[2:])]))
 
 
@@ -65,7 +65,7 @@ def take(
 
 
 def _refuse_ambiguous(program: str, unknown: Sequence[str], words: Sequence[str]) -> None:
-    """Nothing, if no unknown option could have a value that was taken for the script."""
+    """Raise UsageError for an unknown option whose value may have been taken for the script."""
     for word in unknown:
         if not word.startswith("-") or "=" in word:
             continue

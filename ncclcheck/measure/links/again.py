@@ -62,7 +62,7 @@ def suspicious(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
 
 
 def _doubtful(transfers: Sequence[Probe], nodes: int) -> Iterator[tuple[Pair, int]]:
-    """Each doubtful transfer, and how often it has to be tried before it is believed."""
+    """Return each doubtful transfer, and how often it has to be tried before it is believed."""
     slow = slow_parts(transfers)
     for end in slow.ends:
         yield from ((pair, _TRIES_OF_AN_END) for pair in end.pairs)

@@ -27,7 +27,7 @@ class Deviation(Struct, frozen=True):
 
 
 def deviations(offsets: Offsets) -> tuple[Deviation, ...]:
-    """Each node's clock against the median of those it can be compared with, by host; bounds add up along the way.
+    """Return each node's clock against the median of those it can be compared with; bounds add up along the path.
 
     The usual clock is the median of the largest group of nodes that measurements connect; nodes outside it are not in
     the result. Of two nodes neither is the usual one: the first is taken as zero.
@@ -60,7 +60,7 @@ def _around(offsets: Offsets) -> dict[str, dict[str, tuple[float, float]]]:
 def _from(
     start: str, around: Mapping[str, Mapping[str, tuple[float, float]]]
 ) -> dict[str, tuple[float, float]]:
-    """How far each node that can be reached is ahead of `start`, by the way whose bounds add up to the least."""
+    """Return how far each reachable node is ahead of `start`, by the path with the least sum of bounds."""
     reached: dict[str, tuple[float, float]] = {}
     queue: list[tuple[float, str, float]] = [(0.0, start, 0.0)]
     while queue:

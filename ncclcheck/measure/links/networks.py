@@ -131,7 +131,7 @@ def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tu
 
 
 def attempts(probes: Iterable[Probe], places: Places, kind: ProbeKind) -> tuple[Probe, ...]:
-    """All measurements of that kind between the hosts and to those places, also those that came to nothing."""
+    """Return all measurements of that kind between the hosts and to those places, also those that failed."""
     return tuple(
         probe
         for probe in probes

@@ -21,7 +21,7 @@ class Others:
         self._distances: dict[float, list[float]] = {}
 
     def __len__(self) -> int:
-        """How many others each value has."""
+        """Return how many others each value has."""
         return max(0, len(self._ordered) - 1)
 
     def median(self, own: float) -> float:

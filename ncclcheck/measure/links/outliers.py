@@ -87,7 +87,7 @@ def slow_ends(
 def slow_way_of_two(
     values: Mapping[Pair, float], unusable: frozenset[Pair] = frozenset()
 ) -> tuple[SlowPair, ...]:
-    """Of two nodes nobody can say which one is slow, but one direction can be: below half of the other.
+    """Return the slow direction between two nodes, below half of the other; which node is slow cannot be told.
 
     What is in `unusable` is never called slow.
     """
@@ -107,7 +107,7 @@ def _usual(values: Mapping[Pair, float], position: int) -> float:
 
 
 def _is_fast_elsewhere(values: Mapping[Pair, float], below: set[Pair], pair: Pair, position: int) -> bool:
-    """Whether the sender (0) or receiver (1) of a pair was fast with another node, or was tried with no other."""
+    """Return whether the sender (0) or receiver (1) of a pair was fast with another node, or had no other."""
     others = {value for value in values if value[position] == pair[position]} - {pair}
     return not others or not others <= below
 

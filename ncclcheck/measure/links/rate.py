@@ -10,7 +10,7 @@ _POINTS = 100
 
 
 def rate_in(arrivals: Sequence[tuple[float, int]], start: float, end: float) -> float:
-    """Bytes per second between `start` and `end`, of (moment, bytes) by moment; 0.0 where nothing came.
+    """Return bytes per second between `start` and `end`, of (moment, bytes) by moment; 0.0 where nothing came.
 
     The slope of the straight line (least squares) through the bytes counted so far at 100 moments of the window. Data
     comes in portions of up to 64 KiB, of several streams at once: which of them fall just inside the ends of a short

@@ -47,7 +47,7 @@ class RoundPlan(Struct, frozen=True, forbid_unknown_fields=True):
         return self.latest_start_s(self.rounds)
 
     def latest_start_s(self, number: int) -> float:
-        """How long after the first round could begin this one has to begin, or does not take place.
+        """Return how long after the first round could begin this one has to begin; later, it does not take place.
 
         Who waits for a partner that is gone loses time once: a round starts at the latest when it would have, had the
         first ones used up all the patience there is. Those who lost it are still waited for by their next partners.
@@ -92,7 +92,7 @@ def plan_rounds(nodes: int, networks: int) -> RoundPlan:
 
 
 def _shifts(nodes: int, partners: int) -> tuple[int, ...]:
-    """Neighbours, and one from the other half of the ring: where a cluster spans racks, it is in another one.
+    """Return neighbours, and one from the other half of the ring: where a cluster spans racks, in another rack.
 
     Two nodes have one partner each, and measure twice.
     """

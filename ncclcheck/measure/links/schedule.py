@@ -19,7 +19,7 @@ class PairPlan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def plan_pairs(nodes: int, seed: int = 0) -> PairPlan:
-    """All ordered pairs up to 64 nodes; beyond, a ring, node 0 to all, and DEGREE random neighbours of each node.
+    """Return all ordered pairs up to 64 nodes; beyond, a ring, node 0 to all, and DEGREE random ones per node.
 
     The sample is the same for the same number of nodes and seed. Every node is in it, in both directions.
     """

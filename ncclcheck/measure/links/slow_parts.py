@@ -20,7 +20,7 @@ class SlowParts(Struct, frozen=True):
     values: dict[Pair, float]
 
     def transfers(self) -> tuple[Pair, ...]:
-        """Every (from, to) that is called slow."""
+        """Return every (from, to) that is called slow."""
         of_ends = (pair for end in self.ends for pair in end.pairs)
         return tuple(dict.fromkeys((*of_ends, *(slow_pair.pair for slow_pair in self.pairs))))
 

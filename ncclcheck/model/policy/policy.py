@@ -95,7 +95,7 @@ class _Document:
             raise UsageError(f"{wrong} a number or date in it is impossible") from error
 
     def source(self, path: Path) -> str:
-        """`site.toml, line 12`: where the key is, or the nearest table around it."""
+        """Return where the key is, or the nearest table around it: `site.toml, line 12`."""
         line = self._line(path)
         return f"{self.file}, line {line}" if line else self.file
 
@@ -125,12 +125,12 @@ class _Document:
         )
 
     def unknown(self, path: Path, known: Iterable[str]) -> UsageError:
-        """There is no such key."""
+        """Return the error for a key that does not exist."""
         right = _right_name(str(path[-1]), tuple(known))
         return UsageError(f"--expect {self.file}: unknown key {_dotted(path)!r}{self._place(path)}: {right}")
 
     def keys(self, table: Mapping[str, Any], path: Path, known: Iterable[str]) -> None:
-        """Nothing, if the table has only known keys."""
+        """Raise UsageError where the table has an unknown key."""
         for key in table:
             if key not in known:
                 raise self.unknown((*path, key), known)
@@ -181,7 +181,7 @@ def _fail_on(value: Any) -> str:
 
 
 def _match(document: _Document, table: Mapping[str, Any], path: Path) -> Profile | None:
-    """For which nodes the profile is; None where it does not say so."""
+    """Return for which nodes the profile is; None where it does not say so."""
     found: dict[str, tuple[str, ...]] = {}
     for key, what, like in (("hosts", "a host", '"node*"'), ("gpu_model", "a model", '"*H100*"')):
         if path and key in table:
@@ -322,7 +322,7 @@ def _right_name(name: str, known: Iterable[str]) -> str:
 
 
 def _dotted(path: Path) -> str:
-    """`profile.h100.versions.torch`, `ignore[0].until`."""
+    """Return a path as `profile.h100.versions.torch`, `ignore[0].until`."""
     text = ""
     for part in path:
         plain = str(part) if isinstance(part, int) or re.fullmatch(r"[\w-]+", part) else f'"{part}"'

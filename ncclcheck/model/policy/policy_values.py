@@ -69,7 +69,7 @@ def rate(unit: str, most: float, like: str) -> Kind:
 
 
 def size(*, unlimited: bool = False, like: str = '"16G"') -> Kind:
-    """At least so many KiB, written as a size with a binary suffix."""
+    """Return at least so many KiB, written as a size with a binary suffix."""
     allowed = f"expected a size like {like} (binary: 1G is 1 GiB)" + (' or "unlimited"' if unlimited else "")
 
     def read(value: Any) -> Wanted:
@@ -122,7 +122,7 @@ def _end(specifier: Specifier) -> Version | None:
 
 
 def words(what: str, like: str, *, pattern: bool = False) -> Kind:
-    """One text or a list of them."""
+    """Return one text or a list of them."""
 
     def read(value: Any) -> Wanted:
         return Text(texts(value, what, like), pattern)
@@ -131,7 +131,7 @@ def words(what: str, like: str, *, pattern: bool = False) -> Kind:
 
 
 def texts(value: Any, what: str, like: str) -> tuple[str, ...]:
-    """One text or several. Raises WrongValueError."""
+    """Return one text or several. Raises WrongValueError."""
     each = value if isinstance(value, list) else [value]
     if not each or not all(isinstance(one, str) and _PRINTABLE.fullmatch(one) for one in each):
         raise WrongValueError(f"expected {what}, like {like}, or a list of them")
@@ -139,7 +139,7 @@ def texts(value: Any, what: str, like: str) -> tuple[str, ...]:
 
 
 def patterns(value: Any, what: str, like: str) -> tuple[str, ...]:
-    """One shell pattern or several. Raises WrongValueError, also for what is a set of hosts."""
+    """Return one shell pattern or several. Raises WrongValueError, also for what is a set of hosts."""
     found = texts(value, what, like)
     for one in found:
         if _NODE_SET.search(one):
@@ -151,7 +151,7 @@ def patterns(value: Any, what: str, like: str) -> tuple[str, ...]:
 
 
 def some_of(*allowed: str) -> Kind:
-    """One of these words, or a list of them."""
+    """Return one of these words, or a list of them."""
 
     def read(value: Any) -> Wanted:
         each = value if isinstance(value, list) and value else [value]

@@ -60,7 +60,7 @@ def lines_of(text: str) -> dict[Path, int]:
 
 
 def _add(found: dict[Path, int], above: Path, path: Path, line: int) -> None:
-    """Also the tables that a dotted key makes by the way."""
+    """Add the line, and those of the tables that a dotted key makes on the way."""
     for length in range(len(above) + 1, len(path) + 1):
         found.setdefault(path[:length], line)
 
@@ -93,7 +93,7 @@ class _Scan:
         return bool(self._string) or self._depth > 0
 
     def read(self, line: str, number: int) -> None:
-        """One line more."""
+        """Read one more line."""
         at = 0
         while at < len(line):
             if self._string:
@@ -138,7 +138,7 @@ def _header(content: Mapping[str, Any]) -> Path:
 
 
 def _leaves(content: Any, above: Path) -> Iterator[tuple[Path, Any]]:
-    """Every key below, also those of inline tables."""
+    """Yield every key below, also those of inline tables."""
     for key, value in content.items():
         yield (*above, key), value
         if isinstance(value, Mapping):
