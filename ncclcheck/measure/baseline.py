@@ -86,13 +86,13 @@ def compare(
     pairs: Iterable[tuple[Point, BaselinePoint]], tolerance: float, backend: Backend = "gloo"
 ) -> tuple[Compared, ...]:
     """Judge every pair. `tolerance` is the part of the bandwidth that may be gone."""
-    those = tuple(pairs)
-    centres = [(_centre_of_point(now), _centre_of_baseline(before)) for now, before in those]
+    compared_pairs = tuple(pairs)
+    centres = [(_centre_of_point(now), _centre_of_baseline(before)) for now, before in compared_pairs]
     known = [(now, before) for now, before in centres if now is not None and before is not None]
     between = _between_runs(known)
     return tuple(
         _judged(pair, centre, math.hypot(between, _jitter(pair, backend)), len(known), tolerance)
-        for pair, centre in zip(those, centres, strict=True)
+        for pair, centre in zip(compared_pairs, centres, strict=True)
     )
 
 
@@ -108,18 +108,18 @@ def _judged(
     points: int,
     tolerance: float,
 ) -> Compared:
-    (now, before), (own, other) = pair, centres
-    if own is None or other is None:
+    (now, before), (own, baseline) = pair, centres
+    if own is None or baseline is None:
         which = "this run" if own is None else "the baseline"
         return Compared(
             now, before, "not-known", 0.0, 0.0, f"{which} has too few iterations to tell a loss from chance"
         )
-    ratio = own.log_typical - other.log_typical
-    error = math.sqrt(own.error**2 + other.error**2 + between**2)
-    reach = _quantile(1 - FALSE_ALARMS / max(points, 1), min(own.values, other.values) - 1) * error
+    ratio = own.log_typical - baseline.log_typical
+    error = math.sqrt(own.error**2 + baseline.error**2 + between**2)
+    reach = _quantile(1 - FALSE_ALARMS / max(points, 1), min(own.values, baseline.values) - 1) * error
     lost, noise = -math.expm1(-ratio), -math.expm1(-reach)
     if ratio > reach and lost > tolerance:
-        if now.unstable is None or own.log_least > other.log_typical:
+        if now.unstable is None or own.log_least > baseline.log_typical:
             return Compared(now, before, "loss", lost, noise)
         why = f"it looks slower by {lost:.0%}, but its times vary so much that this may be chance"
         return Compared(now, before, "not-known", lost, noise, why)

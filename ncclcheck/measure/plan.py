@@ -22,8 +22,8 @@ class Storage(Struct, frozen=True):
 
 def pool_buffers(sizing: Sizing, element_bytes: int, pool_bytes: int) -> int:
     """Return how many buffers a batch of iterations rotates through: one to 32, together `pool_bytes`."""
-    one = max(sizing.send_count, sizing.recv_count) * element_bytes
-    return max(1, min(POOL_BUFFERS, pool_bytes // one))
+    buffer_bytes = max(sizing.send_count, sizing.recv_count) * element_bytes
+    return max(1, min(POOL_BUFFERS, pool_bytes // buffer_bytes))
 
 
 def storage(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int) -> Storage:
@@ -60,6 +60,6 @@ def refusals(plan: BenchPlan, refused: Mapping[int, str]) -> tuple[str, ...]:
     for number, why in refused.items():
         ops.setdefault(why, {})[plan.ops[number // len(plan.sizes_bytes)]] = None
     return tuple(
-        f"{plan.backend} here cannot do {', '.join(those)} of {plan.dtype}: {why}"
-        for why, those in ops.items()
+        f"{plan.backend} here cannot do {', '.join(ops_refused)} of {plan.dtype}: {why}"
+        for why, ops_refused in ops.items()
     )

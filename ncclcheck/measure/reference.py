@@ -134,6 +134,6 @@ def _point(row: Reference, points: list[Point]) -> Point | None:
     return next((point for point in of_op if _nearly(point.size_bytes, row.size_bytes)), None)
 
 
-def _nearly(size_bytes: int, other: int) -> bool:
+def _nearly(size_bytes: int, row_bytes: int) -> bool:
     """Return True if the sizes are equal but for rounding: all_gather uses whole parts of 16 bytes for each rank."""
-    return abs(size_bytes - other) <= other // 1000
+    return abs(size_bytes - row_bytes) <= row_bytes // 1000

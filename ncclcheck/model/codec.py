@@ -82,7 +82,7 @@ def json_schema(value_type: type) -> dict[str, Any]:
 def _inline(schema: Any, values: dict[str, Any]) -> Any:
     """Return `schema` with the schema of a Fact's value in the place of every reference to the Fact's marker."""
     if isinstance(schema, list):
-        return [_inline(one, values) for one in schema]
+        return [_inline(element, values) for element in schema]
     if not isinstance(schema, dict):
         return schema
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
@@ -90,6 +90,8 @@ def _inline(schema: Any, values: dict[str, Any]) -> Any:
         return _inline(values[name], values)
     # Pythons before 3.13 keep the indentation of a docstring; a published schema does not depend on that.
     return {
-        key: inspect.cleandoc(one) if key == "description" and isinstance(one, str) else _inline(one, values)
-        for key, one in schema.items()
+        key: inspect.cleandoc(value)
+        if key == "description" and isinstance(value, str)
+        else _inline(value, values)
+        for key, value in schema.items()
     }

@@ -61,7 +61,7 @@ def _subtracted(first: Sequence[str], second: Sequence[str]) -> list[int]:
     ):
         return []
     try:
-        return [int(one, 16) - int(other, 16) for one, other in zip(first, second, strict=True)]
+        return [int(cell, 16) - int(their_cell, 16) for cell, their_cell in zip(first, second, strict=True)]
     except ValueError:  # facts of another node can hold anything
         return []
 

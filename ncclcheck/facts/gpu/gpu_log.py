@@ -143,7 +143,7 @@ def logged_errors(lines: Iterable[Line], now_s: float) -> tuple[LoggedError, ...
         found[key] = LoggedError(
             "Xid" if match["xid"] else "SXid", number, pci, ago, text[:_TEXT_CHARS], times
         )
-    return tuple(sorted(found.values(), key=lambda one: one.seconds_ago)[:_MOST_ERRORS])
+    return tuple(sorted(found.values(), key=lambda error: error.seconds_ago)[:_MOST_ERRORS])
 
 
 def _address(text: str) -> str:

@@ -160,10 +160,10 @@ def bus_address(bus_id: str) -> str:
 def _processes(found: list[Any]) -> list[dict[str, object]]:
     return [
         {
-            "pid": int(one.pid),
-            "used_bytes": _UNTOLD if one.usedGpuMemory is None else int(one.usedGpuMemory),
+            "pid": int(process.pid),
+            "used_bytes": _UNTOLD if process.usedGpuMemory is None else int(process.usedGpuMemory),
         }
-        for one in found
+        for process in found
     ]
 
 

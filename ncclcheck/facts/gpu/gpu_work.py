@@ -97,7 +97,7 @@ def read_gpu_work(
         return cuda if isinstance(cuda, Missing) else _NO_CUDA
     deadline = time.monotonic() + deadline_s
     started = [start(ask, ["work", str(ordinal)], environ, deadline_s) for ordinal in range(most)]
-    answers = [one.result(deadline - time.monotonic() + timeouts.GPU_WORK_INNER_S) for one in started]
+    answers = [asked.result(deadline - time.monotonic() + timeouts.GPU_WORK_INNER_S) for asked in started]
     return gathered(
         [
             told if isinstance(told, Missing) else judged(ordinal, told, deadline_s)

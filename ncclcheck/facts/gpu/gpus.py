@@ -137,11 +137,13 @@ def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = time
         stuck.append(_named(told))
         asked.append(_Asked(environ, deadline, deadline_s, skip))
     for number, end in enumerate(
-        one.ended(0) for one in asked
+        child.ended(0) for child in asked
     ):  # each leaves out one call more than the one before
         if end is not None and (end[0].done or end[0].missing):
             return _nvml(*end, stuck[:number], skip)
-    return _combined([one.ended(timeouts.CHILD_DYING_S + timeouts.NVML_POLL_S) for one in asked], stuck, skip)
+    return _combined(
+        [child.ended(timeouts.CHILD_DYING_S + timeouts.NVML_POLL_S) for child in asked], stuck, skip
+    )
 
 
 def _is_over(asked: list[_Asked]) -> bool:
@@ -149,7 +151,7 @@ def _is_over(asked: list[_Asked]) -> bool:
 
     Or when there is nothing to wait for.
     """
-    ends = [one.ended(0) for one in asked[:-1]] + [asked[-1].ended(timeouts.NVML_POLL_S)]
+    ends = [child.ended(0) for child in asked[:-1]] + [asked[-1].ended(timeouts.NVML_POLL_S)]
     for end in ends:
         if end is None:
             return False

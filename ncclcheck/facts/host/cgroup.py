@@ -50,7 +50,7 @@ def read_cgroup(here: Place) -> Fact[Cgroup]:
     kinds = {hierarchy.unified for hierarchy in found.values() if isinstance(hierarchy, Hierarchy)}
     if not kinds:
         return next(
-            (one for one in found.values() if isinstance(one, Missing)),
+            (hierarchy for hierarchy in found.values() if isinstance(hierarchy, Missing)),
             Missing("absent", "no control groups"),
         )
     return Cgroup(
@@ -212,7 +212,7 @@ def _pids_left(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
 
 def _cpuset(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
     names = ("cpuset.cpus.effective",) if hierarchy.unified else ("cpuset.effective_cpus", "cpuset.cpus")
-    name = next((one for one in names if folder.has(one)), names[-1])
+    name = next((candidate for candidate in names if folder.has(candidate)), names[-1])
     words = _words(folder, hierarchy, "cpuset", name)
     if words is None or isinstance(words, Missing):
         return words

@@ -77,7 +77,7 @@ def _namespaces() -> Fact[dict[str, str]]:
         for kind, target in targets.items()
         if isinstance(target, str)
     }
-    return found or next(one for one in targets.values() if isinstance(one, Missing))
+    return found or next(target for target in targets.values() if isinstance(target, Missing))
 
 
 def cpus_allowed(status: str) -> Fact[int]:

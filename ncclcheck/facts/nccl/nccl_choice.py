@@ -32,7 +32,11 @@ def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire =
     library = first_library(found)
     asking_s = max(deadline_s - timeouts.NCCL_LOADING_KEPT_S, deadline_s / 2)
     inquiry = Inquiry(library) if isinstance(library, Missing) else ask_with(library, environ, asking_s)
-    unasked = [one.path for one in found if isinstance(inquiry.answer, Missing) or one.path != library]
+    unasked = [
+        candidate.path
+        for candidate in found
+        if isinstance(inquiry.answer, Missing) or candidate.path != library
+    ]
     groups = _plugin_groups(inquiry)
     left_s = min(timeouts.NCCL_LOADING_S, max(end - time.monotonic(), 0.1))
     loaded = load(unasked, () if isinstance(groups, Missing) else groups, rpath_folders(), environ, left_s)
@@ -41,7 +45,7 @@ def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire =
         asked=inquiry.answer,
         config_files=read_config_files(environ),
         home_set="HOME" in environ,
-        libraries=tuple(_library(one, versions.get(one.path), inquiry) for one in found),
+        libraries=tuple(_library(candidate, versions.get(candidate.path), inquiry) for candidate in found),
         plugins=_plugins(groups, loaded),
     )
 

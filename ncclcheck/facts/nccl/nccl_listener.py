@@ -156,8 +156,10 @@ def listening_sockets(pid: int) -> tuple[tuple[str, int], ...]:
 
 def is_callable(address: str) -> bool:
     """Return whether another node can call this address: no loopback, and no fe80, whose scope is local."""
-    one = ipaddress.ip_address(address)
-    return not (one.is_loopback or one.is_unspecified or (one.version == _IPV6 and one.is_link_local))
+    parsed = ipaddress.ip_address(address)
+    return not (
+        parsed.is_loopback or parsed.is_unspecified or (parsed.version == _IPV6 and parsed.is_link_local)
+    )
 
 
 def _socket_inodes(pid: int) -> Iterator[str]:

@@ -194,10 +194,10 @@ def _places(
     library: Path, dynamic: Dynamic, loaders: Sequence[tuple[Path, Dynamic]], environ: Mapping[str, str]
 ) -> Iterator[tuple[Path, str]]:
     if not dynamic.runpath:
-        for path, one in [(library, dynamic), *loaders]:
-            if not one.runpath:
+        for path, loader in [(library, dynamic), *loaders]:
+            if not loader.runpath:
                 origin = f"torch (DT_RPATH of {path.name})"
-                yield from ((Path(folder), origin) for folder in expanded(one.rpath, path))
+                yield from ((Path(folder), origin) for folder in expanded(loader.rpath, path))
     yield from ((Path(folder), "LD_LIBRARY_PATH") for folder in library_path(environ))
     origin = f"torch (DT_RUNPATH of {library.name})"
     yield from ((Path(folder), origin) for folder in expanded(dynamic.runpath, library))

@@ -38,7 +38,9 @@ def read_interface_files(here: Place) -> Fact[tuple[Interface, ...]]:
         for name in names
         if not isinstance(folder := here.folder(f"{SYSFS_NET}/{name}"), Missing)
     ]
-    return tuple(sorted(found, key=lambda one: (one.index == 0, one.index, natural(one.name))))
+    return tuple(
+        sorted(found, key=lambda interface: (interface.index == 0, interface.index, natural(interface.name)))
+    )
 
 
 def _told(name: str, folder: Place) -> Told:

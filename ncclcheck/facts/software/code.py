@@ -88,7 +88,7 @@ def _heard(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, 
     for until in (began + min(timeouts.CODE_SEEN_S, deadline_s), began + deadline_s):
         output: dict[int, bytearray] = {}
         read_child(process, output, until, lambda text: b"\n" in text)
-        said = [one + bytes(more) for one, more in zip(said, output.values(), strict=True)]
+        said = [text + bytes(more) for text, more in zip(said, output.values(), strict=True)]
         if not any(said):
             break
     return said[0], said[1]

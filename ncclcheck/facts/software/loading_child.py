@@ -109,9 +109,9 @@ def _of(path: str, error: Exception) -> str:
 def _plugins(files: list[str], first_folders: list[str]) -> object:
     found: list[dict[str, object]] = []
     for file in files:
-        one = _plugin(file, first_folders)
-        found.append(one)
-        if isinstance(one["path"], str):
+        plugin = _plugin(file, first_folders)
+        found.append(plugin)
+        if isinstance(plugin["path"], str):
             break
     return found
 

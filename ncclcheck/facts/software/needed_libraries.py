@@ -114,25 +114,25 @@ def _follow(top: _Loaded, file: Examined, search: Search, loaded: dict[str, Path
     """Look for all that one file needs, down to the last; `loaded` and `found` grow."""
     waiting = deque([top])
     while waiting and len(loaded) < _MOST_FILES:
-        one = waiting.popleft()
-        if one.dynamic.soname:
-            loaded.setdefault(one.dynamic.soname, one.path)
-        for name in one.dynamic.needed:
+        needed = waiting.popleft()
+        if needed.dynamic.soname:
+            loaded.setdefault(needed.dynamic.soname, needed.path)
+        for name in needed.dynamic.needed:
             if name in loaded or _KERNEL_ITSELF.match(name):
                 continue
-            place = find(name, one.path, one.dynamic, search, one.loaders)
+            place = find(name, needed.path, needed.dynamic, search, needed.loaders)
             if place is not None:
                 path, of_path = place
                 loaded[name] = path
                 if isinstance(of_path, Missing):
                     found.damaged.setdefault(str(path), _damaged(str(path), of_path, file))
                 else:
-                    waiting.append(_Loaded(path, of_path, (one, *one.loaders)))
+                    waiting.append(_Loaded(path, of_path, (needed, *needed.loaders)))
             elif _OF_DRIVER.match(name):
                 found.of_driver.append(name)
             else:
-                lacking = AbsentLibrary(readable(name), readable(str(one.path)), file)
-                found.absent.setdefault((name, str(one.path)), lacking)
+                lacking = AbsentLibrary(readable(name), readable(str(needed.path)), file)
+                found.absent.setdefault((name, str(needed.path)), lacking)
 
 
 def _damaged(path: str, why: Missing, examined: Examined) -> DamagedLibrary:
@@ -148,12 +148,12 @@ def find(
     over (glibc, elf/dl-load.c, open_verify).
     """
     for path in _places(name, library, dynamic, search, loaders):
-        other = read_dynamic(path)
-        if isinstance(other, Missing):
-            if other.missing == "error":
-                return path, other
-        elif other.machine == dynamic.machine:
-            return path, other
+        found = read_dynamic(path)
+        if isinstance(found, Missing):
+            if found.missing == "error":
+                return path, found
+        elif found.machine == dynamic.machine:
+            return path, found
     return None
 
 

@@ -51,7 +51,11 @@ def read_shell(words: Sequence[str], environ: Mapping[str, str]) -> ShellRun | N
 def _after_c(words: Sequence[str]) -> str | None:
     for position, word in enumerate(words[:-1]):
         if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", word):
-            rest = [one for one in words[position + 1 :] if not re.fullmatch(r"--|-[A-Za-z]+", one)]
+            rest = [
+                following
+                for following in words[position + 1 :]
+                if not re.fullmatch(r"--|-[A-Za-z]+", following)
+            ]
             own = rest[1:] if "o" in word else rest  # bash -eco pipefail TEXT
             return next(iter(own), None)
         if not word.startswith("-") and not words[position - 1].endswith("o"):

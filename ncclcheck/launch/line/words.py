@@ -60,7 +60,9 @@ def take(
     if found.script is None:
         raise UsageError(f"{program} would refuse this command line: it names no script to start")
     given = vars(found)
-    values = {one.names[0]: given[one.names[0]] for one in table if given[one.names[0]] is not None}
+    values = {
+        option.names[0]: given[option.names[0]] for option in table if given[option.names[0]] is not None
+    }
     return Taken(values, found.script, tuple(found.arguments))
 
 

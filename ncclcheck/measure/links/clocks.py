@@ -50,10 +50,10 @@ def _around(offsets: Offsets) -> dict[str, dict[str, tuple[float, float]]]:
     """Return the neighbours of each node with the offset and bound; of a pair measured twice the closer one."""
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for (source, target), (ahead, bound) in offsets.items():
-        for one, other, value in ((source, target, ahead), (target, source, -ahead)):
-            known = found.setdefault(one, {}).get(other)
+        for host, peer, value in ((source, target, ahead), (target, source, -ahead)):
+            known = found.setdefault(host, {}).get(peer)
             if known is None or bound < known[1]:
-                found[one][other] = value, bound
+                found[host][peer] = value, bound
     return found
 
 
@@ -68,7 +68,7 @@ def _from(
         if host in reached:
             continue
         reached[host] = ahead, bound
-        for other, (more, further) in around[host].items():
-            if other not in reached:
-                heapq.heappush(queue, (bound + further, other, ahead + more))
+        for peer, (more, further) in around[host].items():
+            if peer not in reached:
+                heapq.heappush(queue, (bound + further, peer, ahead + more))
     return reached

@@ -66,7 +66,7 @@ def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[st
     found = transfers(probes, places, "bandwidth")
     if isinstance(found, Missing):
         return {}
-    return {host: summed_up([one for one in found if one[0].to_host == host]) for host in places}
+    return {host: summed_up([attempt for attempt in found if attempt[0].to_host == host]) for host in places}
 
 
 def summed_up(found: Sequence[tuple[Probe, float]]) -> Throughput:

@@ -108,8 +108,8 @@ def _usual(values: Mapping[Pair, float], position: int) -> float:
 
 def _is_fast_elsewhere(values: Mapping[Pair, float], below: set[Pair], pair: Pair, position: int) -> bool:
     """Return whether the sender (0) or receiver (1) of a pair was fast with another node, or had no other."""
-    others = {value for value in values if value[position] == pair[position]} - {pair}
-    return not others or not others <= below
+    elsewhere = {value for value in values if value[position] == pair[position]} - {pair}
+    return not elsewhere or not elsewhere <= below
 
 
 def _worst_end(

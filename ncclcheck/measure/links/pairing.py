@@ -24,11 +24,11 @@ def rounds_of_pairs(members: int, partners: int = PARTNERS) -> tuple[tuple[Pair,
         circle = [places[0], *_turned(places[1:], turn)]
         half = len(circle) // 2
         pairs = [
-            (one, other)
-            for one, other in zip(circle[:half], reversed(circle[half:]), strict=True)
-            if -1 not in (one, other)
+            (left, right)
+            for left, right in zip(circle[:half], reversed(circle[half:]), strict=True)
+            if -1 not in (left, right)
         ]
-        rounds += [tuple(pairs), tuple((other, one) for one, other in pairs)]
+        rounds += [tuple(pairs), tuple((right, left) for left, right in pairs)]
     return tuple(rounds)
 
 

@@ -25,7 +25,9 @@ def plan_pairs(nodes: int, seed: int = 0) -> PairPlan:
     """
     possible = nodes * (nodes - 1)
     if nodes <= ALL_PAIRS_UP_TO:
-        everyone = tuple((one, other) for one in range(nodes) for other in range(nodes) if one != other)
+        everyone = tuple(
+            (source, target) for source in range(nodes) for target in range(nodes) if source != target
+        )
         return PairPlan(everyone, possible, "all pairs")
     edges = {(node, (node + 1) % nodes) for node in range(nodes)} | {(0, node) for node in range(1, nodes)}
     generator = random.Random(seed)  # noqa: S311 (a sample, no secret)
@@ -33,6 +35,6 @@ def plan_pairs(nodes: int, seed: int = 0) -> PairPlan:
         order = list(range(nodes))
         generator.shuffle(order)  # a random cycle through all nodes adds two neighbours to each
         edges |= {(order[index], order[(index + 1) % nodes]) for index in range(nodes)}
-    both = {pair for one, other in edges for pair in ((one, other), (other, one))}
+    both = {pair for source, target in edges for pair in ((source, target), (target, source))}
     scheme = f"a sample: ring, node 0 to all, {DEGREE} random neighbours of each node"
     return PairPlan(tuple(sorted(both)), possible, scheme)

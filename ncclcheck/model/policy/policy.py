@@ -53,10 +53,10 @@ def parse_policy(text: str, file: str, profile: str | None = None) -> Policy:
     """
     document = _Document(text, file)
     profiles = document.table.get("profile", {})
-    if not isinstance(profiles, dict) or not all(isinstance(one, dict) for one in profiles.values()):
+    if not isinstance(profiles, dict) or not all(isinstance(table, dict) for table in profiles.values()):
         raise document.error(("profile",), profiles, "expected tables, like [profile.h100]")
     parts = {name: _part(document, profiles[name], ("profile", name)) for name in profiles}
-    base = _part(document, {key: one for key, one in document.table.items() if key != "profile"}, ())
+    base = _part(document, {key: value for key, value in document.table.items() if key != "profile"}, ())
     if profile is not None and profile not in parts:
         raise UsageError(f"--profile {profile!r}: {file} has no such profile: {_right_name(profile, parts)}")
     if profile is not None:
@@ -145,7 +145,7 @@ def _part(document: _Document, table: dict[str, Any], path: Path) -> _Part:
     if "fail_on" in table:
         job["fail_on"] = _read(document, (*path, "fail_on"), table["fail_on"], _fail_on)
     if "select" in table:
-        job["select"] = tuple(one.check for one in _rules(document, table, path, "select"))
+        job["select"] = tuple(rule.check for rule in _rules(document, table, path, "select"))
     part = _Part(
         job,
         _floors(document, table.get("floors", {}), (*path, "floors")),
@@ -201,36 +201,36 @@ def _rules(document: _Document, table: Mapping[str, Any], above: Path, kind: str
     given = table.get(kind, [])
     if not isinstance(given, list):
         raise document.error(path, given, 'expected a list of checks, like ["gpu-count", "NC2"]')
-    for number, one in enumerate(given):
+    for number, entry in enumerate(given):
         place = (*path, number)
-        if isinstance(one, str) and one:
-            yield Rule(_kind(kind), one, document.source(place))
-        elif isinstance(one, dict) and kind != "select":
-            yield _rule(document, one, place, _kind(kind))
+        if isinstance(entry, str) and entry:
+            yield Rule(_kind(kind), entry, document.source(place))
+        elif isinstance(entry, dict) and kind != "select":
+            yield _rule(document, entry, place, _kind(kind))
         else:
             like = ' or {check = "gpu-count", reason = "...", until = 2026-12-31}' if kind != "select" else ""
-            raise document.error(place, one, f'expected the name of a check, like "gpu-count"{like}')
+            raise document.error(place, entry, f'expected the name of a check, like "gpu-count"{like}')
 
 
 def _kind(kind: str) -> RuleKind:
     return next((rule for rule in _RULES if rule == kind), "require")  # of `select` only the names are used
 
 
-def _rule(document: _Document, one: dict[str, Any], path: Path, kind: RuleKind) -> Rule:
-    document.keys(one, path, ("check", "reason", "until"))
+def _rule(document: _Document, table: dict[str, Any], path: Path, kind: RuleKind) -> Rule:
+    document.keys(table, path, ("check", "reason", "until"))
     for key, like in (("check", '"gpu-count"'), ("reason", '"ticket 4711: replaced next week"')):
-        if key in one and not (isinstance(one[key], str) and one[key].strip()):
-            raise document.error((*path, key), one[key], f"expected a text, like {like}")
-    until = one.get("until")
+        if key in table and not (isinstance(table[key], str) and table[key].strip()):
+            raise document.error((*path, key), table[key], f"expected a text, like {like}")
+    until = table.get("until")
     if until is not None and (isinstance(until, str) or not _DATE.fullmatch(str(until))):
         raise document.error((*path, "until"), until, "expected a date without quotes, like 2026-12-31")
     needed = ("check",) if kind == "require" else ("check", "reason", "until")
     for key in needed:
-        if key not in one:
+        if key not in table:
             why = "" if key == "check" else ": an exception says why, and when it ends"
-            raise document.error(path, one, f"{key} is missing{why}")
-    reason = " ".join(one.get("reason", "").split())
-    return Rule(kind, one["check"], document.source(path), reason, str(until or ""))
+            raise document.error(path, table, f"{key} is missing{why}")
+    reason = " ".join(table.get("reason", "").split())
+    return Rule(kind, table["check"], document.source(path), reason, str(until or ""))
 
 
 def _floors(document: _Document, table: Any, path: Path) -> dict[str, Floor]:
@@ -259,7 +259,7 @@ def _expectations(document: _Document, table: Mapping[str, Any], path: Path) -> 
 
     def expectation(place: Path, value: Any, kind: values.Kind) -> Expectation:
         wanted = _read(document, place, value, kind.read)
-        key = ".".join(str(one) for one in place[len(path) :])
+        key = ".".join(str(part) for part in place[len(path) :])
         return Expectation(key, wanted, document.source(place), profile)
 
     for count, kind in COUNTS.items():
@@ -312,13 +312,13 @@ def _policy(parts: list[_Part], matched: list[tuple[str, _Part]] | tuple[()]) ->
 
 
 def _right_name(name: str, known: Iterable[str]) -> str:
-    each = list(known)
-    near = difflib.get_close_matches(name.replace("-", "_").lower(), each, 1) or difflib.get_close_matches(
-        name, each, 1
+    names = list(known)
+    near = difflib.get_close_matches(name.replace("-", "_").lower(), names, 1) or difflib.get_close_matches(
+        name, names, 1
     )
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"known are {', '.join(each)}" if each else "there is none"
+    return f"known are {', '.join(names)}" if names else "there is none"
 
 
 def _dotted(path: Path) -> str:

@@ -38,7 +38,7 @@ class Kind(Struct, frozen=True):
 
 
 def whole(least: int, most: int, like: int, *, unit: str = "", at_least: bool = False) -> Kind:
-    """Return a whole number within bounds."""
+    """Return the kind of a whole number within bounds."""
 
     def read(value: Any) -> Wanted:
         return Number(whole_number(value, least, most, like), unit, at_least)
@@ -56,7 +56,7 @@ def whole_number(value: Any, least: int, most: int, like: int) -> int:
 
 
 def rate(unit: str, most: float, like: str) -> Kind:
-    """Return a number above 0; what is observed must not be below it."""
+    """Return the kind of a number above 0 that is a minimum for what is observed."""
 
     def read(value: Any) -> Wanted:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -69,7 +69,7 @@ def rate(unit: str, most: float, like: str) -> Kind:
 
 
 def size(*, unlimited: bool = False, like: str = '"16G"') -> Kind:
-    """Return at least so many KiB, written as a size with a binary suffix."""
+    """Return the kind of a minimum in KiB, written as a size with a binary suffix."""
     allowed = f"expected a size like {like} (binary: 1G is 1 GiB)" + (' or "unlimited"' if unlimited else "")
 
     def read(value: Any) -> Wanted:
@@ -122,7 +122,7 @@ def _end(specifier: Specifier) -> Version | None:
 
 
 def words(what: str, like: str, *, pattern: bool = False) -> Kind:
-    """Return one text or a list of them."""
+    """Return the kind of one text or a list of texts."""
 
     def read(value: Any) -> Wanted:
         return Text(texts(value, what, like), pattern)
@@ -131,31 +131,31 @@ def words(what: str, like: str, *, pattern: bool = False) -> Kind:
 
 
 def texts(value: Any, what: str, like: str) -> tuple[str, ...]:
-    """Return one text or several. Raises WrongValueError."""
-    each = value if isinstance(value, list) else [value]
-    if not each or not all(isinstance(one, str) and _PRINTABLE.fullmatch(one) for one in each):
+    """Return the texts of a value that is one text or a list of them. Raises WrongValueError."""
+    listed = value if isinstance(value, list) else [value]
+    if not listed or not all(isinstance(text, str) and _PRINTABLE.fullmatch(text) for text in listed):
         raise WrongValueError(f"expected {what}, like {like}, or a list of them")
-    return tuple(each)
+    return tuple(listed)
 
 
 def patterns(value: Any, what: str, like: str) -> tuple[str, ...]:
-    """Return one shell pattern or several. Raises WrongValueError, also for what is a set of hosts."""
+    """Return one shell pattern or several. Raises WrongValueError, also for a set of hosts."""
     found = texts(value, what, like)
-    for one in found:
-        if _NODE_SET.search(one):
+    for pattern in found:
+        if _NODE_SET.search(pattern):
             raise WrongValueError(
-                f"expected a shell pattern, like {like}, where [...] stands for one letter, and {one!r} looks like a "
-                "set of hosts: name each in a list, or write * for what differs"
+                f"expected a shell pattern, like {like}, where [...] stands for one letter, and {pattern!r} looks like "
+                "a set of hosts: name each in a list, or write * for what differs"
             )
     return found
 
 
 def some_of(*allowed: str) -> Kind:
-    """Return one of these words, or a list of them."""
+    """Return the kind of one of these words, or a list of them."""
 
     def read(value: Any) -> Wanted:
-        each = value if isinstance(value, list) and value else [value]
-        return Text(tuple(choice(one, *allowed) for one in each))
+        listed = value if isinstance(value, list) and value else [value]
+        return Text(tuple(choice(word, *allowed) for word in listed))
 
     return Kind(read)
 
@@ -164,13 +164,13 @@ def choice(value: Any, *allowed: str) -> str:
     """Return the word. Raises WrongValueError where it is none of these."""
     if isinstance(value, str) and value in allowed:
         return value
-    quoted = [f'"{one}"' for one in allowed]
+    quoted = [f'"{word}"' for word in allowed]
     raise WrongValueError(f"expected {', '.join(quoted[:-1])} or {quoted[-1]}")
 
 
 def _capability(value: Any) -> Wanted:
     found = texts(value, "a compute capability", '"9.0"')
-    if not all(_CAPABILITY.fullmatch(one) for one in found):
+    if not all(_CAPABILITY.fullmatch(capability) for capability in found):
         raise WrongValueError(
             'expected a compute capability, like "9.0" (a text: 9.0 is a number), or a list of them'
         )
@@ -179,26 +179,26 @@ def _capability(value: Any) -> Wanted:
 
 def _subnet(value: Any) -> Wanted:
     found = texts(value, "a network", '"10.0.0.0/16"')
-    for one in found:
+    for network in found:
         try:
-            ipaddress.ip_network(one)
+            ipaddress.ip_network(network)
         except ValueError as error:
             raise WrongValueError(f'{error}: expected a network, like "10.0.0.0/16"') from error
-        if "/" not in one:
-            raise WrongValueError(f'{one} has no length: expected a network, like "10.0.0.0/16"')
+        if "/" not in network:
+            raise WrongValueError(f'{network} has no length: expected a network, like "10.0.0.0/16"')
     return Subnet(found)
 
 
 def _variable(value: Any) -> Wanted:
     if isinstance(value, bool):
         return Presence(value)
-    each = value if isinstance(value, list) else [value]
-    if not each or not all(isinstance(one, str) for one in each):
+    listed = value if isinstance(value, list) else [value]
+    if not listed or not all(isinstance(text, str) for text in listed):
         raise WrongValueError(
             'expected the value as a text, like "eth0", a list of allowed ones, true (it must be set) or false '
             "(it must not be set)"
         )
-    return Text(tuple(each))
+    return Text(tuple(listed))
 
 
 def is_variable(name: str) -> bool:
