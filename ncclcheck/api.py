@@ -233,5 +233,5 @@ def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[
 def _words(option: Any, value: Any) -> Any:
     if option.multiple:
         several = [value] if isinstance(value, str | Path) else list(value)
-        return [str(one) for one in several]
+        return [str(entry) for entry in several]
     return value if isinstance(value, bool) else str(value)

@@ -191,9 +191,9 @@ def _different_jobs(old: Report, new: Report) -> Iterator[str]:
         parts += [f"only now: {fold_hosts(after - before)}"] if after - before else []
         yield f"not the same nodes: {'; '.join(parts)}"
     if old.bench and new.bench:
-        one, other = _bench_shape(old.bench), _bench_shape(new.bench)
-        if one != other:
-            yield f"not the same benchmark: {one}, and {other}"
+        old_shape, new_shape = _bench_shape(old.bench), _bench_shape(new.bench)
+        if old_shape != new_shape:
+            yield f"not the same benchmark: {old_shape}, and {new_shape}"
 
 
 def _bench_shape(bench: BenchReport) -> str:

@@ -27,9 +27,9 @@ def value_changes(old: Report, new: Report) -> Iterator[ValueChange]:
     for read in (_versions, _choices, _environment):
         before, after = read(old), read(new)
         for host in before.keys() & after.keys():
-            one, other = before[host], after[host]
-            for what in dict.fromkeys([*one, *other]):
-                pair = (one.get(what, "not set"), other.get(what, "not set"))
+            earlier, later = before[host], after[host]
+            for what in dict.fromkeys([*earlier, *later]):
+                pair = (earlier.get(what, "not set"), later.get(what, "not set"))
                 if pair[0] != pair[1]:
                     groups.setdefault((what, *pair), []).append(host)
     for (what, was, now), hosts in sorted(groups.items()):

@@ -53,13 +53,13 @@ def _sections(report: Report) -> Iterator[Iterator[str]]:
 def _verdict(report: Report) -> Iterator[str]:
     verdict = report.verdict
     yield f"# {_MARK[verdict.status]} {md(report.tool.name)} {md(report.command)}: {verdict.status}\n\n"
-    first, *others = verdict.reasons or ("no reason was given",)
+    first, *more = verdict.reasons or ("no reason was given",)
     yield f"**exit code {verdict.exit_code}**: {md(first)}\n\n"
-    for reason in others:
+    for reason in more:
         yield f"- also: {md(reason)}\n"
     silent = [node.host for node in report.nodes if node.status == "silent"]
     nodes = f"{plural(len(report.nodes), 'node')}: {code(fold_hosts(node.host for node in report.nodes))}"
-    yield "\n" if others else ""
+    yield "\n" if more else ""
     yield nodes if report.nodes else "no nodes"
     yield f"; silent: {code(fold_hosts(silent))}" if silent else ""
     yield f" · {report.elapsed_s:.1f} s · {md(report.created)} · version {md(report.tool.version)}\n"

@@ -89,10 +89,10 @@ def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:
 
 def _refuse_unchecked(hosts: Sequence[str], line: LaunchLine) -> None:
     known = {name for host in hosts for name in (host, host.partition(".")[0])}
-    others = [host for host in line.remote_hosts if host not in known]
-    if others:
+    unlisted = [host for host in line.remote_hosts if host not in known]
+    if unlisted:
         raise UsageError(
-            f"{line.program} starts {', '.join(line.remote_hosts)}, and --hosts does not name {', '.join(others)}: "
+            f"{line.program} starts {', '.join(line.remote_hosts)}, and --hosts does not name {', '.join(unlisted)}: "
             f"name them all, as that list does: --hosts {','.join(line.remote_hosts)}"
         )
     least = line.min_nodes or line.nnodes

@@ -127,10 +127,10 @@ def _used(used: Sequence[Used], verbose: int) -> Iterator[Line]:
     """Yield what NCCL's own log says it used: the transport always, everything with -v."""
     rows = [entry for entry in used if verbose or entry.what in _USED_ALWAYS or entry.differs]
     if rows:
-        each = (
+        by_rank = (
             f"{row.what} {row.value}" + (f" ({fold_hosts(row.hosts)})" if row.hosts else "") for row in rows
         )
-        yield line(Span("used, by NCCL's log", "bold"), f": {'; '.join(each)}")
+        yield line(Span("used, by NCCL's log", "bold"), f": {'; '.join(by_rank)}")
 
 
 def reference_words(comparable: Comparable) -> str:

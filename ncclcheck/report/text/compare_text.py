@@ -128,8 +128,8 @@ def _verdict(changes: Changes) -> Iterator[Line]:
     if not changes.regressions:
         yield line(Span("exit 0", "bold green"), f": nothing got worse{_untold(changes)}", wrap=False)
         return
-    first, *others = changes.regressions
-    for reason in others:
+    first, *more = changes.regressions
+    for reason in more:
         yield line(f"also: {reason}")
     yield line(Span("exit 1", "bold red"), f": {first}", wrap=False)
 

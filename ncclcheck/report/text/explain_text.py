@@ -32,8 +32,8 @@ def _page(report: Report, log: LogReport, verbose: int) -> Iterator[Line]:
             yield BLANK
             yield from lines
     yield BLANK
-    first, *others = report.verdict.reasons or ("no reason was given",)
-    for reason in others:
+    first, *more = report.verdict.reasons or ("no reason was given",)
+    for reason in more:
         yield line(f"also: {reason}")
     yield line(
         Span(f"exit {report.verdict.exit_code}", _STYLE[report.verdict.status]), f": {first}", wrap=False

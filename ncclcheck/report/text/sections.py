@@ -48,5 +48,5 @@ def reach_lines(report: Report) -> Iterator[Line]:
             key = f"{probe.kind} {probe.outcome}"
             failed[key] = failed.get(key, 0) + 1
     if failed:
-        each = ", ".join(f"{count} x {key}" for key, count in sorted(failed.items()))
-        yield line(f"attempts that failed: {each}")
+        counts = ", ".join(f"{count} x {key}" for key, count in sorted(failed.items()))
+        yield line(f"attempts that failed: {counts}")

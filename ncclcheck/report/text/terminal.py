@@ -111,8 +111,8 @@ def _summary(report: Report) -> Iterator[Line]:
 
 
 def _verdict(report: Report) -> Iterator[Line]:
-    first, *others = report.verdict.reasons or ("no reason was given",)
-    for reason in others:
+    first, *more = report.verdict.reasons or ("no reason was given",)
+    for reason in more:
         yield line(f"also: {reason}")
     style = _VERDICT_STYLE[report.verdict.status]
     yield line(Span(f"exit {report.verdict.exit_code}", style), f": {first}", wrap=False)
