@@ -25,10 +25,10 @@ from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.busbw import Sizing, algbw_gb_s
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
 from ncclcheck.measure.iterations import iteration_times_us
-from ncclcheck.measure.lateness import Part, RankSamples, rank_times
+from ncclcheck.measure.lateness import RankSamples, SampleBlock, rank_times
 from ncclcheck.measure.plan import pool_buffers, storage
 from ncclcheck.measure.samples import kept_samples
-from ncclcheck.measure.statistics import Decision, decide, mean_interval, time_us
+from ncclcheck.measure.statistics import StopDecision, decide, mean_interval, time_us
 from ncclcheck.model.bench import Op, Point, WrongElement
 from ncclcheck.model.fact import Fact, Missing
 
@@ -274,13 +274,16 @@ def _point(
     setup: _PointSetup,
     first_us: float,
     batches: Sequence[Sequence[BatchReport]],
-    decision: Decision,
+    decision: StopDecision,
 ) -> Point:
     task, sizing, collective = rank.task, setup.sizing, setup.collective
     samples = [
         RankSamples(
             [us for report in reports for us in report.durations_us],
-            [Part(len(report.durations_us), report.stalled_us, report.waited_us) for report in reports],
+            [
+                SampleBlock(len(report.durations_us), report.stalled_us, report.waited_us)
+                for report in reports
+            ],
         )
         for reports in zip(*batches, strict=True)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ncclcheck.checks.registry import Check, Selection, all_checks, matching
-from ncclcheck.model.policy.expected import Rule
+from ncclcheck.model.policy.expected import PolicyRule
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -34,14 +34,14 @@ def in_force(selection: Selection, snapshot: Snapshot) -> Selection:
     )
 
 
-def told(rule: Rule) -> str:
+def told(rule: PolicyRule) -> str:
     """`ignored by site.toml, line 4 until 2026-12-31: known board`."""
     verb = {"ignore": "ignored", "demote": "demoted to a warning", "require": "required"}[rule.kind]
     until = f" until {rule.until}" if rule.until else ""
     return f"{verb} by {rule.source}{until}{f': {rule.reason}' if rule.reason else ''}"
 
 
-def _names(rules: Iterable[Rule], kind: str) -> tuple[str, ...]:
+def _names(rules: Iterable[PolicyRule], kind: str) -> tuple[str, ...]:
     return tuple(rule.check for rule in rules if rule.kind == kind)
 
 

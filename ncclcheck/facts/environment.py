@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.launch.registry import tells_a_place
 from ncclcheck.model.fact import Fact, Missing
 
@@ -103,7 +103,7 @@ def without_secrets(value: str) -> str:
     return readable(value)
 
 
-def _read_tree(here: Place) -> Fact[dict[str, str]]:
+def _read_tree(here: Folder) -> Fact[dict[str, str]]:
     """Return the variables that a recording kept, as /proc/self/environ has them: ended by a zero byte each."""
     text = here.text("proc/self/environ")
     if isinstance(text, Missing):

@@ -19,14 +19,14 @@ from ncclcheck.model.facts import NodeFacts
 _OF_A_RUN = ("launch", "routes", "software", "code", "master")
 
 
-class Recorded(Struct, frozen=True):
+class RecordedMachine(Struct, frozen=True):
     """A recorded machine: its own name, else that of its folder, and its facts."""
 
     host: str
     facts: NodeFacts
 
 
-def read_recorded(root: Path, deadline_s: float = timeouts.RECORDED_S) -> Recorded:
+def read_recorded(root: Path, deadline_s: float = timeouts.RECORDED_S) -> RecordedMachine:
     """Return the machine whose `/` is `root`. What the tree does not tell is Missing. Raises OSError for no folder."""
     here = machine(root)
     readers = [
@@ -36,4 +36,4 @@ def read_recorded(root: Path, deadline_s: float = timeouts.RECORDED_S) -> Record
     ]
     facts = NodeFacts(**{**dict.fromkeys(_OF_A_RUN, NOT_IN_A_TREE), **read_all(readers, deadline_s)})
     folder_name = printable_name(here.root.name) or "recorded"
-    return Recorded(folder_name if isinstance(facts.names, Missing) else facts.names.hostname, facts)
+    return RecordedMachine(folder_name if isinstance(facts.names, Missing) else facts.names.hostname, facts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ncclcheck import timeouts
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 
@@ -50,7 +50,7 @@ class Section(Struct, frozen=True):
 
     sources: dict[str, str]
     read: Callable[[FactsRequest], Any]
-    read_tree: Callable[[Place], Any] | None = None
+    read_tree: Callable[[Folder], Any] | None = None
 
     def by_name(self, value: Any) -> dict[str, Any]:
         """Return the value of each section that was read."""

@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
 
 
-class Place(Struct, frozen=True):
+class Folder(Struct, frozen=True):
     """One folder of the machine whose `/` is `root`. `path` is in or below `root` and has no symbolic link in it.
 
     Links are followed as that machine would: an absolute one begins at `root`, and one that leads out of `root` is
@@ -39,7 +39,7 @@ class Place(Struct, frozen=True):
         """Return the name of a file here as the machine itself would write it."""
         return readable(str(Path("/") / (self.path / relative).relative_to(self.root)))
 
-    def folder(self, relative: str) -> Fact[Place]:
+    def folder(self, relative: str) -> Fact[Folder]:
         """Return the folder that a relative path leads to."""
         try:
             path = self._resolve(relative, to_folder=True)
@@ -47,7 +47,7 @@ class Place(Struct, frozen=True):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         except (OSError, ValueError) as error:
             return missing_for(error, self.shown(relative))
-        return Place(self.root, path)
+        return Folder(self.root, path)
 
     def names(self, relative: str = ".") -> Fact[tuple[str, ...]]:
         """Return the names in a folder in natural order (mlx5_2 before mlx5_10), without hidden ones."""
@@ -174,12 +174,12 @@ class Place(Struct, frozen=True):
         return content if stands_for_link else None
 
 
-def machine(root: Path) -> Place:
+def machine(root: Path) -> Folder:
     """Return the `/` of the machine below `root`; OSError when that is no folder."""
     path = root.resolve(strict=True)
     if not path.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root))
-    return Place(path, path)
+    return Folder(path, path)
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -22,7 +22,7 @@ from ncclcheck.logs.nccl_lines.nccl_header import parse as parse_header
 from ncclcheck.logs.nccl_lines.nccl_info import Notes
 from ncclcheck.logs.readers.glance import may_mean_something
 from ncclcheck.logs.readers.meaning import LONGEST_KEPT, Meanings
-from ncclcheck.model.events import CommInit, Log, LogFile, Place
+from ncclcheck.model.events import CommInit, Log, LogFile, LogPosition
 
 LONGEST_TEXT = 4096  # of a line that is looked at
 KEPT_OF_A_SHAPE = 4  # lines of one speaker that differ in their numbers only
@@ -218,7 +218,7 @@ class Collector:
         pair = (header.host, header.pid)
         raw = Raw(self._file, self._number, prefix, pair)
         if pair not in self._notes and len(self._notes) < MOST_PROCESSES:
-            self._notes[pair] = (raw, Notes(header.host, header.pid, Place(self._file, self._number)))
+            self._notes[pair] = (raw, Notes(header.host, header.pid, LogPosition(self._file, self._number)))
         entry = self._notes.get(pair)
         return raw, entry[1] if entry else None, header
 

@@ -14,7 +14,16 @@ import msgspec
 from msgspec import Struct
 
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.events import AnyEvent, Log, LogFile, Place, RankBehind, RankDiffers, RankWaits, Remark
+from ncclcheck.model.events import (
+    AnyEvent,
+    Log,
+    LogFile,
+    LogPosition,
+    RankBehind,
+    RankDiffers,
+    RankWaits,
+    Remark,
+)
 
 MOST_RANKS_SHOWN = 32
 OUTNUMBERED = 3  # so many ranks to one: then those that went on are the odd ones
@@ -222,7 +231,7 @@ def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
     found = False
     moving = False
     for number, communicator in enumerate(now.communicators, 1):
-        place = Place(name, number)
+        place = LogPosition(name, number)
         lost: list[AnyEvent] = [*_missing(communicator, place)]
         lost += [Remark(place, text, "ras-error") for text in communicator.errors]
         found = found or bool(lost)
@@ -236,12 +245,12 @@ def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
             yield event
     for text in now.lost if not found else ():
         found = True
-        yield RankBehind(Place(name, 0), f"{text} does not answer", "", 0, "", "no-answer")
+        yield RankBehind(LogPosition(name, 0), f"{text} does not answer", "", 0, "", "no-answer")
     if found:
         return
     if moving:
         yield Remark(
-            place=Place(name, 0),
+            place=LogPosition(name, 0),
             text="counts of collectives grew between two answers of NCCL RAS",
             topic="harmless",
             values={"why": "the job makes progress"},
@@ -253,10 +262,10 @@ def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
         )
         if not now.tells_all:
             text += " (this NCCL tells only counts that differ)"
-        yield RankWaits(Place(name, 0), text, "", 0, "")
+        yield RankWaits(LogPosition(name, 0), text, "", 0, "")
 
 
-def _missing(communicator: Communicator, place: Place) -> Iterator[RankBehind]:
+def _missing(communicator: Communicator, place: LogPosition) -> Iterator[RankBehind]:
     for rank in communicator.missing[:MOST_RANKS_SHOWN]:
         state = "is considered dead" if rank.dead else "does not answer NCCL RAS"
         yield RankBehind(
@@ -270,7 +279,7 @@ def _missing(communicator: Communicator, place: Place) -> Iterator[RankBehind]:
         )
 
 
-def _uneven(communicator: Communicator, place: Place) -> Iterator[AnyEvent]:
+def _uneven(communicator: Communicator, place: LogPosition) -> Iterator[AnyEvent]:
     """Yield the ranks that launched fewer of an operation than others; if these are nearly all, the few with more."""
     for operation, tallies in communicator.tallies.items():
         if len(tallies) < 2:  # noqa: PLR2004
@@ -296,8 +305,8 @@ def _uneven(communicator: Communicator, place: Place) -> Iterator[AnyEvent]:
             )
 
 
-def _placed(place: Place, rank: RasRank) -> Place:
-    return Place(place.file, place.line, rank.rank, rank.host or None)
+def _placed(place: LogPosition, rank: RasRank) -> LogPosition:
+    return LogPosition(place.file, place.line, rank.rank, rank.host or None)
 
 
 def _who(rank: RasRank) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ncclcheck.model.bench import RankTime
 
 
-class Part(Struct, frozen=True):
+class SampleBlock(Struct, frozen=True):
     """A few iterations in a row on one rank: for how long altogether it stood still, and waited for a core."""
 
     iterations: int
@@ -22,7 +22,7 @@ class RankSamples(Struct, frozen=True):
     """One rank's own view of a point: its time inside each call, and what kept it from running meanwhile."""
 
     durations_us: list[float]
-    parts: list[Part]
+    parts: list[SampleBlock]
 
 
 def slowest_us(ranks: Sequence[Sequence[float]]) -> list[float]:

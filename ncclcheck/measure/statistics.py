@@ -39,7 +39,7 @@ class Interval(Struct, frozen=True):
         return max(self.high - self.middle, self.middle - self.low) / self.middle if self.middle else math.inf
 
 
-class Decision(Struct, frozen=True):
+class StopDecision(Struct, frozen=True):
     """Whether a point needs more iterations; if not, why its figure is not to be trusted (None: it is)."""
 
     go_on: bool
@@ -97,24 +97,24 @@ def mean_interval(samples: Sequence[float]) -> Interval | None:
     return Interval(middle / factor, middle, middle * factor)
 
 
-def decide(samples_us: Sequence[float], *, iters: int | None, spent_s: float, share_s: float) -> Decision:
+def decide(samples_us: Sequence[float], *, iters: int | None, spent_s: float, share_s: float) -> StopDecision:
     """Decide whether the point goes on: until `iters` if given, else until it is precise or has spent its share.
 
     Precise in a moment is not enough: for a quarter of a second, or of its share, it meets what else the machine does.
     """
     if iters is not None and len(samples_us) < iters:
-        return Decision(go_on=True)
+        return StopDecision(go_on=True)
     interval = median_interval(samples_us)
     precise = interval is not None and interval.half_width <= PRECISION
     if iters is not None:
-        return Decision(go_on=False, unstable=None if precise else _imprecise(interval, samples_us))
+        return StopDecision(go_on=False, unstable=None if precise else _imprecise(interval, samples_us))
     if precise and spent_s >= min(timeouts.POINT_LEAST_S, share_s / 4):
-        return Decision(go_on=False)
+        return StopDecision(go_on=False)
     allowed_s = share_s if interval is not None else _TOO_FEW_FACTOR * share_s
     if spent_s < allowed_s and len(samples_us) < MAX_ITERATIONS:
-        return Decision(go_on=True)
+        return StopDecision(go_on=True)
     spent = f"after {spent_s:.1f} s of the {share_s:.1f} s that this point may take"
-    return Decision(go_on=False, unstable=f"{_imprecise(interval, samples_us)}, {spent}")
+    return StopDecision(go_on=False, unstable=f"{_imprecise(interval, samples_us)}, {spent}")
 
 
 def _imprecise(interval: Interval | None, samples: Sequence[float]) -> str:

@@ -13,7 +13,7 @@ Behind: TypeAlias = Literal["not-entered", "not-started", "no-dump", "no-answer"
 InitStage: TypeAlias = Literal["start", "complete", "destroy", "abort"]
 
 
-class Place(Struct, frozen=True, forbid_unknown_fields=True):
+class LogPosition(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a line stands and whose it is. None: the log does not say. `time_s`: seconds of that log's own clock.
 
     In a flight recorder dump, which has no lines, `line` is the sequence number of the collective.
@@ -29,7 +29,7 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
 class Event(Struct, frozen=True, forbid_unknown_fields=True, tag_field="event"):
     """One line that means something. `text` is the line without its launcher's prefix, cut to a bounded length."""
 
-    place: Place
+    place: LogPosition
     text: str
 
 
@@ -169,7 +169,7 @@ class Process(Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str
     pid: int
-    place: Place
+    place: LogPosition
     rank: int | None = None
     ranks: int | None = None
     nccl_version: str = ""
@@ -196,9 +196,9 @@ class Process(Struct, frozen=True, forbid_unknown_fields=True):
 class Words(Struct, frozen=True, forbid_unknown_fields=True):
     """First and last ordinary line of one speaker: what it was about when it was last heard."""
 
-    first: Place
+    first: LogPosition
     first_text: str
-    last: Place
+    last: LogPosition
     last_text: str
     lines: int
 

@@ -7,7 +7,7 @@ from ncclcheck.model.errors import DecodeError
 LINE_LIMIT_BYTES = 8 * 1024 * 1024
 
 
-class Lines:
+class LineBuffer:
     """Whole lines of what comes in pieces. State: the piece that has no end yet."""
 
     def __init__(self, limit_bytes: int = LINE_LIMIT_BYTES) -> None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.lines import Lines
+from ncclcheck.model.lines import LineBuffer
 from ncclcheck.model.snapshot import Unreached, UnreachedCause
 from ncclcheck.spawn.process import kill_all
 from ncclcheck.spawn.ssh import reason, why_ended
@@ -63,7 +63,7 @@ class _Connection:
         self.host = host
         self.phase: Phase = "waiting"
         self.process: subprocess.Popen[bytes] | None = None
-        self.lines = Lines()
+        self.lines = LineBuffer()
         self.errors = bytearray()
         self.noise = bytearray()
         self.noise_bytes = 0
@@ -330,7 +330,7 @@ class Fleet:
                 with suppress(KeyError, ValueError, RuntimeError):  # not there, or the selector is closed
                     self._selector.unregister(pipe)
                 pipe.close()
-        one.lines, one.errors, one.noise = Lines(), bytearray(), bytearray()
+        one.lines, one.errors, one.noise = LineBuffer(), bytearray(), bytearray()
         one.unsent.clear()
 
 

@@ -13,7 +13,7 @@ from ncclcheck.facts.nccl.nccl_config import settings_in
 from ncclcheck.facts.pci.pci_address import is_pci_address
 from ncclcheck.facts.pci.pci_device import is_bridge, without_serial_number
 from ncclcheck.facts.rdma.rdma import PEER_MEMORY_PATHS
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Missing
 from scripts.recording.recording_cgroups import record_cgroups
 from scripts.recording.recording_tree import Recording
@@ -63,7 +63,7 @@ def record(
     return recording
 
 
-def host_names(here: Place) -> tuple[str, ...]:
+def host_names(here: Folder) -> tuple[str, ...]:
     """The names that the machine gives itself, the full one and the short."""
     told = (here.line("proc/sys/kernel/hostname"), here.line("etc/hostname"))
     names = [name for name in told if isinstance(name, str)]
@@ -75,7 +75,7 @@ def _shown(recording: Recording, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: recording.redaction.text(value) for name, value in read_environment(environ).items()}
 
 
-def _each(here: Place, folder: str) -> Iterable[tuple[str, Place]]:
+def _each(here: Folder, folder: str) -> Iterable[tuple[str, Folder]]:
     """The folders in a folder, by name, behind the links that lead to them."""
     names = here.names(folder)
     for name in () if isinstance(names, Missing) else names:
@@ -84,7 +84,7 @@ def _each(here: Place, folder: str) -> Iterable[tuple[str, Place]]:
             yield name, place
 
 
-def _class(recording: Recording, folder: str) -> Iterable[tuple[str, Place]]:
+def _class(recording: Recording, folder: str) -> Iterable[tuple[str, Folder]]:
     here = recording.here
     at = here.folder(folder)
     if isinstance(at, Missing):
@@ -112,7 +112,7 @@ def _interfaces(recording: Recording) -> None:
         _behind(recording, place)
 
 
-def _behind(recording: Recording, place: Place) -> None:
+def _behind(recording: Recording, place: Folder) -> None:
     """The device behind an interface or RDMA device: its driver, and whether it is a virtual function."""
     device = place.folder("device")
     if not isinstance(device, Missing):
@@ -146,7 +146,7 @@ def _rdma(recording: Recording) -> None:
             recording.add(f"dev/infiniband/{name}", "file")
 
 
-def _port(recording: Recording, port: Place) -> None:
+def _port(recording: Recording, port: Folder) -> None:
     recording.add(recording.path(port), "folder")
     for name in _PORT:
         recording.text(port, name)
@@ -169,10 +169,10 @@ def _pci(recording: Recording) -> None:
         if is_pci_address(address):
             above = (path for path in place.path.parents if is_pci_address(path.name))
             for path in (place.path, *above):
-                _pci_device(recording, Place(place.root, path))
+                _pci_device(recording, Folder(place.root, path))
 
 
-def _pci_device(recording: Recording, place: Place) -> None:
+def _pci_device(recording: Recording, place: Folder) -> None:
     for name in _PCI:
         recording.text(place, name, str)
     for name in ("driver", "physfn", "iommu_group"):

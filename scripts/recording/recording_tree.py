@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Missing
 from scripts.recording.redaction import Redaction
 
@@ -49,18 +49,18 @@ class Recording:
             raise OverflowError(f"more than {MOST_ENTRIES} entries or {MOST_BYTES >> 20} MiB")
         self.entries[path] = Entry(kind, content)
 
-    def text(self, place: Place, name: str, change: Callable[[str], str] | None = None) -> None:
+    def text(self, place: Folder, name: str, change: Callable[[str], str] | None = None) -> None:
         """A file of a folder as text, redacted; nothing where it cannot be read."""
         data = place.data(name, _FILE_BYTES)
         if not isinstance(data, Missing):
             text = (change or self.redaction.text)(data.decode("utf-8", "replace"))
             self.add(self.path(place, name), "file", text.encode())
 
-    def path(self, place: Place, name: str = "") -> str:
+    def path(self, place: Folder, name: str = "") -> str:
         """Where something of a folder is in the tree."""
         return (place.path / name).relative_to(place.root).as_posix()
 
-    def link(self, place: Place, name: str) -> None:
+    def link(self, place: Folder, name: str) -> None:
         """A symbolic link of a folder, made relative, with the folder that it leads to."""
         path, target = place.path / name, place.folder(name)
         if isinstance(target, Missing):

@@ -9,15 +9,15 @@ import pytest
 from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.lines.split import batches
 from ncclcheck.logs.timeline import in_order, natural
-from ncclcheck.model.events import AnyEvent, CommInit, LogFile, Place, Remark
+from ncclcheck.model.events import AnyEvent, CommInit, LogFile, LogPosition, Remark
 
 
 def said(file: str, line: int, time_s: float | None = None) -> Remark:
-    return Remark(Place(file, line, time_s=time_s), f"{file}{line}", "other")
+    return Remark(LogPosition(file, line, time_s=time_s), f"{file}{line}", "other")
 
 
 def landmark(file: str, line: int, time_s: float | None = None, comm_id: str = "0xa") -> CommInit:
-    return CommInit(Place(file, line, time_s=time_s), f"{file}{line}", "complete", comm_id, 0, 2)
+    return CommInit(LogPosition(file, line, time_s=time_s), f"{file}{line}", "complete", comm_id, 0, 2)
 
 
 def order(*events: AnyEvent) -> str:

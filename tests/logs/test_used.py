@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.logs.used import driver_cuda, gpudirect, of_processes, transports, used
-from ncclcheck.model.events import Link, Place, Process
+from ncclcheck.model.events import Link, LogPosition, Process
 from ncclcheck.model.report import Used
 from tests.checks.logs.explaining import read
 
@@ -18,7 +18,7 @@ LOG = """
 
 
 def process(*vias: str) -> Process:
-    place = Place("x", 1)
+    place = LogPosition("x", 1)
     return Process("a", 1, place, links=tuple(Link(0, rank + 1, via) for rank, via in enumerate(vias)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.measure.lateness import Part, RankSamples, rank_times, slowest_us
+from ncclcheck.measure.lateness import RankSamples, SampleBlock, rank_times, slowest_us
 
 HOSTS = ("node01", "node02", "node03")
 
@@ -25,15 +25,17 @@ def test_one_hiccup_does_not_make_a_rank_late() -> None:
 
 
 def test_a_rank_that_stands_still_inside_the_calls_is_late_by_its_own_heartbeat() -> None:
-    steady = RankSamples([1000.0] * 4, [Part(4, 8.0, 0.0)])
-    pulsed = RankSamples([1000.0] * 4, [Part(1, 0.0, 0.0), Part(3, 2000.0, 0.0)])
+    steady = RankSamples([1000.0] * 4, [SampleBlock(4, 8.0, 0.0)])
+    pulsed = RankSamples([1000.0] * 4, [SampleBlock(1, 0.0, 0.0), SampleBlock(3, 2000.0, 0.0)])
     times = rank_times([steady, steady, pulsed], HOSTS)
     assert [time.late_us for time in times] == [2.0, 2.0, 500.0]
     assert [time.stalled_us for time in times] == [2.0, 2.0, 500.0]
 
 
 def test_waiting_for_a_core_is_that_of_a_typical_part() -> None:
-    crowded = RankSamples([1000.0] * 6, [Part(2, 0.0, 800.0), Part(2, 0.0, 1000.0), Part(2, 0.0, 90_000.0)])
+    crowded = RankSamples(
+        [1000.0] * 6, [SampleBlock(2, 0.0, 800.0), SampleBlock(2, 0.0, 1000.0), SampleBlock(2, 0.0, 90_000.0)]
+    )
     (time,) = rank_times([crowded], HOSTS)
     assert (time.waited_us, time.late_us) == (500.0, 0.0)
 

@@ -16,7 +16,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.bench import BenchPlan, BenchResult, CoreSpeed, Isolation, NodeLog
 from ncclcheck.model.codec import encode
-from ncclcheck.model.events import Place, Process
+from ncclcheck.model.events import LogPosition, Process
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.bench_network import Network
 from ncclcheck.run.bench_watch import Watch
@@ -112,7 +112,7 @@ def test_the_nccl_logs_of_the_nodes_are_read_once_their_workers_have_ended(store
     """What came, what did not, and what cannot be read; hosts are called as node 0 calls them."""
     order = replace(ORDER, plan=replace(ORDER.plan, backend="nccl"))
     of_nccl = Watch(context(), store, AGENTS, order, NETWORK)
-    process = Process("another name", 7, Place("rank-0", 1), rank=0, ranks=2, network="IB")
+    process = Process("another name", 7, LogPosition("rank-0", 1), rank=0, ranks=2, network="IB")
     store.set_document("bench/log/11", encode(NodeLog("", (process,))))
     first, second = of_nccl.with_logs(of_nccl.result(())).logs
     assert first == NodeLog("node01", (replace(process, host="node01"),))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.checks.registry import Answer, Body, check
-from ncclcheck.model.events import Event, Log, Place
+from ncclcheck.model.events import Event, Log, LogPosition
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, Severity
 from ncclcheck.model.snapshot import Snapshot
@@ -37,9 +37,9 @@ class Suspect(Finding, frozen=True):
     """
 
     confidence: Confidence = "likely"
-    at: Place | None = None
+    at: LogPosition | None = None
     explains: tuple[str, ...] | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[LogPosition, ...] = ()
 
 
 CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect] | None]
@@ -98,7 +98,7 @@ def suspect(
     confidence: Confidence = "certain",
     hosts: Sequence[str] = (),
     explains: Sequence[str] | None = None,
-    at: Place | None = None,
+    at: LogPosition | None = None,
 ) -> Suspect:
     """Return a suspect whose evidence are the lines of `events`; it starts at `at`, else at the first of them.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncclcheck.checks.logs._causes import Suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, timeouts
-from ncclcheck.model.events import Log, Place
+from ncclcheck.model.events import Log, LogPosition
 
 # Causes that lie between nodes: both ends of the path are to be looked at.
 _BETWEEN = frozenset(
@@ -29,7 +29,7 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     return culprits(log, ended_first(log)) or (hosts if len(hosts) == 1 else ())
 
 
-def ended_first(log: Log) -> list[Place]:
+def ended_first(log: Log) -> list[LogPosition]:
     """Return the rank that the launcher saw fail first, or the only one that failed by itself; else nothing."""
     ends = exits(log)
     own = {end.place.rank: end.place for end in ends if end.exit_code not in (-15, -6)}
@@ -53,12 +53,12 @@ def without_a_word(log: Log) -> tuple[str, ...]:
     return culprits(log, [place for place in first if place.rank not in waited])
 
 
-def _of(places: tuple[Place, ...], slug: str) -> list[Place]:
+def _of(places: tuple[LogPosition, ...], slug: str) -> list[LogPosition]:
     """Return the first of the places that says where it is; of a cause between nodes one of each of two hosts."""
     located = [place for place in places if place.rank is not None or place.host]
     if slug not in _BETWEEN:
         return located[:1]
-    by_host: dict[object, Place] = {}
+    by_host: dict[object, LogPosition] = {}
     for place in located:
         by_host.setdefault(place.host or place.rank, place)
     return list(by_host.values())[:_BOTH_ENDS]

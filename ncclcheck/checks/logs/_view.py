@@ -14,7 +14,7 @@ from ncclcheck.model.events import (
     GroupStatus,
     Layer,
     Log,
-    Place,
+    LogPosition,
     Process,
     PythonException,
     RankBehind,
@@ -200,7 +200,7 @@ def hosts_of_address(log: Log, address: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(process.host for process in log.processes if process.address == address))
 
 
-def culprits(log: Log, places: Iterable[Place]) -> tuple[str, ...]:
+def culprits(log: Log, places: Iterable[LogPosition]) -> tuple[str, ...]:
     """Hosts as in the log where they are known, and `rank N` for a single rank or where no host is known."""
     spoken = list(places)
     ranks = tuple(dict.fromkeys(place.rank for place in spoken if place.rank is not None))

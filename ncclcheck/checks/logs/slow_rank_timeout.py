@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import behind, culprits, remarks, timeouts, waits, world_size
-from ncclcheck.model.events import Log, Place, RankBehind, Remark
+from ncclcheck.model.events import Log, LogPosition, RankBehind, Remark
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
@@ -76,7 +76,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         places = [words.last for words in busy if words.last.rank is not None]
         places = places or (
             [
-                Place(busy[0].last.file, busy[0].last.line, rank, log.hosts_of_ranks.get(rank))
+                LogPosition(busy[0].last.file, busy[0].last.line, rank, log.hosts_of_ranks.get(rank))
                 for rank in absent
             ]
             if len(absent) == 1

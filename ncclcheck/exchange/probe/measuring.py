@@ -18,7 +18,7 @@ from ncclcheck.exchange.probe.clock import CHANNEL as CLOCK
 from ncclcheck.exchange.probe.clock import measure_clock, tell_time
 from ncclcheck.exchange.probe.latency import CHANNEL, Callee, echo, measure_latency
 from ncclcheck.exchange.probe.reach import Greeting, Peer
-from ncclcheck.measure.links.again import Round
+from ncclcheck.measure.links.again import RetryRound
 from ncclcheck.measure.links.rounds import RoundPlan
 from ncclcheck.model.snapshot import Probe
 
@@ -62,7 +62,7 @@ class Again(Struct, frozen=True, forbid_unknown_fields=True):
     """Rounds after those of the ring, whose numbers go on from `first`."""
 
     first: int
-    rounds: tuple[Round, ...]
+    rounds: tuple[RetryRound, ...]
 
     def transfers(self) -> Iterator[tuple[int, int, int, int]]:
         """(number, network, from, to) of each transfer, the nodes by their places."""

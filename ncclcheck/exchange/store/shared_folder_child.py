@@ -17,7 +17,7 @@ from ncclcheck.exchange.store.run_folder import MeetingPlace, RunFolder
 from ncclcheck.facts.storage.mounts import mount_at
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.lines import Lines
+from ncclcheck.model.lines import LineBuffer
 
 _READ_BYTES = 1 << 16
 
@@ -79,7 +79,7 @@ def main() -> None:
     """Answer the calls on standard input until it ends, then remove what is ours."""
     folder, digest, host, role = sys.argv[1:5]
     backend = Folder(folder, digest, host, leads=role == "lead")
-    lines = Lines()
+    lines = LineBuffer()
     try:
         while data := os.read(0, _READ_BYTES):
             for line in lines.feed(data):

@@ -14,7 +14,7 @@ from ncclcheck.facts.gpu.gpu_work import read_gpu_work, read_torch_gpus
 from ncclcheck.facts.gpu.gpus import Nvml, read_nvml
 from ncclcheck.facts.pci.pci import nvidia_gpus, read_pci
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NOT_READ, Gpu
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
@@ -65,7 +65,7 @@ def _no_work(nvml: Nvml) -> Missing | None:
     return None
 
 
-def _read_tree(here: Place) -> GpuFacts:
+def _read_tree(here: Folder) -> GpuFacts:
     """Return NVIDIA's display and 3D controllers in the order of their addresses, which is NVML's."""
     pci = read_pci(here.root)
     if isinstance(pci, Missing):  # that there is no GPU does not follow from a bus that is not told of

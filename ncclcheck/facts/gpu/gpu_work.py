@@ -21,14 +21,14 @@ _MODULE = "ncclcheck.facts.gpu.gpu_work_child"
 _NO_CUDA = Missing("unsupported", "this torch was built without CUDA")
 
 
-class _Line(Struct):
+class _TorchLine(Struct):
     stage: str | None = None
     at_s: float = 0.0
     uuid: str | None = None
     answer: dict[str, Any] | None = None
 
 
-class Told(Struct):
+class TorchReading(Struct):
     """What one child said: the stage it was in last, since when, its answer, and how it ended."""
 
     stage: str = ""
@@ -115,7 +115,7 @@ def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]
     return known
 
 
-def judged(ordinal: int, told: Told, deadline_s: float) -> GpuWork | Missing | None:
+def judged(ordinal: int, told: TorchReading, deadline_s: float) -> GpuWork | Missing | None:
     """Return what the child's words mean for its GPU. One that had no time to show anything is Missing, not at fault.
 
     None: torch has no GPU of that number, since the environment hides it.
@@ -145,7 +145,7 @@ def judged(ordinal: int, told: Told, deadline_s: float) -> GpuWork | Missing | N
     )
 
 
-def _untold(told: Told, deadline_s: float) -> Missing:
+def _untold(told: TorchReading, deadline_s: float) -> Missing:
     if told.ending == "late":
         return Missing("timeout", f"torch: {told.stage or 'start'}: no answer within {deadline_s:g} s")
     return Missing("error", f"torch: the child ended with {told.returncode} in {told.stage}: {told.words}")
@@ -153,7 +153,7 @@ def _untold(told: Told, deadline_s: float) -> Missing:
 
 def ask(
     arguments: list[str], environ: Mapping[str, str], deadline_s: float, module: str = _MODULE
-) -> Told | Missing:
+) -> TorchReading | Missing:
     """Run the child, and gather its lines; afterwards it is gone, or abandoned if it cannot be killed."""
     began = time.monotonic()
     try:
@@ -168,11 +168,11 @@ def ask(
         seconds = time.monotonic() - began
         end_child(process)
     out, err = (bytes(part) for part in output.values())
-    told = Told(seconds=seconds, ending=ending, returncode=process.returncode)
+    told = TorchReading(seconds=seconds, ending=ending, returncode=process.returncode)
     told.words = err.decode("utf-8", "replace").strip()[-300:]
     for text in out.split(b"\n"):
         try:
-            line = msgspec.json.decode(text, type=_Line)
+            line = msgspec.json.decode(text, type=_TorchLine)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # cut by the end, or printed by something that torch loaded
         if line.stage is not None:

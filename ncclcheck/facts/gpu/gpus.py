@@ -36,7 +36,7 @@ class Nvml(Struct, frozen=True):
     driver: Fact[GpuDriver]
 
 
-class _Line(Struct, forbid_unknown_fields=True):
+class _NvmlLine(Struct, forbid_unknown_fields=True):
     """One line of the child, see gpus_child."""
 
     call: str | None = None
@@ -208,7 +208,7 @@ def _read(output: bytes) -> _Told:
     told = _Told({}, {})
     for text in output.split(b"\n"):
         try:
-            line = msgspec.json.decode(text, type=_Line)
+            line = msgspec.json.decode(text, type=_NvmlLine)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         if line.done:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Cgroup
 
@@ -35,7 +35,7 @@ class Hierarchy(Struct, frozen=True):
             yield "/".join([self.mount.strip("/"), *parts[:count]])
 
 
-def read_cgroup(here: Place) -> Fact[Cgroup]:
+def read_cgroup(here: Folder) -> Fact[Cgroup]:
     """Return the limits, of each the tightest from the process's own group up to the root that is visible.
 
     A limit is Missing where the group's file is not readable; it is None where no group on the way has one. Groups
@@ -112,9 +112,9 @@ def plain(word: str) -> str:
 
 
 def _tightest(
-    here: Place,
+    here: Folder,
     hierarchy: Fact[Hierarchy],
-    read: Callable[[Place, Hierarchy], Fact[N | None]],
+    read: Callable[[Folder, Hierarchy], Fact[N | None]],
 ) -> Fact[N | None]:
     """Return the smallest limit of all levels.
 
@@ -136,7 +136,7 @@ def _tightest(
     return smallest
 
 
-def _has_no_file(folder: Place, hierarchy: Hierarchy, controller: str) -> bool:
+def _has_no_file(folder: Folder, hierarchy: Hierarchy, controller: str) -> bool:
     """Return whether a limit's file is rightly absent: in a root group, or where the controller is not delegated."""
     if not hierarchy.unified:
         return folder.has("release_agent")  # only the root of a v1 hierarchy has it (cgroups(7))
@@ -146,7 +146,7 @@ def _has_no_file(folder: Place, hierarchy: Hierarchy, controller: str) -> bool:
     return controller not in controllers.split() or not folder.has("cgroup.type")
 
 
-def _words(folder: Place, hierarchy: Hierarchy, controller: str, name: str) -> Fact[list[str] | None]:
+def _words(folder: Folder, hierarchy: Hierarchy, controller: str, name: str) -> Fact[list[str] | None]:
     """Return the words of a file; None where there rightly is none, which means no limit."""
     if not folder.has(name) and _has_no_file(folder, hierarchy, controller):
         return None
@@ -154,7 +154,7 @@ def _words(folder: Place, hierarchy: Hierarchy, controller: str, name: str) -> F
     return line if isinstance(line, Missing) else line.split()
 
 
-def _amount(folder: Place, hierarchy: Hierarchy, controller: str, name: str) -> Fact[int | None]:
+def _amount(folder: Folder, hierarchy: Hierarchy, controller: str, name: str) -> Fact[int | None]:
     words = _words(folder, hierarchy, controller, name)
     if words is None or isinstance(words, Missing):
         return words
@@ -165,7 +165,7 @@ def _amount(folder: Place, hierarchy: Hierarchy, controller: str, name: str) -> 
     return Missing("error", f"{folder.shown(name)}: {' '.join(words)[:80]!r}")
 
 
-def _cpu_quota(folder: Place, hierarchy: Hierarchy) -> Fact[float | None]:
+def _cpu_quota(folder: Folder, hierarchy: Hierarchy) -> Fact[float | None]:
     """Return the quota in CPUs. v2: `cpu.max` with quota and period; v1: two files, a negative quota is none."""
     if not hierarchy.unified:
         quota = _amount(folder, hierarchy, "cpu", "cpu.cfs_quota_us")
@@ -184,7 +184,7 @@ def _cpu_quota(folder: Place, hierarchy: Hierarchy) -> Fact[float | None]:
     return Missing("error", f"{folder.shown('cpu.max')}: {' '.join(words)[:80]!r}")
 
 
-def _ratio(folder: Place, quota: int, period: int) -> Fact[float]:
+def _ratio(folder: Folder, quota: int, period: int) -> Fact[float]:
     return (
         round(quota / period, 3)
         if period > 0
@@ -192,17 +192,17 @@ def _ratio(folder: Place, quota: int, period: int) -> Fact[float]:
     )
 
 
-def _memory(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
+def _memory(folder: Folder, hierarchy: Hierarchy) -> Fact[int | None]:
     name = "memory.max" if hierarchy.unified else "memory.limit_in_bytes"
     limit = _amount(folder, hierarchy, "memory", name)
     return None if isinstance(limit, int) and limit >= _NO_LIMIT_BYTES else limit
 
 
-def _pids_max(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
+def _pids_max(folder: Folder, hierarchy: Hierarchy) -> Fact[int | None]:
     return _amount(folder, hierarchy, "pids", "pids.max")
 
 
-def _pids_left(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
+def _pids_left(folder: Folder, hierarchy: Hierarchy) -> Fact[int | None]:
     limit = _pids_max(folder, hierarchy)
     if limit is None or isinstance(limit, Missing):
         return limit
@@ -210,7 +210,7 @@ def _pids_left(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
     return current if isinstance(current, Missing) else max(limit - current, 0)
 
 
-def _cpuset(folder: Place, hierarchy: Hierarchy) -> Fact[int | None]:
+def _cpuset(folder: Folder, hierarchy: Hierarchy) -> Fact[int | None]:
     names = ("cpuset.cpus.effective",) if hierarchy.unified else ("cpuset.effective_cpus", "cpuset.cpus")
     name = next((candidate for candidate in names if folder.has(candidate)), names[-1])
     words = _words(folder, hierarchy, "cpuset", name)

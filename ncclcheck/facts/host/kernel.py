@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import Section
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Kernel
 
@@ -26,7 +26,7 @@ def read_kernel(root: Path) -> Kernel:
     )
 
 
-def _modules(here: Place) -> Fact[tuple[str, ...]]:
+def _modules(here: Folder) -> Fact[tuple[str, ...]]:
     """Return the names in /proc/modules, and those in /sys/module, which has built-in ones too.
 
     Sorted, with underscores.
@@ -40,7 +40,7 @@ def _modules(here: Place) -> Fact[tuple[str, ...]]:
     return tuple(sorted(names))
 
 
-def _release(here: Place) -> Fact[str]:
+def _release(here: Folder) -> Fact[str]:
     release = here.line("proc/sys/kernel/osrelease")
     version = here.line("proc/version")
     if isinstance(release, str) or isinstance(version, Missing):
@@ -49,13 +49,13 @@ def _release(here: Place) -> Fact[str]:
     return match[1] if match else Missing("error", f"{here.shown('proc/version')}: {version[:80]!r}")
 
 
-def _nvidia_open(here: Place) -> Fact[bool]:
+def _nvidia_open(here: Folder) -> Fact[bool]:
     """Return whether it is the open module: its version line says "NVIDIA UNIX Open Kernel Module for x86_64"."""
     version = here.line("proc/driver/nvidia/version")
     return version if isinstance(version, Missing) else "Open Kernel Module" in version
 
 
-def _virtual_machine(here: Place) -> Fact[bool]:
+def _virtual_machine(here: Folder) -> Fact[bool]:
     """Return whether the CPU says that a hypervisor runs it (arch/x86: X86_FEATURE_HYPERVISOR); other CPUs do not."""
     text = here.text("proc/cpuinfo")
     if isinstance(text, Missing):

@@ -17,14 +17,14 @@ from ncclcheck.facts.host.limits import (
     size_option_kib,
 )
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import DevShm, Limits
 
 T = TypeVar("T")
 
 
-def read_limits_of_tree(here: Place) -> Limits:
+def read_limits_of_tree(here: Folder) -> Limits:
     """Return what belongs to the machine, and the limits of the process that was `self` there, where they were kept."""
     limits, status = _kept(here, "proc/self/limits"), _kept(here, "proc/self/status")
 
@@ -46,12 +46,12 @@ def read_limits_of_tree(here: Place) -> Limits:
     )
 
 
-def _kept(here: Place, path: str) -> Fact[str]:
+def _kept(here: Folder, path: str) -> Fact[str]:
     """Return the text of a file that a recording need not have."""
     return here.text(path) if here.exists(path) else NOT_IN_A_TREE
 
 
-def _dev_shm(here: Place) -> Fact[DevShm]:
+def _dev_shm(here: Folder) -> Fact[DevShm]:
     mounts = here.text("proc/mounts")
     if isinstance(mounts, Missing):  # a link to self/mounts, where the recording kept it
         mounts = here.text("proc/self/mounts")

@@ -18,7 +18,7 @@ from ncclcheck.facts.image.image_verbs import own_machine, read_verbs
 from ncclcheck.facts.nccl.nccl_plugins import DEFAULT, VARIABLE, plugin_files
 from ncclcheck.facts.nccl.nccl_search import search_libraries
 from ncclcheck.facts.software.elf import Dynamic
-from ncclcheck.facts.software.needed_libraries import Search, find, loader_cache, needed_libraries
+from ncclcheck.facts.software.needed_libraries import LoaderSearch, find, loader_cache, needed_libraries
 from ncclcheck.facts.software.software import torch_folder
 from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Missing
@@ -50,7 +50,7 @@ def read_image(request: ImageRequest) -> Image:
     here = machine(request.root)
     imports = start(read_imports, request.environ, inner_s)
     packages = start(pip_problems, inner_s)
-    search = Search(request.environ, loader_cache(), preloaded=tuple(_of_packages(request)))
+    search = LoaderSearch(request.environ, loader_cache(), preloaded=tuple(_of_packages(request)))
     own = own_machine()
     verbs = start(read_verbs, search, here, own)
     libraries = start(_libraries, request, search, own)
@@ -81,11 +81,11 @@ def _of_packages(request: ImageRequest) -> list[str]:
     return [str(folder) for entry in _entries(request) for folder in sorted(Path(entry).glob("nvidia/*/lib"))]
 
 
-def _libraries(request: ImageRequest, search: Search, own: int) -> Libraries:
+def _libraries(request: ImageRequest, search: LoaderSearch, own: int) -> Libraries:
     return needed_libraries(list(dict.fromkeys(_examined(request, search, own))), search)
 
 
-def _examined(request: ImageRequest, search: Search, own: int) -> list[Examined]:
+def _examined(request: ImageRequest, search: LoaderSearch, own: int) -> list[Examined]:
     """Return torch's libraries, NCCL, the plug-ins that NCCL would try, libibverbs and its providers."""
     entries = _entries(request)
     folder = torch_folder(entries)
@@ -99,7 +99,7 @@ def _examined(request: ImageRequest, search: Search, own: int) -> list[Examined]
     return found
 
 
-def _plugins(environ: Mapping[str, str], search: Search, own: int) -> list[str]:
+def _plugins(environ: Mapping[str, str], search: LoaderSearch, own: int) -> list[str]:
     """Return the files that the loader finds for NCCL_NET_PLUGIN, or under the name that NCCL tries by itself."""
     names = [name for group in plugin_files(environ.get(VARIABLE)) for name in group]
     program = Dynamic(own, "", (), (), (), (0, 0))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ncclcheck.facts.files import readable
-from ncclcheck.facts.software.needed_libraries import Search
+from ncclcheck.facts.software.needed_libraries import LoaderSearch
 from ncclcheck.model.image import DriverLibrary
 
 _NAMES = ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1", "libnvidia-ml.so")
@@ -14,7 +14,7 @@ _NAMES = ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1", "libnvidia-ml.so")
 _STUB_BELOW_BYTES = 1 << 19
 
 
-def driver_libraries(search: Search, machine: int) -> tuple[DriverLibrary, ...]:
+def driver_libraries(search: LoaderSearch, machine: int) -> tuple[DriverLibrary, ...]:
     """Return each of them that a program in the image would find, each file once, in the order of the loader."""
     found: dict[Path, DriverLibrary] = {}
     for name in _NAMES:
@@ -29,7 +29,7 @@ def driver_libraries(search: Search, machine: int) -> tuple[DriverLibrary, ...]:
     return tuple(found.values())
 
 
-def _places(name: str, search: Search, machine: int) -> Iterator[tuple[Path, str]]:
+def _places(name: str, search: LoaderSearch, machine: int) -> Iterator[tuple[Path, str]]:
     for folder, why in search.everywhere(machine):
         yield Path(folder, name), why
     for (cached, _), paths in search.cache.items():

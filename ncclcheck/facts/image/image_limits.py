@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.image import SetLimit
 
@@ -26,7 +26,7 @@ _ULIMIT = re.compile(r"(?:^|[;&|\s])ulimit\s+((?:-[SHa-z]+\s+)*)(unlimited|hard|
 _FIELDS = 4
 
 
-def read_limit_files(here: Place) -> tuple[SetLimit, ...]:
+def read_limit_files(here: Folder) -> tuple[SetLimit, ...]:
     """Return every line that sets one of ITEMS, in the order in which the files are read."""
     conf = [_CONF, *_in(here, _FOLDER, ".conf")]
     scripts = [*_SCRIPTS, *_in(here, _PROFILES, ".sh")]
@@ -36,7 +36,7 @@ def read_limit_files(here: Place) -> tuple[SetLimit, ...]:
     )
 
 
-def _in(here: Place, folder: str, suffix: str) -> list[str]:
+def _in(here: Folder, folder: str, suffix: str) -> list[str]:
     names = here.names(folder)
     return (
         []

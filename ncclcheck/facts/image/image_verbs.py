@@ -10,8 +10,8 @@ from pathlib import Path
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.software.elf import Dynamic, read_dynamic
-from ncclcheck.facts.software.needed_libraries import Search, find
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.software.needed_libraries import LoaderSearch, find
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.image import Verbs
 
@@ -24,7 +24,7 @@ _VERSION = re.compile(r"\.so\.([\d.]+)$")
 _CONFIG = "etc/libibverbs.d"  # IBV_CONFIG_DIR, libibverbs/init.c of rdma-core: `driver mlx5` in *.driver
 
 
-def read_verbs(search: Search, here: Place, machine: int) -> Verbs:
+def read_verbs(search: LoaderSearch, here: Folder, machine: int) -> Verbs:
     """Return the libibverbs that a process would load, its version and ABI, and the providers that it could load."""
     program = Dynamic(machine, "", (), (), (), (0, 0))
     found = None
@@ -69,7 +69,7 @@ def abi_of(provider: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _drivers(here: Place) -> Fact[tuple[str, ...]]:
+def _drivers(here: Folder) -> Fact[tuple[str, ...]]:
     names = here.names(_CONFIG)
     if isinstance(names, Missing):
         return names

@@ -14,8 +14,8 @@ from ncclcheck.facts.nccl.nccl_plugins import as_plugins, plugin_files
 from ncclcheck.facts.nccl.nccl_search import Found, rpath_folders, search_libraries
 from ncclcheck.facts.nccl.nccl_words import version_text
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
-from ncclcheck.facts.software.loading import Loaded, Version, load
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.software.loading import LibraryVersion, Loaded, load
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
 from ncclcheck.model.hardware import NcclLibrary, NetPlugin
@@ -50,7 +50,7 @@ def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire =
     )
 
 
-def _library(found: Found, version: Fact[Version] | None, inquiry: Inquiry) -> NcclLibrary:
+def _library(found: Found, version: Fact[LibraryVersion] | None, inquiry: Inquiry) -> NcclLibrary:
     """Return a library as a fact. `version` None: it is the library that was asked, and answered."""
     known: Fact[str]
     if version is None:
@@ -73,7 +73,7 @@ def _plugins(groups: Fact[Sequence[Sequence[str]]], loaded: Loaded) -> Fact[tupl
     return groups if isinstance(groups, Missing) else as_plugins(groups, loaded.plugins)
 
 
-def _read_tree(here: Place) -> Fact[NcclChoice]:
+def _read_tree(here: Folder) -> Fact[NcclChoice]:
     """Return the settings of the machine's /etc/nccl.conf; a tree without /etc tells nothing of NCCL."""
     if isinstance(here.folder("etc"), Missing):
         return NOT_IN_A_TREE

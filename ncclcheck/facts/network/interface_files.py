@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.network.interface_kind import LinkSigns, kind_of, tunnel_of
 from ncclcheck.facts.pci.pci_address import pci_of
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Address, Interface
 from ncclcheck.model.hardware import NOT_TOLD
@@ -18,7 +18,7 @@ _SPEED_UNKNOWN = {-1, 0, 0xFFFFFFFF}  # SPEED_UNKNOWN of linux/ethtool.h, signed
 _VLAN_CONFIG = "proc/net/vlan/config"
 
 
-class Told(Struct, frozen=True):
+class InterfaceReading(Struct, frozen=True):
     """What is known of an interface without its folder in /sys, or is read from there by the caller."""
 
     name: str
@@ -31,7 +31,7 @@ class Told(Struct, frozen=True):
     type: Fact[int]
 
 
-def complete(here: Place, told: Told) -> Interface:
+def complete(here: Folder, told: InterfaceReading) -> Interface:
     """Return the interface with all that the /sys of `here` says of it.
 
     Where that is hidden, its values are missing.
@@ -57,7 +57,7 @@ def complete(here: Place, told: Told) -> Interface:
     )
 
 
-def _without_sys(told: Told, why: Missing) -> Interface:
+def _without_sys(told: InterfaceReading, why: Missing) -> Interface:
     signs = LinkSigns(
         type=-1 if isinstance(told.type, Missing) else told.type,
         devtype="",
@@ -81,13 +81,13 @@ def _without_sys(told: Told, why: Missing) -> Interface:
     )
 
 
-def read_driver(folder: Place) -> Fact[str]:
+def read_driver(folder: Folder) -> Fact[str]:
     """Return the name of the driver that the device behind the interface is bound to."""
     device = folder.folder("device")
     return device if isinstance(device, Missing) else device.link_name("driver")
 
 
-def read_speed(folder: Place) -> Fact[int]:
+def read_speed(folder: Folder) -> Fact[int]:
     """Return the link speed in Mbit/s that the driver says; Missing where it says none, as without a carrier."""
     speed = folder.number("speed")
     if isinstance(speed, Missing):
@@ -99,7 +99,7 @@ def read_speed(folder: Place) -> Fact[int]:
     return speed
 
 
-def _signs(here: Place, folder: Place, told: Told, driver: Fact[str]) -> LinkSigns:
+def _signs(here: Folder, folder: Folder, told: InterfaceReading, driver: Fact[str]) -> LinkSigns:
     uevent = folder.text("uevent")
     words = dict(line.partition("=")[::2] for line in uevent.splitlines()) if isinstance(uevent, str) else {}
     return LinkSigns(
@@ -114,20 +114,20 @@ def _signs(here: Place, folder: Place, told: Told, driver: Fact[str]) -> LinkSig
     )
 
 
-def _is_below_a_bus(folder: Place) -> bool:
+def _is_below_a_bus(folder: Folder) -> bool:
     """Return whether the folder lies below a device; what software made lies in /sys/devices/virtual."""
     parts = folder.path.relative_to(folder.root).parts
     return parts[:2] == ("sys", "devices") and parts[2:3] != ("virtual",)
 
 
-def _vlans(here: Place) -> frozenset[str]:
+def _vlans(here: Folder) -> frozenset[str]:
     """Return the names in the first column of /proc/net/vlan/config, which only root may read."""
     text = here.text(_VLAN_CONFIG)
     lines = text.splitlines()[2:] if isinstance(text, str) else []
     return frozenset(line.partition("|")[0].strip() for line in lines)
 
 
-def _master(folder: Place) -> str | None:
+def _master(folder: Folder) -> str | None:
     master = folder.link_name("master")
     if isinstance(master, Missing):  # before Linux 3.9 only bridges left a trace in the port's folder
         port = folder.folder("brport")
@@ -135,7 +135,7 @@ def _master(folder: Place) -> str | None:
     return None if isinstance(master, Missing) else master
 
 
-def _lower(folder: Place) -> tuple[str, ...]:
+def _lower(folder: Folder) -> tuple[str, ...]:
     names = folder.names()
     listed = () if isinstance(names, Missing) else names
     return tuple(readable(name.removeprefix("lower_")) for name in listed if name.startswith("lower_"))

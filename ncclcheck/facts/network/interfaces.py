@@ -6,11 +6,11 @@ import socket
 from pathlib import Path
 
 from ncclcheck.facts.files import readable
-from ncclcheck.facts.network.interface_files import SYSFS_NET, Told, complete
+from ncclcheck.facts.network.interface_files import SYSFS_NET, InterfaceReading, complete
 from ncclcheck.facts.network.interfaces_of_tree import read_interface_files
 from ncclcheck.facts.network.link_driver import driver_of, hardware_type_of
 from ncclcheck.facts.section import Section
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Address, Family, Interface
 
@@ -40,7 +40,7 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
         except (OSError, ValueError):  # what the three calls raise for a name that is no more
             continue
         flags = tuple(flag for flag in stats[name].flags.split(",") if flag)
-        told = Told(
+        told = InterfaceReading(
             name=name,
             index=index,
             mtu=stats[name].mtu,
@@ -54,7 +54,7 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
     return tuple(found)
 
 
-def _type_of(here: Place, name: str) -> Fact[int]:
+def _type_of(here: Folder, name: str) -> Fact[int]:
     """Return the ARPHRD_ number; a container may hide /sys, the kernel still answers."""
     hardware_type = here.number(f"{SYSFS_NET}/{name}/type")
     return hardware_type_of(name) if isinstance(hardware_type, Missing) else hardware_type

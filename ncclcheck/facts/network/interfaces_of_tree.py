@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ncclcheck.facts.network.interface_files import SYSFS_NET, Told, complete
+from ncclcheck.facts.network.interface_files import SYSFS_NET, InterfaceReading, complete
 from ncclcheck.facts.section import NOT_IN_A_TREE
-from ncclcheck.facts.tree import Place, natural
+from ncclcheck.facts.tree import Folder, natural
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface
 
@@ -28,7 +28,7 @@ _FLAGS = {
 }
 
 
-def read_interface_files(here: Place) -> Fact[tuple[Interface, ...]]:
+def read_interface_files(here: Folder) -> Fact[tuple[Interface, ...]]:
     """Return the interfaces in /sys/class/net in the order of their indexes; /sys has no addresses."""
     names = here.names(SYSFS_NET)
     if isinstance(names, Missing):
@@ -43,11 +43,11 @@ def read_interface_files(here: Place) -> Fact[tuple[Interface, ...]]:
     )
 
 
-def _told(name: str, folder: Place) -> Told:
+def _told(name: str, folder: Folder) -> InterfaceReading:
     flags, index = folder.number("flags"), folder.number("ifindex")
     names = () if isinstance(flags, Missing) else tuple(word for bit, word in _FLAGS.items() if flags & bit)
     running = "up" in names and _is_operational(folder)
-    return Told(
+    return InterfaceReading(
         name=name,
         index=0 if isinstance(index, Missing) else index,
         mtu=folder.number("mtu"),
@@ -59,7 +59,7 @@ def _told(name: str, folder: Place) -> Told:
     )
 
 
-def _is_operational(folder: Place) -> bool:
+def _is_operational(folder: Folder) -> bool:
     """Return IFF_RUNNING of an interface that is up: its state is up or unknown (netif_oper_up)."""
     state = folder.line("operstate")
     return state in ("up", "unknown") if isinstance(state, str) else folder.number("carrier") == 1

@@ -9,7 +9,7 @@ from ncclcheck import timeouts
 from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Names
 
@@ -53,7 +53,7 @@ def _lookup(name: str) -> Fact[tuple[str, ...]]:
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-def _read_tree(here: Place) -> Fact[Names]:
+def _read_tree(here: Folder) -> Fact[Names]:
     """Return the name in /proc/sys/kernel/hostname, which the kernel used, else that in /etc/hostname, unresolved."""
     for path in ("proc/sys/kernel/hostname", "etc/hostname"):
         line = here.line(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from ncclcheck.facts.pci.pci_address import is_pci_address
 from ncclcheck.facts.pci.pci_device import is_bridge, read_device
 from ncclcheck.facts.section import Section
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Pci, PciDevice
 
@@ -58,7 +58,7 @@ def nvidia_gpus(pci: Pci) -> tuple[PciDevice, ...]:
     )
 
 
-def _is_wanted(folder: Place) -> bool:
+def _is_wanted(folder: Folder) -> bool:
     code = folder.line("class")
     if isinstance(code, str) and code.startswith(_WANTED_CLASSES):
         return True
@@ -67,10 +67,10 @@ def _is_wanted(folder: Place) -> bool:
     return not is_bridge(code) and (folder.has("infiniband") or folder.has("net"))
 
 
-def _bridges_above(folder: Place) -> Iterator[tuple[str, Place]]:
+def _bridges_above(folder: Folder) -> Iterator[tuple[str, Folder]]:
     for path in folder.path.parents:
         if is_pci_address(path.name):
-            yield path.name, Place(folder.root, path)
+            yield path.name, Folder(folder.root, path)
 
 
 def _order(address: str) -> tuple[int, str]:

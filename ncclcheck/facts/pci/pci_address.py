@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 
 # Domain, bus, device, function; a domain above 0xffff has more than four digits (Intel VMD, Hyper-V).
@@ -24,7 +24,7 @@ def pci_addresses(parts: Iterable[str]) -> tuple[str, ...]:
     return tuple(part for part in parts if is_pci_address(part))
 
 
-def pci_of(folder: Place, link: str = "device") -> Fact[str]:
+def pci_of(folder: Folder, link: str = "device") -> Fact[str]:
     """Return the address of the PCI card behind `folder` of /sys, also below virtio and auxiliary devices.
 
     Something on USB is on no card, although the controller of its bus is one. Without the link the folder's own place

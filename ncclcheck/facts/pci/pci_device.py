@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ncclcheck.facts.pci.pci_address import pci_addresses
-from ncclcheck.facts.tree import Place
+from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PciDevice
 
@@ -26,7 +26,7 @@ _CAPABILITY_SERIAL_NUMBER = 0x0003
 _ACS_REDIRECT = 0x04 | 0x08  # P2P Request Redirect and P2P Completion Redirect of the ACS control register
 
 
-def read_device(address: str, folder: Place) -> PciDevice:
+def read_device(address: str, folder: Folder) -> PciDevice:
     """Return all that /sys tells of the device in `folder`; the bridges above it are those of its resolved path."""
     class_code = _code(folder, "class")
     return PciDevice(
@@ -49,7 +49,7 @@ def read_device(address: str, folder: Place) -> PciDevice:
     )
 
 
-def _iommu(folder: Place) -> Fact[str]:
+def _iommu(folder: Folder) -> Fact[str]:
     """Return the type of its IOMMU group's default domain (Linux 5.11, ABI/testing/sysfs-kernel-iommu_groups).
 
     A device without a group is under no IOMMU, where the kernel has a list of groups at all.
@@ -59,11 +59,11 @@ def _iommu(folder: Place) -> Fact[str]:
         if isinstance(kind, Missing) or kind in _IOMMU_TYPES:
             return kind
         return Missing("error", f"{folder.shown('iommu_group/type')}: {kind[:80]!r}")
-    groups = Place(folder.root, folder.root).folder("sys/kernel/iommu_groups")
+    groups = Folder(folder.root, folder.root).folder("sys/kernel/iommu_groups")
     return groups if isinstance(groups, Missing) else "off"
 
 
-def numa_node(folder: Place, name: str) -> Fact[int]:
+def numa_node(folder: Folder, name: str) -> Fact[int]:
     """Return the NUMA node; -1 means that the firmware names none (NUMA_NO_NODE of linux/numa.h)."""
     node = folder.number(name)
     if isinstance(node, int) and node < 0:
@@ -98,7 +98,7 @@ def acs_redirects(config: bytes) -> bool | None:
     return False
 
 
-def _acs_redirect(folder: Place, class_code: Fact[str]) -> Fact[bool]:
+def _acs_redirect(folder: Folder, class_code: Fact[str]) -> Fact[bool]:
     if not is_bridge(class_code):
         return Missing("unsupported", "asked of bridges only")
     config = folder.data("config", _CONFIG_BYTES)
@@ -111,14 +111,14 @@ def _acs_redirect(folder: Place, class_code: Fact[str]) -> Fact[bool]:
     return redirects
 
 
-def _code(folder: Place, name: str) -> Fact[str]:
+def _code(folder: Folder, name: str) -> Fact[str]:
     text = folder.line(name)
     if isinstance(text, Missing) or _HEXADECIMAL.fullmatch(text):
         return text
     return Missing("error", f"{folder.shown(name)}: {text[:80]!r}")
 
 
-def _speed(folder: Place, name: str) -> Fact[float]:
+def _speed(folder: Folder, name: str) -> Fact[float]:
     text = folder.line(name)
     if isinstance(text, Missing):
         return text
@@ -127,7 +127,7 @@ def _speed(folder: Place, name: str) -> Fact[float]:
     return float(match[1]) if match else Missing("absent", f"{folder.shown(name)}: {text[:80]!r}")
 
 
-def _width(folder: Place, name: str) -> Fact[int]:
+def _width(folder: Folder, name: str) -> Fact[int]:
     width = folder.number(name)
     if isinstance(width, int) and (width in _NO_WIDTHS or width < 0):
         return Missing("absent", f"{folder.shown(name)}: {width}, there is no link")

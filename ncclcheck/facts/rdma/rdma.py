@@ -9,7 +9,7 @@ from pathlib import Path
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.pci.pci_address import pci_of
 from ncclcheck.facts.pci.pci_device import numa_node
-from ncclcheck.facts.tree import Place, machine, natural
+from ncclcheck.facts.tree import Folder, machine, natural
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Gid, Rdma, RdmaPort
 
@@ -75,7 +75,7 @@ def unusable_files(rdma: Rdma) -> Fact[tuple[str, ...]]:
     )
 
 
-def _uverbs_by_device(here: Place) -> dict[str, str]:
+def _uverbs_by_device(here: Folder) -> dict[str, str]:
     """Return the uverbs file of each device, which /sys/class/infiniband_verbs/uverbsN/ibdev names."""
     names = here.names("sys/class/infiniband_verbs")
     found: dict[str, str] = {}
@@ -86,7 +86,7 @@ def _uverbs_by_device(here: Place) -> dict[str, str]:
     return found
 
 
-def _ports_of(here: Place, name: str, uverbs: str | None) -> list[RdmaPort] | Missing:
+def _ports_of(here: Folder, name: str, uverbs: str | None) -> list[RdmaPort] | Missing:
     """Return the ports of a device of the class, of which each has one at least; Missing where they cannot be seen."""
     folder = here.folder(f"sys/class/infiniband/{name}")
     ports = [] if isinstance(folder, Missing) else _read_ports(folder, name, uverbs)
@@ -96,7 +96,7 @@ def _ports_of(here: Place, name: str, uverbs: str | None) -> list[RdmaPort] | Mi
     return numbers if isinstance(numbers, Missing) else Missing("absent", "no port in its folder")
 
 
-def _read_ports(folder: Place, name: str, uverbs: str | None) -> list[RdmaPort]:
+def _read_ports(folder: Folder, name: str, uverbs: str | None) -> list[RdmaPort]:
     numbers = folder.names("ports")
     listed = () if isinstance(numbers, Missing) else numbers
     ports = []
@@ -107,7 +107,7 @@ def _read_ports(folder: Place, name: str, uverbs: str | None) -> list[RdmaPort]:
     return ports
 
 
-def _read_port(folder: Place, port: Place, name: str, number: int, uverbs: str | None) -> RdmaPort:
+def _read_port(folder: Folder, port: Folder, name: str, number: int, uverbs: str | None) -> RdmaPort:
     rate, width, speed = _rate(port)
     return RdmaPort(
         device=name,
@@ -133,12 +133,12 @@ def _read_port(folder: Place, port: Place, name: str, number: int, uverbs: str |
     )
 
 
-def _driver(folder: Place) -> Fact[str]:
+def _driver(folder: Folder) -> Fact[str]:
     device = folder.folder("device")
     return device if isinstance(device, Missing) else device.link_name("driver")
 
 
-def _word(port: Place, name: str) -> Fact[str]:
+def _word(port: Folder, name: str) -> Fact[str]:
     """Return the word of `4: ACTIVE` (drivers/infiniband/core/sysfs.c, state_show and phys_state_show)."""
     text = port.line(name)
     if isinstance(text, Missing):
@@ -147,7 +147,7 @@ def _word(port: Place, name: str) -> Fact[str]:
     return match[1] if match else Missing("error", f"{port.shown(name)}: {text[:80]!r}")
 
 
-def _link_layer(port: Place) -> Fact[str]:
+def _link_layer(port: Folder) -> Fact[str]:
     """Return one of the kernel's three words (drivers/infiniband/core/sysfs.c, link_layer_show); EFA's is Unknown."""
     text = port.line("link_layer")
     if isinstance(text, Missing) or text in _LINK_LAYERS:
@@ -155,7 +155,7 @@ def _link_layer(port: Place) -> Fact[str]:
     return Missing("error", f"{port.shown('link_layer')}: {text[:80]!r}")
 
 
-def _rate(port: Place) -> tuple[Fact[float], Fact[str], Fact[str]]:
+def _rate(port: Folder) -> tuple[Fact[float], Fact[str], Fact[str]]:
     """Return Gbit/s, width and speed of `400 Gb/sec (4X NDR)` (drivers/infiniband/core/sysfs.c, rate_show).
 
     A speed that the kernel has no word for is left out there.
@@ -171,7 +171,7 @@ def _rate(port: Place) -> tuple[Fact[float], Fact[str], Fact[str]]:
     return float(match[1]), match[2] or untold, match[3] or untold
 
 
-def _gids(port: Place) -> Fact[tuple[Gid, ...]]:
+def _gids(port: Folder) -> Fact[tuple[Gid, ...]]:
     indexes = port.names("gids")
     if isinstance(indexes, Missing):
         return () if indexes.missing == "absent" else indexes
@@ -186,14 +186,14 @@ def _gids(port: Place) -> Fact[tuple[Gid, ...]]:
     return tuple(found)
 
 
-def _gid_table_length(port: Place) -> Fact[int]:
+def _gid_table_length(port: Folder) -> Fact[int]:
     indexes = port.names("gids")
     if isinstance(indexes, Missing):
         return indexes
     return sum(_GID_INDEX.fullmatch(index) is not None for index in indexes)
 
 
-def _device_files(here: Place) -> Fact[tuple[str, ...]]:
+def _device_files(here: Folder) -> Fact[tuple[str, ...]]:
     """Return the uverbs names in /dev/infiniband; nothing is told by a tree without /dev."""
     dev = here.folder("dev")
     if isinstance(dev, Missing):
@@ -204,7 +204,7 @@ def _device_files(here: Place) -> Fact[tuple[str, ...]]:
     return tuple(readable(name) for name in names if name.startswith("uverbs"))
 
 
-def _peer_memory(here: Place) -> Fact[tuple[str, ...]]:
+def _peer_memory(here: Folder) -> Fact[tuple[str, ...]]:
     """Return the paths that exist. Without /sys/module, which every kernel has, an absent path tells nothing."""
     found = tuple(path for path in PEER_MEMORY_PATHS if here.exists(path))
     modules = here.folder("sys/module")

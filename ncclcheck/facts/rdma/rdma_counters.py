@@ -9,7 +9,7 @@ from ncclcheck import timeouts
 from ncclcheck.facts.deadline import within
 from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import Section
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
 
@@ -56,7 +56,7 @@ def read_again(
     return read if isinstance(read, Missing) else read.ports
 
 
-def _ports(here: Place, folder: str, device: str) -> list[PortCounters]:
+def _ports(here: Folder, folder: str, device: str) -> list[PortCounters]:
     numbers = here.names(f"{folder}/ports")
     return [
         PortCounters(readable(device), int(number), _counters(here, f"{folder}/ports/{number}"), _NOT_AGAIN)
@@ -65,7 +65,7 @@ def _ports(here: Place, folder: str, device: str) -> list[PortCounters]:
     ]
 
 
-def _counters(here: Place, port: str) -> Fact[dict[str, Fact[int]]]:
+def _counters(here: Folder, port: str) -> Fact[dict[str, Fact[int]]]:
     """Return the counters by name; Missing where the port has no folder of counters, or none that counts errors."""
     found: dict[str, Fact[int]] = {}
     why = Missing("absent", f"/{port}: no counter of errors")

@@ -18,7 +18,7 @@ from ncclcheck.model.hardware import Rdma, RdmaPort
 _MODULE = "ncclcheck.facts.rdma.verbs_ports_child"
 
 
-class _Line(Struct):
+class _PortLine(Struct):
     port: str
     active_mtu: int | None = None
     why: Why = "error"
@@ -70,7 +70,7 @@ def _ask(
     told: dict[str, Fact[int]] = {}
     for text in bytes(next(iter(output.values()), bytearray())).split(b"\n"):
         try:
-            line: Any = msgspec.json.decode(text, type=_Line)
+            line: Any = msgspec.json.decode(text, type=_PortLine)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # cut by the end, or printed by a provider of libibverbs
         told[line.port] = line.as_fact()

@@ -19,7 +19,7 @@ T = TypeVar("T")
 _LIMIT_BYTES = 1 << 20
 
 
-class Version(Struct, frozen=True, forbid_unknown_fields=True):
+class LibraryVersion(Struct, frozen=True, forbid_unknown_fields=True):
     """What ncclGetVersion of a library answered."""
 
     number: int
@@ -37,7 +37,7 @@ class Plugin(Struct, frozen=True, forbid_unknown_fields=True):
 class Loaded(Struct, frozen=True, forbid_unknown_fields=True):
     """Answers in the order of the questions."""
 
-    versions: tuple[Fact[Version], ...] = ()
+    versions: tuple[Fact[LibraryVersion], ...] = ()
     plugins: tuple[Fact[tuple[Plugin, ...]], ...] = ()
 
 

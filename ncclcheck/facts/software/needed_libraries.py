@@ -31,7 +31,7 @@ _KERNEL_ITSELF = re.compile(r"(linux-vdso|linux-gate|ld-linux[\w-]*|ld64)\.so")
 _MOST_FILES = 4000
 
 
-class Search(Struct, frozen=True):
+class LoaderSearch(Struct, frozen=True):
     """Where the loader looks: LD_LIBRARY_PATH, its cache (name -> paths for each machine), the default folders.
 
     `preloaded`: folders whose libraries torch itself loads first (NVIDIA's packages).
@@ -74,7 +74,7 @@ def cache_of(listing: ChildResult) -> dict[tuple[str, str], tuple[str, ...]]:
     return found
 
 
-def needed_libraries(files: Sequence[Examined], search: Search) -> Libraries:
+def needed_libraries(files: Sequence[Examined], search: LoaderSearch) -> Libraries:
     """Return what the files and all their libraries need and the loader would not find.
 
     As in one process, a library that is loaded already satisfies all who name it, wherever they would look themselves.
@@ -110,7 +110,9 @@ class _Found:
         self.damaged: dict[str, DamagedLibrary] = {}
 
 
-def _follow(top: _Loaded, file: Examined, search: Search, loaded: dict[str, Path], found: _Found) -> None:
+def _follow(
+    top: _Loaded, file: Examined, search: LoaderSearch, loaded: dict[str, Path], found: _Found
+) -> None:
     """Look for all that one file needs, down to the last; `loaded` and `found` grow."""
     waiting = deque([top])
     while waiting and len(loaded) < _MOST_FILES:
@@ -140,7 +142,7 @@ def _damaged(path: str, why: Missing, examined: Examined) -> DamagedLibrary:
 
 
 def find(
-    name: str, library: Path, dynamic: Dynamic, search: Search, loaders: Iterable[_Loaded] = ()
+    name: str, library: Path, dynamic: Dynamic, search: LoaderSearch, loaders: Iterable[_Loaded] = ()
 ) -> tuple[Path, Fact[Dynamic]] | None:
     """Return where the loader finds `name` for `library`, by the order of ld.so(8); None where it does not.
 
@@ -158,7 +160,7 @@ def find(
 
 
 def _places(
-    name: str, library: Path, dynamic: Dynamic, search: Search, loaders: Iterable[_Loaded]
+    name: str, library: Path, dynamic: Dynamic, search: LoaderSearch, loaders: Iterable[_Loaded]
 ) -> Iterator[Path]:
     if "/" in name:
         yield Path(name)

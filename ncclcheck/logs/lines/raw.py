@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.logs.lines.prefix import Prefix
-from ncclcheck.model.events import Place
+from ncclcheck.model.events import LogPosition
 
 
 class Raw(Struct, frozen=True):
@@ -35,9 +35,9 @@ class Raw(Struct, frozen=True):
         """Return the same line, about that host."""
         return replace(self, host=host or self.host, pid=pid)
 
-    def place(self) -> Place:
+    def place(self) -> LogPosition:
         """Return what is certain at once; `ncclcheck.logs.lines.resolve` knows more in the end."""
-        return Place(self.file, self.number, self.prefix.rank, self.host, self.prefix.time_s)
+        return LogPosition(self.file, self.number, self.prefix.rank, self.host, self.prefix.time_s)
 
 
 class RawWords:

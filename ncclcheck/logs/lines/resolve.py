@@ -17,7 +17,7 @@ from ncclcheck.logs.lines.prefix import parse
 from ncclcheck.logs.lines.raw import Raw, RawWords
 from ncclcheck.logs.nccl_lines.nccl_info import Notes
 from ncclcheck.logs.timeline import in_order, natural
-from ncclcheck.model.events import AnyEvent, Log, LogFile, Place, Process, PythonException, Words
+from ncclcheck.model.events import AnyEvent, Log, LogFile, LogPosition, Process, PythonException, Words
 
 _LABELLED_SHARE = (
     0.6  # of a file's lines with a word before the message: then these words are names, not accidents
@@ -71,7 +71,7 @@ def resolve(
     return Log(files, tuple(ordered), processes, heard, hosts, dropped)
 
 
-def _named_place(place: Place) -> tuple[tuple[tuple[int, str], ...], int]:
+def _named_place(place: LogPosition) -> tuple[tuple[tuple[int, str], ...], int]:
     """Return the order of the names of the files, which does not depend on the order in which they were read."""
     return natural(place.file), place.line
 
@@ -222,7 +222,7 @@ def _file_ranks(files: Sequence[LogFile], told: Mapping[str, set[int]], several:
     return found
 
 
-def _place(raw: Raw, world: _World) -> Place:
+def _place(raw: Raw, world: _World) -> LogPosition:
     prefix = raw.prefix
     rank = _told_rank(raw, world.ranks_of_processes)
     if rank is None and prefix.task is not None and world.tasks_are_ranks:
@@ -236,7 +236,7 @@ def _place(raw: Raw, world: _World) -> Place:
         host = world.hosts_of_tasks.get(prefix.task)
     if host is None:
         host = world.hosts_of_files.get(raw.file)
-    return Place(raw.file, raw.number, rank, host, prefix.time_s)
+    return LogPosition(raw.file, raw.number, rank, host, prefix.time_s)
 
 
 def _process(raw: Raw, notes: Notes, world: _World) -> Process:

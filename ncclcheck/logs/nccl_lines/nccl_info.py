@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ncclcheck.logs.readers.numbers import whole
-from ncclcheck.model.events import InitStage, Link, Place, Process
+from ncclcheck.model.events import InitStage, Link, LogPosition, Process
 
 MOST_LINKS = 64  # per process: kinds of channels, not channels
 _MOST_SETTINGS = 200
@@ -59,7 +59,7 @@ _STAGES: dict[str, InitStage] = {
 class Notes:
     """What was noted of one process so far; bounded, whatever it says."""
 
-    def __init__(self, host: str, pid: int, place: Place) -> None:
+    def __init__(self, host: str, pid: int, place: LogPosition) -> None:
         self.host, self.pid, self.place = host, pid, place
         self.text: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
@@ -151,7 +151,7 @@ class Notes:
             )
             self.algorithms[" ".join(word for word in words if word)] = None
 
-    def process(self, place: Place, rank: int | None) -> Process:
+    def process(self, place: LogPosition, rank: int | None) -> Process:
         """All of it as a record; `place` and `rank` as they were resolved at the end."""
         return Process(
             host=self.host,

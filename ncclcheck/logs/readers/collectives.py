@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ncclcheck.logs.patterns.literals import needles
 from ncclcheck.logs.readers.numbers import whole
-from ncclcheck.model.events import CollectiveTimeout, Event, GroupStatus, Place
+from ncclcheck.model.events import CollectiveTimeout, Event, GroupStatus, LogPosition
 
 _WORK = re.compile(
     r"(?:collective operation timeout|Timeout at collective|timed out)[^(]{0,40}WorkNCCL\("
@@ -40,7 +40,7 @@ def rank_in(text: str) -> int | None:
     return whole(match["rank"]) if match else None
 
 
-def read(text: str, place: Place) -> Iterator[Event]:
+def read(text: str, place: LogPosition) -> Iterator[Event]:
     """Yield the timeouts and states of groups that `text` tells."""
     if not _may_match(text.lower()):
         return

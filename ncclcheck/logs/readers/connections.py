@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ncclcheck.logs.patterns.literals import needles
 from ncclcheck.logs.readers.numbers import address_and_port, reason_of, whole
-from ncclcheck.model.events import ConnectFailure, Event, Place, Registered
+from ncclcheck.model.events import ConnectFailure, Event, LogPosition, Registered
 
 _NCCL = re.compile(
     r"(?:Net : |socket\w+: |Call to )?connect (?:from \S{1,300} )?(?:to )?"
@@ -65,7 +65,7 @@ PATTERNS = tuple(
 _may_match = re.compile(needles(PATTERNS)).search
 
 
-def read(text: str, place: Place) -> Iterator[Event]:
+def read(text: str, place: LogPosition) -> Iterator[Event]:
     """Yield the failed connections and the counts of workers that `text` tells."""
     if not _may_match(text.lower()):
         return
@@ -80,7 +80,7 @@ def read(text: str, place: Place) -> Iterator[Event]:
                 yield Registered(place=place, text=text, joined=joined, expected=expected)
 
 
-def _nccl(text: str, place: Place) -> Iterator[Event]:
+def _nccl(text: str, place: LogPosition) -> Iterator[Event]:
     for pattern, established in ((_NCCL_RECV, True), (_NCCL, False)):
         if match := pattern.search(text):
             address, port = address_and_port(match["address"])
@@ -96,7 +96,7 @@ def _nccl(text: str, place: Place) -> Iterator[Event]:
             )
 
 
-def _gloo(text: str, place: Place) -> Iterator[Event]:
+def _gloo(text: str, place: LogPosition) -> Iterator[Event]:
     for pattern, final, established in (
         (_GLOO_TRY, False, False),
         (_GLOO_FINAL, True, False),
@@ -131,7 +131,7 @@ def _gloo(text: str, place: Place) -> Iterator[Event]:
         )
 
 
-def _store(text: str, place: Place) -> Iterator[Event]:
+def _store(text: str, place: LogPosition) -> Iterator[Event]:
     if match := _STORE_FINAL.search(text) or _STORE_NONE.search(text):
         yield ConnectFailure(
             place=place,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.logs.recorder.flight_recorder import Dump, Group, Recorded
-from ncclcheck.model.events import AnyEvent, Log, Place, RankBehind, RankDiffers, RankWaits
+from ncclcheck.model.events import AnyEvent, Log, LogPosition, RankBehind, RankDiffers, RankWaits
 
 MOST_EVENTS_OF_A_GROUP = 32
 MOST_RANKS_NAMED = 8
@@ -51,9 +51,9 @@ class Seat(Struct, frozen=True):
             None,
         )
 
-    def place(self, sequence: int) -> Place:
+    def place(self, sequence: int) -> LogPosition:
         """Return the rank, in its dump."""
-        return Place(self.dump.file, sequence, self.rank, self.dump.host or None)
+        return LogPosition(self.dump.file, sequence, self.rank, self.dump.host or None)
 
 
 class _Lag(Struct, frozen=True):
@@ -258,7 +258,7 @@ def _level(key: Key, seats: Sequence[Seat]) -> _Lag | None:
     elif absent and len(absent) < len(seats):
         late = [
             RankBehind(
-                place=Place(seat.dump.file, step, rank),
+                place=LogPosition(seat.dump.file, step, rank),
                 text=f"rank {rank} left no dump here; "
                 f"{_named([waiting_seat.rank for waiting_seat, _ in waiting])} wait in "
                 f"{described(first)}{_called(first)}, sequence {step} of {_group_words(seat.group)}",
@@ -274,7 +274,7 @@ def _level(key: Key, seats: Sequence[Seat]) -> _Lag | None:
 
 
 def _behind(
-    place: Place, text: str, group: str, recorded: Recorded, begun: Sequence[tuple[Seat, Recorded]]
+    place: LogPosition, text: str, group: str, recorded: Recorded, begun: Sequence[tuple[Seat, Recorded]]
 ) -> RankBehind:
     return RankBehind(
         place=place,

@@ -23,7 +23,7 @@ _TRIES, _TRIES_OF_AN_END = 3, 2  # of one transfer, the first one included; a sl
 Transfer: TypeAlias = tuple[int, int, int]  # network, from, to: positions
 
 
-class Round(Struct, frozen=True, forbid_unknown_fields=True):
+class RetryRound(Struct, frozen=True, forbid_unknown_fields=True):
     """Transfers of one network at the same time, (from, to), in which every node is at most once."""
 
     network: int
@@ -101,7 +101,7 @@ def late_again(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
     return tuple((0, place[pair[0]], place[pair[1]]) for pair in late if _tries(tried[pair]) < _TRIES)
 
 
-def rounds_again(transfers: Sequence[Transfer], most: int) -> tuple[Round, ...]:
+def rounds_again(transfers: Sequence[Transfer], most: int) -> tuple[RetryRound, ...]:
     """Return the transfers in as few rounds as come of putting each into the first that has room.
 
     At most so many rounds.
@@ -115,7 +115,7 @@ def rounds_again(transfers: Sequence[Transfer], most: int) -> tuple[Round, ...]:
         else:
             if len(rounds) < most:
                 rounds.append((network, [(source, target)]))
-    return tuple(Round(network, tuple(pairs)) for network, pairs in rounds)
+    return tuple(RetryRound(network, tuple(pairs)) for network, pairs in rounds)
 
 
 def with_the_best(probes: Sequence[Probe], again: Sequence[Probe]) -> tuple[Probe, ...]:

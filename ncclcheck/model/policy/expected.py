@@ -91,7 +91,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+class PolicyRule(Struct, frozen=True, forbid_unknown_fields=True):
     """A check that is required, or an exception from one: it is ignored, or its errors are demoted to warnings.
 
     `check` is a code, a prefix or a slug. After the day `until` (2026-12-31) an exception does not count any more;
@@ -110,9 +110,9 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
 
     expectations: tuple[Expectation, ...] = ()
     profiles: tuple[Profile, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
     on: str = ""
 
-    def is_over(self, rule: Rule) -> bool:
+    def is_over(self, rule: PolicyRule) -> bool:
         """Return whether the rule has expired by the day of the run (in UTC)."""
         return bool(rule.until and self.on and rule.until < self.on)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ncclcheck.model.demands import Floor, parse_floor
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy import policy_values as values
-from ncclcheck.model.policy.expected import Expectation, Expected, Number, Profile, Rule
+from ncclcheck.model.policy.expected import Expectation, Expected, Number, PolicyRule, Profile
 from ncclcheck.model.policy.policy_values import COUNTS, SECTIONS, WrongValueError
 from ncclcheck.model.policy.toml_lines import Path, lines_of
 
@@ -51,7 +51,7 @@ def parse_policy(text: str, file: str, profile: str | None = None) -> Policy:
     Without a name, profiles that say for which hosts or GPUs they are hold there, and the others nowhere. Raises
     UsageError, which names `file`, the line, the key and its value, and what would be right.
     """
-    document = _Document(text, file)
+    document = _PolicyDocument(text, file)
     profiles = document.table.get("profile", {})
     if not isinstance(profiles, dict) or not all(isinstance(table, dict) for table in profiles.values()):
         raise document.error(("profile",), profiles, "expected tables, like [profile.h100]")
@@ -70,12 +70,12 @@ class _Part(Struct, frozen=True):
 
     job: dict[str, Any]
     floors: dict[str, Floor]
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     expectations: tuple[Expectation, ...]
     match: Profile | None = None
 
 
-class _Document:
+class _PolicyDocument:
     """The file, and the sentence about a mistake in it."""
 
     def __init__(self, text: str, file: str) -> None:
@@ -136,7 +136,7 @@ class _Document:
                 raise self.unknown((*path, key), known)
 
 
-def _part(document: _Document, table: dict[str, Any], path: Path) -> _Part:
+def _part(document: _PolicyDocument, table: dict[str, Any], path: Path) -> _Part:
     known = (*_TOP, *_MATCH) if path else (*_TOP, "profile")
     document.keys(table, path, known)
     job: dict[str, Any] = {}
@@ -165,7 +165,7 @@ def _part(document: _Document, table: dict[str, Any], path: Path) -> _Part:
     return part
 
 
-def _read(document: _Document, path: Path, value: Any, read: Any) -> Any:
+def _read(document: _PolicyDocument, path: Path, value: Any, read: Any) -> Any:
     try:
         return read(value)
     except WrongValueError as error:
@@ -180,7 +180,7 @@ def _fail_on(value: Any) -> str:
     return values.choice(value, *get_args(FailOn))
 
 
-def _match(document: _Document, table: Mapping[str, Any], path: Path) -> Profile | None:
+def _match(document: _PolicyDocument, table: Mapping[str, Any], path: Path) -> Profile | None:
     """Return for which nodes the profile is; None where it does not say so."""
     found: dict[str, tuple[str, ...]] = {}
     for key, what, like in (("hosts", "a host", '"node*"'), ("gpu_model", "a model", '"*H100*"')):
@@ -196,7 +196,9 @@ def _match(document: _Document, table: Mapping[str, Any], path: Path) -> Profile
     return Profile(str(path[-1]), found.get("hosts", ()), found.get("gpu_model", ()), document.source(path))
 
 
-def _rules(document: _Document, table: Mapping[str, Any], above: Path, kind: str) -> Iterator[Rule]:
+def _rules(
+    document: _PolicyDocument, table: Mapping[str, Any], above: Path, kind: str
+) -> Iterator[PolicyRule]:
     path = (*above, kind)
     given = table.get(kind, [])
     if not isinstance(given, list):
@@ -204,7 +206,7 @@ def _rules(document: _Document, table: Mapping[str, Any], above: Path, kind: str
     for number, entry in enumerate(given):
         place = (*path, number)
         if isinstance(entry, str) and entry:
-            yield Rule(_kind(kind), entry, document.source(place))
+            yield PolicyRule(_kind(kind), entry, document.source(place))
         elif isinstance(entry, dict) and kind != "select":
             yield _rule(document, entry, place, _kind(kind))
         else:
@@ -216,7 +218,7 @@ def _kind(kind: str) -> RuleKind:
     return next((rule for rule in _RULES if rule == kind), "require")  # of `select` only the names are used
 
 
-def _rule(document: _Document, table: dict[str, Any], path: Path, kind: RuleKind) -> Rule:
+def _rule(document: _PolicyDocument, table: dict[str, Any], path: Path, kind: RuleKind) -> PolicyRule:
     document.keys(table, path, ("check", "reason", "until"))
     for key, like in (("check", '"gpu-count"'), ("reason", '"ticket 4711: replaced next week"')):
         if key in table and not (isinstance(table[key], str) and table[key].strip()):
@@ -230,10 +232,10 @@ def _rule(document: _Document, table: dict[str, Any], path: Path, kind: RuleKind
             why = "" if key == "check" else ": an exception says why, and when it ends"
             raise document.error(path, table, f"{key} is missing{why}")
     reason = " ".join(table.get("reason", "").split())
-    return Rule(kind, table["check"], document.source(path), reason, str(until or ""))
+    return PolicyRule(kind, table["check"], document.source(path), reason, str(until or ""))
 
 
-def _floors(document: _Document, table: Any, path: Path) -> dict[str, Floor]:
+def _floors(document: _PolicyDocument, table: Any, path: Path) -> dict[str, Floor]:
     if not isinstance(table, dict):
         raise document.error(path, table, 'expected a table, like [floors] with "all_reduce@1G" = 300')
     found: dict[str, Floor] = {}
@@ -254,7 +256,7 @@ def _floors(document: _Document, table: Any, path: Path) -> dict[str, Floor]:
     return found
 
 
-def _expectations(document: _Document, table: Mapping[str, Any], path: Path) -> Iterator[Expectation]:
+def _expectations(document: _PolicyDocument, table: Mapping[str, Any], path: Path) -> Iterator[Expectation]:
     profile = str(path[-1]) if path else ""
 
     def expectation(place: Path, value: Any, kind: values.Kind) -> Expectation:
@@ -285,7 +287,7 @@ def _policy(parts: list[_Part], matched: list[tuple[str, _Part]] | tuple[()]) ->
     """Return the parts one over the other, for every node, and the profiles that hold for some nodes only."""
     job: dict[str, Any] = {}
     floors: dict[str, Floor] = {}
-    rules: dict[tuple[str, str], Rule] = {}
+    rules: dict[tuple[str, str], PolicyRule] = {}
     expectations: dict[str, Expectation] = {}
     for part in parts:
         job |= part.job

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, seen, spread, suspect
 from ncclcheck.checks.registry import Check, all_checks, run_check
-from ncclcheck.model.events import Log, LogFile, Place, Remark
+from ncclcheck.model.events import Log, LogFile, LogPosition, Remark
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import CheckRun, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -18,7 +18,7 @@ SECTIONS = ("## Why it matters", "## How to fix", "## Source")
 
 
 def remark(text: str, rank: int | None = None, line: int = 1) -> Remark:
-    return Remark(Place("job.log", line, rank, "n1"), text, "oom")
+    return Remark(LogPosition("job.log", line, rank, "n1"), text, "oom")
 
 
 def test_without_a_log_no_cause_applies() -> None:

@@ -8,7 +8,7 @@ from ncclcheck.checks.logs._causes import suspect
 from ncclcheck.checks.logs._culprits import attributed, ended_first, without_a_word
 from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.lines.split import batches
-from ncclcheck.model.events import Log, Place, Remark
+from ncclcheck.model.events import Log, LogPosition, Remark
 
 TABLE = (
     "Root Cause (first observed failure):\n[0]:\n  host      : n7\n  rank      : 3 (local_rank: 3)\n"
@@ -23,7 +23,7 @@ def log_of(text: str) -> Log:
 
 
 def said_by(rank: int | None, host: str | None) -> Remark:
-    return Remark(Place("a.log", 1, rank, host), "KeyError: 'x'", "crash")
+    return Remark(LogPosition("a.log", 1, rank, host), "KeyError: 'x'", "crash")
 
 
 def test_the_speaker_of_the_lines_is_named() -> None:

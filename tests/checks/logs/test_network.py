@@ -14,7 +14,7 @@ from ncclcheck.checks.logs._network import (
     uses_roce,
     virtual_processes,
 )
-from ncclcheck.model.events import Place, Process
+from ncclcheck.model.events import LogPosition, Process
 from tests.checks.logs.explaining import read
 
 GAI = "The IPv6 network addresses of (head.example, 29500) cannot be retrieved (gai error: -2 - x).\n"
@@ -41,7 +41,7 @@ def test_virtual_interfaces(name: str) -> None:
 
 
 def test_processes() -> None:
-    place = Place("x", 1)
+    place = LogPosition("x", 1)
     assert is_container(Process("c0ffee12ab34", 1, place))
     assert is_container(Process("n1", 1, place, address="172.17.0.2"))
     assert not is_container(Process("n1", 1, place, address="10.0.0.1"))

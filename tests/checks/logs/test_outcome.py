@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect
 from ncclcheck.checks.logs._outcome import explained, ranking, stuck
-from ncclcheck.model.events import Log, LogFile, Place, Remark
+from ncclcheck.model.events import Log, LogFile, LogPosition, Remark
 from ncclcheck.model.finding import CheckRun, Severity
 from tests.checks.logs.explaining import explain, read
 
-PLACES = [Place("job.log", line) for line in range(1, 6)]
+PLACES = [LogPosition("job.log", line) for line in range(1, 6)]
 LOG = Log((LogFile("job.log", 1, 5),), tuple(Remark(place, "x", "failed") for place in PLACES))
 
 
@@ -23,7 +23,7 @@ def suspect(
         code=slug,
         slug=slug,
         confidence=confidence,
-        at=Place("job.log", line),
+        at=LogPosition("job.log", line),
         explains=explains,
     )
 

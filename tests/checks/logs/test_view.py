@@ -13,7 +13,7 @@ from ncclcheck.checks.logs._view import (
     silent_ranks,
     world_size,
 )
-from ncclcheck.model.events import Place
+from ncclcheck.model.events import LogPosition
 from tests.checks.logs.explaining import read
 
 LOG = read(
@@ -44,9 +44,9 @@ def test_alarms_are_what_failed() -> None:
 
 
 def test_culprits_are_hosts_and_a_single_rank() -> None:
-    assert culprits(LOG, [Place("x", 1, 0)]) == ("a", "rank 0")
-    assert culprits(LOG, [Place("x", 1, 7)]) == ("rank 7",)
-    assert culprits(LOG, [Place("x", 1, 4, "b"), Place("x", 2, 5, "b")]) == ("b",)
+    assert culprits(LOG, [LogPosition("x", 1, 0)]) == ("a", "rank 0")
+    assert culprits(LOG, [LogPosition("x", 1, 7)]) == ("rank 7",)
+    assert culprits(LOG, [LogPosition("x", 1, 4, "b"), LogPosition("x", 2, 5, "b")]) == ("b",)
 
 
 def test_local_addresses() -> None:

@@ -16,7 +16,7 @@ from ncclcheck.exchange.store.pipe import Pipe, PipeAnswer, PipeCall, answer_cal
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.lines import Lines
+from ncclcheck.model.lines import LineBuffer
 
 
 class Far:
@@ -31,7 +31,7 @@ class Far:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
-        lines = Lines()
+        lines = LineBuffer()
         while data := os.read(self._in, 1 << 16):
             for line in lines.feed(data):
                 if line == b"close":

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from ncclcheck import timeouts
-from ncclcheck.facts.gpu.gpu_work import Told, ask, gathered, judged, read_gpu_work, read_torch_gpus
+from ncclcheck.facts.gpu.gpu_work import TorchReading, ask, gathered, judged, read_gpu_work, read_torch_gpus
 from ncclcheck.facts.gpu.gpu_work_child import multiply
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuWork
@@ -16,14 +16,14 @@ from tests.fact_builders import some
 LATE = Missing("timeout", "late")
 
 
-def told(**changes: object) -> Told:
-    one = Told(stage="multiply", at_s=3.0, uuid="GPU-1", seconds=4.0, returncode=0)
+def told(**changes: object) -> TorchReading:
+    one = TorchReading(stage="multiply", at_s=3.0, uuid="GPU-1", seconds=4.0, returncode=0)
     for name, value in changes.items():
         setattr(one, name, value)
     return one
 
 
-def outcome(one: Told) -> tuple[str, str]:
+def outcome(one: TorchReading) -> tuple[str, str]:
     work = judged(2, one, 10.0)
     assert isinstance(work, GpuWork), work
     assert (work.ordinal, work.uuid) == (2, "GPU-1")
@@ -87,6 +87,6 @@ def test_the_product_is_checked_element_by_element() -> None:
 
 def test_a_child_that_cannot_start_or_is_killed_is_told() -> None:
     one = ask(["list"], os.environ, 60.0, "ncclcheck.facts.no_such_module")
-    assert isinstance(one, Told)
+    assert isinstance(one, TorchReading)
     assert (one.answer, one.returncode) == (None, 1)
     assert "no_such_module" in one.words

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ncclcheck.facts.image.image_driver import driver_libraries
 from ncclcheck.facts.image.image_verbs import own_machine
-from ncclcheck.facts.software.needed_libraries import Search
+from ncclcheck.facts.software.needed_libraries import LoaderSearch
 
 DRIVER_BYTES = 1 << 20
 
@@ -25,7 +25,7 @@ def test_stubs_compat_and_real_libraries_are_told_apart(tmp_path: Path) -> None:
     real = placed(tmp_path / "lib/libnvidia-ml.so.1", DRIVER_BYTES)
     path = ":".join(str(one.parent) for one in (stub, compat))
     cache = {("libnvidia-ml.so.1", "x86-64"): (str(real),)}
-    found = driver_libraries(Search({"LD_LIBRARY_PATH": path}, cache, folders=()), own_machine())
+    found = driver_libraries(LoaderSearch({"LD_LIBRARY_PATH": path}, cache, folders=()), own_machine())
     mine = [library for library in found if library.path.startswith(str(tmp_path))]
     assert [(library.path, library.kind) for library in mine] == [
         (str(stub.parent / "libcuda.so.1"), "stub"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ncclcheck.facts.image.image_verbs import abi_of, own_machine, provider_abi, read_verbs
-from ncclcheck.facts.software.needed_libraries import Search
+from ncclcheck.facts.software.needed_libraries import LoaderSearch
 from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Missing
 from tests.facts.compiled import needs_compiler, shared_library
@@ -22,7 +22,7 @@ def test_library_version_abi_providers_and_drivers_are_read(tmp_path: Path) -> N
     shared_library(provider, "int mlx5;")
     (tmp_path / "etc/libibverbs.d").mkdir(parents=True)
     (tmp_path / "etc/libibverbs.d/mlx5.driver").write_text("driver mlx5\n")
-    search = Search({"LD_LIBRARY_PATH": str(tmp_path / "lib")}, {})
+    search = LoaderSearch({"LD_LIBRARY_PATH": str(tmp_path / "lib")}, {})
     verbs = read_verbs(search, machine(tmp_path), own_machine())
     assert verbs.library == str(tmp_path / "lib/libibverbs.so.1")
     assert (verbs.version, verbs.abi, verbs.drivers) == ("1.14.44.0", 34, ("mlx5",))
@@ -30,7 +30,9 @@ def test_library_version_abi_providers_and_drivers_are_read(tmp_path: Path) -> N
 
 
 def test_without_a_library_all_of_it_is_absent(tmp_path: Path) -> None:
-    verbs = read_verbs(Search({}, {}, folders=()), machine(tmp_path), 183 if own_machine() == 62 else 62)
+    verbs = read_verbs(
+        LoaderSearch({}, {}, folders=()), machine(tmp_path), 183 if own_machine() == 62 else 62
+    )
     assert isinstance(verbs.library, Missing)
     assert verbs.library.missing == "absent"
 

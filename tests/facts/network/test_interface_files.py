@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.network.interface_files import Told, complete, read_speed
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.network.interface_files import InterfaceReading, complete, read_speed
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface
 from tests.facts.trees import HCA, Tree
@@ -15,8 +15,8 @@ from tests.facts.trees import HCA, Tree
 NO_DRIVER = Missing("absent", "not asked")
 
 
-def told(name: str, number: int = 1) -> Told:
-    return Told(name, 2, 1500, ("up",), False, (), NO_DRIVER, number)
+def told(name: str, number: int = 1) -> InterfaceReading:
+    return InterfaceReading(name, 2, 1500, ("up",), False, (), NO_DRIVER, number)
 
 
 def interface(root: Path, name: str, number: int = 1) -> Interface:
@@ -111,11 +111,11 @@ def test_hidden_sys_leaves_its_values_missing(tmp_path: Path) -> None:
 
 def test_a_driver_asked_elsewhere_counts_where_no_device_tells_one(tmp_path: Path) -> None:
     Tree(tmp_path).interface("macvlan0", 2)
-    seen = complete(machine(tmp_path), Told("macvlan0", 2, 1500, (), False, (), "macvlan", 1))
+    seen = complete(machine(tmp_path), InterfaceReading("macvlan0", 2, 1500, (), False, (), "macvlan", 1))
     assert (seen.kind, seen.driver, seen.tunnel) == ("virtual", "macvlan", "macvlan")
 
 
 def test_a_file_in_the_place_of_the_folder_is_no_folder(tmp_path: Path) -> None:
     Tree(tmp_path).files("sys/class/net", {"bonding_masters": "bond0"})
     assert isinstance(machine(tmp_path).folder("sys/class/net/bonding_masters"), Missing)
-    assert isinstance(machine(tmp_path), Place)
+    assert isinstance(machine(tmp_path), Folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.facts.pci.pci_address import is_pci_address, pci_addresses, pci_of
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Missing
 from tests.facts.trees import Tree
 
@@ -29,12 +29,12 @@ def test_the_addresses_of_a_path_begin_at_the_root_port() -> None:
     assert pci_addresses(path.split("/")) == ("0000:15:01.0", "0000:16:00.0")
 
 
-def _interface(root: Path, device: str) -> Place:
+def _interface(root: Path, device: str) -> Folder:
     tree = Tree(root)
     (root / "sys/devices" / device).mkdir(parents=True)
     tree.link("sys/class/net/eth0/device", f"sys/devices/{device}")
     folder = machine(root).folder("sys/class/net/eth0")
-    assert isinstance(folder, Place)
+    assert isinstance(folder, Folder)
     return folder
 
 
@@ -66,7 +66,7 @@ def test_a_device_link_that_leads_out_is_not_replaced_by_a_guess(tmp_path: Path)
     folder = root / "sys/devices/pci0000:15/0000:17:00.0/net/eth0"
     folder.mkdir(parents=True)
     place = machine(root).folder("sys/devices/pci0000:15/0000:17:00.0/net/eth0")
-    assert isinstance(place, Place)
+    assert isinstance(place, Folder)
     assert pci_of(place) == "0000:17:00.0"
     (folder / "device").symlink_to("../" * 20)
     pci = pci_of(place)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.facts.pci.pci_device import acs_redirects, read_device, without_serial_number
-from ncclcheck.facts.tree import Place, machine
+from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import PciDevice
 from tests.facts.trees import GPU, HCA, ROOT_PORT, SWITCH, Tree, gpu, switch
@@ -63,7 +63,7 @@ def test_a_damaged_config_space_tells_nothing_and_never_ends_in_a_ring() -> None
 
 def device(root: Path, folder: str, address: str) -> PciDevice:
     place = machine(root).folder(f"sys/devices/{folder}")
-    assert isinstance(place, Place)
+    assert isinstance(place, Folder)
     return read_device(address, place)
 
 

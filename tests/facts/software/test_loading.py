@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from ncclcheck.facts.software.loading import Loaded, Plugin, Version, load
+from ncclcheck.facts.software.loading import LibraryVersion, Loaded, Plugin, load
 from ncclcheck.model.fact import Missing
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library
 
@@ -36,7 +36,7 @@ def test_every_library_says_its_own_version(tmp_path: Path) -> None:
     two = nccl_library(tmp_path / "b" / "libnccl.so.2", 22705)
     # A preloaded one must not answer for the others.
     answers = load((one, two), (), (), {**ENVIRONMENT, "LD_PRELOAD": two}, 20.0)
-    assert answers.versions == (Version(22105), Version(22705))
+    assert answers.versions == (LibraryVersion(22105), LibraryVersion(22705))
 
 
 def test_broken_and_hostile_ones_spoil_no_other(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_broken_and_hostile_ones_spoil_no_other(tmp_path: Path) -> None:
     libraries = [str(page), other, crash, leaves, hangs, prints, good]
     versions = load(libraries, (), (), ENVIRONMENT, 5.0).versions
     assert time.monotonic() - started < 2 * 5.0  # the time of the one that hangs is spent once
-    assert versions[-2:] == (Version(22105), Version(22705))
+    assert versions[-2:] == (LibraryVersion(22105), LibraryVersion(22705))
     kinds = [missing(version).missing for version in versions[:-2]]
     assert kinds == ["error", "unsupported", "error", "error", "timeout"]
     assert "signal 11" in missing(versions[2]).detail

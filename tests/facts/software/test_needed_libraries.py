@@ -9,7 +9,13 @@ from pathlib import Path
 from ncclcheck.facts.child import ChildResult
 from ncclcheck.facts.image.image_verbs import own_machine
 from ncclcheck.facts.software.elf import Dynamic
-from ncclcheck.facts.software.needed_libraries import Search, cache_of, find, loader_cache, needed_libraries
+from ncclcheck.facts.software.needed_libraries import (
+    LoaderSearch,
+    cache_of,
+    find,
+    loader_cache,
+    needed_libraries,
+)
 from ncclcheck.model.image import AbsentLibrary, Examined
 from tests.facts.compiled import needs_compiler, shared_library
 
@@ -23,11 +29,11 @@ def library(folder: Path, name: str, *needed: str, flags: tuple[str, ...] = ()) 
     return Path(shared_library(folder / f"lib{name}.so", EMPTY.format(name.replace("-", "_")), *wanted))
 
 
-def search(**environ: str) -> Search:
-    return Search(environ, loader_cache())
+def search(**environ: str) -> LoaderSearch:
+    return LoaderSearch(environ, loader_cache())
 
 
-def lacking(path: Path, where: Search) -> list[str]:
+def lacking(path: Path, where: LoaderSearch) -> list[str]:
     return [
         absent_library.name
         for absent_library in needed_libraries([Examined("NCCL", str(path))], where).absent
@@ -86,7 +92,7 @@ def test_what_the_driver_brings_is_not_missing_and_what_torch_loads_first_is_the
     (tmp_path / "build/libcublas.so").rename(moved / "libcublas.so.1")
     for name in ("cuda", "nvidia-ml"):
         (tmp_path / f"build/lib{name}.so").unlink()
-    found = needed_libraries([Examined("torch", str(top))], Search({}, {}, preloaded=(str(moved),)))
+    found = needed_libraries([Examined("torch", str(top))], LoaderSearch({}, {}, preloaded=(str(moved),)))
     absent = [absent_library.name for absent_library in found.absent if absent_library.name != "libc.so.6"]
     assert (absent, found.of_driver) == ([], ("libcuda.so.1", "libnvidia-ml.so.1"))
 
@@ -143,6 +149,6 @@ def test_the_cache_of_the_loader_is_read_for_each_machine() -> None:
 def test_a_path_in_the_needed_name_is_taken_as_it_is(tmp_path: Path) -> None:
     one = library(tmp_path, "one")
     program = Dynamic(own_machine(), "", (), (), (), (0, 0))
-    assert find(str(one), Path("/"), program, Search({}, {})) is not None
-    assert find("libone.so", Path("/"), program, Search({}, {})) is None
-    assert find("libone.so", Path("/"), program, Search({}, {}, folders=(str(tmp_path),))) is not None
+    assert find(str(one), Path("/"), program, LoaderSearch({}, {})) is not None
+    assert find("libone.so", Path("/"), program, LoaderSearch({}, {})) is None
+    assert find("libone.so", Path("/"), program, LoaderSearch({}, {}, folders=(str(tmp_path),))) is not None

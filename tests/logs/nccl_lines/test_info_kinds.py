@@ -15,7 +15,7 @@ from ncclcheck.logs.nccl_lines.info_kinds import (
     kind_of,
 )
 from ncclcheck.logs.nccl_lines.nccl_info import Notes
-from ncclcheck.model.events import Place
+from ncclcheck.model.events import LogPosition
 
 TELLING = [
     "Bootstrap : Using eth0:10.0.0.1<0>",
@@ -41,10 +41,10 @@ TELLING = [
 
 @pytest.mark.parametrize("message", TELLING)
 def test_what_is_noted_is_not_mute(message: str) -> None:
-    notes = Notes("n1", 1, Place("x", 1))
-    empty = Notes("n1", 1, Place("x", 1)).process(Place("x", 1), None)
+    notes = Notes("n1", 1, LogPosition("x", 1))
+    empty = Notes("n1", 1, LogPosition("x", 1)).process(LogPosition("x", 1), None)
     stage = notes.info(message)
-    assert stage is not None or notes.process(Place("x", 1), None) != empty
+    assert stage is not None or notes.process(LogPosition("x", 1), None) != empty
     assert kind_of(message.encode()) == (STAGE if stage else NOTED)
 
 

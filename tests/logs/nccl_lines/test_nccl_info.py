@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.logs.nccl_lines.nccl_info import MOST_LINKS, Notes, version_in
-from ncclcheck.model.events import Link, Place, Process
+from ncclcheck.model.events import Link, LogPosition, Process
 
 
 def noted(*messages: str) -> Process:
-    notes = Notes("n1", 7, Place("job.log", 1))
+    notes = Notes("n1", 7, LogPosition("job.log", 1))
     for message in messages:
         if message.startswith("Channel"):
             notes.channel(message.encode())
         else:
             notes.info(message)
-    return notes.process(Place("job.log", 1), 0)
+    return notes.process(LogPosition("job.log", 1), 0)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_rdma_devices(line: str, devices: tuple[str, ...]) -> None:
     ],
 )
 def test_communicators(line: str) -> None:
-    notes = Notes("n1", 7, Place("job.log", 1))
+    notes = Notes("n1", 7, LogPosition("job.log", 1))
     assert notes.info(line) == ("complete", "0x9", 3, 8)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.logs.readers.collectives import rank_in, read
-from ncclcheck.model.events import CollectiveTimeout, GroupStatus, Place
+from ncclcheck.model.events import CollectiveTimeout, GroupStatus, LogPosition
 
-PLACE = Place("job.log", 1)
+PLACE = LogPosition("job.log", 1)
 
 
 @pytest.mark.parametrize(

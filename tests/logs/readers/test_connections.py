@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.logs.readers.connections import read
-from ncclcheck.model.events import ConnectFailure, Place, Registered
+from ncclcheck.model.events import ConnectFailure, LogPosition, Registered
 
-PLACE = Place("job.log", 1)
+PLACE = LogPosition("job.log", 1)
 
 
 @pytest.mark.parametrize(

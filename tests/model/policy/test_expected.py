@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.model.policy.expected import Expected, Number, Presence, Rule, Subnet, Text
+from ncclcheck.model.policy.expected import Expected, Number, PolicyRule, Presence, Subnet, Text
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_a_demand_is_written_for_people(wanted: object, words: str) -> None:
     ],
 )
 def test_a_rule_counts_through_its_last_day(until: str, on: str, over: bool) -> None:
-    assert Expected(on=on).is_over(Rule("ignore", "NC2", "site.toml", "", until)) is over
+    assert Expected(on=on).is_over(PolicyRule("ignore", "NC2", "site.toml", "", until)) is over

@@ -9,7 +9,15 @@ import pytest
 
 from ncclcheck.model.demands import Floor
 from ncclcheck.model.errors import UsageError
-from ncclcheck.model.policy.expected import Expectation, Number, Presence, Profile, Rule, Text, VersionRange
+from ncclcheck.model.policy.expected import (
+    Expectation,
+    Number,
+    PolicyRule,
+    Presence,
+    Profile,
+    Text,
+    VersionRange,
+)
 from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.policy.policy_values import SECTIONS
 
@@ -50,9 +58,9 @@ def test_a_policy_is_read_as_written_with_the_line_of_every_demand() -> None:
     assert policy.select == ("NC2", "NC5")
     assert policy.floors == (Floor(5.0), Floor(300.0, "all_reduce", 1 << 30))
     assert policy.expected.rules == (
-        Rule("require", "gpu-count", "site.toml, line 6"),
-        Rule("ignore", "NC6", "site.toml, line 8"),
-        Rule("ignore", "pcie-acs", "site.toml, line 9", "known board", "2026-12-31"),
+        PolicyRule("require", "gpu-count", "site.toml, line 6"),
+        PolicyRule("ignore", "NC6", "site.toml, line 8"),
+        PolicyRule("ignore", "pcie-acs", "site.toml, line 9", "known board", "2026-12-31"),
     )
     assert policy.expected.expectations == (
         Expectation("rdma_ports_per_node", Number(8), "site.toml, line 3"),
