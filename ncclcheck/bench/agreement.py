@@ -41,7 +41,7 @@ def barrier(device: Device, progress: ProgressPage) -> None:
 
 
 def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[BatchReport]:
-    """The reports of all ranks, by rank: the same list on every rank. All must have the same number of durations."""
+    """Return the reports of all ranks, by rank; all ranks must give the same number of durations."""
     import torch
     import torch.distributed as dist
 

@@ -56,7 +56,7 @@ def _connections(table: Path) -> Iterator[tuple[str, str, int, str]]:
 
 
 def _address(text: str) -> str:
-    """The address in the kernel's notation: words of 32 bits, each in the order of the machine's bytes."""
+    """Return the address of the kernel's notation: words of 32 bits, each in the order of the machine's bytes."""
     words = [int(text[start : start + 8], 16) for start in range(0, len(text), 8)]
     address = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None

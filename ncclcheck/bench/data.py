@@ -59,7 +59,7 @@ class Difference(Struct, frozen=True):
 
 
 def noise() -> Tensor:
-    """Whole numbers of 32 bits, one period of them (two rounds of a multiply-xorshift hash of the position)."""
+    """Return one period of 32-bit whole numbers (two rounds of a multiply-xorshift hash of the position)."""
     import torch
 
     mask = 0xFFFFFFFF
@@ -70,7 +70,7 @@ def noise() -> Tensor:
 
 
 def summands(world_size: int, dtype: str) -> Tensor:
-    """One period of what ranks add up; rank r begins at position r. No sum of ranks exceeds what the dtype holds.
+    """Return one period of what ranks add up; rank r begins at position r. No sum exceeds what the dtype holds.
 
     At most `contributors` of the ranks add something at a position, each at most a `contributors`-th of the largest
     exact number. Where that is not all of them, every position that is no multiple of `every` is 0: so many ranks one
@@ -88,7 +88,7 @@ def summands(world_size: int, dtype: str) -> Tensor:
 
 
 def totals(world_size: int, dtype: str) -> Tensor:
-    """One period of the sum over all ranks of what each adds: sums of `world_size` neighbours."""
+    """Return one period of the sum over all ranks of what each adds: sums of `world_size` neighbours."""
     import torch
 
     one = summands(world_size, dtype)
@@ -98,7 +98,7 @@ def totals(world_size: int, dtype: str) -> Tensor:
 
 
 def moved(dtype: str) -> Tensor:
-    """One period of what is handed on unchanged; never the bits of 0."""
+    """Return one period of what is passed on unchanged; never the bits of 0."""
     import torch
 
     if dtype.startswith("float8"):
@@ -108,7 +108,7 @@ def moved(dtype: str) -> Tensor:
 
 @lru_cache(maxsize=32)
 def _table(kind: Kind, tables: Tables, periods: int, device: str) -> Tensor:
-    """The bits of so many periods of the table."""
+    """Return the bits of so many periods of the table."""
     import torch
 
     if kind == "moved":
@@ -164,7 +164,7 @@ def _value(bits: Tensor, dtype: str) -> float:
 def _blocks(
     buffer: Tensor, content: Content, tables: Tables, iteration: int, elements_at_once: int
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """The bits of the buffer in blocks: where one starts, the block, and what is expected there.
+    """Yield the bits of the buffer in blocks: where a block starts, the block, and what is expected there.
 
     A block is several parts x several periods x one period; then what is left of a period at the end of each part.
     """
@@ -191,14 +191,14 @@ def _blocks(
 
 
 def _bits(values: Tensor) -> Tensor:
-    """The same memory as whole numbers: 0.0 and -0.0 differ, and a NaN equals itself."""
+    """Return the same memory as whole numbers: 0.0 and -0.0 differ, and a NaN equals itself."""
     import torch
 
     return values.view(getattr(torch, _BITS[values.element_size()]))
 
 
 def _is_same(got: Tensor, expected: Tensor) -> bool:
-    """The two hold the same bits. A period in a CPU's memory is compared by memcmp, four times as fast as by torch."""
+    """Return whether both hold the same bits. In CPU memory memcmp compares, four times as fast as torch."""
     import torch
 
     if got.shape[:2] == (1, 1) and got.device.type == "cpu":

@@ -43,7 +43,7 @@ class Device(Struct, frozen=True):
 
 
 def open_device(backend: Backend, local_rank: int, *, cuda_graph: bool = False) -> Device:
-    """The device of this rank: CPU memory for gloo, GPU number `local_rank` for nccl, which is then current."""
+    """Return the device of this rank: CPU memory for gloo, GPU `local_rank` for nccl, which becomes the current one."""
     import torch
 
     if backend == "gloo":
@@ -94,7 +94,7 @@ def _time_on_gpu(calls: Calls, progress: ProgressPage) -> list[float]:
 
 
 def _captured(call: Call) -> Call:
-    """The call as a CUDA graph of its own, whose replay does the same on the same buffers.
+    """Return the call as a CUDA graph of its own, whose replay does the same on the same buffers.
 
     Capture is thread-local: torch's watchdog of the group may query events of other work meanwhile, which the default
     mode forbids (PyTorch, `torch.cuda.graph`, capture_error_mode).

@@ -28,7 +28,7 @@ GPU_POOL_BYTES = 256 << 20  # beyond the last-level cache of any current GPU (B2
 
 
 def plan_sizings(plan: BenchPlan, world_size: int) -> Sequence[tuple[Sizing, bool]]:
-    """Sizing of every point of the plan, each with whether the op works in place."""
+    """Return the sizing of every point of the plan, each with whether the op works in place."""
     element_bytes = ELEMENT_BYTES[plan.dtype]
     return [
         (COLLECTIVES[op].sizing(size, element_bytes, world_size), COLLECTIVES[op].in_place)
@@ -38,14 +38,14 @@ def plan_sizings(plan: BenchPlan, world_size: int) -> Sequence[tuple[Sizing, boo
 
 
 def memory_needed(plan: BenchPlan, world_size: int) -> int:
-    """Bytes of memory each rank needs for the plan: of the host with gloo, of the GPU with nccl."""
+    """Return how many bytes of memory each rank needs for the plan: of the host with gloo, of the GPU with nccl."""
     pool_bytes = GPU_POOL_BYTES if plan.backend == "nccl" else CPU_POOL_BYTES
     evicting = GPU_POOL_BYTES if plan.backend == "nccl" else 0  # bench/device.py, evict
     return evicting + memory_bytes(plan_sizings(plan, world_size), ELEMENT_BYTES[plan.dtype], pool_bytes)
 
 
 def shortage(plan: BenchPlan, world_size: int, ranks: int, has_bytes: int, whose: str) -> str:
-    """Why `ranks` ranks of the plan do not fit the memory that `whose` names, for people, and which sizes would."""
+    """Return why `ranks` ranks of the plan do not fit the memory that `whose` names, and which sizes would."""
     need, first, last = memory_needed(plan, world_size) * ranks, min(plan.sizes_bytes), max(plan.sizes_bytes)
     detail = (
         f"{format_size(last)}, the largest of --sizes, needs {need / 1e9:.1f} GB of memory for {ranks} "
@@ -59,7 +59,7 @@ def shortage(plan: BenchPlan, world_size: int, ranks: int, has_bytes: int, whose
 
 
 def largest_that_fits(plan: BenchPlan, world_size: int, memory_bytes_each: int) -> int | None:
-    """The largest size that fits when each rank has so much memory: one of the plan, or a power of two below its end.
+    """Return the largest size that fits each rank's memory: one of the plan, or a power of two below its end.
 
     None where no size does.
     """

@@ -61,7 +61,7 @@ class Heartbeat:
                 self._overslept_s += late_s
 
     def take(self) -> Idle:
-        """What there was since the last call of this function.
+        """Return the time without a core since the last call of this function.
 
         The threads of a rank work one after the other for a call, so what they waited is added up.
         """

@@ -62,13 +62,13 @@ def isolate(rank: Rank, points: Sequence[Point]) -> Isolation:
 
 
 def transfer_bytes(points: Sequence[Point]) -> int:
-    """The size of one transfer: some 20 ms of what the collectives did at best."""
+    """Return the size of one transfer: some 20 ms at the best rate of the collectives."""
     busbw_gb_s = max((point.busbw_gb_s for point in points), default=0.0)
     return max(LEAST_BYTES, min(MOST_BYTES, int(busbw_gb_s * 1e9 * timeouts.ISOLATED_TRANSFER_S)))
 
 
 def _settled_cores(rank: Rank, points: Sequence[Point]) -> tuple[CoreSpeed, ...]:
-    """What each rank does by itself, tried until it is clear who has its core for itself, or often enough.
+    """Return how fast each rank works alone, tried until it is clear which ranks have a core of their own.
 
     The first try is short, and Linux lets a thread that slept run for a slice or two before others
     (Documentation/scheduler/sched-eevdf.rst: lag), which is half of so little work; and a quota may just have enough
@@ -115,7 +115,7 @@ def _cores(rank: Rank, tries: int, times: int) -> tuple[CoreSpeed, ...]:
 
 
 def claim_on_cores() -> int:
-    """A number that is the same for processes that the kernel schedules alike: see `CoreSpeed.claim`.
+    """Return a number that is the same for processes that the kernel schedules alike: see `CoreSpeed.claim`.
 
     The same machine, cores, priority and control groups; 0 where one of them cannot be read.
     """
@@ -150,7 +150,7 @@ def _better_cores(one: Sequence[CoreSpeed], other: Sequence[CoreSpeed]) -> tuple
 
 
 def _lane(rank: Rank) -> _Lane:
-    """The first rank of each node: with several at a time they would share its interface."""
+    """Return the first rank of each node: several at a time would share the interface of their node."""
     first: dict[str, int] = {}
     for number, host in enumerate(rank.task.hosts):
         first.setdefault(host, number)
@@ -210,14 +210,14 @@ class _Busy:
         return time.process_time() if self._rank.device.torch_device.type == "cpu" else 0.0
 
     def share(self) -> float:
-        """From 0 to 1."""
+        """Return the share of the time, from 0 to 1."""
         computed_s = self._now_s() - self._computed_s
         waited_s = self._rank.heartbeat.take().waited_s
         return min(1.0, (computed_s + waited_s) / (time.perf_counter() - self._began_s))
 
 
 def _send(rank: Rank, buffer: Tensor, target: int) -> None:
-    """The buffer, as often as the receiver asks for it."""
+    """Send the buffer as often as the receiver asks for it."""
     import torch
 
     go = torch.zeros(1, dtype=torch.uint8, device=rank.device.torch_device)
@@ -229,7 +229,7 @@ def _send(rank: Rank, buffer: Tensor, target: int) -> None:
 
 
 def _receive(rank: Rank, buffer: Tensor, source: int) -> float:
-    """1e9 B/s of the best of a few transfers, each from the moment it was asked for; the first one opens the way."""
+    """Return 1e9 B/s of the best of a few transfers, each timed from its request; the first one connects."""
     import torch
 
     go = torch.ones(1, dtype=torch.uint8, device=rank.device.torch_device)
@@ -245,7 +245,7 @@ def _receive(rank: Rank, buffer: Tensor, source: int) -> float:
 
 
 def _transfer(rank: Rank, way: str, buffer: Tensor, peer: int) -> None:
-    """Done when it returns. As a batch, since NCCL then uses the group's own communicator."""
+    """Transfer the buffer and wait for it. As a batch, since NCCL then uses the group's own communicator."""
     import torch.distributed as dist
 
     for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, way), buffer, peer)]):
@@ -258,7 +258,7 @@ def _better_links(one: Sequence[LinkSpeed], other: Sequence[LinkSpeed]) -> tuple
 
 
 def _shared(rank: Rank, numbers: Sequence[float]) -> list[list[float]]:
-    """Every rank's numbers, by rank."""
+    """Return every rank's numbers, by rank."""
     import torch
 
     sent = torch.tensor(list(numbers), dtype=torch.float64, device=rank.device.torch_device)

@@ -14,12 +14,12 @@ _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_
 
 
 def free_bytes(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """What is available on the machine (proc(5), MemAvailable), or less where a control group allows less."""
+    """Return the memory that is available here (proc(5), MemAvailable), or less where a control group allows less."""
     return min([psutil.virtual_memory().available, *_allowed(proc, cgroups)])
 
 
 def _allowed(proc: Path, cgroups: Path) -> Iterator[int]:
-    """What each control group of this process leaves.
+    """Yield how much memory each control group of this process leaves.
 
     Linux `admin-guide/cgroup-v2.rst`, memory.max, and `admin-guide/cgroup-v1/memory.rst`, 5 and 2.
     """

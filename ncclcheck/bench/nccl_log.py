@@ -39,7 +39,7 @@ class NcclLog:
         self._is_full = False
 
     def environment(self) -> dict[str, str]:
-        """The variables under which NCCL writes to it.
+        """Return the variables under which NCCL writes to it.
 
         NCCL_DEBUG_TIMESTAMP_LEVELS and the like stay as they are: they change the beginning of lines alone.
         """
@@ -50,32 +50,32 @@ class NcclLog:
         }
 
     def bound(self) -> None:
-        """It then grows no more once it has 16 MiB: what NCCL writes after that is lost, and NCCL goes on."""
+        """Bound its size to 16 MiB: what NCCL writes after that is lost, and NCCL goes on."""
         if not self._is_full and os.fstat(self.descriptor).st_size > LIMIT_BYTES:
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
             self._is_full = True
 
     def chunks(self) -> Iterable[bytes]:
-        """What it holds, from its beginning."""
+        """Yield what it holds, from its beginning."""
         offset = 0
         while offset <= LIMIT_BYTES and (chunk := os.pread(self.descriptor, _CHUNK_BYTES, offset)):
             offset += len(chunk)
             yield chunk
 
     def warnings(self) -> str:
-        """The last lines in which NCCL warned, from the end of what it wrote; empty where there are none."""
+        """Return the last lines in which NCCL warned, from the end of the log; empty where there are none."""
         size = os.fstat(self.descriptor).st_size
         tail = os.pread(self.descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES)).decode(errors="replace")
         lines = [line for line in tail.splitlines() if " NCCL WARN " in line]
         return "".join(f"{line}\n" for line in lines[-_WARNINGS:])
 
     def close(self) -> None:
-        """The memory is free once the worker has gone, too."""
+        """Free the memory, as soon as the worker has ended too."""
         os.close(self.descriptor)
 
 
 def with_log(environment: Mapping[str, str], log: NcclLog) -> dict[str, str]:
-    """The worker's environment with its log. NCCL_DEBUG=TRACE stays: it includes INFO."""
+    """Return the worker's environment with its log. NCCL_DEBUG=TRACE stays: it includes INFO."""
     own = log.environment()
     if environment.get("NCCL_DEBUG", "").strip().upper() == "TRACE":
         del own["NCCL_DEBUG"]
@@ -83,7 +83,7 @@ def with_log(environment: Mapping[str, str], log: NcclLog) -> dict[str, str]:
 
 
 def read_logs(logs: Sequence[NcclLog], host: str) -> Fact[tuple[Process, ...]]:
-    """What the workers of a node said; Missing where not one of them wrote anything.
+    """Return what the workers of a node logged; Missing where none of them wrote anything.
 
     The host is called as the report calls it, and settings are left out: the node's facts have them, less what must
     not leave it.

@@ -72,7 +72,7 @@ class _PointSetup(Struct, frozen=True):
 
 
 def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> Rank:
-    """A rank with storage for all points of its plan, each page of it touched; raises when memory does not suffice."""
+    """Return a rank with storage for all points of its plan, each page touched. Raises when memory does not suffice."""
     import torch
 
     need = storage(
@@ -122,7 +122,7 @@ def measure_round(rank: Rank, op: Op, size_bytes: int, iterations: int) -> float
 
 
 def _measure(rank: Rank, setup: _PointSetup, began_s: float, share_s: float) -> tuple[Fact[Point], float]:
-    """The point, and rank 0's clock at its end."""
+    """Return the point, and rank 0's clock at its end."""
     plan = rank.task.plan
     first = _first_call(rank, setup)
     if isinstance(first, Missing):
@@ -148,7 +148,7 @@ def _measure(rank: Rank, setup: _PointSetup, began_s: float, share_s: float) -> 
 
 
 def _warm_up(rank: Rank, setup: _PointSetup, calls: int) -> None:
-    """Iterations below 0: their data differ from those of every iteration that is verified."""
+    """Make calls with iteration numbers below 0: their data differ from all data that are verified."""
     for start in range(-calls, 0, len(setup.slots)):
         iterations = range(start, min(0, start + len(setup.slots)))
         rank.progress.move("warm-up", setup.number, iterations[0])
@@ -156,7 +156,7 @@ def _warm_up(rank: Rank, setup: _PointSetup, calls: int) -> None:
 
 
 def _batch(rank: Rank, setup: _PointSetup, phase: Phase, iterations: Sequence[int]) -> list[BatchReport]:
-    """What all ranks measured in one batch."""
+    """Return what all ranks measured in one batch."""
     rank.progress.move(phase, setup.number, iterations[0])
     durations_us, idle = _run(rank, setup, iterations)
     wrong = _verify(rank, setup, iterations) if rank.task.plan.verify and phase == "measuring" else []
@@ -165,7 +165,7 @@ def _batch(rank: Rank, setup: _PointSetup, phase: Phase, iterations: Sequence[in
 
 
 def _first_call(rank: Rank, setup: _PointSetup) -> Fact[list[BatchReport]]:
-    """The ranks' reports of the first call; Missing, in the backend's words, where it refused it to every rank."""
+    """Return the ranks' reports of the first call; Missing, with the backend's text, where it rejected every rank's."""
     try:
         return _batch(rank, setup, "first-call", [0])
     except (RuntimeError, TypeError, ValueError) as error:
@@ -178,7 +178,7 @@ def _first_call(rank: Rank, setup: _PointSetup) -> Fact[list[BatchReport]]:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """The backend does not do such a thing at all, as torch's ProcessGroupGloo, ProcessGroupNCCL and NCCL word it.
+    """Return whether the backend cannot do it at all, by the texts of ProcessGroupGloo, ProcessGroupNCCL and NCCL.
 
     "Backend gloo does not support reduce_scatter", "Invalid scalar type", "Unconvertible NCCL type", "Input tensor data
     type is not supported for NCCL process group", "FP8 reduction support begins with sm90 capable devices".
@@ -240,7 +240,7 @@ def _own_report(
 
 
 def _times_us(reports: Sequence[BatchReport]) -> list[float]:
-    """The time of each iteration of a batch; the clocks began with the lead-in, which all entered together."""
+    """Return the time of each iteration of a batch; the clocks began with the lead-in, which all entered together."""
     return iteration_times_us([[report.lead_in_us, *report.durations_us] for report in reports])[1:]
 
 

@@ -57,21 +57,21 @@ class ProgressPage:
         self.inside = False
 
     def move(self, phase: Phase, point: int | None = None, iteration: int = 0) -> None:
-        """The rank is then in `phase`, outside any call."""
+        """Enter `phase`, outside any call."""
         if point is not None and point != self._point:
             self._point, self._longest_call_ns = point, 0
         self._phase, self._iteration, self.inside = PHASES.index(phase), iteration, False
         self._write(time.monotonic_ns())
 
     def enter(self, iteration: int = 0) -> None:
-        """The rank is then inside its next collective call."""
+        """Enter the next collective call."""
         self._iteration, self.inside = iteration, True
         self._calls += 1
         self._entered_ns = time.monotonic_ns()
         self._write(self._entered_ns)
 
     def leave(self, *, measured: bool = True) -> None:
-        """The rank is then past the call. One that is not `measured` (a barrier) does not tell how long they take."""
+        """Leave the call. One that is not `measured` (a barrier) says nothing about how long calls take."""
         now = time.monotonic_ns()
         self.inside = False
         if measured:
@@ -79,7 +79,7 @@ class ProgressPage:
         self._write(now)
 
     def fail(self, kind: ErrorKind, text: str) -> None:
-        """The page then tells the error, and still tells where the rank was."""
+        """Record the error; the page still tells where the rank was."""
         encoded = text.encode(errors="replace")[:_TEXT_BYTES]
         struct.pack_into("=q", self._page, _TEXT_AT, len(encoded))
         self._page[_TEXT_AT + 8 : _TEXT_AT + 8 + len(encoded)] = encoded
@@ -93,14 +93,14 @@ class ProgressPage:
 
 
 def new_page(name: str) -> int:
-    """A descriptor of a fresh page of zeros, in memory only; a child that inherits it shares it."""
+    """Return a descriptor of a new page of zeros, in memory only; a child that inherits it shares it."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
     os.ftruncate(descriptor, PAGE_BYTES)
     return descriptor
 
 
 def read_page(descriptor: int) -> Progress:
-    """What the page says now. A page caught in the middle of a change, or never written, reads as `starting`."""
+    """Return what the page says. A page that is being changed, or was never written, reads as `starting`."""
     data = os.pread(descriptor, PAGE_BYTES, 0)
     phase, point, iteration, inside, calls, stamp_ns, longest_ns, kind, _ = _LAYOUT.unpack_from(data, 0)
     if not (0 <= phase < len(PHASES) and 0 <= kind < len(ERROR_KINDS)):

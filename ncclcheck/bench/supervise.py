@@ -65,7 +65,7 @@ class _Worker:
         self._line = b""
 
     def new_points(self) -> list[Fact[Point]]:
-        """The points it has written since the last call, and its standard error read up to now.
+        """Return the points it has written since the last call, and read its standard error.
 
         Missing in the place of one that the backend refused.
         """
@@ -118,7 +118,7 @@ class _Worker:
         )
 
     def _last_words(self) -> str:
-        """The end of what it wrote to standard error; NCCL's warnings, which go to its log, before that."""
+        """Return NCCL's warnings of its log, and the end of its standard error."""
         warnings = self.nccl_log.warnings() if self.nccl_log is not None else ""
         return (warnings + self.errors.decode(errors="replace").strip())[-_LAST_WORDS:]
 
@@ -176,7 +176,7 @@ class Running:
             raise failure[0]
 
     def poll(self) -> tuple[list[Fact[Point]], tuple[RankState, ...]]:
-        """The points finished since the last call, and where every rank of this node is. Never blocks.
+        """Return the points finished since the last call, and where every rank of this node is. Never blocks.
 
         Nothing after `stop`.
         """
@@ -197,7 +197,7 @@ class Running:
         return next((worker.isolation for worker in self._workers if worker.isolation is not None), None)
 
     def log(self, rank: int) -> str:
-        """The last 8 KiB of what the rank wrote to standard error."""
+        """Return the last 8 KiB that the rank wrote to standard error."""
         return next((w.errors.decode(errors="replace") for w in self._workers if w.task.rank == rank), "")
 
     def stop(self, grace_s: float) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ class Running:
 
 
 def start(tasks: Sequence[WorkerTask], environment: Mapping[str, str | None]) -> Running:
-    """The workers of `tasks`, one per local rank, started.
+    """Start the workers of `tasks`, one per local rank.
 
     They get this process's environment changed by `environment` (None: unset). `stop` must be called in the end.
     """
@@ -230,7 +230,7 @@ def start(tasks: Sequence[WorkerTask], environment: Mapping[str, str | None]) ->
 
 
 def _store_listener(tasks: Sequence[WorkerTask]) -> socket.socket:
-    """Listens, where rank 0 serves the store, for the ranks of this node; who comes before the store is there waits."""
+    """Listen where rank 0 serves the store, for the ranks of this node: those that come before the store wait."""
     listener = socket.socket()
     if any(not task.store_port for task in tasks):
         listener.bind(("127.0.0.1", 0))
@@ -248,7 +248,7 @@ def _meeting_at(listener: socket.socket, task: WorkerTask) -> WorkerTask:
 
 
 def not_started(tasks: Sequence[WorkerTask], error: OSError) -> tuple[RankState, ...]:
-    """The states of ranks whose processes could not be started, so that their node is named with the reason."""
+    """Return the states of ranks whose processes could not be started, so that their node is named with the reason."""
     return tuple(
         RankState(
             rank=task.rank, host=task.hosts[task.rank], pid=0, stat="", exit_code=None, ended_s=0.0,

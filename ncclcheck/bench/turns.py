@@ -32,16 +32,16 @@ class TurnStore(Protocol):
     """The store as a rank uses it."""
 
     def wait_for(self, key: str) -> bytes:
-        """The value, once it is there; meanwhile the rank takes no CPU time."""
+        """Return the value as soon as it is set; meanwhile the rank takes no CPU time."""
         ...
 
     def set(self, key: str, value: bytes) -> None:
-        """The value is stored."""
+        """Store the value."""
         ...
 
 
 def take_turns(rank: Rank, name: str, store: TurnStore) -> None:
-    """Every turn that was given is measured, and there are no more. Raises DecodeError for a turn that is none."""
+    """Measure every turn until there are no more. Raises DecodeError for a message that is not a turn."""
     for number in count():
         rank.progress.move("waiting")
         turn = decode(store.wait_for(keys.bench_turn(name, number)), Turn)

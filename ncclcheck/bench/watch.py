@@ -1,4 +1,4 @@
-"""Who spoils the benchmark: the culprits, not their victims, from what every rank was last seen doing."""
+"""Which ranks broke the benchmark: the causes, not their victims, from what every rank was last seen doing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
 
     @property
     def done(self) -> bool:
-        """It measured everything and has nothing more to do."""
+        """Return whether it measured everything and has nothing more to do."""
         return self.phase == "done"
 
 
@@ -70,12 +70,12 @@ AT_THE_END = Deadlines(stopped_s=timeouts.WORKER_STOPPED_AT_END_S, settle_s=0.0)
 
 
 def all_done(states: Sequence[RankState], world_size: int) -> bool:
-    """Every rank of the job measured everything."""
+    """Return whether every rank of the job measured everything."""
     return len({state.rank for state in states if state.done}) == world_size
 
 
 def has_started(states: Sequence[RankState], world_size: int) -> bool:
-    """Every rank got past joining the group: the benchmark ran, whatever came of it."""
+    """Return whether every rank joined the group: the benchmark ran, whatever its outcome."""
     return len({state.rank for state in states if state.phase not in ("starting", "joining")}) == world_size
 
 
@@ -86,7 +86,7 @@ def judge(
     deadlines: Deadlines = DEADLINES,
     host_of_address: Mapping[str, str] = {},
 ) -> tuple[RankFailure, ...]:
-    """The ranks that spoil the run, or nothing while there is still reason to wait.
+    """Return the ranks that broke the run, or nothing while there is still reason to wait.
 
     `hosts` names the host of every rank, `unheard_s` how long ago each host's agent last spoke. A rank whose process
     ended, an own error and a lost node are causes. An error out of a collective call is usually the echo of another
@@ -117,7 +117,7 @@ def judge(
 
 
 def allowed_s(state: RankState, deadlines: Deadlines) -> float:
-    """How long the rank may be without progress where it is."""
+    """Return how long the rank may be without progress where it is."""
     if state.phase == "starting":
         return deadlines.start_s + state.size_bytes / _FILLED_BYTES_PER_S
     if state.phase == "joining":
@@ -130,7 +130,7 @@ def allowed_s(state: RankState, deadlines: Deadlines) -> float:
 
 
 def place(state: RankState) -> str:
-    """Where the rank is: "all_reduce 64M, iteration 3"."""
+    """Return where the rank is: "all_reduce 64M, iteration 3"."""
     if state.phase == "starting":
         return "starting (importing torch, allocating buffers)"
     if state.phase == "joining":
@@ -192,7 +192,7 @@ def _hanging(
 
 
 def _waited_s(state: RankState, states: Sequence[RankState]) -> float:
-    """How long a rank has been without progress; in the group that forms, since the last of its ranks came."""
+    """Return how long a rank has been without progress; while the group forms, since its last rank came."""
     if state.phase != "joining":
         return state.idle_s
     if any(rank_state.phase == "starting" for rank_state in states):
@@ -201,7 +201,7 @@ def _waited_s(state: RankState, states: Sequence[RankState]) -> float:
 
 
 def _cut_off(states: Sequence[RankState], host_of_address: Mapping[str, str]) -> tuple[RankFailure, ...]:
-    """The ranks at both ends of connections on which nothing is acknowledged.
+    """Return the ranks at both ends of connections on which nothing is acknowledged.
 
     One host that is an end of all of several such connections is the one that is cut off.
     """
@@ -279,7 +279,7 @@ def _stopped(state: RankState) -> RankFailure:
 def _lost_ranks(
     states: Sequence[RankState], hosts: Sequence[str], unheard_s: Mapping[str, float], deadlines: Deadlines
 ) -> list[RankFailure] | None:
-    """The ranks of nodes that do not speak any more; None while it is not clear which nodes these are.
+    """Return the ranks of nodes that have gone silent; None while it is not clear which nodes these are.
 
     All the others silent at once: it is node 0, which hears nobody, that has lost its network. (Where it does not hear
     itself either, its own calls to its own store are lost.)
@@ -314,7 +314,7 @@ def _lost(
 
 
 def left_early(rank: int, host: str, states: Iterable[RankState]) -> RankFailure:
-    """The failure of a rank whose node was told to stop (Ctrl-C, a signal) while the others went on."""
+    """Return the failure of a rank whose node was told to stop (Ctrl-C, a signal) while the other nodes went on."""
     return _lost(rank, host, 0.0, "ncclcheck was interrupted there and ended its workers", states)
 
 

@@ -144,7 +144,7 @@ def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
 
 
 def _die_with(agent_pid: int | None) -> None:
-    """The kernel then kills this process, even a stopped one, when its agent ends."""
+    """Let the kernel kill this process, even a stopped one, when its agent ends."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if agent_pid is not None and os.getppid() != agent_pid:
         os._exit(1)  # it ended before the line above

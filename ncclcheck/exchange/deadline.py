@@ -15,22 +15,22 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self, at_most: float | None = None) -> float:
-        """Seconds until the end, never negative, and never more than `at_most`."""
+        """Return the seconds until the end, never negative, and never more than `at_most`."""
         left = max(0.0, self._end - time.monotonic())
         return left if at_most is None else min(left, at_most)
 
     def within(self, seconds: float) -> Deadline:
-        """A deadline `seconds` from now, or this one if it comes first."""
+        """Return a deadline `seconds` from now, or this one if it comes first."""
         return Deadline(self.left(seconds))
 
     @property
     def passed(self) -> bool:
-        """True once nothing is left."""
+        """Return whether no time is left."""
         return self.left() <= 0.0
 
 
 def polls(deadline: Deadline) -> Iterable[None]:
-    """Yields at once and then at growing intervals, for the last time at the deadline."""
+    """Yield at once and then at growing intervals, for the last time at the deadline."""
     interval = timeouts.STORE_FIRST_POLL_S
     while True:
         last = deadline.passed

@@ -43,7 +43,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 def ask(host: str, port: int, deadline: Deadline, *, most_bytes: int = LONGEST_ANSWER_BYTES) -> bytes:
-    """The status of the job in JSON, or as text by an NCCL before 2.28.7. Raises NoAnswerError."""
+    """Return the status of the job in JSON, or as text of an NCCL before 2.28.7. Raises NoAnswerError."""
     where = f"{host}:{port}"
     try:
         with socket.create_connection(
@@ -79,7 +79,7 @@ def _status(connection: socket.socket, where: str, deadline: Deadline, most_byte
 
 
 def _request(connection: socket.socket, line: str, rest: bytes, deadline: Deadline) -> tuple[bytes, bytes]:
-    """The line that answers `line`, and what came after it."""
+    """Return the line that answers `line`, and the data that followed it."""
     connection.settimeout(_left(deadline))
     connection.sendall(line.encode() + b"\n")
     while b"\n" not in rest and len(rest) < LONGEST_LINE_BYTES:

@@ -106,16 +106,16 @@ class Fleet:
         self._thread = threading.Thread(target=self._serve, name="fleet", daemon=True)
 
     def start(self) -> None:
-        """The hosts are being started from now on, in a thread."""
+        """Start the hosts, in a thread."""
         self._thread.start()
 
     def unreached(self) -> tuple[Unreached, ...]:
-        """The hosts that could not take part, or not to the end, by node rank."""
+        """Return the hosts that could not take part, or not to the end, by node rank."""
         with self._lock:
             return tuple(one for _, one in sorted(self._unreached.items()))
 
     def close(self, patience_s: float = 0.0) -> None:
-        """No process of ours is left here, and those on the hosts end too; they may do so by themselves meanwhile."""
+        """End the processes here and on the hosts; for `patience_s` they may end by themselves."""
         end = time.monotonic() + patience_s
         while time.monotonic() < end and any(
             connection.phase in ("starting", "there") for connection in self._connections
@@ -215,7 +215,7 @@ class Fleet:
         self._send(one)
 
     def _greet(self, one: _Connection, line: bytes) -> None:
-        """A line before our own is what a shell prints for people; ours says which ncclcheck is there."""
+        """Read a line before the task: ours says which ncclcheck is there, all before it is what a shell prints."""
         _, mark, rest = line.partition(GREETING.encode())
         if not mark:
             self._hear_noise(one, line)
@@ -258,7 +258,7 @@ class Fleet:
             self._selector.unregister(pipe)
 
     def _look(self) -> None:
-        """Processes that have ended, and those that nothing came from in time."""
+        """Give up processes that have ended, and those that have not greeted in time."""
         for connection in self._connections:
             if connection.process is None or connection.phase == "over":
                 continue
@@ -274,7 +274,7 @@ class Fleet:
                 self._give_up(connection, "silent", f"{text}; it said: {said}" if said else text)
 
     def _drain(self, one: _Connection) -> None:
-        """What it wrote last is read: it lies in the pipes, whose end need not come (ssh may leave a master behind)."""
+        """Read what it wrote last from the pipes, whose end need not come (ssh may leave a master behind)."""
         for name in ("out", "err"):
             for _ in range(64):
                 pipe = one.pipe(name)
@@ -339,5 +339,5 @@ _OF_SSH = frozenset({"refused", "denied", "host-key", "closed", "timed-out", "no
 
 
 def replaced(host: Host) -> Host:
-    """The host without a second chance."""
+    """Return the host without its fallback."""
     return Host(host.name, host.node_rank, host.command, host.task)

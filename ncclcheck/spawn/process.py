@@ -17,7 +17,7 @@ from ncclcheck import timeouts
 def start_process(
     argv: Sequence[str], environment: Mapping[str, str], stdin: bytes, inherit: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """A child in a session of its own, so that no signal of a terminal reaches it, with pipes that never block us.
+    """Start a child in a session of its own, so that no signal of a terminal reaches it, with pipes that never block.
 
     `stdin` is laid in memory first: the child need not read it for us to go on. `inherit` are descriptors it keeps.
     """
@@ -45,7 +45,7 @@ def start_process(
 
 
 def raise_file_limit(wanted: int) -> int:
-    """This process may have `wanted` files open, or as many as its hard limit allows; returns the soft limit before."""
+    """Raise the limit of open files to `wanted`, or to the hard limit; return the soft limit before."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -55,7 +55,7 @@ def raise_file_limit(wanted: int) -> int:
 
 
 def read_available(descriptor: int, limit_bytes: int = 1 << 20) -> bytes:
-    """What lies in a non-blocking pipe now, at most `limit_bytes`; nothing at its end."""
+    """Return what lies in a non-blocking pipe, at most `limit_bytes`; nothing at its end."""
     parts = []
     while limit_bytes > 0:
         try:
@@ -70,7 +70,7 @@ def read_available(descriptor: int, limit_bytes: int = 1 << 20) -> bytes:
 
 
 def state_letter(pid: int) -> str:
-    """The kernel's one-letter state of a process (proc(5): R S D T t Z ...), or "" when there is no such process."""
+    """Return the kernel's one-letter state of a process (proc(5): R S D T t Z ...), or "" when there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:

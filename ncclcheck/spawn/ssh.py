@@ -43,7 +43,7 @@ def ssh_command(
     environment: Mapping[str, str],
     connect_s: float,
 ) -> list[str]:
-    """The command line that runs `python -m ncclcheck remote` on the target, with these variables in its environment.
+    """Return the command line that runs `python -m ncclcheck remote` on the target, with these variables set.
 
     No terminal, no question, no forwarding; a connection that dies is noticed within seconds. What the user's shell
     there is does not matter: what any of them would read otherwise is spelt in octal digits.
@@ -82,7 +82,7 @@ def _word(text: str) -> str:
 
 
 def local_command(python: str, environment: Mapping[str, str], open_files: int) -> list[str]:
-    """The same on this machine, without ssh, and with `open_files` for its soft limit (-1: none)."""
+    """Return the same for this machine, without ssh, and with `open_files` as its soft limit (-1: none)."""
     limit = "unlimited" if open_files < 0 else str(open_files)
     return [
         "/bin/sh",
@@ -115,7 +115,7 @@ def why_ended(returncode: int, stderr: str, noise: str, python: str) -> tuple[Un
 
 
 def reason(text: str) -> str:
-    """The lines that say why, the last ones first to be kept, made harmless for a report."""
+    """Return the lines that say why, of many the last ones, without control characters."""
     lines = ["".join(letter for letter in line if letter.isprintable()).strip() for line in text.splitlines()]
     telling = [line for line in lines if line and not _NOISE.match(line)]
     kept: list[str] = []

@@ -26,7 +26,7 @@ Trouble: TypeAlias = tuple[MasterOutcome, str]
 
 
 def hold_port(port: int) -> socket.socket | Trouble:
-    """The port is this process's from now on, though nothing listens yet; or why it cannot be, and who holds it.
+    """Bind the port, on which nothing listens yet; or return why it cannot be bound, and who holds it.
 
     As TCPStore does it: on all addresses, dual-stack where there is IPv6. It is held until the store takes it over, so
     that no moment is left in which another program, or a child of ours that is just being forked, has it.
@@ -53,7 +53,7 @@ def hold_port(port: int) -> socket.socket | Trouble:
 
 
 def listen(held: socket.socket) -> Trouble | None:
-    """The held port takes connections, also of this node itself: TCPStore's server is its own first client."""
+    """Listen on the held port, and try it from this node: TCPStore's server is its own first client."""
     port = held.getsockname()[1]
     try:
         held.listen(BACKLOG)
@@ -72,7 +72,7 @@ def _why_not(error: OSError | None, port: int) -> Trouble:
 
 
 def holder(port: int) -> str:
-    """Who listens on the port, as far as this user may know."""
+    """Return who listens on the port, as far as this user may know."""
     try:
         for connection in psutil.net_connections(kind="tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
@@ -86,7 +86,7 @@ def holder(port: int) -> str:
 
 
 def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPath:
-    """What node 0 sees of the master's name; its outcome is "serving" when the name leads to this node."""
+    """Return what node 0 sees of the master's name; the outcome is "serving" when the name leads to this node."""
     name = launch.master_addr or ""
     addresses = resolve_master(name, deadline)
     way = describe(name, launch.master_port, addresses, own)
@@ -103,7 +103,7 @@ def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPa
 
 
 def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadline) -> MasterPath:
-    """The way, "serving" after all if the address leads here though it is not this node's (a virtual one, NAT).
+    """Return the path, "serving" after all if the address leads here though it is not this node's (virtual, NAT).
 
     Believed only when our own store answers there with this run's nonce.
     """

@@ -47,7 +47,7 @@ FAILED = "ncclcheck failed there: "
 
 
 class KnockListener:
-    """Node 0's ear: keeps the last knock of each node rank. Its state is guarded by a lock, since a thread fills it."""
+    """Keeps the last knock of each node rank, on node 0. Its state is guarded by a lock, since a thread fills it."""
 
     def __init__(self, port: int, job_id: str, nnodes: int = 0) -> None:
         self._job_id, self._nnodes = job_id, nnodes
@@ -68,12 +68,12 @@ class KnockListener:
             thread.start()
 
     def final(self) -> dict[int, Knock]:
-        """The nodes that said they cannot join, by node rank."""
+        """Return the nodes that said they cannot join, by node rank."""
         with self._lock:
             return {rank: message.knock for rank, message in self._knocks.items() if message.final}
 
     def _rank_of(self, knock: Knock) -> int:
-        """The node's rank; for one that has none before it joins, the last that nobody has who knocked."""
+        """Return the node's rank; for a node that has none before it joins, the highest rank that is still free."""
         if knock.node_rank >= 0:
             return knock.node_rank
         known = [rank for rank, message in self._knocks.items() if message.knock.host == knock.host]
@@ -81,7 +81,7 @@ class KnockListener:
         return known[0] if known else next(free, self._nnodes)
 
     def close(self) -> None:
-        """The port is free again."""
+        """Free the port."""
         for one in self._sockets:
             with contextlib.suppress(OSError):  # it is not connected, and yet this ends the thread's wait
                 one.shutdown(socket.SHUT_RDWR)
@@ -124,7 +124,7 @@ def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.sock
 def send_knock(
     addresses: Iterable[str], port: int, message: KnockMessage, wait_s: float
 ) -> KnockReply | None:
-    """The first well-formed reply within `wait_s`, or None."""
+    """Send the message and return the first well-formed reply within `wait_s`, or None."""
     data = encode(message)
     if len(data) > LIMIT_BYTES:
         return None

@@ -32,7 +32,7 @@ class Search(Struct, frozen=True):
 
 
 def resolve_master(name: str, deadline: Deadline) -> Fact[tuple[str, ...]]:
-    """The addresses of the master's name, asked again for a few seconds where there is none yet."""
+    """Return the addresses of the master's name, and retry for a few seconds where there is none yet."""
     patience = deadline.within(timeouts.MASTER_RESOLVE_S)
     while True:
         addresses = resolve(name, max(patience.left(), 0.5))
@@ -42,12 +42,12 @@ def resolve_master(name: str, deadline: Deadline) -> Fact[tuple[str, ...]]:
 
 
 def is_loopback(address: str) -> bool:
-    """True for 127.0.0.0/8 and ::1."""
+    """Return whether it is in 127.0.0.0/8 or ::1."""
     return ipaddress.ip_address(address.split("%")[0]).is_loopback
 
 
 def names_loopback(way: MasterPath) -> bool:
-    """True when the name means "this machine" everywhere, so that no other machine can come by it."""
+    """Return whether the name means "this machine" everywhere, so that no other machine can reach it."""
     try:
         return is_loopback(way.name)
     except ValueError:
@@ -55,7 +55,7 @@ def names_loopback(way: MasterPath) -> bool:
 
 
 def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozenset[str]) -> MasterPath:
-    """The way as far as it can be told without connecting: name, addresses, and the kernel's choice of source."""
+    """Return the path as far as it is known without connecting: name, addresses, the kernel's choice of source."""
     nowhere = Missing("absent", "the name has no address")
     if isinstance(addresses, Missing):
         return MasterPath(name, port, addresses, False, nowhere, nowhere, "unresolvable", addresses.detail)
@@ -65,7 +65,7 @@ def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozen
 
 
 def find_master(search: Search, deadline: Deadline, say: Callable[[str], None]) -> MasterPath:
-    """The way of a node that is not node 0, with outcome "answered" once something accepts there.
+    """Return the path of a node that is not node 0, with outcome "answered" once something accepts there.
 
     Filtered and unreachable are called in at most 10 s. Refused is tried again until the deadline, since node 0 may
     start later; it ends early when node 0 itself says by datagram that its store is up or never will be.
@@ -128,7 +128,7 @@ def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> Maste
 
 
 def give_up(way: MasterPath, search: Search) -> MasterPath:
-    """The way with what node 0 had to say, after telling it (three times, datagrams get lost) that we cannot join."""
+    """Tell node 0 that this node cannot join (three times: datagrams get lost); return the path with its answer."""
     if isinstance(way.addresses, Missing):
         return way
     for _ in range(3):
@@ -141,7 +141,7 @@ def give_up(way: MasterPath, search: Search) -> MasterPath:
 
 
 def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
-    """The way as node 0 explains it: where ncclcheck failed there, what TCP saw says nothing about the network."""
+    """Return the path as node 0 explains it: if ncclcheck failed there, TCP says nothing about the network."""
     word = f"node 0 answers by datagram: {reply.given_up}"
     if reply.given_up.startswith(FAILED):
         return replace(way, outcome="lost", detail=word)

@@ -17,7 +17,7 @@ from ncclcheck.model.launch import NOT_RANKED, Launch
 
 
 def placed(launch: Launch, own: frozenset[str], deadline_s: float = timeouts.RENDEZVOUS_RESOLVE_S) -> Launch:
-    """The launch with `serves_store` decided, and node rank 0 where this node is the one that others will call.
+    """Return the launch with `serves_store` decided, and node rank 0 where other nodes will call this node.
 
     That is the node that torch takes for the host (`--rdzv-conf is_host` decides, else `takes_itself_for_host`), and
     also the one that has the endpoint's address though torch does not notice: it then says so. Every other node gets

@@ -72,7 +72,7 @@ class VerdictServer:
         self._given = given
 
     def close(self) -> None:
-        """The port is free again."""
+        """Free the port."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

@@ -72,7 +72,7 @@ class Received(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def channel_of(number: int, stream: int) -> str:
-    """The name under which one stream of a round arrives."""
+    """Return the name under which a stream of a round arrives."""
     return f"bandwidth/{number}/{stream}"
 
 
@@ -128,7 +128,7 @@ class _Stream:
         self.ended = moment_of(threading.current_thread())
 
     def work(self) -> None:
-        """What is done on the connection; it ends with an OSError at the latest when that is shut down."""
+        """Work on the connection until that is shut down, which raises OSError here."""
         raise NotImplementedError
 
 
@@ -166,7 +166,7 @@ class _Load:
 
 
 def _end(streams: Sequence[_Stream]) -> None:
-    """None of the threads runs any more: what they wait in is shut down."""
+    """End the threads: shut down the connections in which they wait."""
     for stream in streams:
         with suppress(OSError):  # the peer was first
             stream.connection.shutdown(socket.SHUT_RDWR)

@@ -41,7 +41,7 @@ def moment_of(thread: threading.Thread) -> Moment:
 
 
 def busiest_thread(before: Sequence[Moment], after: Sequence[Moment]) -> Fact[float]:
-    """The largest part of the time from `before` to `after` in which one of the threads was busy."""
+    """Return the largest share of the time from `before` to `after` in which a single thread was busy."""
     shares = [
         (late.busy_s - early.busy_s) / (late.at - early.at)
         for early, late in zip(before, after, strict=True)
@@ -70,7 +70,7 @@ def core_ticks() -> Fact[tuple[tuple[int, int], ...]]:
 def busiest_core(
     before: Fact[Sequence[tuple[int, int]]], after: Fact[Sequence[tuple[int, int]]]
 ) -> Fact[float]:
-    """The busy part of the core that was busiest in between. A tick is 10 ms: that is how coarse it is."""
+    """Return the busy share of the busiest core in between, in ticks of 10 ms."""
     if isinstance(before, Missing):
         return before
     if isinstance(after, Missing):

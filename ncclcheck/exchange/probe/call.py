@@ -22,7 +22,7 @@ class CallError(Exception):
 
 
 def call(target: Target, own: Greeting, peer_ticket: int, deadline: Deadline) -> socket.socket:
-    """A connection to the peer, which has handed it on under `own.channel`. Raises CallError."""
+    """Return a connection to the peer, which has filed it under `own.channel`. Raises CallError."""
     seconds = max(deadline.left(), 0.001)
     try:
         connection = socket.create_connection((target.address, target.port), seconds)

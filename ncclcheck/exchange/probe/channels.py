@@ -29,7 +29,7 @@ class Channels:
             self._served[prefix] = answer
 
     def put(self, name: str, ticket: int, arrived: socket.socket) -> None:
-        """The connection can be taken; one of the same name and caller that nobody took is closed."""
+        """Offer the connection; an earlier one of the same name and caller that was not taken is closed."""
         with self._changed:
             answer = next((one for prefix, one in self._served.items() if name.startswith(prefix)), None)
             full = self._closed or len(self._waiting) >= MOST_WAITING
@@ -44,14 +44,14 @@ class Channels:
             threading.Thread(target=answer, args=(arrived,), name=name, daemon=True).start()
 
     def take(self, name: str, ticket: int, deadline: Deadline) -> socket.socket | None:
-        """The connection of that name and caller as soon as it is there; None at the deadline."""
+        """Return the connection of that name and caller as soon as it is there; None at the deadline."""
         key = name, ticket
         with self._changed:
             self._changed.wait_for(lambda: key in self._waiting or self._closed, deadline.left())
             return self._waiting.pop(key, None)
 
     def close(self) -> None:
-        """Connections that nobody took are closed, and those that still arrive."""
+        """Close the connections that were not taken, and those that still arrive."""
         with self._changed:
             self._closed = True
             left = list(self._waiting.values())
@@ -62,7 +62,7 @@ class Channels:
 
 
 def reset(connection: socket.socket) -> None:
-    """The connection is closed, and what was queued on it is dropped, so that nothing of it disturbs what follows."""
+    """Close the connection and drop what is queued on it, so that it does not disturb the next measurement."""
     with suppress(OSError):  # gone already
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
     with suppress(OSError):

@@ -38,7 +38,7 @@ class Sample(Struct, frozen=True):
 
 
 def sample(asked: int, came: int, answered: int, heard: int) -> Sample:
-    """The four stamps of a round trip: first and last by our clock, the two between by the peer's."""
+    """Return the sample of four time stamps: first and last by our clock, the two between by the peer's."""
     return Sample(((came - asked) + (answered - heard)) / 2, max((heard - asked) - (answered - came), 0))
 
 
@@ -60,7 +60,7 @@ def tell_time(connection: socket.socket) -> None:
 
 
 def measure_clock(host: str, own: Greeting, callee: Callee, deadline: Deadline) -> Probe:
-    """How far the callee's clock is ahead of this node's, in us; `measured.least` is the quickest round trip in us.
+    """Measure how far the callee's clock is ahead of this node's, in us; `measured.least` is the quickest round trip.
 
     The true value is within half of that round trip.
     """

@@ -25,7 +25,7 @@ _BEST_FIRST: tuple[DialOutcome, ...] = ("connected", "refused", "filtered", "no-
 
 
 def outcome_of(error_number: int) -> DialOutcome:
-    """The word for what `connect` ended with."""
+    """Return the outcome for the error number of `connect`."""
     if error_number == 0:
         return "connected"
     if error_number in _REFUSED:
@@ -36,7 +36,7 @@ def outcome_of(error_number: int) -> DialOutcome:
 
 
 def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialOutcome, str]:
-    """What a client meets that tries the addresses in this order, and the address and error text behind it.
+    """Return what a client meets that tries the addresses in this order, with the address and the error text.
 
     A client goes on to the next address where one is refused or has no route, and waits where one does not answer: so
     does torch (torch/csrc/distributed/c10d/socket.cpp, SocketConnectOp), so an address that is silent is "filtered"
@@ -72,7 +72,7 @@ def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialO
 
 
 def _decided(addresses: Sequence[str], outcomes: dict[str, tuple[DialOutcome, str]]) -> bool:
-    """True once an address connects and those before it do not keep a client."""
+    """Return whether an address connects and no earlier one holds a client up."""
     for address in addresses:
         if address not in outcomes:
             return False
@@ -82,7 +82,7 @@ def _decided(addresses: Sequence[str], outcomes: dict[str, tuple[DialOutcome, st
 
 
 def _begin(address: str, port: int) -> socket.socket | int:
-    """A socket that is connecting, or the error number (0: connected) where that is decided at once."""
+    """Return a socket that is connecting, or the error number (0: connected) where that is decided at once."""
     try:
         family, kind, protocol, _, target = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST

@@ -16,7 +16,7 @@ _COLUMNS = 4
 
 
 def half_open(ports: Collection[int]) -> frozenset[str]:
-    """The remote addresses with an unfinished handshake on one of our ports, now."""
+    """Return the remote addresses with an unfinished handshake on one of our ports."""
     found: set[str] = set()
     for table in ("tcp", "tcp6"):
         try:
@@ -37,7 +37,7 @@ def _callers(text: str, ports: Collection[int]) -> Iterator[str]:
 
 
 def _address(text: str) -> str:
-    """The kernel prints addresses as 32-bit words in host order (little-endian on every machine NCCL runs on)."""
+    """Return the address of the kernel's 32-bit words in host order (little-endian wherever NCCL runs)."""
     packed = b"".join(bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8))
     address = ipaddress.ip_address(packed)
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None

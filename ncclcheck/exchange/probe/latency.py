@@ -50,7 +50,7 @@ def echo(connection: socket.socket) -> None:
 def measure_latency(
     host: str, nonce: str, ticket: int, callee: Callee, seconds: float, deadline: Deadline
 ) -> Probe:
-    """The median of 30 round trips in us, or of as many as `seconds` allow."""
+    """Return the median of 30 round trips in us, or of as many as `seconds` allow."""
     target = callee.target
     place = target.interface, target.address, target.port
     failed = Probe("latency", host, callee.host, *place, "error")
@@ -81,7 +81,7 @@ def measure_latency(
 
 
 def _round_trips(connection: socket.socket, deadline: Deadline, enough: float) -> list[float]:
-    """The times of those that count: the first ones wake up threads, and only do where there are no others."""
+    """Return the times that count: without the first ones, which wake up threads, unless there are no more."""
     times_us: list[float] = []
     while len(times_us) < _NOT_COUNTED + ROUND_TRIPS:
         connection.settimeout(max(deadline.left(), 0.001))

@@ -32,29 +32,29 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
     plan: RoundPlan
 
     def place_of(self, ticket: int) -> int | None:
-        """The position of that node; None where it takes no part."""
+        """Return the position of that node; None where it takes no part."""
         return next((place for place, peer in enumerate(self.peers) if peer.ticket == ticket), None)
 
     def rounds(self) -> Iterator[tuple[int, int, int]]:
-        """(number, network, shift) of each round, all of one network before the next."""
+        """Yield (number, network, shift) of each round, all of one network before the next."""
         shifts = [(network, shift) for network in range(self.plan.networks) for shift in self.plan.shifts]
         yield from ((number, network, shift) for number, (network, shift) in enumerate(shifts))
 
     def transfers(self) -> Iterator[tuple[int, int, int, int]]:
-        """(number, network, from, to) of each transfer, the nodes by their places."""
+        """Yield (number, network, from, to) of each transfer, the nodes by their positions."""
         for number, network, shift in self.rounds():
             for place in range(len(self.peers)):
                 yield number, network, place, (place + shift) % len(self.peers)
 
     def networks(self) -> tuple[dict[str, tuple[str, str]], ...]:
-        """The (interface, address) of each host in each network that is measured."""
+        """Return the (interface, address) of each host in each network that is measured."""
         return tuple(
             {peer.host: (peer.targets[number].interface, peer.targets[number].address) for peer in self.peers}
             for number in range(self.plan.networks)
         )
 
     def partner(self, place: int, shift: int) -> Peer:
-        """The node that far round the ring; a negative shift is the one that sends to us."""
+        """Return the node that many positions further in the ring; a negative shift is the one that sends to us."""
         return self.peers[(place + shift) % len(self.peers)]
 
 
@@ -65,7 +65,7 @@ class Again(Struct, frozen=True, forbid_unknown_fields=True):
     rounds: tuple[RetryRound, ...]
 
     def transfers(self) -> Iterator[tuple[int, int, int, int]]:
-        """(number, network, from, to) of each transfer, the nodes by their places."""
+        """Yield (number, network, from, to) of each transfer, the nodes by their positions."""
         for number, one in enumerate(self.rounds, self.first):
             yield from ((number, one.network, source, target) for source, target in one.pairs)
 
@@ -86,7 +86,7 @@ def answer_latency(channels: Channels) -> None:
 
 
 def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
-    """The round trips from this node to its partners, one after the other; then how far their clocks are off ours."""
+    """Measure the round trips from this node to its partners, one after the other; then their clock offsets."""
     deadline = Deadline(ring.plan.latency_s)
     found: dict[tuple[str, str], Probe] = {}
     for _, network, shift in ring.rounds():
@@ -101,7 +101,7 @@ def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
 
 
 def latencies_again(ring: Ring, again: Again, me: Me) -> tuple[Probe, ...]:
-    """This node's round trips that are measured again, one after the other, each with more time than at first."""
+    """Measure this node's round trips again where asked, one after the other, each with more time than at first."""
     mine = [(network, target) for _, network, source, target in again.transfers() if source == me.place]
     deadline = Deadline(latency_again_s(again))
     found = []
@@ -116,7 +116,7 @@ def latencies_again(ring: Ring, again: Again, me: Me) -> tuple[Probe, ...]:
 
 
 def latency_again_s(again: Again) -> float:
-    """The longest that this takes, with a partner that never answers."""
+    """Return the longest that this takes, with a partner that never answers."""
     callers = Counter(source for _, _, source, _ in again.transfers())
     return timeouts.LINKS_PARTNER_S + timeouts.LINKS_PINGS_AGAIN_S * max(callers.values(), default=0)
 
@@ -131,7 +131,7 @@ def _clocks(ring: Ring, me: Me, deadline: Deadline) -> Iterator[Probe]:
 
 
 def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
-    """This node's side of all its transfers, as sender and as receiver, after at most the plan's time.
+    """Return this node's side of all its transfers, as sender and as receiver, after at most the plan's time.
 
     A round starts when both its ends have finished the round before.
     """
@@ -159,7 +159,7 @@ def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...
 
 
 def transfers_again(ring: Ring, again: Again, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
-    """This node's side of the transfers that are measured again, one at a time and in the order of all nodes."""
+    """Return this node's side of the transfers that are measured again, one at a time, in the order of all nodes."""
     window = Window(ring.plan.warm_up_s, ring.plan.window_s)
     began = time.monotonic()
     sent: list[Sent] = []

@@ -67,7 +67,7 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
         return next((target for target in self.targets if target.kind == "nccl"), None)
 
     def for_caller(self, ticket: int, callers: Collection[int]) -> Peer:
-        """The peer as this one of its callers is to probe it: NCCL's listener holds only so many."""
+        """Return the peer as this one of its callers is to probe it: NCCL's listener holds only so many."""
         has_room = self.nccl is None or sorted(callers).index(ticket) < self.nccl.room
         return self if has_room else replace(self, targets=self.own)
 
@@ -106,20 +106,20 @@ class Listeners:
         return future.result(timeout=timeouts.PROBE_LISTEN_S)
 
     def admit(self, nonce: str, ticket: int) -> None:
-        """From now on callers with this nonce are answered, in the name of this ticket."""
+        """Answer callers with this nonce from now on, in the name of this ticket."""
         self._ticket, self._nonce = ticket, nonce
 
     def unanswered(self) -> tuple[str, ...]:
-        """Addresses whose calls arrived here for a second or more without our answers reaching them."""
+        """Return addresses whose calls arrived here for a second or more without our answers reaching them."""
         return tuple(sorted(address for address, times in self._half_open.items() if times >= SEEN_TIMES))
 
     def quiet(self) -> None:
-        """From now on nobody looks for unanswered calls, so that measuring is not disturbed by it."""
+        """Stop looking for unanswered calls, so that it does not disturb measuring."""
         if self._watching is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._watching.cancel)
 
     def close(self) -> None:
-        """The ports are free again, and conversations that were under way are cut off."""
+        """Free the ports, and cut off the connections that are open."""
         self.channels.close()
         if self._loop.is_closed():
             return
@@ -181,7 +181,7 @@ class Listeners:
 
 
 def _taken_from(writer: asyncio.StreamWriter) -> socket.socket:
-    """The connection as a blocking socket of its own, which outlives the writer. Nothing may be on its way here yet."""
+    """Return the connection as a blocking socket that outlives the writer. No data may be on its way here yet."""
     writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport of a socket has it
     own: socket.socket = writer.get_extra_info("socket").dup()
     own.setblocking(True)
@@ -278,7 +278,7 @@ async def _probe_nccl(
 async def _connect(
     caller: _Caller, blank: Probe
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | Probe:
-    """A connection to where the probe goes, or the probe with the outcome."""
+    """Return a connection to the target of the probe, or the probe with its outcome."""
     if blank.address in caller.own_addresses:
         detail = f"{blank.address} is an address of {caller.host} too"
         return replace(blank, outcome="self", detail=detail)
@@ -341,7 +341,7 @@ async def _send_blocks(
 
 
 def _segment_bytes(one: socket.socket) -> int:
-    """The payload of one full-size packet of this connection (tcp(7), TCP_MAXSEG)."""
+    """Return the payload of a full-size packet of this connection (tcp(7), TCP_MAXSEG)."""
     try:
         return min(max(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 1), BLOCK_BYTES)
     except OSError:

@@ -50,12 +50,12 @@ class RunFolder:
         self._looked_at = 0.0
 
     def set(self, key: str, value: bytes) -> None:
-        """The value is there, whole. Raises OSError."""
+        """Write the value, which appears complete at once. Raises OSError."""
         write_file(self.path / self._own, value)
         (self.path / self._own).rename(self.path / _name(key))
 
     def add(self, key: str, amount: int) -> int:
-        """The counter after adding: each number is a file that only one node can have created. Raises OSError."""
+        """Return the counter after adding: each number is a file that only one node can create. Raises OSError."""
         count = self._count(key)
         while amount > 0:
             try:
@@ -68,7 +68,7 @@ class RunFolder:
         return count
 
     def read(self, key: str) -> bytes | None:
-        """The value, or the counter as a number; None while nobody has set it. Raises OSError."""
+        """Return the value, or the counter as a number; None while it is not set. Raises OSError."""
         value = self._read_once(key)
         if value is not None or not self._made_fresh():
             return value
@@ -91,7 +91,7 @@ class RunFolder:
         return str(self.path / f"{_name(key)}.{number}")
 
     def _made_fresh(self) -> bool:
-        """What is remembered of the folder is forgotten; False where that has just been done."""
+        """Make NFS read the folder again; return False where that has just been done."""
         if time.monotonic() - self._looked_at < timeouts.FOLDER_FRESH_S:
             return False
         touch(self.path / f"{self._own}-look")
@@ -101,7 +101,7 @@ class RunFolder:
         return True
 
     def _refuse_dead(self, seconds: float) -> None:
-        """Nothing, while node 0 shows that it is alive; else OSError, so that nobody waits for it."""
+        """Raise OSError where node 0 no longer shows that it is alive, so that this node does not wait for it."""
         beat, now = read_file(self.path / _ALIVE, _MARK_BYTES), time.monotonic()
         if beat != self._beat[0]:
             self._beat = beat, now
@@ -134,7 +134,7 @@ class MeetingPlace:
         self._owner = self._mark.lstat().st_uid  # what this user is called here, which NFS may change
 
     def open_run(self) -> None:
-        """This node is node 0: its run can be found from now on. Raises OSError."""
+        """Create the run of this node, which is node 0, so that it can be found. Raises OSError."""
         path = self._folder / f"{self._prefix('run')}{secrets.token_hex(8)}"
         path.mkdir(mode=0o700)
         self.run, self._is_mine = RunFolder(path), True
@@ -142,7 +142,7 @@ class MeetingPlace:
         self._remove_old()
 
     def beat(self) -> None:
-        """The others see once more that node 0 is alive."""
+        """Show the other nodes once more that node 0 is alive."""
         if self.run is not None and self._is_mine:
             self._beats += 1
             new = self.run.path / f"{_ALIVE}.new"
@@ -150,7 +150,7 @@ class MeetingPlace:
             new.rename(self.run.path / _ALIVE)
 
     def look(self) -> bytes:
-        """Whether the run is found, and who else has a mark here. Raises OSError."""
+        """Return whether the run is found, and which other hosts have a mark here. Raises OSError."""
         touch(self._mark.with_name(f"{self._mark.name}-look"))
         names = sorted(os.listdir(self._folder))  # noqa: PTH208 (names only: one call, also of a large folder)
         if self.run is None:
@@ -163,7 +163,7 @@ class MeetingPlace:
         return encode(Look(self.run is not None, tuple(sorted(self._met)), self._filesystem))
 
     def close(self) -> None:
-        """Nothing of this process is left in the folder; of node 0 nothing of the run."""
+        """Remove what this process left in the folder; on node 0 the whole run."""
         with suppress(OSError):
             self._mark.unlink(missing_ok=True)
         if self.run is not None and self._is_mine:
@@ -171,7 +171,7 @@ class MeetingPlace:
                 _remove(self.run.path)
 
     def _remove_old(self) -> None:
-        """What earlier runs of this job left here is gone, if it is old and this user's."""
+        """Remove what earlier runs of this job left here, if it is old and belongs to this user."""
         now = self._mark.lstat().st_mtime
         for path in self._folder.glob(f"{self._prefix('')[:-1]}*"):
             with suppress(OSError):
@@ -180,7 +180,7 @@ class MeetingPlace:
                     _remove(path)
 
     def _host_of(self, mark: Path) -> str:
-        """Whose mark it is; nothing for what another user, or no ncclcheck at all, has left under such a name."""
+        """Return whose mark it is; empty for a file of another user or program under such a name."""
         try:
             found = mark.lstat()
             is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == self._owner
@@ -190,7 +190,7 @@ class MeetingPlace:
         return "".join(letter for letter in (text or b"").decode(errors="replace") if letter.isprintable())
 
     def _living(self, name: str) -> Path | None:
-        """The run of that name, if it is this user's and its node 0 has given a sign of life since the last look."""
+        """Return the run of that name, if it is this user's and its node 0 was alive since the last look."""
         path = self._folder / name
         if not name.startswith(self._prefix("run")):
             return None
@@ -208,7 +208,7 @@ class MeetingPlace:
 
 
 def write_file(path: Path, value: bytes) -> None:
-    """A new file of this user with the value, closed, so that other nodes may read it. Raises OSError."""
+    """Write the value to a new file of this user and close it, so that other nodes can read it. Raises OSError."""
     with suppress(FileNotFoundError):
         path.unlink()
     with os.fdopen(
@@ -218,7 +218,7 @@ def write_file(path: Path, value: bytes) -> None:
 
 
 def read_file(path: Path, limit_bytes: int) -> bytes | None:
-    """What is in it; None where there is no such file (any more). Raises OSError, also for more than the limit."""
+    """Return its content; None where there is no such file (any more). Raises OSError, also for more than the limit."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -233,7 +233,7 @@ def read_file(path: Path, limit_bytes: int) -> bytes | None:
 
 
 def touch(path: Path) -> None:
-    """The folder of `path` was changed by this node. Raises OSError."""
+    """Change the folder of `path`: create and remove that file. Raises OSError."""
     flags = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not hold us
     os.close(os.open(path, flags, 0o600))
     path.unlink(missing_ok=True)
@@ -249,5 +249,5 @@ def _remove(path: Path) -> None:
 
 
 def _name(key: str) -> str:
-    """A file name for the key, which no other key has."""
+    """Return a file name for the key, which no other key has."""
     return f"_{quote(key, safe='')}"

@@ -38,7 +38,7 @@ class Where(Struct, frozen=True):
 
 
 def where(folder: str, launch: Launch, host: str) -> Where:
-    """The same digest for every process of the job: of what all of them are told alike."""
+    """Return the folder with the digest of the job: of what all its processes are told alike."""
     told = f"{launch.job_id}\n{launch.nnodes}\n{launch.master_addr}\n{launch.master_port}"
     digest = hashlib.sha256(told.encode()).hexdigest()[:16]
     leads = launch.node_rank == 0 and launch.is_agent
@@ -71,7 +71,7 @@ class Directory:
             self._store = DeadlineStore(self._pipe, port)
 
     def look(self) -> Fact[Look]:
-        """What is found in the folder now; Missing where it cannot be used, for good."""
+        """Return what is found in the folder now; Missing where it cannot be used, for good."""
         if isinstance(self._process, Missing):
             return self._process
         if self._store is None:
@@ -87,7 +87,7 @@ class Directory:
         return self.last
 
     def open(self, deadline: Deadline) -> Store | Missing:
-        """The run's store as soon as node 0 is found; Missing "absent" at the deadline, else why it cannot be used."""
+        """Return the run's store as soon as node 0 is found; Missing "absent" at the deadline, or why not at all."""
         for _ in polls(deadline):
             found = self.look()
             if isinstance(found, Missing):
@@ -97,7 +97,7 @@ class Directory:
         return Missing("absent", f"node 0 did not come to {self.place.folder}")
 
     def close(self) -> None:
-        """What this process left in the folder is gone, unless its mount hangs; and so is the child."""
+        """Remove what this process left in the folder, unless its mount hangs, and end the child."""
         if isinstance(self._process, Missing):
             return
         if self._process.stdin is not None:

@@ -31,7 +31,7 @@ class Folder:
         self._over = threading.Event()
 
     def look(self) -> bytes:
-        """What is found in the folder, which is opened first. Raises OSError."""
+        """Return what is found in the folder, which is opened first. Raises OSError."""
         if self._place is None:
             folder = Path(self._folder).resolve(strict=True)
             mount = mount_at(str(folder))
@@ -43,19 +43,19 @@ class Folder:
         return self._place.look()
 
     def set(self, key: str, value: bytes) -> None:
-        """As the run's folder does it."""
+        """Do what the run's folder does."""
         self._run.set(key, value)
 
     def add(self, key: str, amount: int) -> int:
-        """As the run's folder does it."""
+        """Do what the run's folder does."""
         return self._run.add(key, amount)
 
     def read(self, key: str) -> bytes | None:
-        """As the run's folder does it."""
+        """Do what the run's folder does."""
         return self._run.read(key)
 
     def close(self) -> None:
-        """What this process left in the folder is gone."""
+        """Remove what this process left in the folder."""
         self._over.set()
         if self._place is not None:
             self._place.close()

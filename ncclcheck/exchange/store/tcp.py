@@ -74,7 +74,7 @@ class TcpStore(DeadlineStore):
 
 
 def load_torch() -> bool:
-    """torch's store is imported: worth doing early, in a thread, since it takes seconds."""
+    """Import torch's store: worth doing early, in a thread, since it takes seconds."""
     # torch prints a warning per connection where reverse DNS cannot answer, and a C++ stack where a foreign program
     # answers: what matters of it is in our own report.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
@@ -91,7 +91,7 @@ def hands_over() -> bool:
 
 
 def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store | Missing:
-    """A store served by this process on all addresses, on `port` (0: any): a number, or a held socket.
+    """Serve a store on all addresses, on `port` (0: any): a number, or a held socket.
 
     A held socket that listens is taken over. One that does not is released once the store listens beside it.
     Raises what is no fault of the machine or the network: it is a bug, and no finding may come of it.
@@ -120,7 +120,7 @@ def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store |
 
 
 def join(host: str, port: int, prefix: str, deadline: Deadline) -> Store | Missing:
-    """A client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time.
+    """Return a client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time.
 
     Raises what no network and no peer can cause: it is a bug, and no finding may come of it.
     """
@@ -155,7 +155,7 @@ def _open(
 
 
 def loaded_torch(deadline: Deadline) -> Missing | None:
-    """None once torch is imported; Missing "unsupported" when it cannot be, "timeout" when it is not in time.
+    """Return None once torch is imported; Missing "unsupported" when it cannot be, "timeout" when it is late.
 
     Importing it from a slow filesystem may take a minute and says nothing about a store: wait for it before the time
     for a store begins.
@@ -168,12 +168,12 @@ def loaded_torch(deadline: Deadline) -> Missing | None:
 
 
 def torch_word(failed: Missing) -> MasterOutcome:
-    """How a node's way to the master ends where its torch is not there."""
+    """Return the outcome of a node's path to the master where its torch is not there."""
     return "torch-late" if failed.missing == "timeout" else "torch-broken"
 
 
 def _in_thread(function: Callable[[], Any], seconds: float) -> Any:
-    """What the function returned or raised; None when it did not end in time, and then its thread is abandoned."""
+    """Return what the function returned or raised; None when it did not end in time: its thread is abandoned."""
     ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def work() -> None:
