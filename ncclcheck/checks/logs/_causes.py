@@ -33,13 +33,14 @@ class Suspect(Finding, frozen=True):
     """A finding about a log, with what is needed to rank it among the others.
 
     `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one (None: those that
-    the cause declares); `places` are the places of its lines.
+    the cause declares); `places` are the places of its lines. `between_nodes`: look at both ends.
     """
 
     confidence: Confidence = "likely"
     at: LogPosition | None = None
     explains: tuple[str, ...] | None = None
     places: tuple[LogPosition, ...] = ()
+    between_nodes: bool = False
 
 
 CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect] | None]
@@ -56,10 +57,12 @@ def cause(
     unless: str = "",
     beside: Sequence[str] = (),
     summary: str = "",
+    between_nodes: bool = False,
 ) -> Callable[[CauseBody], Body]:
     """Declare a cause: a check over `Snapshot.log`, not applicable where no log was read.
 
-    `fixes` say what to do, and `explains` names the causes whose lines follow from this one. Where the decorated
+    `fixes` say what to do, and `explains` names the causes whose lines follow from this one. `between_nodes`: the
+    cause lies on the path between two nodes. Where the decorated
     function has no body but its manual page, a line on one of `topics` is enough for the `summary`, except lines with
     the words of `unless`; lines on the topics `beside` are shown as further evidence. Where it has a body, that body
     yields the suspects.
@@ -83,6 +86,7 @@ def cause(
                     found,
                     fixes=found.fixes or tuple(fixes),
                     explains=tuple(explains) if found.explains is None else found.explains,
+                    between_nodes=between_nodes,
                 )
 
         return check(code, slug, title, subject="log")(over_snapshot)

@@ -6,13 +6,6 @@ from ncclcheck.checks.logs._causes import Suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, timeouts
 from ncclcheck.model.events import Log, LogPosition
 
-# Causes that lie between nodes: both ends of the path are to be looked at.
-_BETWEEN = frozenset(
-    {
-        "firewall-blocked-ports", "idle-connection-dropped", "mtu-mismatch", "routing-asymmetric", "roce-gid",
-        "ib-link-or-fabric", "ib-hca-selection", "nccl-version-mismatch", "container-network", "gdr-unavailable",
-    }
-)  # fmt: skip
 _BOTH_ENDS = 2
 
 
@@ -20,11 +13,11 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
     if suspect.hosts:
         return suspect.hosts
-    spoken = culprits(log, _of(suspect.places, suspect.slug))
+    spoken = culprits(log, _of(suspect.places, suspect.between_nodes))
     if spoken:
         return spoken
     hosts = hosts_of(log)
-    if suspect.slug in _BETWEEN:
+    if suspect.between_nodes:
         return hosts if len(hosts) <= _BOTH_ENDS else ()
     return culprits(log, ended_first(log)) or (hosts if len(hosts) == 1 else ())
 
@@ -53,10 +46,10 @@ def without_a_word(log: Log) -> tuple[str, ...]:
     return culprits(log, [place for place in first if place.rank not in waited])
 
 
-def _of(places: tuple[LogPosition, ...], slug: str) -> list[LogPosition]:
+def _of(places: tuple[LogPosition, ...], between_nodes: bool) -> list[LogPosition]:
     """Return the first of the places that says where it is; of a cause between nodes one of each of two hosts."""
     located = [place for place in places if place.rank is not None or place.host]
-    if slug not in _BETWEEN:
+    if not between_nodes:
         return located[:1]
     by_host: dict[object, LogPosition] = {}
     for place in located:

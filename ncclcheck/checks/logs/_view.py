@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.logs.patterns.topics import ALL_TOPICS
 from ncclcheck.model.events import (
     AnyEvent,
     CollectiveTimeout,
@@ -26,23 +27,14 @@ from ncclcheck.model.events import (
 )
 
 _MOST_RANKS_NAMED = 1
-_NOT_ALARMING = frozenset(
-    {
-        "harmless", "torch-version", "used", "finished", "nccl-banner", "rank-place", "rdma-hardware",
-        "ib-active", "no-libibverbs", "mtu", "route", "memlock", "uneven", "quiet-phase", "gid-listing",
-        "rdzv-endpoint", "store-name", "acs", "host-memory", "gdr-disabled", "hostname-fallback",
-        "loopback-fallback", "ib-port-down", "mesh", "slow-word", "reverse-path", "import",
-        "missing-file", "killed", "crash", "store-lost", "closed-by-peer", "nccl-warn", "name-resolution",
-        "k8s-policy", "address-in-use", "nccl-symbol", "wrong-magic", "generic-nccl", "gdr-missing",
-        "no-rdma-driver", "plugin-load", "ib-hardware", "cuda-fault",
-    }
-)  # fmt: skip
+# Topics that a reader gives, not a pattern; and those of the tables that do not say that the job failed.
+_NOT_ALARMING = frozenset({"harmless", "used", "nccl-banner", "rank-place", "nccl-warn"}).union(
+    topic.name for topic in ALL_TOPICS if not topic.alarms
+)
 
 
 _WHOLE = re.compile(r"train|\bjob\b|\brun\b|\ball\b|\bexit|succe|\bfit\b|concluded|bounds", re.IGNORECASE)
-_SURVIVABLE = frozenset(
-    {"cuda-oom", "no-interface", "xid", "rendezvous", "store-wait", "ib-async-event", "open-files"}
-)
+_SURVIVABLE = frozenset(topic.name for topic in ALL_TOPICS if topic.survivable)
 
 
 def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:

@@ -16,6 +16,7 @@ from ncclcheck.model.finding import Fix
     "container-network",
     "Containers and hosts had a network that others reach",
     explains=("ifname-missing", "rank-exception", "world-size-mismatch"),
+    between_nodes=True,
     fixes=(
         Fix(
             "use the host network (docker run --network host; hostNetwork: true), or an overlay network that "

@@ -16,6 +16,7 @@ from ncclcheck.model.finding import Fix
     "firewall-blocked-ports",
     "No firewall stood between the nodes",
     explains=("world-size-mismatch", "slow-rank-timeout"),
+    between_nodes=True,
     fixes=(
         Fix(
             "allow TCP between the nodes on the master port and on the ephemeral port range (firewall, "

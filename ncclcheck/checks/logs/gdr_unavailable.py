@@ -16,6 +16,7 @@ from ncclcheck.model.finding import Fix
     "gdr-unavailable",
     "GPUDirect RDMA worked",
     explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
+    between_nodes=True,
     fixes=(
         Fix(
             "load nvidia_peermem (modprobe nvidia_peermem) or use DMA-BUF with the open kernel modules; see "

@@ -16,6 +16,7 @@ from ncclcheck.model.finding import Fix
     "ib-hca-selection",
     "All nodes used the same and the right RDMA adapters",
     explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing"),
+    between_nodes=True,
     fixes=(
         Fix(
             "select the same adapters on all nodes with NCCL_IB_HCA (exact form =mlx5_0,mlx5_1), without "

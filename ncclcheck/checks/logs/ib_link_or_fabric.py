@@ -22,6 +22,7 @@ _SECONDARY = ("5", "0")  # flushed, success: another error came first
     "ib-link-or-fabric",
     "The RDMA links and the fabric were sound",
     explains=("rank-exception", "slow-rank-timeout", "ib-hca-selection", "firewall-blocked-ports"),
+    between_nodes=True,
     fixes=(
         Fix(
             "check the link that is named: cable, transceiver, adapter and switch port; a port that is not "

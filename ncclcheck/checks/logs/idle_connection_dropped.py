@@ -15,6 +15,7 @@ from ncclcheck.model.finding import Fix
     "idle-connection-dropped",
     "Quiet connections stayed open",
     explains=("slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
+    between_nodes=True,
     fixes=(
         Fix(
             "raise the idle timeout of the firewall or NAT between the nodes, or lower TCP keepalive; keep "

@@ -17,6 +17,7 @@ _ETHERNET = 1500
     "mtu-mismatch",
     "Large packets got through",
     explains=("idle-connection-dropped", "slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
+    between_nodes=True,
     fixes=(
         Fix(
             "set the same MTU on all nodes and switch ports of that network, or lower it to what the path "

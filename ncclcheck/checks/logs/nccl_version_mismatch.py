@@ -21,6 +21,7 @@ from ncclcheck.model.finding import Fix
         "world-size-mismatch",
         "port-scanner",
     ),
+    between_nodes=True,
     fixes=(
         Fix(
             "use the same NCCL version (same container image, same nvidia-nccl wheel, same LD_LIBRARY_PATH) "

@@ -7,19 +7,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks
+from ncclcheck.logs.patterns.topics import ALL_TOPICS
 from ncclcheck.model.events import Event, Log, PythonException
 from ncclcheck.model.finding import Fix
 
-# Topics of exceptions for which there is a cause of its own.
-CLAIMED = frozenset(
-    {
-        "cuda-oom", "device-ordinal", "no-kernel-image", "driver-too-old", "fabric", "shm", "open-files",
-        "import", "nccl-symbol", "no-nccl-built", "missing-file", "host-oom", "ecc", "gpu-lost",
-        "no-interface", "collective-mismatch", "collective-size", "generic-nccl", "remote-error",
-        "closed-by-peer", "address-in-use", "name-resolution", "plugin-provider", "p2p-disabled",
-        "ib-no-memory", "global-timeout", "inputs-exhausted", "bind-elsewhere",
-    }
-)  # fmt: skip
+CLAIMED = frozenset(topic.name for topic in ALL_TOPICS if topic.has_own_cause)
 
 _ABORTED = re.compile(
     r"SIGABRT|Signal 6\b|signal 6\b|\bAborted\b"

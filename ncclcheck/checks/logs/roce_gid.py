@@ -22,6 +22,7 @@ _LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe
     "roce-gid",
     "The RoCE GID index was right",
     explains=("ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
+    between_nodes=True,
     fixes=(
         Fix(
             "choose the RoCE v2 GID of the routable address: NCCL_IB_GID_INDEX=3 on most systems with NCCL "

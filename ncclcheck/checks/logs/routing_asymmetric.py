@@ -16,6 +16,7 @@ from ncclcheck.model.finding import Fix
     "routing-asymmetric",
     "Answers left by the card that the questions came in by",
     explains=("firewall-blocked-ports", "wrong-interface", "rank-exception"),
+    between_nodes=True,
     fixes=(
         Fix(
             "give the interfaces different subnets, or use policy routing (ip rule) with "

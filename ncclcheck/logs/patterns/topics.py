@@ -11,6 +11,8 @@ from ncclcheck.logs.patterns.literals import required
 from ncclcheck.logs.patterns.topics_machine import MACHINE_TOPICS
 from ncclcheck.logs.patterns.topics_network import NETWORK_TOPICS
 
+ALL_TOPICS = NETWORK_TOPICS + MACHINE_TOPICS
+
 
 class _Family(Struct, frozen=True):
     """A topic, its words, and texts of which a line must have one to match at all (none: any line may)."""
@@ -21,15 +23,16 @@ class _Family(Struct, frozen=True):
 
 
 _FAMILIES = tuple(
-    _Family(topic, re.compile(words, re.IGNORECASE), required(words))
-    for topic, words in NETWORK_TOPICS + MACHINE_TOPICS
+    _Family(topic.name, re.compile(words, re.IGNORECASE), required(words))
+    for topic in ALL_TOPICS
+    for words in topic.patterns
 )
 _NEEDED = tuple(sorted({text for family in _FAMILIES for text in family.needs}))
 _FAMILIES_OF = {
     text: tuple(number for number, family in enumerate(_FAMILIES) if text in family.needs) for text in _NEEDED
 }
 _ALWAYS = tuple(number for number, family in enumerate(_FAMILIES) if not family.needs)
-TOPIC_PATTERNS = tuple(words for _, words in NETWORK_TOPICS + MACHINE_TOPICS)
+TOPIC_PATTERNS = tuple(words for topic in ALL_TOPICS for words in topic.patterns)
 TOPICS = frozenset(family.topic for family in _FAMILIES)
 
 

@@ -7,193 +7,311 @@ strerror and gai_strerror.
 
 from __future__ import annotations
 
-NETWORK_TOPICS: tuple[tuple[str, str], ...] = (
+from ncclcheck.logs.patterns.topic import Topic
+
+NETWORK_TOPICS: tuple[Topic, ...] = (
     # NCCL: bootstrap and interfaces
-    (
+    Topic(
         "no-interface",
-        r"(?<!NET/IB : )\bno (?:socket|usable|IP) interface found|NET/Socket ?: no interface found",
+        (
+            r"(?<!NET/IB : )\bno (?:socket|usable|IP) interface found|NET/Socket ?: no interface found",
+            r"No usable listening interface found|no socket interface (?:matching|found)",
+            r"Unable to find (?:address|interface) for:? ?(?P<interface>\S+)",
+            r"could not find (?:any )?interface (?:named|matching|with name)|ifa != nullptr",
+        ),
+        survivable=True,
+        at_info=True,
+        has_own_cause=True,
     ),
-    ("no-interface", r"No usable listening interface found|no socket interface (?:matching|found)"),
-    ("no-interface", r"Unable to find (?:address|interface) for:? ?(?P<interface>\S+)"),
-    ("no-interface", r"could not find (?:any )?interface (?:named|matching|with name)|ifa != nullptr"),
-    ("no-subnet", r"No interface found in the same subnet as remote address (?P<address>\S+)"),
-    (
+    Topic("no-subnet", (r"No interface found in the same subnet as remote address (?P<address>\S+)",)),
+    Topic(
         "bad-family",
-        r"(?:wrong|invalid|unknown|unsupported) (?:address|socket) family|address family 0\b|family (?:-1|0)\b",
+        (
+            r"(?:wrong|invalid|unknown|unsupported) (?:address|socket) family|address family 0\b|family (?:-1|0)\b",
+        ),
     ),
-    ("already-checked-in", r"rank (?P<rank>\d+) of (?P<ranks>\d+) ranks has already checked in"),
-    ("rank-count", r"mismatch in (?:rank count|info) from procs?"),
-    ("nccl-version", r"Mismatched NCCL version detected"),
-    (
+    Topic("already-checked-in", (r"rank (?P<rank>\d+) of (?P<ranks>\d+) ranks has already checked in",)),
+    Topic("rank-count", (r"mismatch in (?:rank count|info) from procs?",)),
+    Topic("nccl-version", (r"Mismatched NCCL version detected",), at_info=True),
+    Topic(
         "bootstrap-truncated",
-        r"Message truncated ?: ?receiv(?:ed|ing) (?P<got>\d+) bytes instead of (?P<want>\d+)",
+        (r"Message truncated ?: ?receiv(?:ed|ing) (?P<got>\d+) bytes instead of (?P<want>\d+)",),
     ),
-    ("wrong-magic", r"(?:wrong|invalid|bad) (?:magic|type)\b(?: (?P<magic>[0-9a-f]{1,16}))?"),
-    (
+    Topic(
+        "wrong-magic",
+        (r"(?:wrong|invalid|bad) (?:magic|type)\b(?: (?P<magic>[0-9a-f]{1,16}))?",),
+        alarms=False,
+        at_info=True,
+    ),
+    Topic(
         "collective-size",
-        r"peer (?P<address>\S+) (?:collective )?message truncated|mismatch in collective sizes",
+        (
+            r"peer (?P<address>\S+) (?:collective )?message truncated|mismatch in collective sizes",
+            r"collective mismatch error|preamble\.length (?:<=|==)|op\.preamble\.(?:length|nbytes)",
+        ),
+        has_own_cause=True,
     ),
-    (
-        "collective-size",
-        r"collective mismatch error|preamble\.length (?:<=|==)|op\.preamble\.(?:length|nbytes)",
-    ),
-    ("closed-by-peer", r"Connection closed by (?:remote )?peer:?(?: (?P<address>\S+))?"),
-    (
+    Topic(
         "closed-by-peer",
-        r"Connection reset by peer|Broken pipe|Remote (?:peer|host) closed|connection (?:was )?closed by",
-    ),
-    (
-        "closed-by-peer",
-        r"Application timeout caused pair closure|Socket recv failed while polling|proxy call to rank",
+        (
+            r"Connection closed by (?:remote )?peer:?(?: (?P<address>\S+))?",
+            r"Connection reset by peer|Broken pipe|Remote (?:peer|host) closed|connection (?:was )?closed by",
+            r"Application timeout caused pair closure|Socket recv failed while polling|proxy call to rank",
+        ),
+        alarms=False,
+        at_info=True,
+        has_own_cause=True,
     ),
     # c10d store, torchrun
-    ("address-in-use", r"EADDRINUSE|address already in use"),
-    (
+    Topic("address-in-use", (r"EADDRINUSE|address already in use",), alarms=False, has_own_cause=True),
+    Topic(
         "bind-elsewhere",
-        r"(?:server socket|bind).{0,120}(?:Cannot assign requested address|EADDRNOTAVAIL)|code: -99, name: E",
+        (
+            r"(?:server socket|bind).{0,120}(?:Cannot assign requested address|EADDRNOTAVAIL)|code: -99, name: E",
+        ),
+        has_own_cause=True,
     ),
-    ("name-resolution", r"gai error: ?-(?!(?:5|6|7|9)\b)\d+|Name or service not known"),
-    ("name-resolution", r"Temporary failure in name resolution"),
-    (
+    Topic(
         "name-resolution",
-        r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
+        (
+            r"gai error: ?-(?!(?:5|6|7|9)\b)\d+|Name or service not known",
+            r"Temporary failure in name resolution",
+            r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
+            r"unable to resolve host|nodename nor servname|no such host|Name resolution fail",
+        ),
+        alarms=False,
+        has_own_cause=True,
     ),
-    ("name-resolution", r"unable to resolve host|nodename nor servname|no such host|Name resolution fail"),
-    ("hostname-fallback", r"hostname of the client socket cannot be retrieved"),
-    (
+    Topic("hostname-fallback", (r"hostname of the client socket cannot be retrieved",), alarms=False),
+    Topic(
         "loopback-fallback",
-        r"(?:Using the )?loopback address as fallback|Unable to resolve hostname to a \(local\) address",
+        (r"(?:Using the )?loopback address as fallback|Unable to resolve hostname to a \(local\) address",),
+        alarms=False,
     ),
-    (
+    Topic(
         "foreign-service",
-        r"Ping failed, invalid value returned|Bad request from (?:peer|client)|unexpected (?:magic|header)",
+        (
+            r"Ping failed, invalid value returned|Bad request from (?:peer|client)|unexpected (?:magic|header)",
+        ),
     ),
-    (
+    Topic(
         "store-wait",
-        r"wait timeout after \d+ ?ms, keys: ?(?P<keys>\S+)|Socket Timeout\b|store[-> .]*get\(.{0,200}got error",
+        (
+            r"wait timeout after \d+ ?ms, keys: ?(?P<keys>\S+)|Socket Timeout\b|store[-> .]*get\(.{0,200}got error",
+        ),
+        survivable=True,
     ),
-    (
+    Topic(
         "store-lost",
-        r"recvValue failed|sendBytes failed|TCPStore.{0,40}(?:lost|closed)|connection to the C10d store has failed",
+        (
+            r"recvValue failed|sendBytes failed|TCPStore.{0,40}(?:lost|closed)|connection to the C10d store has failed",
+        ),
+        alarms=False,
     ),
-    ("rendezvous", r"Rendezvous(?:Timeout|Connection|Closed|State|GracefulExit)\w*"),
-    (
+    Topic("rendezvous", (r"Rendezvous(?:Timeout|Connection|Closed|State|GracefulExit)\w*",), survivable=True),
+    Topic(
         "monitored-barrier",
-        r"failed to pass monitoredBarrier|monitoredBarrier.{0,200}(?P<ranks>ranks? .{0,80})",
+        (r"failed to pass monitoredBarrier|monitoredBarrier.{0,200}(?P<ranks>ranks? .{0,80})",),
     ),
     # InfiniBand and RoCE
-    (
+    Topic(
         "ib-completion",
-        r"Got completion (?:from peer (?P<address>\S+) )?with "
-        r"(?:status=|error |status )(?:IBV_WC_\w+ ?\()?(?P<status>\d+)",
+        (
+            (
+                r"Got completion (?:from peer (?P<address>\S+) )?with "
+                r"(?:status=|error |status )(?:IBV_WC_\w+ ?\()?(?P<status>\d+)"
+            ),
+        ),
     ),
-    (
+    Topic(
         "ib-async-event",
-        r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+",
+        (r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+",),
+        survivable=True,
+        at_info=True,
     ),
-    (
+    Topic(
         "ib-event-fatal",
-        r"port (?:error|down)|device fatal|catas(?:trophic)? ?error|link (?:down|flap)|local (?:catastrophic|cata)",
+        (
+            r"port (?:error|down)|device fatal|catas(?:trophic)? ?error|link (?:down|flap)|local (?:catastrophic|cata)",
+        ),
+        at_info=True,
     ),
-    ("ib-modify-qp", r"ibv_modify_qp failed with (?:error )?(?P<error>[^\n]{1,80})"),
-    (
+    Topic("ib-modify-qp", (r"ibv_modify_qp failed with (?:error )?(?P<error>[^\n]{1,80})",)),
+    Topic(
         "ib-no-memory",
-        r"ibv_(?:reg_mr\w*|create_(?:cq|qp)|alloc_pd)\S* failed.{0,60}(?:Cannot allocate memory|ENOMEM|\b12\b)",
+        (
+            r"ibv_(?:reg_mr\w*|create_(?:cq|qp)|alloc_pd)\S* failed.{0,60}(?:Cannot allocate memory|ENOMEM|\b12\b)",
+            r"(?:max locked memory|RLIMIT_MEMLOCK).{0,60}(?:too (?:low|small)|is only|exceed)",
+        ),
+        at_info=True,
+        has_own_cause=True,
     ),
-    ("ib-no-memory", r"(?:max locked memory|RLIMIT_MEMLOCK).{0,60}(?:too (?:low|small)|is only|exceed)"),
-    (
+    Topic(
         "ib-register-gpu",
-        r"ibv_reg_(?:dmabuf_)?mr\S* failed.{0,60}(?:Bad address|EFAULT|not supported|EINVAL|Invalid argument)",
+        (
+            r"ibv_reg_(?:dmabuf_)?mr\S* failed.{0,60}(?:Bad address|EFAULT|not supported|EINVAL|Invalid argument)",
+        ),
     ),
-    ("ib-verb", r"Call to (?P<verb>ibv_\w+) failed"),
-    ("ib-roce-version", r"(?:read|open) failed in ncclIbRoceGetVersionNum(?:: ?(?P<error>.{1,60}))?"),
-    (
-        "ib-incompatible",
-        r"(?:connect|merge)\w*.{0,40}incompatible devices|mixed local Net device counts",
+    Topic("ib-verb", (r"Call to (?P<verb>ibv_\w+) failed",)),
+    Topic(
+        "ib-roce-version",
+        (r"(?:read|open) failed in ncclIbRoceGetVersionNum(?:: ?(?P<error>.{1,60}))?",),
+        at_info=True,
     ),
-    (
+    Topic(
+        "ib-incompatible", (r"(?:connect|merge)\w*.{0,40}incompatible devices|mixed local Net device counts",)
+    ),
+    Topic(
         "ib-port-down",
-        r"(?:^|\W)State: ?(?:Down|Initializing|Init)\b|Physical state: ?(?:Polling|Disabled|Sleep|LinkErrorRecovery)",
+        (
+            (
+                r"(?:^|\W)State: ?(?:Down|Initializing|Init)\b|Physical state: ?(?:Polling|"
+                r"Disabled|Sleep|LinkErrorRecovery)"
+            ),
+            r"port_state:?\s+PORT_(?:DOWN|INIT)|link_layer.{0,40}DOWN|mlx5_\w+.{0,60}link (?:is )?down",
+        ),
+        alarms=False,
     ),
-    (
-        "ib-port-down",
-        r"port_state:?\s+PORT_(?:DOWN|INIT)|link_layer.{0,40}DOWN|mlx5_\w+.{0,60}link (?:is )?down",
-    ),
-    (
+    Topic(
         "ib-hardware",
-        r"mlx5_core.{0,80}(?:health|assert|fatal|Link down|recover|internal error)|Symbol error|excessive buffer",
+        (
+            r"mlx5_core.{0,80}(?:health|assert|fatal|Link down|recover|internal error)|Symbol error|excessive buffer",
+        ),
+        alarms=False,
     ),
-    (
+    Topic(
         "ib-active",
-        r"State: ?Active\b.{0,120}InfiniBand|(?:Link layer|link_layer):? ?InfiniBand|LinkUp|PORT_ACTIVE",
+        (r"State: ?Active\b.{0,120}InfiniBand|(?:Link layer|link_layer):? ?InfiniBand|LinkUp|PORT_ACTIVE",),
+        alarms=False,
     ),
-    ("no-libibverbs", r"Failed to open libibverbs|libibverbs\.so\S*: cannot open|Could not open libibverbs"),
-    (
+    Topic(
+        "no-libibverbs",
+        (r"Failed to open libibverbs|libibverbs\.so\S*: cannot open|Could not open libibverbs",),
+        alarms=False,
+        at_info=True,
+    ),
+    Topic(
         "no-rdma-driver",
-        r"couldn't load driver|no userspace device-specific driver|libmlx[45]\S*: cannot open",
+        (r"couldn't load driver|no userspace device-specific driver|libmlx[45]\S*: cannot open",),
+        alarms=False,
+        at_info=True,
     ),
-    (
+    Topic(
         "no-rdma-device-files",
-        r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)",
+        (r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)",),
     ),
-    ("rdma-hardware", r"\bmlx[45]_\w+|InfiniBand controller|ConnectX|/sys/class/infiniband"),
-    ("gid-listing", r"^\s*\w+\s+\d+\s+\d+\s+fe80(?::[0-9a-f]{4}){7}\s+v[12]"),
-    (
+    Topic(
+        "rdma-hardware",
+        (r"\bmlx[45]_\w+|InfiniBand controller|ConnectX|/sys/class/infiniband",),
+        alarms=False,
+    ),
+    Topic("gid-listing", (r"^\s*\w+\s+\d+\s+\d+\s+fe80(?::[0-9a-f]{4}){7}\s+v[12]",), alarms=False),
+    Topic(
         "gdr-disabled",
-        r"GPU Direct RDMA Disabled|GPUDirect RDMA (?:is )?(?:disabled|not (?:available|supported))",
+        (r"GPU Direct RDMA Disabled|GPUDirect RDMA (?:is )?(?:disabled|not (?:available|supported))",),
+        alarms=False,
+        at_info=True,
     ),
-    (
+    Topic(
         "gdr-missing",
-        r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|"
-        r"nv_peer_mem.{0,40}not",
+        (
+            (
+                r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|"
+                r"nv_peer_mem.{0,40}not"
+            ),
+        ),
+        alarms=False,
+        at_info=True,
     ),
     # plug-ins
-    (
+    Topic(
         "plugin-provider",
-        r"NET/OFI.{0,120}(?:Couldn't find|No eligible|no optimal|Unable to find|fail|not (?:found|supported))",
+        (
+            r"NET/OFI.{0,120}(?:Couldn't find|No eligible|no optimal|Unable to find|fail|not (?:found|supported))",
+            (
+                r"(?:No eligible |Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|"
+                r"fi_getinfo.{0,60}(?:fail|No data)"
+            ),
+        ),
+        at_info=True,
+        has_own_cause=True,
     ),
-    (
-        "plugin-provider",
-        r"(?:No eligible |Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|"
-        r"fi_getinfo.{0,60}(?:fail|No data)",
+    Topic(
+        "plugin-network",
+        (
+            r"network (?P<network>.{1,60}?) not found|Failed to initialize any NET plugin",
+            r"Failed to initialize NET plugin|external (?:network )?plugin \S+ is unsupported",
+        ),
     ),
-    ("plugin-network", r"network (?P<network>.{1,60}?) not found|Failed to initialize any NET plugin"),
-    ("plugin-network", r"Failed to initialize NET plugin|external (?:network )?plugin \S+ is unsupported"),
-    (
+    Topic(
         "plugin-sharp",
-        r"\bSHA?RP\b.{0,120}(?:error|fail|No resource|unable|Cannot)|sharp_\w+.{0,80}(?:fail|error)|sharp_am\b",
+        (
+            r"\bSHA?RP\b.{0,120}(?:error|fail|No resource|unable|Cannot)|sharp_\w+.{0,80}(?:fail|error)|sharp_am\b",
+        ),
+        at_info=True,
     ),
-    (
+    Topic(
         "plugin-ucx",
-        r"UCX +ERROR|ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",
+        (r"UCX +ERROR|ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",),
     ),
-    (
+    Topic(
         "plugin-load",
-        r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|libnccl-net\S*: undefined symbol",
-    ),
-    (
-        "plugin-load",
-        r"(?:libfabric|aws-ofi-nccl|NET/gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|"
-        r"requires)|fail|error)",
+        (
+            r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|libnccl-net\S*: undefined symbol",
+            (
+                r"(?:libfabric|aws-ofi-nccl|NET/gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|"
+                r"requires)|fail|error)"
+            ),
+        ),
+        alarms=False,
+        at_info=True,
     ),
     # MTU and routes
-    ("mtu", r"\bmtu[ =:]+(?P<mtu>\d{3,5})\b"),
-    (
+    Topic("mtu", (r"\bmtu[ =:]+(?P<mtu>\d{3,5})\b",), alarms=False),
+    Topic(
         "mtu-error",
-        r"Message too long|EMSGSIZE|local error: message too long|Frag(?:mentation)? needed|mtu (?:mismatch|differs)",
+        (
+            (
+                r"Message too long|EMSGSIZE|local error: message too long|"
+                r"Frag(?:mentation)? needed|mtu (?:mismatch|differs)"
+            ),
+        ),
     ),
-    ("route", r"^(?P<subnet>\d+\.\d+\.\d+\.\d+/\d+) dev (?P<device>\S+)(?=.{0,80}src (?P<source>\S+))?"),
-    ("reverse-path", r"rp_filter ?= ?(?P<value>[12])|martian source|reverse path filter"),
+    Topic(
+        "route",
+        (r"^(?P<subnet>\d+\.\d+\.\d+\.\d+/\d+) dev (?P<device>\S+)(?=.{0,80}src (?P<source>\S+))?",),
+        alarms=False,
+    ),
+    Topic(
+        "reverse-path", (r"rp_filter ?= ?(?P<value>[12])|martian source|reverse path filter",), alarms=False
+    ),
     # Kubernetes
-    (
+    Topic(
         "mesh",
-        r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset",
+        (
+            r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset",
+        ),
+        alarms=False,
     ),
-    ("k8s-policy", r"NetworkPolicy|network policy.{0,60}(?:den|block|drop)|CoreDNS|kube-dns"),
-    ("rdzv-endpoint", r"--rdzv[-_]endpoint[ =](?P<address>\S+)|--master[-_]addr[ =](?P<master>\S+)"),
-    (
+    Topic(
+        "k8s-policy",
+        (r"NetworkPolicy|network policy.{0,60}(?:den|block|drop)|CoreDNS|kube-dns",),
+        alarms=False,
+    ),
+    Topic(
+        "rdzv-endpoint",
+        (r"--rdzv[-_]endpoint[ =](?P<address>\S+)|--master[-_]addr[ =](?P<master>\S+)",),
+        alarms=False,
+    ),
+    Topic(
         "store-name",
-        r"trying to connect to \((?P<address>[^,()\s]{1,255}), (?P<port>\d+)\)|host (?P<host>\S+):(?P<hostport>\d+) - "
-        r"(?:retrying|timed out)",
+        (
+            (
+                r"trying to connect to \((?P<address>[^,()\s]{1,255}), (?P<port>\d+)\)|"
+                r"host (?P<host>\S+):(?P<hostport>\d+) - "
+                r"(?:retrying|timed out)"
+            ),
+        ),
+        alarms=False,
     ),
 )

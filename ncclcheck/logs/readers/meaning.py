@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.logs.lines.prefix import Prefix
 from ncclcheck.logs.lines.raw import Raw
 from ncclcheck.logs.nccl_lines.nccl_info import version_in
+from ncclcheck.logs.patterns.topics import ALL_TOPICS
 from ncclcheck.logs.patterns.topics import topics as topics_of
 from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits
@@ -19,13 +20,7 @@ MOST_TASKS = 64  # of one line of Slurm
 IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
-_INFO_TOPICS = frozenset(
-    {
-        "no-libibverbs", "gdr-disabled", "gdr-missing", "wrong-magic", "ib-event-fatal", "ib-async-event",
-        "no-rdma-driver", "plugin-provider", "plugin-load", "plugin-sharp", "p2p-disabled", "fabric",
-        "closed-by-peer", "no-interface", "nccl-version", "ib-roce-version", "ib-no-memory",
-    }
-)  # fmt: skip
+_INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
 

@@ -42,7 +42,7 @@ def test_lines_of_nobody_point_at_the_rank_that_the_launcher_saw_fail_first() ->
 
 def test_a_cause_between_nodes_names_both_ends() -> None:
     lines = [said_by(0, "n1"), said_by(4, "n2"), said_by(8, "n3")]
-    assert attributed(log_of(""), replace(suspect("It.", lines, fixes=()), slug="mtu-mismatch")) == (
+    assert attributed(log_of(""), replace(suspect("It.", lines), between_nodes=True)) == (
         "n1",
         "n2",
     )

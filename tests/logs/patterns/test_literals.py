@@ -7,8 +7,7 @@ import re
 import pytest
 
 from ncclcheck.logs.patterns.literals import alternatives, needles, required
-from ncclcheck.logs.patterns.topics_machine import MACHINE_TOPICS
-from ncclcheck.logs.patterns.topics_network import NETWORK_TOPICS
+from ncclcheck.logs.patterns.topics import TOPIC_PATTERNS
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ def test_the_outermost_alternatives() -> None:
     assert alternatives(r"a(?:b|c)|[|]d|\|e") == ["a(?:b|c)", "[|]d", r"\|e"]
 
 
-@pytest.mark.parametrize("words", [words for _, words in NETWORK_TOPICS + MACHINE_TOPICS])
+@pytest.mark.parametrize("words", TOPIC_PATTERNS)
 def test_every_topic_needs_some_text_and_compiles(words: str) -> None:
     assert required(words)
     assert re.compile(words, re.IGNORECASE)

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ncclcheck.logs.patterns.literals import required
+from ncclcheck.logs.patterns.topics import ALL_TOPICS
 from ncclcheck.logs.patterns.topics_harmless import HARMLESS_PATTERNS
-from ncclcheck.logs.patterns.topics_machine import MACHINE_TOPICS
-from ncclcheck.logs.patterns.topics_network import NETWORK_TOPICS
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits
 from ncclcheck.logs.readers.glance import PATTERNS, QUIET_STARTS, may_mean_something
 from ncclcheck.model.events import Remark
@@ -20,7 +19,7 @@ from tests.checks.logs.explaining import read
 
 ALL_PATTERNS = sorted(
     {
-        *(words for _, words in NETWORK_TOPICS + MACHINE_TOPICS),
+        *(words for topic in ALL_TOPICS for words in topic.patterns),
         *HARMLESS_PATTERNS,
         *(pattern for reader in (collectives, connections, exceptions, exits) for pattern in reader.PATTERNS),
     }
