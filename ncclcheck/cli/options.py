@@ -187,7 +187,7 @@ bench_options = _all(
         click.option(
             "--backend",
             type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
-            help="auto uses nccl if every node has GPUs, else gloo.  [auto]",
+            help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
         ),
         click.option("--dtype", metavar="TYPE", shell_complete=dtypes, help="Element type.  [float32]"),
         click.option(

@@ -14,6 +14,7 @@ from ncclcheck.facts.section import FactsRequest, Section
 from ncclcheck.facts.sections import all_sections
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts
+from ncclcheck.model.gpu import TorchGpus
 
 
 def collect(request: FactsRequest) -> NodeFacts:
@@ -22,7 +23,10 @@ def collect(request: FactsRequest) -> NodeFacts:
     facts = NodeFacts(launch=request.launch, **read_all(readers, request.deadline_s))
     if isinstance(facts.software, Missing):
         return facts
-    return replace(facts, software=replace(facts.software, nccl=nccl_version(facts.nccl)))
+    torch_nccl = compiled_nccl(facts.software.torch_nccl, facts.torch_gpus)
+    return replace(
+        facts, software=replace(facts.software, nccl=nccl_version(facts.nccl), torch_nccl=torch_nccl)
+    )
 
 
 def read_all(readers: Sequence[tuple[Section, Callable[[], Any]]], deadline_s: float) -> dict[str, Any]:
@@ -40,3 +44,17 @@ def nccl_version(choice: Fact[NcclChoice]) -> Fact[str]:
     if isinstance(choice, Missing):
         return choice
     return choice.asked if isinstance(choice.asked, Missing) else choice.asked.version
+
+
+def compiled_nccl(pinned: Fact[str], torch: Fact[TorchGpus]) -> Fact[str]:
+    """Return the NCCL that torch was compiled with: as its package pins it, else as torch itself says.
+
+    The torch of NVIDIA's containers, of conda and of a build from source pins no NCCL package and has NCCL.
+    """
+    if isinstance(pinned, str) or pinned.missing != "unsupported":
+        return pinned  # pinned, or known to be without CUDA
+    if not isinstance(torch, Missing):
+        return torch.nccl
+    if torch.missing == "absent":  # no GPU to ask for
+        return pinned
+    return Missing(torch.missing, f"this torch pins no NCCL package, and did not answer: {torch.detail}")

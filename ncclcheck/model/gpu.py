@@ -133,10 +133,14 @@ class GpuLog(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TorchGpus(Struct, frozen=True, forbid_unknown_fields=True):
-    """What torch sees with the environment of the job: how many GPUs, and for which architectures it was built."""
+    """What torch sees with the environment of the job: how many GPUs, and for which architectures it was built.
+
+    `nccl`: the NCCL that it was compiled with; Missing "absent" for a torch without NCCL.
+    """
 
     count: Fact[int]
     architectures: Fact[tuple[str, ...]]  # sm_80, compute_90
+    nccl: Fact[str] = UNREAD
 
 
 class GpuWork(Struct, frozen=True, forbid_unknown_fields=True):

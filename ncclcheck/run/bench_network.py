@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from ncclcheck.advice.reach import Reach, read_reach
 from ncclcheck.model.bench import Backend, Comparison
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.job_gpus import job_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
 from ncclcheck.run.options import RunOptions
 
@@ -184,26 +185,46 @@ def transport_text(network: Network) -> str:
 
 
 def bench_backend(options: RunOptions, snapshot: Snapshot) -> Fact[Backend]:
-    """What runs the collectives; Missing where the one that was asked for cannot."""
-    without_gpu = [node.host for node in snapshot.nodes if _gpu_count(node) == 0]
-    torch_nccl = [
-        node.host
-        for node in snapshot.nodes
-        if isinstance(node.facts.software, Missing) or isinstance(node.facts.software.torch_nccl, Missing)
-    ]
+    """What runs the collectives; Missing where the one that was asked for cannot.
+
+    Gloo stands in for NCCL only where no node has a GPU for the job: figures of Gloo beside GPUs mislead.
+    """
     if options.bench.backend == "gloo":
         return "gloo"
-    if not without_gpu and not torch_nccl:
+    gpus_of = {node.host: job_gpus(node.facts) for node in snapshot.nodes}
+    lacking = _lacking(snapshot, gpus_of)
+    if not lacking:
         return "nccl"
     asked = _asks_for_nccl(options)
     if asked:
-        lacking = (
-            f"no GPU on {', '.join(without_gpu)}"
-            if without_gpu
-            else f"no NCCL in torch on {', '.join(torch_nccl)}"
-        )
-        return Missing("unsupported", f"{asked} cannot run: {lacking}")
-    return "gloo"
+        return Missing("unsupported", f"{asked} cannot run: {'; '.join(lacking)}")
+    if all(count == 0 for count in gpus_of.values()):
+        return "gloo"
+    why = "; ".join(lacking)
+    return Missing("unsupported", f"NCCL cannot run: {why}; --backend gloo measures the network without GPUs")
+
+
+def _lacking(snapshot: Snapshot, gpus_of: Mapping[str, Fact[int]]) -> list[str]:
+    """What NCCL needs and a node lacks, or what is not known of it; empty where nothing is lacking."""
+    without_gpu = [host for host, count in gpus_of.items() if count == 0]
+    without_nccl: list[str] = []
+    unknown = [
+        f"whether {host} has GPUs is not known: {count}"
+        for host, count in gpus_of.items()
+        if isinstance(count, Missing)
+    ]
+    for node in snapshot.nodes:
+        software = node.facts.software
+        nccl = software if isinstance(software, Missing) else software.torch_nccl
+        if not isinstance(nccl, Missing) or gpus_of[node.host] == 0:
+            continue
+        if nccl.missing == "absent":
+            without_nccl.append(node.host)
+        else:
+            unknown.append(f"whether torch on {node.host} has NCCL is not known: {nccl}")
+    lacking = [f"no GPU on {', '.join(without_gpu)}"] if without_gpu else []
+    lacking += [f"no NCCL in torch on {', '.join(without_nccl)}"] if without_nccl else []
+    return [*lacking, *unknown]
 
 
 def _asks_for_nccl(options: RunOptions) -> str:
@@ -211,10 +232,6 @@ def _asks_for_nccl(options: RunOptions) -> str:
     if options.bench.backend == "nccl":
         return "--backend nccl"
     return "--cuda-graph" if options.bench.cuda_graph else ""
-
-
-def _gpu_count(node: Node) -> int:
-    return 0 if isinstance(node.facts.gpus, Missing) else len(node.facts.gpus)
 
 
 def ranks_on(options: RunOptions, snapshot: Snapshot, node: Node, backend: Backend) -> int:
@@ -230,7 +247,8 @@ def ranks_on(options: RunOptions, snapshot: Snapshot, node: Node, backend: Backe
     if said is not None:
         return said
     if backend == "nccl":
-        return _gpu_count(node)
+        count = job_gpus(node.facts)
+        return 0 if isinstance(count, Missing) else count
     return 2 if len(snapshot.nodes) == 1 else 1
 
 

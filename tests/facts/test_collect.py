@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.collect import collect
+from ncclcheck.facts.collect import collect, compiled_nccl
 from ncclcheck.facts.section import FactsRequest
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.gpu import TorchGpus
 from ncclcheck.model.launch import Launch
 from tests.cost import interpreter_s, processor_s
 
@@ -32,6 +33,16 @@ def test_every_section_is_read_and_survives_the_journey_as_json(tmp_path: Path) 
     assert read | may_be_absent == set(NodeFacts.__struct_fields__) - _READ_ELSEWHERE
     assert decode(encode(facts), NodeFacts) == facts
     assert facts.launch == _LAUNCH
+
+
+def test_a_torch_that_pins_no_nccl_package_is_asked_itself() -> None:
+    unpinned = Missing("unsupported", "this torch pins no NCCL package, and asking torch would load it")
+    assert compiled_nccl("2.27.5", TorchGpus(8, (), "2.27.5")) == "2.27.5"
+    assert compiled_nccl(unpinned, TorchGpus(8, (), "2.26.5")) == "2.26.5"
+    assert compiled_nccl(unpinned, Missing("absent", "no driver")) == unpinned
+    late = compiled_nccl(unpinned, Missing("timeout", "torch: import: no answer within 10 s"))
+    assert isinstance(late, Missing)
+    assert late.missing == "timeout"
 
 
 def test_nothing_of_it_costs_much_or_loads_torch() -> None:

@@ -6,15 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
+from ncclcheck.facts.collect import compiled_nccl
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Comparison, ComparisonVerdict, Variant
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.gpu import TorchGpus
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.run.bench_network import Network, bench_network, compared_networks, transport_text
 from ncclcheck.run.options import BenchRequest, RunOptions
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
-from tests.builders import cluster, with_facts
-from tests.fact_builders import interface, launch, some
+from tests.builders import cluster, everywhere, with_facts
+from tests.fact_builders import interface, launch, software, some
 
 GLOO = RunOptions(command="bench", bench=BenchRequest(backend="gloo"))
 
@@ -64,6 +66,39 @@ def test_nccl_that_was_asked_for_and_cannot_run_is_said_not_replaced() -> None:
     found = bench_network(options, without_gpus(cluster(2)))
     assert isinstance(found, Missing)
     assert "no GPU on node01, node02" in found.detail
+
+
+def test_a_torch_that_pins_no_nccl_package_and_has_nccl_runs_nccl() -> None:
+    pinned = Missing("unsupported", "this torch pins no NCCL package, and asking torch would load it")
+    answer = TorchGpus(8, ("sm_90",), "2.26.5")
+    told = everywhere(cluster(2), software=software(torch_nccl=compiled_nccl(pinned, answer)))
+    assert network(RunOptions(command="bench"), told).backend == "nccl"
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        ({"gpus": Missing("timeout", "NVML: nvmlInit did not answer within 5 s")}, "has GPUs is not known"),
+        ({"software": software(torch_nccl=Missing("timeout", "late"))}, "has NCCL is not known"),
+        ({"software": software(torch_nccl=Missing("absent", "no CUDA"))}, "no NCCL in torch on node02"),
+        ({"gpus": Missing("absent", "no NVIDIA driver")}, "no GPU on node02"),
+        ({"torch_gpus": TorchGpus(0, ())}, "torch sees none of 8 GPUs"),
+    ],
+)
+def test_beside_gpus_nothing_falls_back_to_gloo(sections: dict[str, object], reason: str) -> None:
+    found = bench_network(RunOptions(command="bench"), with_facts(cluster(2), "node02", **sections))
+    assert isinstance(found, Missing)
+    assert reason in found.detail
+    assert "--backend gloo" in found.detail
+
+
+def test_there_are_as_many_ranks_as_gpus_that_torch_sees() -> None:
+    narrowed = everywhere(
+        cluster(2), torch_gpus=TorchGpus(1, ("sm_90",)), environment={"CUDA_VISIBLE_DEVICES": "1"}
+    )
+    for number, node in enumerate(narrowed.nodes):
+        narrowed = with_facts(narrowed, node.host, launch=replace(launch(number, 2), nproc_per_node=None))
+    assert set(network(RunOptions(command="bench"), narrowed).ranks_of.values()) == {1}
 
 
 def test_where_not_all_reach_each_other_nothing_is_measured() -> None:

@@ -19,6 +19,7 @@ from ncclcheck.model.gpu import GpuWork, TorchGpus, WorkOutcome
 _MODULE = "ncclcheck.facts.gpu.gpu_work_child"
 # A GPU that has not moved on for so long hangs; opening the first one after a quiet time takes up to two seconds.
 _NO_CUDA = Missing("unsupported", "this torch was built without CUDA")
+_NO_NCCL = Missing("absent", "this torch was built without NCCL (torch.distributed.is_nccl_available)")
 
 
 class _TorchLine(Struct):
@@ -65,7 +66,7 @@ def read_torch_gpus(
         return Missing("error", str(told.answer["error"]))
     try:
         return msgspec.convert(
-            {"count": told.answer["count"], "architectures": tuple(told.answer["architectures"])},
+            {**told.answer, "architectures": tuple(told.answer["architectures"])},
             _Listing,
         ).as_fact()
     except (KeyError, TypeError, msgspec.ValidationError) as error:
@@ -75,10 +76,11 @@ def read_torch_gpus(
 class _Listing(Struct):
     count: int
     architectures: tuple[str, ...]
+    nccl: str | None
 
     def as_fact(self) -> TorchGpus:
         """Return the same as a fact."""
-        return TorchGpus(self.count, self.architectures)
+        return TorchGpus(self.count, self.architectures, self.nccl or _NO_NCCL)
 
 
 def read_gpu_work(

@@ -47,11 +47,31 @@ def _stage(name: str) -> None:
 def _listed(torch: Any) -> dict[str, object]:
     """Return how many GPUs torch may use, and what it was built for, which it tells without any GPU."""
     _stage("count")
-    count = int(torch.cuda.device_count())
+    count = count_gpus(torch)
     _stage("architectures")
     built = getattr(torch._C, "_cuda_getArchFlags", None)
     flags = built() if built is not None else None
-    return {"count": count, "architectures": flags.split() if flags else list(torch.cuda.get_arch_list())}
+    architectures = flags.split() if flags else list(torch.cuda.get_arch_list())
+    _stage("nccl")
+    return {"count": count, "architectures": architectures, "nccl": nccl_version(torch)}
+
+
+def count_gpus(torch: Any) -> int:
+    """Return how many GPUs CUDA gives to a process.
+
+    torch.cuda.device_count() asks NVML, which counts whole GPUs where CUDA gives one MIG instance.
+    """
+    asked = getattr(torch._C, "_cuda_getDeviceCount", None)
+    return int(torch.cuda.device_count() if asked is None else asked())
+
+
+def nccl_version(torch: Any) -> str | None:
+    """Return the NCCL that torch was compiled with; None for a torch without NCCL."""
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_nccl_available():
+        return None
+    version = torch.cuda.nccl.version()  # (2, 27, 5), and before torch 1.10 the number 2708
+    return ".".join(map(str, version[:3])) if isinstance(version, tuple) else str(version)
 
 
 def _work(torch: Any, ordinal: int) -> dict[str, object]:

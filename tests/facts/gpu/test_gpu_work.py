@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from ncclcheck import timeouts
 from ncclcheck.facts.gpu.gpu_work import TorchReading, ask, gathered, judged, read_gpu_work, read_torch_gpus
-from ncclcheck.facts.gpu.gpu_work_child import multiply
+from ncclcheck.facts.gpu.gpu_work_child import count_gpus, multiply, nccl_version
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuWork
 from tests.fact_builders import some
@@ -70,6 +71,24 @@ def test_all_that_is_known_is_kept_when_one_is_at_fault_and_else_all_must_be_kno
 def test_a_torch_without_cuda_is_not_loaded() -> None:
     assert isinstance(read_torch_gpus({}, 0.0, lambda: False), Missing)
     assert read_gpu_work(8, {}, 0.0, lambda: Missing("absent", "no torch")) == Missing("absent", "no torch")
+
+
+def stub_of_torch(*, counted: int = 8, given: int = 8, has_nccl: bool = True) -> SimpleNamespace:
+    """A torch without NVIDIA's wheels, as NGC and conda build it: no package pins its NCCL."""
+    return SimpleNamespace(
+        _C=SimpleNamespace(_cuda_getDeviceCount=lambda: given),
+        cuda=SimpleNamespace(device_count=lambda: counted, nccl=SimpleNamespace(version=lambda: (2, 26, 5))),
+        distributed=SimpleNamespace(is_available=lambda: True, is_nccl_available=lambda: has_nccl),
+    )
+
+
+def test_torch_itself_says_whether_it_has_nccl() -> None:
+    assert nccl_version(stub_of_torch()) == "2.26.5"
+    assert nccl_version(stub_of_torch(has_nccl=False)) is None
+
+
+def test_of_a_gpu_in_mig_mode_what_cuda_gives_is_counted_and_not_what_nvml_lists() -> None:
+    assert count_gpus(stub_of_torch(counted=8, given=1)) == 1
 
 
 @pytest.mark.slow

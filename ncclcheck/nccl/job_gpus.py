@@ -1,0 +1,57 @@
+"""How many GPUs of a node a process of the job gets: what torch sees, not what NVML lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Gpu, NodeFacts
+
+_VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+def job_gpus(facts: NodeFacts) -> Fact[int]:
+    """Return how many GPUs CUDA gives to a process of the job on this node; 0 where it is known that there is none.
+
+    NVML lists all GPUs that the container has: without CUDA_VISIBLE_DEVICES, and a GPU in MIG mode as a whole. Where
+    torch did not answer, they are counted as torch does (torch/cuda/__init__.py 2.13, `_parse_visible_devices`).
+    Missing where GPUs are listed and torch sees none though nothing hides them: CUDA does not start.
+    """
+    gpus, torch, environment = facts.gpus, facts.torch_gpus, facts.environment
+    if isinstance(gpus, Missing):
+        return 0 if gpus.missing == "absent" else gpus
+    visible = None if isinstance(environment, Missing) else environment.get(_VARIABLE)
+    counted = torch if isinstance(torch, Missing) else torch.count
+    if not isinstance(counted, Missing):
+        if counted == 0 and gpus and (visible is None or _named_first(visible, gpus)):
+            return Missing("error", f"torch sees none of {len(gpus)} GPUs, and nothing hides them")
+        return counted
+    if any(gpu.state.mig is True for gpu in gpus):
+        return (
+            1  # a process gets one MIG instance, whatever there are (NVIDIA MIG User Guide, CUDA visibility)
+        )
+    return len(gpus) if visible is None else _named_first(visible, gpus)
+
+
+def _named_first(visible: str, gpus: Sequence[Gpu]) -> int:
+    """Return how many GPUs the variable names; CUDA stops reading at the first word that names none."""
+    found: set[int] = set()
+    for word in visible.split(","):
+        index = _index(word.strip(), gpus)
+        if index is None:
+            break
+        if index in found:
+            return 0  # a GPU that is named twice: CUDA gives none
+        found.add(index)
+    return len(found)
+
+
+def _index(word: str, gpus: Sequence[Gpu]) -> int | None:
+    if word.isascii() and word.isdigit():
+        return int(word) if int(word) < len(gpus) else None
+    if word.startswith("MIG-"):
+        return -1
+    if not word.startswith("GPU-"):
+        return None
+    named = [gpu.index for gpu in gpus if isinstance(gpu.uuid, str) and gpu.uuid.startswith(word)]
+    return named[0] if len(named) == 1 else None

@@ -1,0 +1,50 @@
+"""How many GPUs a process of the job gets on a node."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.gpu import TorchGpus
+from ncclcheck.nccl.job_gpus import job_gpus
+from tests.builders import cluster, everywhere
+from tests.gpu_builders import with_all_gpus
+
+LATE = Missing("timeout", "late")
+
+
+def node(**sections: object) -> NodeFacts:
+    return everywhere(cluster(1), **sections).nodes[0].facts
+
+
+def test_what_torch_sees_counts_and_not_what_nvml_lists() -> None:
+    assert job_gpus(node()) == 8
+    seen = node(torch_gpus=TorchGpus(1, ()), environment={"CUDA_VISIBLE_DEVICES": "1"})
+    assert job_gpus(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("visible", "count"),
+    [("", 0), ("-1", 0), ("NoDevFiles", 0), ("1", 1), ("0,3,5", 3), ("0,9,1", 1), ("2,2", 0), ("MIG-5f", 1)],
+)
+def test_where_torch_did_not_answer_the_variable_counts(visible: str, count: int) -> None:
+    assert job_gpus(node(torch_gpus=LATE, environment={"CUDA_VISIBLE_DEVICES": visible})) == count
+
+
+def test_of_mig_instances_a_process_gets_one() -> None:
+    facts = with_all_gpus(everywhere(cluster(1), torch_gpus=LATE), mig=True).nodes[0].facts
+    assert job_gpus(facts) == 1
+
+
+def test_gpus_that_were_not_read_are_not_none() -> None:
+    assert job_gpus(node(gpus=LATE)) == LATE
+    assert job_gpus(node(gpus=Missing("absent", "no NVIDIA driver"))) == 0
+
+
+def test_a_torch_that_sees_none_though_nothing_hides_them_is_not_without_gpus() -> None:
+    none = TorchGpus(0, ())
+    assert isinstance(job_gpus(node(torch_gpus=none)), Missing)
+    assert job_gpus(node(torch_gpus=none, environment={"CUDA_VISIBLE_DEVICES": ""})) == 0
+    assert replace(none, count=8) == TorchGpus(8, ())
