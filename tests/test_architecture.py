@@ -45,7 +45,7 @@ MAY_USE = {
     "checks/registry.py": frozenset(
         {"time", "importlib", "pkgutil"}
     ),  # seconds of a check; walks the package
-    "launch/registry.py": frozenset({"importlib", "pkgutil"}),  # walks the package
+    "launch/launcher_registry.py": frozenset({"importlib", "pkgutil"}),  # walks the package
     "model/tables.py": frozenset(
         {"pkgutil"}
     ),  # a table that ships with the package is a constant, not the world
@@ -75,7 +75,7 @@ TESTED_BY = {
     "facts/host/limits_of_tree.py": "facts/test_recorded.py",
     "facts/network/interfaces_of_tree.py": "facts/test_recorded.py",
     "facts/rdma/own_rdma.py": "facts/test_collect.py",
-    "facts/section.py": "facts/test_sections.py",
+    "facts/section.py": "facts/test_section_registry.py",
     "facts/network/interface_kind.py": "facts/network/test_interfaces.py",
     "facts/storage/marks_child.py": "facts/storage/test_marks.py",
     "facts/storage/paths_child.py": "facts/storage/test_paths.py",
@@ -85,12 +85,12 @@ TESTED_BY = {
     "facts/rdma/verbs_ports_child.py": "facts/rdma/test_verbs_ports.py",
     "bench/gathering.py": "bench/test_agreement.py",
     "measure/collectives.py": "bench/test_collectives.py",
-    "measure/traffic.py": "measure/test_ceiling.py",
+    "measure/traffic.py": "measure/test_op_ceiling.py",
     "bench/worker.py": "bench/test_workers.py",
     "run/first_node.py": "lab/test_preflight.py",
     "launch/launchers/deepspeed.py": "launch/line/test_command.py",
     "launch/launchers/fabric.py": "launch/line/test_command.py",
-    "launch/line/launch_line.py": "launch/line/test_torchrun.py",
+    "launch/line/launch_line.py": "launch/line/test_torchrun_line.py",
     "run/node.py": "lab/test_preflight.py",
     "cli/commands/remote.py": "lab/test_hosts.py",
     "exchange/store/base.py": "exchange/store/test_deadline_store.py",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.gloo import gloo_places
 from ncclcheck.advice.proof import Part, Settled, in_words
 from ncclcheck.advice.rule import Changes
-from ncclcheck.measure.links.networks import FASTER, measured_gbit_s_to
+from ncclcheck.measure.links.network_rates import FASTER, measured_gbit_s_to
 from ncclcheck.model.bench import Comparison
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot

@@ -9,7 +9,7 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
-from ncclcheck.measure.links.networks import Throughput, measured_gbit_s, measured_gbit_s_to, transfers
+from ncclcheck.measure.links.network_rates import Throughput, measured_gbit_s, measured_gbit_s_to, transfers
 from ncclcheck.measure.links.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts

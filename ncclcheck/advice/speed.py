@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncclcheck.advice.networks import Network
-from ncclcheck.measure.links.networks import FASTER, Throughput
+from ncclcheck.measure.links.network_rates import FASTER, Throughput
 from ncclcheck.model.fact import Missing
 
 

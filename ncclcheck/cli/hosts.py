@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncclcheck.cli.files import read_text
-from ncclcheck.facts.environment import REDACTED, is_secret_name, without_secrets
+from ncclcheck.facts.kept_environment import REDACTED, is_secret_name, without_secrets
 from ncclcheck.launch.hostlist import ListedHost, parse_hostfile, parse_hosts
 from ncclcheck.model.errors import UsageError
 from ncclcheck.run.options import HeadRequest

@@ -15,7 +15,7 @@ from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts import head_request
 from ncclcheck.cli.values import WholeNumber
-from ncclcheck.facts.environment import read_environment
+from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Op
 from ncclcheck.model.errors import UsageError

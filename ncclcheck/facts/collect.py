@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.facts.deadline import Started
 from ncclcheck.facts.section import FactsRequest, Section
-from ncclcheck.facts.sections import all_sections
+from ncclcheck.facts.section_registry import all_sections
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts
 from ncclcheck.model.gpu import TorchGpus

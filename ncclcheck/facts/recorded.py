@@ -11,7 +11,7 @@ from ncclcheck import timeouts
 from ncclcheck.facts.collect import read_all
 from ncclcheck.facts.network.names import printable_name
 from ncclcheck.facts.section import NOT_IN_A_TREE
-from ncclcheck.facts.sections import all_sections
+from ncclcheck.facts.section_registry import all_sections
 from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts

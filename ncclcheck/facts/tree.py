@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import readable
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 
 _TEXT_LIMIT_BYTES = 1 << 20

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.launch.launcher_registry import all_launchers, node_count_source
 from ncclcheck.launch.launchers.node_index import detect_node_index
 from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.launch.reading import DEFAULT_PORT, port
-from ncclcheck.launch.registry import all_launchers, node_count_source
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import NOT_RANKED, Contradiction, Launch
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.facts.collect import nccl_version
 from ncclcheck.facts.deadline import start
-from ncclcheck.facts.environment import read_environment
-from ncclcheck.facts.image.image import ImageRequest, read_image
+from ncclcheck.facts.image.image_facts import ImageRequest, read_image
+from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.facts.nccl.nccl_choice import read_nccl
 from ncclcheck.facts.software.software import read_software
 from ncclcheck.model.errors import UsageError

@@ -35,7 +35,7 @@ from ncclcheck.exchange.messages import (
 from ncclcheck.exchange.probe.reach import Peer, Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.launch.registry import differs_by_rank
+from ncclcheck.launch.launcher_registry import differs_by_rank
 from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError

@@ -34,7 +34,7 @@ from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target, pr
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.collect import collect
-from ncclcheck.facts.environment import read_environment
+from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.facts.nccl.nccl_library import ask, find_library, inquire
 from ncclcheck.facts.nccl.nccl_listener import NcclListener
 from ncclcheck.facts.network.names import resolve

@@ -14,8 +14,8 @@ from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, Share, Shared
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.deadline import start
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.storage.marks import Mark
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing

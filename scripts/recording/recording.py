@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ncclcheck import timeouts
 from ncclcheck.facts.deadline import start
-from ncclcheck.facts.environment import read_environment
+from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.facts.nccl.nccl_config import settings_in
 from ncclcheck.facts.pci.pci_address import is_pci_address
 from ncclcheck.facts.pci.pci_device import is_bridge, without_serial_number

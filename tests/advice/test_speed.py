@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.networks import Network, Rank
 from ncclcheck.advice.speed import best_first, figure, is_as_good, is_clearly_faster, why_slow
-from ncclcheck.measure.links.networks import Throughput
+from ncclcheck.measure.links.network_rates import Throughput
 from ncclcheck.measure.links.slow_parts import SlowestPart
 
 

@@ -16,8 +16,8 @@ from ncclcheck.checks.bench._links import (
     switches_may_add,
 )
 from ncclcheck.measure.blame import slow_ranks
-from ncclcheck.measure.ceiling import ceiling, network_ring_gb_s
 from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.measure.op_ceiling import ceiling, network_ring_gb_s
 from ncclcheck.measure.traffic import Shape, Term
 from ncclcheck.model.bench import BenchResult, Op, Point
 from ncclcheck.model.ceiling import Ceiling

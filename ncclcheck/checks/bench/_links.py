@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ncclcheck.checks.chosen import owner_of
 from ncclcheck.checks.pcie_path import least, paths
-from ncclcheck.measure.ceiling import nvlink_term, pcie_gb_s
-from ncclcheck.measure.links.networks import Throughput, measured_gbit_s_to
+from ncclcheck.measure.links.network_rates import Throughput, measured_gbit_s_to
+from ncclcheck.measure.op_ceiling import nvlink_term, pcie_gb_s
 from ncclcheck.measure.traffic import Term
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.events import Process

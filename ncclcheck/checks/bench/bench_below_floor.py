@@ -32,7 +32,7 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Source
     Bus bandwidth as nccl-tests defines it (doc/PERFORMANCE.md, and GetBw of each collective). Limits:
-    ncclcheck/measure/ceiling.py.
+    ncclcheck/measure/op_ceiling.py.
     """
     floors = snapshot.bench_demands.floors
     if not floors:

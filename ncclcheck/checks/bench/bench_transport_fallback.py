@@ -9,7 +9,7 @@ from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.rdma_ports import Surveyed, listed, surveyed
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.launch.registry import innermost_first
+from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ncclcheck.launch.registry import is_set_by_a_launcher
+from ncclcheck.launch.launcher_registry import is_set_by_a_launcher
 from ncclcheck.nccl.number import number, strtoll
 from ncclcheck.nccl.variables.variables import TABLE, lookup
 from ncclcheck.nccl.variables.variables_folklore import folklore, in_the_right_spelling

@@ -19,7 +19,7 @@ from ncclcheck.checks.environment._variables import (
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.launch.registry import innermost_first
+from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import RankPlace, Snapshot

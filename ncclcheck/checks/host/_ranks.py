@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.launch.registry import binds_cpus
+from ncclcheck.launch.launcher_registry import binds_cpus
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Node, Snapshot
 

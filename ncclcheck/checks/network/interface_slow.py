@@ -10,7 +10,7 @@ from ncclcheck.checks.majority import Comparison, compare, sentence
 from ncclcheck.checks.majority import evidence as compared_evidence
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.links.networks import (
+from ncclcheck.measure.links.network_rates import (
     Places,
     Throughput,
     attempts,

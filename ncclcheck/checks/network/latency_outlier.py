@@ -7,7 +7,7 @@ from statistics import median
 
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.links.networks import Places, attempts, least_us
+from ncclcheck.measure.links.network_rates import Places, attempts, least_us
 from ncclcheck.measure.links.outliers import LatePairs, Pair, late_pairs
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ncclcheck.cli.screen import write_error
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.command import read_command
-from ncclcheck.launch.line.env import applied
+from ncclcheck.launch.line.env_line import applied
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
 from ncclcheck.model.errors import UsageError
 

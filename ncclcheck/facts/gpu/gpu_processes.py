@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ncclcheck.facts.files import read_line, read_text
+from ncclcheck.facts.text_files import read_line, read_text
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuProcess
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import Section
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Kernel

@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import link_target, read_line, read_text
 from ncclcheck.facts.host.cgroup import cpus_in, read_cgroup
+from ncclcheck.facts.text_files import link_target, read_line, read_text
 from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import DevShm, Limits

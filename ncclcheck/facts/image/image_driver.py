@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.software.needed_libraries import LoaderSearch
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.image import DriverLibrary
 
 _NAMES = ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1", "libnvidia-ml.so")

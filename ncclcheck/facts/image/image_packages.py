@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from ncclcheck.facts.child import ChildResult, run_child, run_python_child
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.image.image_child import BEGIN, MARK
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.image import TorchBuild
 

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.software.elf import Dynamic, read_dynamic
 from ncclcheck.facts.software.needed_libraries import LoaderSearch, find
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.image import Verbs

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ncclcheck import timeouts
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.nccl.nccl_config import read_config_files, settings_in
 from ncclcheck.facts.nccl.nccl_library import Inquiry, first_library, inquire
 from ncclcheck.facts.nccl.nccl_plugins import as_plugins, plugin_files
@@ -15,6 +14,7 @@ from ncclcheck.facts.nccl.nccl_search import Found, rpath_folders, search_librar
 from ncclcheck.facts.nccl.nccl_words import version_text
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
 from ncclcheck.facts.software.loading import LibraryVersion, Loaded, load
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile

@@ -25,9 +25,9 @@ from ncclcheck.facts.child import (
     start_child,
 )
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import read_number
 from ncclcheck.facts.nccl.nccl_child import MARK
 from ncclcheck.facts.nccl.nccl_library import CHILD, Inquiry, talkative, understood
+from ncclcheck.facts.text_files import read_number
 from ncclcheck.model.fact import Missing
 
 _LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp

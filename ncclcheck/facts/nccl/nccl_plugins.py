@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.software.loading import Plugin
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import NetPlugin
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.network.interface_kind import LinkSigns, kind_of, tunnel_of
 from ncclcheck.facts.pci.pci_address import pci_of
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Address, Interface

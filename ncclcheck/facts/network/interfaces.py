@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.network.interface_files import SYSFS_NET, InterfaceReading, complete
 from ncclcheck.facts.network.interfaces_of_tree import read_interface_files
 from ncclcheck.facts.network.link_driver import driver_of, hardware_type_of
 from ncclcheck.facts.section import Section
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Address, Family, Interface

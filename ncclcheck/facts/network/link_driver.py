@@ -8,7 +8,7 @@ import socket
 import struct
 
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import readable
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 
 _SIOCGIFHWADDR = 0x8927  # linux/sockios.h

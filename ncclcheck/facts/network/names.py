@@ -7,8 +7,8 @@ import time
 
 from ncclcheck import timeouts
 from ncclcheck.facts.deadline import missing_for, start
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Names

@@ -6,9 +6,9 @@ import os
 import re
 from pathlib import Path
 
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.pci.pci_address import pci_of
 from ncclcheck.facts.pci.pci_device import numa_node
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine, natural
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Gid, Rdma, RdmaPort

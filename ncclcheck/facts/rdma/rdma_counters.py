@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ncclcheck import timeouts
 from ncclcheck.facts.deadline import within
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import Section
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from ncclcheck import timeouts
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.git import read_git
 from ncclcheck.facts.software.packages import installed
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing, Why
 from ncclcheck.model.facts import Code, CodePath
 

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.facts.child import ChildResult, run_child
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.nccl.nccl_search import expanded, library_path
 from ncclcheck.facts.software.elf import Dynamic, read_dynamic
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.image import AbsentLibrary, DamagedLibrary, Examined, Libraries
 

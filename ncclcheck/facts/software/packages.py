@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.facts.files import readable
+from ncclcheck.facts.text_files import readable
 
 _METADATA_FOLDER = re.compile(r"(?P<name>.+?)(-(?P<version>[^-]+))?(-py[\d.]+)?\.(dist|egg)-info")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ncclcheck import __version__
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import read_line, read_text
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.packages import installed, metadata_lines
+from ncclcheck.facts.text_files import read_line, read_text
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Software
 

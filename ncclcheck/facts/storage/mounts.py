@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.facts.files import read_text, readable
+from ncclcheck.facts.text_files import read_text, readable
 from ncclcheck.model.fact import Fact, Missing
 
 _OCTAL = re.compile(r"\\([0-7]{3})", re.ASCII)

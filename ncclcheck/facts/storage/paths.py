@@ -12,8 +12,8 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
 from ncclcheck.facts.deadline import missing_for, start
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import FactsRequest, Section
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing

@@ -12,9 +12,9 @@ from statistics import median
 
 from ncclcheck import timeouts
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.software.manifest import Listing, Times, read_manifest
 from ncclcheck.facts.storage.mounts import mount_at
+from ncclcheck.facts.text_files import readable
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.launch.launcher import Launcher
-from ncclcheck.launch.line.accelerate import read_accelerate
+from ncclcheck.launch.line.accelerate_line import read_accelerate
 
 ACCELERATE = Launcher(
     name="accelerate",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ncclcheck.launch.launcher import Launcher
-from ncclcheck.launch.line.deepspeed import read_deepspeed
-from ncclcheck.launch.line.deepspeed_node import read_deepspeed_node
+from ncclcheck.launch.line.deepspeed_line import read_deepspeed
+from ncclcheck.launch.line.deepspeed_node_line import read_deepspeed_node
 from ncclcheck.launch.line.launch_line import CommandLine, ReadFile
 
 

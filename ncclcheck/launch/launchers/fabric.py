@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ncclcheck.launch.launcher import Launcher
-from ncclcheck.launch.line.fabric import read_fabric
+from ncclcheck.launch.line.fabric_line import read_fabric
 from ncclcheck.launch.line.launch_line import CommandLine, ReadFile
 
 

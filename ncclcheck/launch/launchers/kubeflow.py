@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ncclcheck.launch.launcher import Launcher
 from ncclcheck.launch.line.launch_line import LaunchLine
-from ncclcheck.launch.line.torchrun import VARIABLES, line_of, options_in_environment
+from ncclcheck.launch.line.torchrun_line import VARIABLES, line_of, options_in_environment
 
 
 def line_in_environment(environ: Mapping[str, str]) -> LaunchLine | None:

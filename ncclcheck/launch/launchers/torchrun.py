@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ncclcheck.launch.launcher import Launcher
 from ncclcheck.launch.line.launch_line import CommandLine, ReadFile
-from ncclcheck.launch.line.torchrun import read_torchrun
+from ncclcheck.launch.line.torchrun_line import read_torchrun
 from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
 

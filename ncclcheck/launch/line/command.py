@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ncclcheck.launch.line.env import Changes, applied, read_env
+from ncclcheck.launch.launcher_registry import commands, modules, remote_starters
+from ncclcheck.launch.line.env_line import Changes, applied, read_env
 from ncclcheck.launch.line.launch_line import CommandLine, PlaceNotToldError, ReadFile, Script
-from ncclcheck.launch.line.python import is_python, read_python
-from ncclcheck.launch.line.shell import SHELLS, ShellRun, read_shell
-from ncclcheck.launch.registry import commands, modules, remote_starters
+from ncclcheck.launch.line.python_line import is_python, read_python
+from ncclcheck.launch.line.shell_line import SHELLS, ShellRun, read_shell
 from ncclcheck.model.errors import UsageError
 
 # They become what follows their own options, in the same place: their options are passed over.

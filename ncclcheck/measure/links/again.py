@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.links.networks import Places, Throughput, attempts, least_us, measured_gbit_s
+from ncclcheck.measure.links.network_rates import Places, Throughput, attempts, least_us, measured_gbit_s
 from ncclcheck.measure.links.outliers import FEWEST_NODES, Pair, late_pairs
 from ncclcheck.measure.links.slow_parts import slow_parts
 from ncclcheck.model.snapshot import Probe

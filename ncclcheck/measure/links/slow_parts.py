@@ -7,7 +7,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.networks import Throughput, is_cpu_limited, summed_up
+from ncclcheck.measure.links.network_rates import Throughput, is_cpu_limited, summed_up
 from ncclcheck.measure.links.outliers import FEWEST_NODES, Pair, SlowEnd, SlowPair, slow_ends, slow_way_of_two
 from ncclcheck.model.snapshot import Probe
 

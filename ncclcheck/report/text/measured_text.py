@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.measure.links.networks import Places, measured_gbit_s, measured_networks, measured_round_trip
+from ncclcheck.measure.links.network_rates import (
+    Places,
+    measured_gbit_s,
+    measured_networks,
+    measured_round_trip,
+)
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
 from ncclcheck.report.text.page import Line, Span, line

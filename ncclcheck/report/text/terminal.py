@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ncclcheck.launch.registry import label_of
+from ncclcheck.launch.launcher_registry import label_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES
 from ncclcheck.model.launch import Launch

@@ -6,7 +6,7 @@ import os
 import pwd
 from pathlib import Path
 
-from ncclcheck.facts.environment import REDACTED
+from ncclcheck.facts.kept_environment import REDACTED
 from ncclcheck.facts.nccl.nccl_config import read_config_files, settings_in
 from ncclcheck.model.fact import Missing
 

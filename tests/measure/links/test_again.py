@@ -18,7 +18,7 @@ from ncclcheck.measure.links.again import (
 from ncclcheck.measure.links.slow_parts import slow_parts
 from ncclcheck.model.snapshot import Probe
 from tests.fact_builders import host_of
-from tests.measure.links.test_networks import places
+from tests.measure.links.test_network_rates import places
 from tests.measure.links.test_slow_parts import network, slowed
 from tests.probe_builders import timed_probes
 

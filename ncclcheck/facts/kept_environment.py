@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ncclcheck.facts.files import readable
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
-from ncclcheck.launch.registry import tells_a_place
+from ncclcheck.launch.launcher_registry import tells_a_place
 from ncclcheck.model.fact import Fact, Missing
 
 # What every job may set. What launchers set is in their own records (ncclcheck/launch/launchers).

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.files import link_target, read_line, read_number, read_text, readable
+from ncclcheck.facts.text_files import link_target, read_line, read_number, read_text, readable
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 

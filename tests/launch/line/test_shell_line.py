@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from ncclcheck.launch.line.shell import ShellRun, read_shell
+from ncclcheck.launch.line.shell_line import ShellRun, read_shell
 
 ENVIRON = {"N": "2", "K": "1", "ODD": "a b", "PATH": "/usr/bin:/bin"}
 

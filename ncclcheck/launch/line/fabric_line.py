@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from ncclcheck.launch.line.launch_line import CommandLine, Script
-from ncclcheck.launch.line.torchrun import line_of
+from ncclcheck.launch.line.torchrun_line import line_of
 from ncclcheck.launch.line.words import both_spellings
 from ncclcheck.model.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.facts.host.clock import clock_of, read_clock
+from ncclcheck.facts.host.kernel_clock import clock_of, read_clock
 from ncclcheck.model.fact import Missing
 
 

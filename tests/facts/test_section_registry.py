@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ncclcheck.facts.section import Section
-from ncclcheck.facts.sections import all_sections
+from ncclcheck.facts.section_registry import all_sections
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 

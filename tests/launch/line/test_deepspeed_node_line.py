@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from ncclcheck.launch.line.deepspeed_node import read_deepspeed_node
+from ncclcheck.launch.line.deepspeed_node_line import read_deepspeed_node
 from ncclcheck.launch.line.launch_line import LaunchLine, Script
 from ncclcheck.model.errors import UsageError
 

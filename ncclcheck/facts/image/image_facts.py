@@ -12,7 +12,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.facts.deadline import start
 from ncclcheck.facts.image.image_driver import driver_libraries
-from ncclcheck.facts.image.image_limits import read_limit_files
+from ncclcheck.facts.image.image_limit_files import read_limit_files
 from ncclcheck.facts.image.image_packages import pip_problems, read_imports
 from ncclcheck.facts.image.image_verbs import own_machine, read_verbs
 from ncclcheck.facts.nccl.nccl_plugins import DEFAULT, VARIABLE, plugin_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.measure.links.networks import (
+from ncclcheck.measure.links.network_rates import (
     Throughput,
     is_cpu_limited,
     measured_gbit_s,

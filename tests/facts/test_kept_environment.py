@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.facts.environment import REDACTED, SET, read_environment
+from ncclcheck.facts.kept_environment import REDACTED, SET, read_environment
 from ncclcheck.model.codec import encode
 
 

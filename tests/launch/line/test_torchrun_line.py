@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, Script
-from ncclcheck.launch.line.torchrun import OPTIONS, endpoint_of, options_in_environment, read_torchrun
+from ncclcheck.launch.line.torchrun_line import OPTIONS, endpoint_of, options_in_environment, read_torchrun
 from ncclcheck.model.errors import UsageError
 
 

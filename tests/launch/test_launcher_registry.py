@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.environment._variables import differs_by_nature
-from ncclcheck.facts.environment import REDACTED, read_environment
+from ncclcheck.facts.kept_environment import REDACTED, read_environment
 from ncclcheck.launch import launchers
 from ncclcheck.launch.launcher import Launcher
-from ncclcheck.launch.registry import (
+from ncclcheck.launch.launcher_registry import (
     all_launchers,
     commands,
     differs_by_rank,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.line.fabric import _VALUES, read_fabric
+from ncclcheck.launch.line.fabric_line import _VALUES, read_fabric
 from ncclcheck.launch.line.launch_line import LaunchLine, Script
 from ncclcheck.model.errors import UsageError
 

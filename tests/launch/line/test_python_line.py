@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.line.python import PythonRun, is_python, read_python
+from ncclcheck.launch.line.python_line import PythonRun, is_python, read_python
 
 
 @pytest.mark.parametrize(

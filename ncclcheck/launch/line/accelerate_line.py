@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncclcheck.launch.line.deepspeed import read_deepspeed
+from ncclcheck.launch.line.deepspeed_line import read_deepspeed
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, ReadFile, Script
-from ncclcheck.launch.line.torchrun import STATIC_PORT, line_of
+from ncclcheck.launch.line.torchrun_line import STATIC_PORT, line_of
 from ncclcheck.launch.line.words import Option, both_spellings, take, whole_number
 from ncclcheck.model.errors import UsageError
 

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from ncclcheck.facts.deadline import missing_for
-from ncclcheck.facts.files import read_line
 from ncclcheck.facts.section import Section
+from ncclcheck.facts.text_files import read_line
 from ncclcheck.model.fact import Fact
 from ncclcheck.model.facts import Clock
 

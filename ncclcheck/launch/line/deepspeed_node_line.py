@@ -7,7 +7,7 @@ import binascii
 import json
 from collections.abc import Sequence
 
-from ncclcheck.launch.line.deepspeed import DEFAULT_PORT
+from ncclcheck.launch.line.deepspeed_line import DEFAULT_PORT
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, Script
 from ncclcheck.launch.line.words import Option, take, whole_number
 from ncclcheck.model.errors import UsageError

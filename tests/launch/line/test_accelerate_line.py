@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ncclcheck.launch.line.accelerate import FLAGS, read_accelerate
+from ncclcheck.launch.line.accelerate_line import FLAGS, read_accelerate
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, Script
 from ncclcheck.model.errors import UsageError
 

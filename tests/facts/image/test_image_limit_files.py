@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ncclcheck.facts.image.image_limits import read_limit_files
+from ncclcheck.facts.image.image_limit_files import read_limit_files
 from ncclcheck.facts.tree import machine
 from ncclcheck.model.image import SetLimit
 

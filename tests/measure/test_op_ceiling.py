@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.measure.ceiling import (
+from ncclcheck.measure.op_ceiling import (
     ceiling,
     inside_limit_gb_s,
     network_limit_gb_s,

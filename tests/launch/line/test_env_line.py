@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from ncclcheck.launch.line.env import EnvRun, applied, read_env
+from ncclcheck.launch.line.env_line import EnvRun, applied, read_env
 from ncclcheck.model.errors import UsageError
 
 HERE = {"A": "1", "B": "2"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.image.image import ImageRequest, read_image
+from ncclcheck.facts.image.image_facts import ImageRequest, read_image
 from ncclcheck.model.image import Examined
 from tests.fact_builders import some
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.line.deepspeed import DEFAULT_HOSTFILE, parse_hostfile, read_deepspeed
+from ncclcheck.launch.line.deepspeed_line import DEFAULT_HOSTFILE, parse_hostfile, read_deepspeed
 from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.errors import UsageError
 

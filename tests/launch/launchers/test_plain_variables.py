@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.launchers.environment import detect_environment
+from ncclcheck.launch.launchers.plain_variables import detect_environment
 from ncclcheck.launch.reading import DEFAULT_PORT
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import Launch
