@@ -93,7 +93,6 @@ def test_a_port_that_only_nccl_has_is_seen_to_be_filtered(lab: LabOf) -> None:
     assert two.leftovers() == ()
 
 
-@pytest.mark.further
 def test_a_listener_that_died_is_no_refusal(lab: LabOf) -> None:
     two = lab(2)
     first = start(two, "preflight", nodes=[two["node1"]])
@@ -117,7 +116,6 @@ def test_nothing_is_left_of_it_however_the_run_ends(lab: LabOf, how: signal.Sign
     assert two.leftovers() == ()
 
 
-@pytest.mark.further
 def test_with_a_comm_id_nccl_opens_no_listener_and_nobody_calls_one(lab: LabOf) -> None:
     two = lab(2)
     outcomes = run(two, "preflight", env={"NCCL_COMM_ID": f"{two['node1'].address}:41234"})

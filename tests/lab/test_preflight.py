@@ -93,7 +93,6 @@ def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) 
     assert {"node2", "node3", "node4"} <= named
 
 
-@pytest.mark.further
 def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> None:
     three = lab(3)
     faults.drop(three["node1"], PORT, source=three["node3"])
@@ -104,9 +103,7 @@ def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> Non
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.parametrize(
-    "answer", ["tcp-reset", pytest.param("icmp-port-unreachable", marks=pytest.mark.further)]
-)
+@pytest.mark.parametrize("answer", ["tcp-reset", "icmp-port-unreachable"])
 def test_a_rejected_master_port_is_told_from_a_late_node(lab: LabOf, answer: faults.RejectWith) -> None:
     two = lab(2)
     faults.reject(two["node1"], PORT, answer)
@@ -117,7 +114,6 @@ def test_a_rejected_master_port_is_told_from_a_late_node(lab: LabOf, answer: fau
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.further
 def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
     two = lab(2)
     faults.reject(two["node1"], PORT, "icmp-host-prohibited")
@@ -128,7 +124,7 @@ def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
 
 @pytest.mark.parametrize(
     "mode",
-    [*(pytest.param(one, marks=pytest.mark.further) for one in ("silent", "banner", "http")), "tcpstore"],
+    ["silent", "banner", "http", "tcpstore"],
 )
 def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode) -> None:
     two = lab(2)
@@ -142,7 +138,6 @@ def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode)
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.further
 def test_a_master_name_that_does_not_resolve(lab: LabOf) -> None:
     two = lab(2)
     outcomes = run(two, "preflight", *PATIENT, master="no-such-master")
@@ -152,7 +147,6 @@ def test_a_master_name_that_does_not_resolve(lab: LabOf) -> None:
         assert one.finished.seconds <= LONG_BEFORE_S
 
 
-@pytest.mark.further
 def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> None:
     two = lab(2)
     outcomes = run(two, "preflight", *PATIENT, master="localhost")
@@ -162,7 +156,6 @@ def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> N
     assert outcomes["node2"].code == 1
 
 
-@pytest.mark.further
 def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
     three = lab(3)
     outcomes = run(three, "preflight", "--join-timeout", "20", master="node2")
@@ -198,7 +191,6 @@ def test_a_duplicate_rank_names_both_hosts(lab: LabOf) -> None:
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.further
 def test_a_different_number_of_nodes_is_named_with_its_host(lab: LabOf) -> None:
     three = lab(3)
     outcomes = run(three, "preflight", own_words={three["node3"]: ["--nnodes", "5"]})
@@ -221,7 +213,6 @@ def test_ephemeral_ports_dropped_in_one_direction_between_one_pair(lab: LabOf) -
     assert {one.code for one in outcomes.values()} == {1}
 
 
-@pytest.mark.further
 def test_all_ephemeral_ports_of_one_node_dropped_is_one_finding_about_that_node(lab: LabOf) -> None:
     four = lab(4)
     faults.drop(four["node4"], faults.ephemeral_ports(four["node4"]), syn_only=True)
@@ -242,7 +233,6 @@ def test_an_mtu_black_hole_is_proven(lab: LabOf) -> None:
     assert outcomes["node1"].code == 1
 
 
-@pytest.mark.further
 def test_the_same_docker_address_everywhere_is_seen_and_harms_nobody_while_unused(lab: LabOf) -> None:
     two = lab(2, docker=True)
     for node in two.nodes:
@@ -298,7 +288,6 @@ def test_interface_settings_that_fail_are_called_and_mended(lab: LabOf, value: s
         assert advised["NCCL_SOCKET_IFNAME"]["proof"] == "asked"
 
 
-@pytest.mark.further
 def test_differing_code_and_environment_name_the_odd_node(lab: LabOf) -> None:
     three = lab(3)
     for node in three.nodes:
@@ -342,7 +331,6 @@ def test_node_0_killed_in_the_middle_is_called_by_the_others(lab: LabOf) -> None
     assert three.leftovers() == ()
 
 
-@pytest.mark.further
 def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
@@ -355,7 +343,6 @@ def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> Non
     running["node1"].signal(signal.SIGKILL, group=True)
 
 
-@pytest.mark.further
 def test_a_rule_that_drops_every_packet_in_one_direction_is_one_way_too(lab: LabOf) -> None:
     """Without connection tracking the answers to calls in the open direction vanish as well."""
     three = lab(3)
@@ -367,7 +354,6 @@ def test_a_rule_that_drops_every_packet_in_one_direction_is_one_way_too(lab: Lab
     assert outcomes["node1"].findings("peer-filtered") == []
 
 
-@pytest.mark.further
 def test_an_mtu_black_hole_that_lets_segmented_blocks_through_is_proven(lab: LabOf) -> None:
     two = lab(2)
     for node in two.nodes:
@@ -378,7 +364,6 @@ def test_an_mtu_black_hole_that_lets_segmented_blocks_through_is_proven(lab: Lab
     assert outcomes["node1"].code == 1
 
 
-@pytest.mark.further
 def test_another_nccl_library_on_one_node_is_named_with_both_versions(lab: LabOf) -> None:
     libraries = os.environ.get("NCCLCHECK_TEST_NCCL_LIBRARIES", "").split(":")
     if len(libraries) <= 1:

@@ -27,8 +27,8 @@ def errors(report: dict[str, object]) -> list[tuple[str, list[str]]]:
     "how",
     [
         signal.SIGKILL,
-        pytest.param(signal.SIGSTOP, marks=pytest.mark.further),
-        pytest.param(signal.SIGINT, marks=pytest.mark.further),
+        signal.SIGSTOP,
+        signal.SIGINT,
     ],
 )
 def test_a_node_that_leaves_after_its_facts_is_silent_and_no_firewall_is_blamed(
@@ -55,7 +55,6 @@ def test_a_node_that_leaves_after_its_facts_is_silent_and_no_firewall_is_blamed(
     assert three.leftovers() == ()
 
 
-@pytest.mark.further
 def test_ctrl_c_on_node_0_ends_those_who_have_joined_with_the_same_verdict(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
@@ -74,7 +73,6 @@ def add_addresses(node: Node, name: str, *addresses: str) -> None:
         hosts.writelines(f"{address} {name}\n" for address in addresses)
 
 
-@pytest.mark.further
 def test_a_silent_first_address_of_the_master_holds_every_client_and_is_named(lab: LabOf) -> None:
     """torch tries the addresses in order and waits at one that does not answer, so the job would hang as well."""
     two = lab(2)
@@ -91,7 +89,6 @@ def test_a_silent_first_address_of_the_master_holds_every_client_and_is_named(la
     assert max(outcome.finished.seconds for outcome in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.further
 def test_the_same_node_started_twice_is_a_clash_of_ranks_and_of_nothing_else(lab: LabOf) -> None:
     two = lab(2)
     running = start(two, "preflight")
@@ -131,13 +128,13 @@ time.sleep(60)
 @pytest.mark.parametrize(
     ("key", "value", "codes"),
     [
-        pytest.param("tickets", "999999999999", {3}, marks=pytest.mark.further),
+        ("tickets", "999999999999", {3}),
         ("tickets", "no number", {3}),
-        pytest.param("tickets", "-7", {3}, marks=pytest.mark.further),
-        pytest.param("hello/2", "garbage", {1, 3}, marks=pytest.mark.further),
-        pytest.param("facts/2", '{"schema_version":"1","facts":[]}', {1}, marks=pytest.mark.further),
-        pytest.param("facts/2", '{"schema_version":"9"}', {1}, marks=pytest.mark.further),
-        pytest.param("step/0", "garbage", {0, 1, 3}, marks=pytest.mark.further),
+        ("tickets", "-7", {3}),
+        ("hello/2", "garbage", {1, 3}),
+        ("facts/2", '{"schema_version":"1","facts":[]}', {1}),
+        ("facts/2", '{"schema_version":"9"}', {1}),
+        ("step/0", "garbage", {0, 1, 3}),
     ],
 )
 def test_a_stranger_who_writes_into_the_store_gets_no_crash_and_no_pass(

@@ -19,7 +19,6 @@ from tests.nccl import random_worlds
 from tests.nccl.library_oracle import Answer, Answers, Question
 
 WORLDS = int(os.environ.get("NCCLCHECK_TEST_NCCL_WORLDS", "100"))
-FIRST = 15  # worlds that every run takes; the others as long as there is time
 QUESTIONS = 10  # an answer takes about 20 ms; a new machine tells more than further questions to the same one
 SEED = int(os.environ.get("NCCLCHECK_TEST_SEED", "20251"))
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,9 +45,7 @@ def namespace() -> Iterator[str]:
 
 @pytest.mark.lab
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "world", [*range(FIRST), *(pytest.param(one, marks=pytest.mark.further) for one in range(FIRST, WORLDS))]
-)
+@pytest.mark.parametrize("world", range(WORLDS))
 def test_the_model_chooses_what_the_real_library_chooses(world: int, namespace: str, tmp_path: Path) -> None:
     found = libraries()
     if not found:
