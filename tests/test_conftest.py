@@ -63,7 +63,8 @@ def test_a_further_case_is_left_out_when_its_time_is_over_and_only_then(tmp_path
     assert "1 test: a further case, and no time was left for it" in late.stdout
 
 
-def test_every_part_adds_its_counts_and_an_error_is_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_every_part_adds_its_counts_once_and_an_error_is_a_failure(tmp_path: Path, processes: str) -> None:
     test = """
 import pytest
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_is_skipped(): pytest.skip("no reason")
 """
     counts = tmp_path / "counts"
     counts.write_text("7 0 0\n")
-    ran(tmp_path, test, NCCLCHECK_TEST_COUNTS=str(counts))
+    ran(tmp_path, test, PYTEST_ADDOPTS=f"-n {processes}", NCCLCHECK_TEST_COUNTS=str(counts))
     assert counts.read_text() == "7 0 0\n1 2 1\n"
 
 
