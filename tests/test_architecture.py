@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -287,8 +288,19 @@ def test_a_file_with_behaviour_has_a_test_file(path: Path) -> None:
     name = name_of(path)
     if name not in TESTED_BY and not has_behaviour(path):
         return
+    if path.parent == PACKAGE / "checks" / "logs" and not path.name.startswith("_"):
+        slug = path.stem.replace("_", "-")
+        assert has_log_case(slug), f"expected a case tests/logs/cases/{slug}-*.log that expects this cause"
+        return
     expected = TESTED_BY.get(name, f"{Path(name).parent.as_posix()}/test_{path.name.lstrip('_')}")
     assert (ROOT / "tests" / expected).is_file(), f"expected tests/{expected}"
+
+
+def has_log_case(slug: str) -> bool:
+    """Return True if a log among the cases expects that cause; its first line says so."""
+    cases = (ROOT / "tests" / "logs" / "cases").glob(f"{slug}-*.log")
+    heads = (case.read_bytes().partition(b"\n")[0].decode() for case in cases)
+    return any(slug in re.split("[:,;] ?", head) for head in heads)
 
 
 def test_the_list_of_files_tested_elsewhere_holds_no_leftovers() -> None:
