@@ -91,8 +91,8 @@ def totals(world_size: int, dtype: str) -> Tensor:
     """Return one period of the sum over all ranks of what each adds: sums of `world_size` neighbours."""
     import torch
 
-    one = summands(world_size, dtype)
-    around = one.repeat(-(-world_size // PERIOD) + 1)
+    period = summands(world_size, dtype)
+    around = period.repeat(-(-world_size // PERIOD) + 1)
     running = torch.cat((torch.zeros(1, dtype=torch.int64), around.cumsum(0)))
     return running[world_size : world_size + PERIOD] - running[:PERIOD]
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.bench.agreement import barrier
 from ncclcheck.bench.gathering import all_gather
-from ncclcheck.bench.point import Rank
+from ncclcheck.bench.point import BenchRank
 from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed, Point
@@ -41,7 +41,7 @@ class _Lane(Struct, frozen=True):
     ranks: tuple[int, ...]
 
 
-def isolate(rank: Rank, points: Sequence[Point]) -> Isolation:
+def isolate(rank: BenchRank, points: Sequence[Point]) -> Isolation:
     """How fast each rank and each link between nodes is by itself; the same on every rank.
 
     What looks slow is tried again, and the best try counts: a passing disturbance does not last, a slow link or an
@@ -67,7 +67,7 @@ def transfer_bytes(points: Sequence[Point]) -> int:
     return max(LEAST_BYTES, min(MOST_BYTES, int(busbw_gb_s * 1e9 * timeouts.ISOLATED_TRANSFER_S)))
 
 
-def _settled_cores(rank: Rank, points: Sequence[Point]) -> tuple[CoreSpeed, ...]:
+def _settled_cores(rank: BenchRank, points: Sequence[Point]) -> tuple[CoreSpeed, ...]:
     """Return how fast each rank works alone, tried until it is clear which ranks have a core of their own.
 
     The first try is short, and Linux lets a thread that slept run for a slice or two before others
@@ -93,7 +93,7 @@ def most_proofs(world_size: int) -> int:
     return max(LEAST_PROOFS, min(MOST_PROOFS, MOST_PROOFS * FEW_SLOTS // min(SLOTS, world_size)))
 
 
-def _cores(rank: Rank, tries: int, times: int) -> tuple[CoreSpeed, ...]:
+def _cores(rank: BenchRank, tries: int, times: int) -> tuple[CoreSpeed, ...]:
     """For the piece of work done so many times, each of these tries; the times are those of `WORK_TIMES`."""
     task = rank.task
     best = (float("inf"), float("inf"), 0.0)
@@ -137,7 +137,7 @@ def _work(data: bytes, times: int) -> tuple[float, float]:
     return (now - began) / 1e3 * part, core / 1e3 * part
 
 
-def _better_cores(one: Sequence[CoreSpeed], other: Sequence[CoreSpeed]) -> tuple[CoreSpeed, ...]:
+def _better_cores(before: Sequence[CoreSpeed], again: Sequence[CoreSpeed]) -> tuple[CoreSpeed, ...]:
     return tuple(
         replace(
             b,
@@ -145,11 +145,11 @@ def _better_cores(one: Sequence[CoreSpeed], other: Sequence[CoreSpeed]) -> tuple
             core_us=min(a.core_us, b.core_us),
             core_share=max(a.core_share, b.core_share),
         )
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(before, again, strict=True)
     )
 
 
-def _lane(rank: Rank) -> _Lane:
+def _lane(rank: BenchRank) -> _Lane:
     """Return the first rank of each node: several at a time would share the interface of their node."""
     first: dict[str, int] = {}
     for number, host in enumerate(rank.task.hosts):
@@ -157,14 +157,14 @@ def _lane(rank: Rank) -> _Lane:
     return _Lane(tuple(first.values()))
 
 
-def _links(rank: Rank, lane: _Lane, size_bytes: int) -> tuple[LinkSpeed, ...]:
+def _links(rank: BenchRank, lane: _Lane, size_bytes: int) -> tuple[LinkSpeed, ...]:
     """Every pair of a few rounds; a rank that is in none of a round waits for the others at its end."""
     import torch
 
     own = rank.task.rank
     buffer = torch.zeros(size_bytes, dtype=torch.uint8, device=rank.device.torch_device)
     rounds = [
-        [(lane.ranks[one], lane.ranks[other]) for one, other in pairs]
+        [(lane.ranks[first], lane.ranks[second]) for first, second in pairs]
         for pairs in rounds_of_pairs(len(lane.ranks))
     ]
     found = []
@@ -201,7 +201,7 @@ class _Busy:
     Who waits for a GPU computes nothing, though the CUDA library keeps asking it: there only the waiting counts.
     """
 
-    def __init__(self, rank: Rank) -> None:
+    def __init__(self, rank: BenchRank) -> None:
         self._rank = rank
         self._began_s, self._computed_s = time.perf_counter(), self._now_s()
         rank.heartbeat.take()
@@ -216,7 +216,7 @@ class _Busy:
         return min(1.0, (computed_s + waited_s) / (time.perf_counter() - self._began_s))
 
 
-def _send(rank: Rank, buffer: Tensor, target: int) -> None:
+def _send(rank: BenchRank, buffer: Tensor, target: int) -> None:
     """Send the buffer as often as the receiver asks for it."""
     import torch
 
@@ -228,7 +228,7 @@ def _send(rank: Rank, buffer: Tensor, target: int) -> None:
         _transfer(rank, "isend", buffer, target)
 
 
-def _receive(rank: Rank, buffer: Tensor, source: int) -> float:
+def _receive(rank: BenchRank, buffer: Tensor, source: int) -> float:
     """Return 1e9 B/s of the best of a few transfers, each timed from its request; the first one connects."""
     import torch
 
@@ -244,7 +244,7 @@ def _receive(rank: Rank, buffer: Tensor, source: int) -> float:
     return size_bytes / 1e9 / min(took_s[1:] or took_s)
 
 
-def _transfer(rank: Rank, way: str, buffer: Tensor, peer: int) -> None:
+def _transfer(rank: BenchRank, way: str, buffer: Tensor, peer: int) -> None:
     """Transfer the buffer and wait for it. As a batch, since NCCL then uses the group's own communicator."""
     import torch.distributed as dist
 
@@ -253,11 +253,11 @@ def _transfer(rank: Rank, way: str, buffer: Tensor, peer: int) -> None:
     rank.device.synchronize()
 
 
-def _better_links(one: Sequence[LinkSpeed], other: Sequence[LinkSpeed]) -> tuple[LinkSpeed, ...]:
-    return tuple(a if a.gb_s >= b.gb_s else b for a, b in zip(one, other, strict=True))
+def _better_links(before: Sequence[LinkSpeed], again: Sequence[LinkSpeed]) -> tuple[LinkSpeed, ...]:
+    return tuple(a if a.gb_s >= b.gb_s else b for a, b in zip(before, again, strict=True))
 
 
-def _shared(rank: Rank, numbers: Sequence[float]) -> list[list[float]]:
+def _shared(rank: BenchRank, numbers: Sequence[float]) -> list[list[float]]:
     """Return every rank's numbers, by rank."""
     import torch
 

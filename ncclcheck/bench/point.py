@@ -39,7 +39,7 @@ _UNLIMITED = 1 << 30
 _REFUSALS = ("support", "invalid scalar type", "unconvertible", "not implemented")
 
 
-class Rank(Struct, frozen=True):
+class BenchRank(Struct, frozen=True):
     """What a rank has in hand while it measures."""
 
     task: WorkerTask
@@ -71,7 +71,7 @@ class _PointSetup(Struct, frozen=True):
     number: int
 
 
-def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> Rank:
+def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> BenchRank:
     """Return a rank with storage for all points of its plan, each page touched. Raises when memory does not suffice."""
     import torch
 
@@ -83,10 +83,10 @@ def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> Rank:
     recv = torch.zeros(need.recv_count, dtype=dtype, device=device.torch_device)
     send.fill_(1)
     recv.fill_(1)
-    return Rank(task, device, send, recv, progress, Heartbeat(), time.monotonic())
+    return BenchRank(task, device, send, recv, progress, Heartbeat(), time.monotonic())
 
 
-def measure_all(rank: Rank) -> Iterator[Fact[Point]]:
+def measure_all(rank: BenchRank) -> Iterator[Fact[Point]]:
     """Every point of the plan as it is finished, the same on every rank; Missing where the backend refuses the op."""
     plan = rank.task.plan
     rank.progress.move("agreeing")
@@ -105,7 +105,7 @@ def measure_all(rank: Rank) -> Iterator[Fact[Point]]:
         yield point
 
 
-def measure_round(rank: Rank, op: Op, size_bytes: int, iterations: int) -> float:
+def measure_round(rank: BenchRank, op: Op, size_bytes: int, iterations: int) -> float:
     """Mean over the iterations of the slowest rank's time in microseconds, the same on every rank.
 
     One call goes before that is not timed: the connections may have been idle for long.
@@ -121,7 +121,9 @@ def measure_round(rank: Rank, op: Op, size_bytes: int, iterations: int) -> float
     return fmean(slowest)
 
 
-def _measure(rank: Rank, setup: _PointSetup, began_s: float, share_s: float) -> tuple[Fact[Point], float]:
+def _measure(
+    rank: BenchRank, setup: _PointSetup, began_s: float, share_s: float
+) -> tuple[Fact[Point], float]:
     """Return the point, and rank 0's clock at its end."""
     plan = rank.task.plan
     first = _first_call(rank, setup)
@@ -147,7 +149,7 @@ def _measure(rank: Rank, setup: _PointSetup, began_s: float, share_s: float) -> 
             return _point(rank, setup, first_us, reports, decision), now_s
 
 
-def _warm_up(rank: Rank, setup: _PointSetup, calls: int) -> None:
+def _warm_up(rank: BenchRank, setup: _PointSetup, calls: int) -> None:
     """Make calls with iteration numbers below 0: their data differ from all data that are verified."""
     for start in range(-calls, 0, len(setup.slots)):
         iterations = range(start, min(0, start + len(setup.slots)))
@@ -155,7 +157,7 @@ def _warm_up(rank: Rank, setup: _PointSetup, calls: int) -> None:
         _run(rank, setup, iterations)
 
 
-def _batch(rank: Rank, setup: _PointSetup, phase: Phase, iterations: Sequence[int]) -> list[BatchReport]:
+def _batch(rank: BenchRank, setup: _PointSetup, phase: Phase, iterations: Sequence[int]) -> list[BatchReport]:
     """Return what all ranks measured in one batch."""
     rank.progress.move(phase, setup.number, iterations[0])
     durations_us, idle = _run(rank, setup, iterations)
@@ -164,7 +166,7 @@ def _batch(rank: Rank, setup: _PointSetup, phase: Phase, iterations: Sequence[in
     return exchange(_own_report(rank, durations_us, idle, wrong), rank.device, rank.progress)
 
 
-def _first_call(rank: Rank, setup: _PointSetup) -> Fact[list[BatchReport]]:
+def _first_call(rank: BenchRank, setup: _PointSetup) -> Fact[list[BatchReport]]:
     """Return the ranks' reports of the first call; Missing, with the backend's text, where it rejected every rank's."""
     try:
         return _batch(rank, setup, "first-call", [0])
@@ -187,7 +189,7 @@ def _is_refusal(error: Exception) -> bool:
     return any(words in text for words in _REFUSALS)
 
 
-def _run(rank: Rank, setup: _PointSetup, iterations: Sequence[int]) -> tuple[list[float], Idle]:
+def _run(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> tuple[list[float], Idle]:
     """Microseconds of the lead-in (0: none) and of each call, and for how long this process could not run."""
     content = setup.collective.sent(setup.own)
     pairs = list(zip(setup.slots, iterations, strict=False))
@@ -205,7 +207,7 @@ def _run(rank: Rank, setup: _PointSetup, iterations: Sequence[int]) -> tuple[lis
     return durations_us, rank.heartbeat.take()
 
 
-def _verify(rank: Rank, setup: _PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
+def _verify(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
     """Where the receive buffers of the batch differ from what they must hold: iteration and difference."""
     if not setup.collective.receives(setup.own):
         return []
@@ -219,7 +221,7 @@ def _verify(rank: Rank, setup: _PointSetup, iterations: Sequence[int]) -> list[t
 
 
 def _own_report(
-    rank: Rank,
+    rank: BenchRank,
     durations_us: list[float],
     idle: Idle = NOT_IDLE,
     wrong: Sequence[tuple[int, Difference]] = (),
@@ -248,7 +250,7 @@ def _now(reports: Sequence[BatchReport]) -> float:
     return reports[0].now_s
 
 
-def _set_up(rank: Rank, collective: Collective, size_bytes: int, number: int) -> _PointSetup:
+def _set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: int) -> _PointSetup:
     import torch.distributed as dist
 
     task = rank.task
@@ -270,7 +272,7 @@ def _parts(whole: Tensor, count: int, parts: int) -> Sequence[Tensor]:
 
 
 def _point(
-    rank: Rank,
+    rank: BenchRank,
     setup: _PointSetup,
     first_us: float,
     batches: Sequence[Sequence[BatchReport]],

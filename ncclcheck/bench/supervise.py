@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck import timeouts
-from ncclcheck.bench.connections import unanswered_peers
 from ncclcheck.bench.nccl_log import NcclLog, read_logs, with_log
 from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.tcp_connections import unanswered_peers
 from ncclcheck.bench.watch import RankState
 from ncclcheck.model.bench import Isolation, Point
 from ncclcheck.model.codec import decode, decode_fact, encode
@@ -41,7 +41,7 @@ class _Worker:
     def __init__(self, task: WorkerTask, environment: Mapping[str, str]) -> None:
         self.task = task
         self.page = new_page(f"ncclcheck-rank-{task.rank}")
-        told = replace(task, agent_pid=os.getpid(), progress_fd=self.page)
+        task_with_page = replace(task, agent_pid=os.getpid(), progress_fd=self.page)
         self.nccl_log = NcclLog(task.rank) if task.plan.backend == "nccl" else None
         inherited = [self.page] if task.store_fd is None else [self.page, task.store_fd]
         if self.nccl_log is not None:
@@ -50,7 +50,9 @@ class _Worker:
         argv = [sys.executable, "-m", "ncclcheck.bench.worker"]
         self.started = time.monotonic()
         try:
-            self.process: subprocess.Popen[bytes] = start_process(argv, environment, encode(told), inherited)
+            self.process: subprocess.Popen[bytes] = start_process(
+                argv, environment, encode(task_with_page), inherited
+            )
         except ValueError as error:  # a zero byte in the environment
             self._close_memory()
             raise OSError(f"worker of rank {task.rank}: {error}") from error

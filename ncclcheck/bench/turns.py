@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from ncclcheck.bench.point import Rank, measure_round
+from ncclcheck.bench.point import BenchRank, measure_round
 from ncclcheck.exchange.store import keys
 from ncclcheck.model.bench import Op
 from ncclcheck.model.codec import decode, encode
@@ -22,7 +22,7 @@ class Turn(Struct, frozen=True, forbid_unknown_fields=True):
     iterations: int
 
 
-class Round(Struct, frozen=True, forbid_unknown_fields=True):
+class TurnResult(Struct, frozen=True, forbid_unknown_fields=True):
     """What came of a turn: the mean over its iterations of the slowest rank's time."""
 
     mean_us: float
@@ -40,7 +40,7 @@ class TurnStore(Protocol):
         ...
 
 
-def take_turns(rank: Rank, name: str, store: TurnStore) -> None:
+def take_turns(rank: BenchRank, name: str, store: TurnStore) -> None:
     """Measure every turn until there are no more. Raises DecodeError for a message that is not a turn."""
     for number in count():
         rank.progress.move("waiting")
@@ -51,12 +51,12 @@ def take_turns(rank: Rank, name: str, store: TurnStore) -> None:
             raise DecodeError(f"turn {number}: {turn.size_bytes} bytes are not in the plan")
         mean_us = measure_round(rank, turn.op, turn.size_bytes, turn.iterations)
         if rank.task.rank == 0:
-            store.set(keys.bench_round(name, number), encode(Round(mean_us)))
+            store.set(keys.bench_round(name, number), encode(TurnResult(mean_us)))
 
 
 def mean_of(data: bytes) -> float:
     """Return the time of a round in microseconds. Raises DecodeError when there is none."""
-    mean_us = decode(data, Round).mean_us
+    mean_us = decode(data, TurnResult).mean_us
     if not mean_us > 0.0:
         raise DecodeError(f"{mean_us} us is no time of a round")
     return mean_us

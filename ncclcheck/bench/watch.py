@@ -42,7 +42,9 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
     error_kind: ErrorKind = "none"
     error: str = ""
     last_words: str = ""  # the end of its standard error
-    unanswered: tuple[str, ...] = ()  # addresses that do not acknowledge what it sends (bench.connections)
+    unanswered: tuple[
+        str, ...
+    ] = ()  # addresses that do not acknowledge what it sends (bench.tcp_connections)
 
     @property
     def done(self) -> bool:
@@ -214,16 +216,14 @@ def _cut_off(states: Sequence[RankState], host_of_address: Mapping[str, str]) ->
     shared = frozenset.intersection(*ends) if len(ends) > 1 else frozenset()
     failures = []
     for state in states:
-        others = sorted({host for pair in ends if state.host in pair for host in pair - {state.host}})
-        if not others or (len(shared) == 1 and state.host not in shared):
+        peers = sorted({host for pair in ends if state.host in pair for host in pair - {state.host}})
+        if not peers or (len(shared) == 1 and state.host not in shared):
             continue
-        sent = f"{state.host} and {' and '.join(others)} do not acknowledge each other's packets"
-        if (state.host, others[0]) not in pairs:
-            sent = f"{state.host} does not acknowledge the packets of {' and '.join(others)}, sent again and again"
-        elif (others[0], state.host) not in pairs:
-            sent = (
-                f"{state.host} sends to {' and '.join(others)} again and again, and nothing is acknowledged"
-            )
+        sent = f"{state.host} and {' and '.join(peers)} do not acknowledge each other's packets"
+        if (state.host, peers[0]) not in pairs:
+            sent = f"{state.host} does not acknowledge the packets of {' and '.join(peers)}, sent again and again"
+        elif (peers[0], state.host) not in pairs:
+            sent = f"{state.host} sends to {' and '.join(peers)} again and again, and nothing is acknowledged"
         failures.append(_failure(state, "stuck", f"{sent}: the network between them, not a rank"))
     return tuple(failures)
 
@@ -241,9 +241,9 @@ _STATES = {  # proc(5)
 
 
 def _never_entered(state: RankState, front: RankState, ahead: int) -> RankFailure:
-    others = f"{ahead} other rank{'s are' if ahead != 1 else ' is'}"
+    waiting = f"{ahead} other rank{'s are' if ahead != 1 else ' is'}"
     detail = (
-        f"not inside the call: {others} at {place(front)}; its process {state.pid} is in state {state.stat}"
+        f"not inside the call: {waiting} at {place(front)}; its process {state.pid} is in state {state.stat}"
         f"{_STATES.get(state.stat, '')}"
     )
     return _failure(state, "late", detail)
@@ -292,14 +292,14 @@ def _lost_ranks(
     }
     if not lost:
         return []
-    others = set(hosts) - {hosts[0]}
-    if any(unheard_s.get(host, 0.0) >= deadlines.quiet_s for host in others - lost):
+    followers = set(hosts) - {hosts[0]}
+    if any(unheard_s.get(host, 0.0) >= deadlines.quiet_s for host in followers - lost):
         return None
-    if len(others) > 1 and lost >= others:
+    if len(followers) > 1 and lost >= followers:
         detail = (
-            f"no word from any of the other {len(others)} nodes: its own network rather than all of theirs"
+            f"no word from any of the other {len(followers)} nodes: its own network rather than all of theirs"
         )
-        return [_lost(rank, host, min(unheard_s[one] for one in others), detail, states)
+        return [_lost(rank, host, min(unheard_s[follower] for follower in followers), detail, states)
                 for rank, host in enumerate(hosts) if host == hosts[0]]  # fmt: skip
     return [_lost(rank, host, unheard_s[host], f"no word from its node for {unheard_s[host]:.0f} s", states)
             for rank, host in enumerate(hosts) if host in lost]  # fmt: skip

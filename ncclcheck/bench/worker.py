@@ -21,7 +21,7 @@ from ncclcheck.bench.point import measure_all, prepare
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
 from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns
-from ncclcheck.exchange.store.versions import is_own_bug, make_store
+from ncclcheck.exchange.store.torch_versions import is_own_bug, make_store
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
 

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, TypeVar
 from msgspec import Struct
 
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
-from ncclcheck.exchange.probe.measuring import Again, Quantity, Ring
-from ncclcheck.exchange.probe.reach import Peer, Target
+from ncclcheck.exchange.probe.reachability import Peer, Target
+from ncclcheck.exchange.probe.ring import Quantity, RepeatedRounds, Ring
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
@@ -88,7 +88,7 @@ class Measure(Struct, frozen=True, forbid_unknown_fields=True, tag="measure"):
 
     quantity: Quantity
     ring: Ring
-    again: Again | None = None
+    again: RepeatedRounds | None = None
 
 
 class Share(Struct, frozen=True, forbid_unknown_fields=True, tag="share"):

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from ncclcheck.bench.footprint import memory_needed, shortage
-from ncclcheck.bench.memory import free_bytes
+from ncclcheck.bench.free_memory import free_bytes
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline

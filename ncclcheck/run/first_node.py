@@ -17,7 +17,7 @@ from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import names_loopback
 from ncclcheck.exchange.join.verdict import Given, VerdictServer
 from ncclcheck.exchange.messages import Finish
-from ncclcheck.exchange.probe.reach import Target
+from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend

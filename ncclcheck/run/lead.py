@@ -32,7 +32,7 @@ from ncclcheck.exchange.messages import (
     Step,
     read_message,
 )
-from ncclcheck.exchange.probe.reach import Peer, Target
+from ncclcheck.exchange.probe.reachability import Peer, Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.launch.launcher_registry import differs_by_rank

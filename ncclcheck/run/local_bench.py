@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench import supervise
 from ncclcheck.bench.footprint import memory_needed, shortage
-from ncclcheck.bench.memory import free_bytes
+from ncclcheck.bench.free_memory import free_bytes
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, place
 from ncclcheck.exchange.messages import SCHEMA, Bench

@@ -16,17 +16,17 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, Measure, Timed, read_message
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
-from ncclcheck.exchange.probe.measuring import (
-    Again,
-    Me,
+from ncclcheck.exchange.probe.reachability import Listeners, Peer, ProbeGreeting, Target
+from ncclcheck.exchange.probe.ring import (
+    RepeatedRounds,
     Ring,
+    RingMember,
     latencies,
     latencies_again,
     latency_again_s,
     transfers,
     transfers_again,
 )
-from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.links.again import (
     MOST_PASSES,
@@ -82,7 +82,7 @@ def _late_again(ask: Ask, ring: Ring, snapshot: Snapshot, deadline: Deadline) ->
     """The snapshot in which the round trips that looked late have the best value of up to three measurements."""
     for _ in range(MOST_PASSES):
         late = () if snapshot.silent else late_again(_probes(snapshot), ring.networks())
-        again = Again(0, rounds_again(late, len(late)))
+        again = RepeatedRounds(0, rounds_again(late, len(late)))
         seconds = latency_again_s(again)
         if not late or deadline.left() < seconds + ring.plan.bandwidth_s + _SPARE_S:
             break
@@ -98,7 +98,7 @@ def _slow_again(ask: Ask, ring: Ring, snapshot: Snapshot, deadline: Deadline) ->
     first, left = ring.plan.rounds, MOST_ROUNDS
     for _ in range(MOST_PASSES):
         slow = () if snapshot.silent else suspicious(_probes(snapshot), ring.networks())
-        again = Again(first, rounds_again(slow, left))
+        again = RepeatedRounds(first, rounds_again(slow, left))
         seconds = ring.plan.latest_start_s(len(again.rounds))
         if not again.rounds or deadline.left() < seconds + _SPARE_S:
             break
@@ -227,7 +227,7 @@ class _Transfer(Struct, frozen=True):
     received: Received | None
 
 
-def bandwidths(ring: Ring, answers: Mapping[int, Timed], which: Ring | Again) -> tuple[Probe, ...]:
+def bandwidths(ring: Ring, answers: Mapping[int, Timed], which: Ring | RepeatedRounds) -> tuple[Probe, ...]:
     """One probe per transfer, of what both its ends say: the receiver counted, the sender knows the way it took."""
     sent = {(ticket, one.number): one for ticket, answer in answers.items() for one in answer.sent}
     received = {(ticket, one.number): one for ticket, answer in answers.items() for one in answer.received}
@@ -281,14 +281,14 @@ def busier(sender: Fact[float], receiver: Fact[float]) -> Fact[float]:
     return max(sender, receiver)
 
 
-def measure_here(order: Measure, host: str, own: Greeting, listeners: Listeners) -> bytes:
+def measure_here(order: Measure, host: str, own: ProbeGreeting, listeners: Listeners) -> bytes:
     """This node's part, as the answer to node 0."""
     listeners.quiet()
     ring = order.ring
     place = ring.place_of(own.ticket)
     if place is None:
         return encode(Timed(SCHEMA, TOOL_VERSION))
-    me = Me(host, own, place, listeners.channels)
+    me = RingMember(host, own, place, listeners.channels)
     again = order.again
     if order.quantity == "latency":
         times = latencies(ring, me) if again is None else latencies_again(ring, again, me)

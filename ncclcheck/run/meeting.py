@@ -17,7 +17,7 @@ from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import join, loaded_torch
-from ncclcheck.exchange.store.shared_folder import Directory, where
+from ncclcheck.exchange.store.shared_folder import FolderClient, job_folder
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -51,7 +51,7 @@ class _Reached(Struct, frozen=True):
 def as_meeting_node(context: Context, prepared: Future[LocalSide] | None, folder: str, seen: Seen) -> None:
     """One process of a run that meets in the folder; its part is done. `prepared` None: a further rank of its node."""
     began = time.monotonic()
-    directory = Directory(where(folder, context.launch, context.host), context.launch.master_port)
+    directory = FolderClient(job_folder(folder, context.launch, context.host), context.launch.master_port)
     keeps = False
     try:
         if prepared is None:
@@ -72,7 +72,7 @@ def as_meeting_node(context: Context, prepared: Future[LocalSide] | None, folder
 # node 0
 
 
-def _as_first(context: Context, prepared: Future[LocalSide], directory: Directory, seen: Seen) -> bool:
+def _as_first(context: Context, prepared: Future[LocalSide], directory: FolderClient, seen: Seen) -> bool:
     """Node 0 has led; True if the folder is closed only when the others have the verdict."""
     store = directory.open(context.deadline.within(_OPEN_S))
     if isinstance(store, Missing):
@@ -101,7 +101,7 @@ def _as_first(context: Context, prepared: Future[LocalSide], directory: Director
 def _lead(
     context: Context,
     prepared: Future[LocalSide],
-    directory: Directory,
+    directory: FolderClient,
     store: Store,
     master: tuple[MasterPath, Store | None],
     knocks: KnockListener | None,
@@ -180,7 +180,7 @@ def _named(silent: Silent, views: dict[int, MeetingView]) -> Silent:
 
 
 def _as_other(
-    context: Context, prepared: Future[LocalSide], directory: Directory, began: float, seen: Seen
+    context: Context, prepared: Future[LocalSide], directory: FolderClient, began: float, seen: Seen
 ) -> None:
     found = _search(context, directory)
     if not isinstance(found, tuple):
@@ -209,7 +209,7 @@ def _as_other(
     seen.snapshot = replace(seen.snapshot, meetings=(view,))
 
 
-def _search(context: Context, directory: Directory) -> Store | tuple[Missing, Future[_Reached] | None]:
+def _search(context: Context, directory: FolderClient) -> Store | tuple[Missing, Future[_Reached] | None]:
     """The run's store in the folder; or why it is not there, and what TCP says of node 0 meanwhile."""
     began, reached_at = time.monotonic(), 0.0
     tcp: Future[_Reached] | None = None
@@ -251,7 +251,7 @@ def _reach(context: Context, deadline: Deadline) -> _Reached:
 
 
 def _view(
-    context: Context, directory: Directory, outcome: str, waited_s: float, detail: str = ""
+    context: Context, directory: FolderClient, outcome: str, waited_s: float, detail: str = ""
 ) -> MeetingView:
     last = directory.last
     return MeetingView(

@@ -29,8 +29,8 @@ from ncclcheck.exchange.messages import (
     Resolved,
     Share,
 )
-from ncclcheck.exchange.probe.measuring import answer_latency
-from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target, probe_peers
+from ncclcheck.exchange.probe.reachability import Listeners, Peer, ProbeGreeting, Target, probe_peers
+from ncclcheck.exchange.probe.ring import answer_latency
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.collect import collect
@@ -261,7 +261,7 @@ def _perform(
         return encode(Probed(SCHEMA, TOOL_VERSION, probes, routes, side.listeners.unanswered(), listens))
     side.nccl.close()  # whoever orders something else has everybody's probes
     if isinstance(order, Measure):
-        return measure_here(order, context.host, Greeting(place.nonce, ticket), side.listeners)
+        return measure_here(order, context.host, ProbeGreeting(place.nonce, ticket), side.listeners)
     if isinstance(order, Share):
         return share_here(order, context.options.shared_paths, place.store, place.nonce, ticket)
     if isinstance(order, Recount):

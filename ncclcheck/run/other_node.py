@@ -8,7 +8,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.join.master import Search, find_master, give_up
+from ncclcheck.exchange.join.master import MasterSearch, find_master, give_up
 from ncclcheck.exchange.join.verdict import VerdictAsker
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, Finish
 from ncclcheck.exchange.store import keys
@@ -115,9 +115,9 @@ def until_gone(context: Context, store: Store) -> None:
     context.say(f"node 0 still holds port {context.launch.master_port} after {GONE_S:.0f} s")
 
 
-def search_of(context: Context) -> Search:
+def search_of(context: Context) -> MasterSearch:
     """What this process looks for, and as whom."""
-    return Search(context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id)
+    return MasterSearch(context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id)
 
 
 def _enter(context: Context, way: MasterPath) -> tuple[Place | Missing, MasterPath]:

@@ -20,8 +20,8 @@ from ncclcheck.exchange.messages import (
     Resolve,
     read_message,
 )
-from ncclcheck.exchange.probe.measuring import Again, Ring
-from ncclcheck.exchange.probe.reach import Peer, Target
+from ncclcheck.exchange.probe.reachability import Peer, Target
+from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
@@ -144,7 +144,7 @@ def _measure(order: Measure, caller: Caller, announcements: Announcements) -> It
             yield from _peer(peer, caller, announcements)
 
 
-def _is_of_ring(again: Again, ring: Ring) -> bool:
+def _is_of_ring(again: RepeatedRounds, ring: Ring) -> bool:
     places = range(len(ring.peers))
     return (
         0 <= again.first <= _MOST_PEERS

@@ -36,7 +36,7 @@ _READ_BYTES = 1 << 16
 Phase: TypeAlias = Literal["waiting", "starting", "there", "over"]
 
 
-class Greeting(Struct, frozen=True):
+class RemoteGreeting(Struct, frozen=True):
     """The first line of our own from a host; fields of later versions are passed over."""
 
     version: str
@@ -112,7 +112,7 @@ class Fleet:
     def unreached(self) -> tuple[Unreached, ...]:
         """Return the hosts that could not take part, or not to the end, by node rank."""
         with self._lock:
-            return tuple(one for _, one in sorted(self._unreached.items()))
+            return tuple(unreached for _, unreached in sorted(self._unreached.items()))
 
     def close(self, patience_s: float = 0.0) -> None:
         """End the processes here and on the hosts; for `patience_s` they may end by themselves."""
@@ -140,24 +140,23 @@ class Fleet:
             while not self._closing.is_set():
                 self._start_some()
                 for key, events in self._selector.select(timeouts.FLEET_POLL_S):
-                    one, name = key.data
+                    connection, name = key.data
                     if events & selectors.EVENT_READ:
-                        self._read(one, name)
+                        self._read(connection, name)
                     if events & selectors.EVENT_WRITE:
-                        self._send(one)
+                        self._send(connection)
                 self._look()
         finally:
             self._selector.close()
 
     def _start_some(self) -> None:
         room = AT_ONCE - sum(connection.phase == "starting" for connection in self._connections)
-        for one in [connection for connection in self._connections if connection.phase == "waiting"][
-            : max(room, 0)
-        ]:
-            self._launch(one, one.host.command)
+        waiting = [connection for connection in self._connections if connection.phase == "waiting"]
+        for connection in waiting[: max(room, 0)]:
+            self._launch(connection, connection.host.command)
 
-    def _launch(self, one: _Connection, command: Sequence[str]) -> None:
-        one.began = time.monotonic()
+    def _launch(self, connection: _Connection, command: Sequence[str]) -> None:
+        connection.began = time.monotonic()
         try:
             process = subprocess.Popen(
                 list(command),
@@ -170,18 +169,18 @@ class Fleet:
             )
         except OSError as error:
             cause: UnreachedCause = "no-ssh" if error.errno in _NOT_THERE else "not-started"
-            self._give_up(one, cause, f"{command[0]}: {error.strerror}")
+            self._give_up(connection, cause, f"{command[0]}: {error.strerror}")
             return
-        one.process, one.phase = process, "starting"
+        connection.process, connection.phase = process, "starting"
         for name, pipe in (("out", process.stdout), ("err", process.stderr)):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
-                self._selector.register(pipe, selectors.EVENT_READ, (one, name))
+                self._selector.register(pipe, selectors.EVENT_READ, (connection, name))
         if process.stdin is not None:
             os.set_blocking(process.stdin.fileno(), False)
 
-    def _read(self, one: _Connection, name: str) -> None:
-        pipe = one.pipe(name)
+    def _read(self, connection: _Connection, name: str) -> None:
+        pipe = connection.pipe(name)
         if pipe is None or pipe.closed:
             return
         try:
@@ -194,67 +193,67 @@ class Fleet:
             self._selector.unregister(pipe)
             pipe.close()
         elif name == "err":
-            one.errors = (one.errors + data)[-_KEPT_BYTES:]
+            connection.errors = (connection.errors + data)[-_KEPT_BYTES:]
         else:
-            self._take(one, data)
+            self._take(connection, data)
 
-    def _take(self, one: _Connection, data: bytes) -> None:
+    def _take(self, connection: _Connection, data: bytes) -> None:
         try:
-            for line in one.lines.feed(data):
-                if one.phase == "starting":
-                    self._greet(one, line)
+            for line in connection.lines.feed(data):
+                if connection.phase == "starting":
+                    self._greet(connection, line)
                 elif line.startswith(b"{"):
-                    one.unsent.append(self._answer(line))
-                elif one.phase == "there":
-                    self._hear_noise(one, line)
-                if sum(map(len, one.unsent)) > UNREAD_LIMIT_BYTES:
+                    connection.unsent.append(self._answer(line))
+                elif connection.phase == "there":
+                    self._hear_noise(connection, line)
+                if sum(map(len, connection.unsent)) > UNREAD_LIMIT_BYTES:
                     raise DecodeError("it asks and asks, and does not read the answers")
         except DecodeError as error:
-            before = reason(one.noise.decode(errors="replace"))
-            self._give_up(one, "garbage", f"{error}; before that: {before}" if before else str(error))
-        self._send(one)
+            before = reason(connection.noise.decode(errors="replace"))
+            self._give_up(connection, "garbage", f"{error}; before that: {before}" if before else str(error))
+        self._send(connection)
 
-    def _greet(self, one: _Connection, line: bytes) -> None:
+    def _greet(self, connection: _Connection, line: bytes) -> None:
         """Read a line before the task: ours says which ncclcheck is there, all before it is what a shell prints."""
         _, mark, rest = line.partition(GREETING.encode())
         if not mark:
-            self._hear_noise(one, line)
+            self._hear_noise(connection, line)
             return
-        greeting = decode(rest, Greeting, limit_bytes=_KEPT_BYTES)
+        greeting = decode(rest, RemoteGreeting, limit_bytes=_KEPT_BYTES)
         if (greeting.version, greeting.schema_version) != (self._version, self._schema_version):
             text = f"ncclcheck {greeting.version[:40]} is there, {self._version} is here"
-            self._give_up(one, "other-version", text)
+            self._give_up(connection, "other-version", text)
             return
-        one.phase = "there"
-        one.unsent.append(one.host.task + b"\n")
+        connection.phase = "there"
+        connection.unsent.append(connection.host.task + b"\n")
 
-    def _hear_noise(self, one: _Connection, line: bytes) -> None:
-        one.noise = (one.noise + line + b"\n")[-_KEPT_BYTES:]
-        one.noise_bytes += len(line)
-        if one.noise_bytes > NOISE_LIMIT_BYTES:
+    def _hear_noise(self, connection: _Connection, line: bytes) -> None:
+        connection.noise = (connection.noise + line + b"\n")[-_KEPT_BYTES:]
+        connection.noise_bytes += len(line)
+        if connection.noise_bytes > NOISE_LIMIT_BYTES:
             raise DecodeError(f"more than {NOISE_LIMIT_BYTES} bytes that ncclcheck did not say")
 
-    def _send(self, one: _Connection) -> None:
+    def _send(self, connection: _Connection) -> None:
         """As much as the pipe takes now; the rest when it takes more."""
-        pipe = one.pipe("in")
+        pipe = connection.pipe("in")
         if pipe is None or pipe.closed:
-            one.unsent.clear()
+            connection.unsent.clear()
             return
         try:
-            while one.unsent:
-                data = one.unsent.popleft()
+            while connection.unsent:
+                data = connection.unsent.popleft()
                 sent = os.write(pipe.fileno(), data)
                 if sent < len(data):
-                    one.unsent.appendleft(data[sent:])
+                    connection.unsent.appendleft(data[sent:])
                     break
         except BlockingIOError:
-            one.unsent.appendleft(data)
+            connection.unsent.appendleft(data)
         except OSError:
-            one.unsent.clear()  # it has ended, which is found out elsewhere
+            connection.unsent.clear()  # it has ended, which is found out elsewhere
         registered = pipe.fileno() in self._selector.get_map()
-        if one.unsent and not registered:
-            self._selector.register(pipe, selectors.EVENT_WRITE, (one, "in"))
-        elif registered and not one.unsent:
+        if connection.unsent and not registered:
+            self._selector.register(pipe, selectors.EVENT_WRITE, (connection, "in"))
+        elif registered and not connection.unsent:
             self._selector.unregister(pipe)
 
     def _look(self) -> None:
@@ -273,65 +272,65 @@ class Fleet:
                 )
                 self._give_up(connection, "silent", f"{text}; it said: {said}" if said else text)
 
-    def _drain(self, one: _Connection) -> None:
+    def _drain(self, connection: _Connection) -> None:
         """Read what it wrote last from the pipes, whose end need not come (ssh may leave a master behind)."""
         for name in ("out", "err"):
             for _ in range(64):
-                pipe = one.pipe(name)
+                pipe = connection.pipe(name)
                 if pipe is None or pipe.closed:
                     break
-                before = len(one.errors), one.noise_bytes
-                self._read(one, name)
-                if not pipe.closed and (len(one.errors), one.noise_bytes) == before:
+                before = len(connection.errors), connection.noise_bytes
+                self._read(connection, name)
+                if not pipe.closed and (len(connection.errors), connection.noise_bytes) == before:
                     break
 
-    def _ended(self, one: _Connection, code: int) -> None:
-        errors = one.errors.decode(errors="replace")
-        noise = one.noise.decode(errors="replace")
-        if one.phase == "there":
+    def _ended(self, connection: _Connection, code: int) -> None:
+        errors = connection.errors.decode(errors="replace")
+        noise = connection.noise.decode(errors="replace")
+        if connection.phase == "there":
             if code == 0:
-                self._leave(one)
+                self._leave(connection)
                 return
             cause, text = why_ended(code, errors, noise, self._python)
             cause = "lost" if cause not in ("other-version", "garbage") else cause
-            self._give_up(one, cause, text)
+            self._give_up(connection, cause, text)
             return
         cause, text = why_ended(code, errors, noise, self._python)
-        if one.host.fallback and cause in _OF_SSH:
-            command, one.host = one.host.fallback, replaced(one.host)
-            self._forget(one)
-            self._launch(one, command)
+        if connection.host.fallback and cause in _OF_SSH:
+            command, connection.host = connection.host.fallback, replaced(connection.host)
+            self._forget(connection)
+            self._launch(connection, command)
             return
-        self._give_up(one, cause, text)
+        self._give_up(connection, cause, text)
 
-    def _give_up(self, one: _Connection, cause: UnreachedCause, text: str) -> None:
-        if one.phase == "over":
+    def _give_up(self, connection: _Connection, cause: UnreachedCause, text: str) -> None:
+        if connection.phase == "over":
             return
-        seconds = round(time.monotonic() - one.began, 1)
-        found = Unreached(one.host.name, one.host.node_rank, cause, text, seconds)
+        seconds = round(time.monotonic() - connection.began, 1)
+        found = Unreached(connection.host.name, connection.host.node_rank, cause, text, seconds)
         with self._lock:
-            self._unreached[one.host.node_rank] = found
-        self._leave(one)
+            self._unreached[connection.host.node_rank] = found
+        self._leave(connection)
         self._failed(found)
 
-    def _leave(self, one: _Connection) -> None:
-        one.phase = "over"
-        self._forget(one)
-        if one.process is not None and one.process.poll() is None:
+    def _leave(self, connection: _Connection) -> None:
+        connection.phase = "over"
+        self._forget(connection)
+        if connection.process is not None and connection.process.poll() is None:
             with suppress(OSError):
-                os.killpg(one.process.pid, signal.SIGTERM)
+                os.killpg(connection.process.pid, signal.SIGTERM)
 
-    def _forget(self, one: _Connection) -> None:
+    def _forget(self, connection: _Connection) -> None:
         """Its pipes are closed."""
-        if one.process is None:
+        if connection.process is None:
             return
-        for pipe in (one.process.stdin, one.process.stdout, one.process.stderr):
+        for pipe in (connection.process.stdin, connection.process.stdout, connection.process.stderr):
             if pipe is not None and not pipe.closed:
                 with suppress(KeyError, ValueError, RuntimeError):  # not there, or the selector is closed
                     self._selector.unregister(pipe)
                 pipe.close()
-        one.lines, one.errors, one.noise = LineBuffer(), bytearray(), bytearray()
-        one.unsent.clear()
+        connection.lines, connection.errors, connection.noise = LineBuffer(), bytearray(), bytearray()
+        connection.unsent.clear()
 
 
 # Where ssh to this very machine fails in one of these ways, it is simply not set up for that.

@@ -19,10 +19,10 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from ncclcheck.bench.device import Call, Calls, open_device
-from ncclcheck.bench.point import Rank, measure_all, prepare
+from ncclcheck.bench.point import BenchRank, measure_all, prepare
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.exchange.store.versions import make_store
+from ncclcheck.exchange.store.torch_versions import make_store
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
@@ -105,7 +105,7 @@ DAMAGES: dict[str, Wrap] = {
 }
 
 
-def measure(rank: Rank, wrap: Wrap) -> list[object]:
+def measure(rank: BenchRank, wrap: Wrap) -> list[object]:
     """Every point of the plan, with the calls of one iteration wrapped."""
     honest, place = rank.device, RankContext(rank.task.rank, rank.task.world_size)
     number = -1

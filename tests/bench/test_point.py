@@ -11,7 +11,7 @@ import torch
 from msgspec.structs import replace
 
 from ncclcheck.bench.device import Calls, Device, open_device
-from ncclcheck.bench.point import Rank, measure_all, prepare
+from ncclcheck.bench.point import BenchRank, measure_all, prepare
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.model.bench import BenchPlan, Op, Point
@@ -21,15 +21,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("group")]
 PLAN = BenchPlan("gloo", ("all_reduce", "all_gather"), (1 << 10, 1 << 12), "int32", 2, 6, 5.0, True)
 
 
-def ready(plan: BenchPlan, device: Device | None = None, page: int | None = None) -> Rank:
+def ready(plan: BenchPlan, device: Device | None = None, page: int | None = None) -> BenchRank:
     task = WorkerTask(0, 1, 0, "127.0.0.1", 1, "test/", plan, ("node01",))
     return prepare(task, device or open_device("gloo", 0), ProgressPage(page))
 
 
-def after_call(damage: Callable[[Rank, int], None], plan: BenchPlan = PLAN) -> tuple[Point, ...]:
+def after_call(damage: Callable[[BenchRank, int], None], plan: BenchPlan = PLAN) -> tuple[Point, ...]:
     """The points of a device whose call of each iteration is followed by `damage`."""
     honest = open_device("gloo", 0)
-    ranks: list[Rank] = []
+    ranks: list[BenchRank] = []
 
     def time_calls(calls: Calls, progress: ProgressPage) -> list[float]:
         times_us = honest.time_calls(calls, progress)
@@ -41,7 +41,7 @@ def after_call(damage: Callable[[Rank, int], None], plan: BenchPlan = PLAN) -> t
     return measured(ranks[0])
 
 
-def measured(rank: Rank) -> tuple[Point, ...]:
+def measured(rank: BenchRank) -> tuple[Point, ...]:
     """Every point of its plan, none of which is refused."""
     points = tuple(measure_all(rank))
     return tuple(point for point in points if not isinstance(point, Missing))
@@ -69,7 +69,7 @@ def test_the_page_says_where_the_rank_is_while_it_measures() -> None:
 
 
 def test_one_element_of_one_iteration_is_found_with_its_place() -> None:
-    def flip(rank: Rank, iteration: int) -> None:
+    def flip(rank: BenchRank, iteration: int) -> None:
         if iteration == 3:  # the buffer of the third iteration of six: batches start at 1
             rank.recv[2 * 256 + 100] ^= 1
 
@@ -93,7 +93,7 @@ def test_what_was_left_from_the_iteration_before_is_wrong() -> None:
 
 
 def test_damage_to_what_is_not_measured_is_not_counted() -> None:
-    def spoil_warm_up(rank: Rank, iteration: int) -> None:
+    def spoil_warm_up(rank: BenchRank, iteration: int) -> None:
         if iteration <= 0:
             rank.recv.fill_(7)
 

@@ -14,7 +14,7 @@ LabOf = Callable[..., Lab]
 
 # Python runs a file of this name when it starts. Clients work, so only node 0 fails.
 BROKEN_SERVER = """
-import ncclcheck.exchange.store.versions as versions
+import ncclcheck.exchange.store.torch_versions as versions
 
 make_store = versions.make_store
 

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import SCHEMA, Timed
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
-from ncclcheck.exchange.probe.measuring import Ring
-from ncclcheck.exchange.probe.reach import Target
+from ncclcheck.exchange.probe.reachability import Target
+from ncclcheck.exchange.probe.ring import Ring
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Snapshot
 from ncclcheck.run.lead import Member

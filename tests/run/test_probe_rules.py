@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import Measure, Order, Reach, Resolve
-from ncclcheck.exchange.probe.measuring import Again, Ring
-from ncclcheck.exchange.probe.reach import Peer, Target
+from ncclcheck.exchange.probe.reachability import Peer, Target
+from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.links.again import RetryRound
 from ncclcheck.measure.links.rounds import plan_rounds
@@ -47,7 +47,7 @@ def with_target(target: Target) -> tuple[Reach, Measure]:
 
 
 def test_the_orders_of_node_0_are_followed(announcements: Announcements) -> None:
-    again = Again(3, (RetryRound(0, ((0, 1), (1, 2))),))
+    again = RepeatedRounds(3, (RetryRound(0, ((0, 1), (1, 2))),))
     for order in (REACH, Measure("latency", RING), Measure("bandwidth", RING, again)):
         assert reasons(order, announcements) == []
     (name, *_) = announcements.of(2).names  # type: ignore[union-attr]
@@ -129,10 +129,10 @@ def test_what_was_announced_once_does_not_change(store: Store, announcements: An
         Measure("latency", replace(RING, plan=replace(RING.plan, window_s=1e6))),
         Measure("latency", replace(RING, plan=replace(RING.plan, warm_up_s=-1.0))),
         Measure("latency", replace(RING, plan=replace(RING.plan, pings_s=60.0))),
-        Measure("bandwidth", RING, Again(3, (RetryRound(1, ((0, 1),)),))),
-        Measure("bandwidth", RING, Again(3, (RetryRound(0, ((0, 3),)),))),
-        Measure("bandwidth", RING, Again(3, (RetryRound(0, ((-1, 0),)),))),
-        Measure("bandwidth", RING, Again(-3, ())),
+        Measure("bandwidth", RING, RepeatedRounds(3, (RetryRound(1, ((0, 1),)),))),
+        Measure("bandwidth", RING, RepeatedRounds(3, (RetryRound(0, ((0, 3),)),))),
+        Measure("bandwidth", RING, RepeatedRounds(3, (RetryRound(0, ((-1, 0),)),))),
+        Measure("bandwidth", RING, RepeatedRounds(-3, ())),
     ],
 )
 def test_what_node_0_never_asks_for_is_refused(order: Order, announcements: Announcements) -> None:

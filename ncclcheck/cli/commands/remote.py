@@ -31,14 +31,14 @@ def take_part() -> int:
     from ncclcheck.model.codec import decode, encode
     from ncclcheck.run.head import RemoteTask
     from ncclcheck.run.session import run_session
-    from ncclcheck.spawn.fleet import GREETING, Greeting
+    from ncclcheck.spawn.fleet import GREETING, RemoteGreeting
 
     reader, writer = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # what libraries print is none of our words
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 (a device)
         os.dup2(nothing.fileno(), 0)
     over = threading.Event()
-    greeting = encode(Greeting(ncclcheck.__version__, SCHEMA))
+    greeting = encode(RemoteGreeting(ncclcheck.__version__, SCHEMA))
     write_all(writer, b"\n" + GREETING.encode() + greeting + b"\n")
     pipe = Pipe(reader, writer, lambda: None if over.is_set() else _end())
     line = pipe.next_line(timeouts.REMOTE_TASK_S)

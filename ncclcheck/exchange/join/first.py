@@ -34,18 +34,18 @@ def hold_port(port: int) -> socket.socket | Trouble:
     refused: OSError | None = None
     for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104 (as the job's store will)
         try:
-            one = socket.socket(family, socket.SOCK_STREAM)
+            bound = socket.socket(family, socket.SOCK_STREAM)
         except OSError as error:
             refused = error
             continue
         try:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-            one.bind((address, port))
-            return one
+                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            bound.bind((address, port))
+            return bound
         except OSError as error:
-            one.close()
+            bound.close()
             refused = error
             if error.errno in (errno.EADDRINUSE, errno.EACCES, errno.EPERM):
                 break

@@ -61,8 +61,8 @@ class KnockListener:
             with contextlib.suppress(OSError):
                 self._sockets.append(_bound(family, address, port))
         self._threads = [
-            threading.Thread(target=self._listen, args=(one,), name="knock", daemon=True)
-            for one in self._sockets
+            threading.Thread(target=self._listen, args=(receiver,), name="knock", daemon=True)
+            for receiver in self._sockets
         ]
         for thread in self._threads:
             thread.start()
@@ -82,17 +82,17 @@ class KnockListener:
 
     def close(self) -> None:
         """Free the port."""
-        for one in self._sockets:
+        for receiver in self._sockets:
             with contextlib.suppress(OSError):  # it is not connected, and yet this ends the thread's wait
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                receiver.shutdown(socket.SHUT_RDWR)
+            receiver.close()
         for thread in self._threads:  # the kernel keeps the port while one still waits there
             thread.join(timeouts.KNOCK_CLOSE_S)
 
-    def _listen(self, one: socket.socket) -> None:
+    def _listen(self, receiver: socket.socket) -> None:
         while True:
             try:
-                data, sender = one.recvfrom(LIMIT_BYTES + 1)
+                data, sender = receiver.recvfrom(LIMIT_BYTES + 1)
             except OSError:
                 return  # closed
             try:
@@ -106,19 +106,19 @@ class KnockListener:
                     rank = self._rank_of(message.knock)
                     self._knocks[rank] = replace(message, knock=replace(message.knock, node_rank=rank))
             with contextlib.suppress(OSError):
-                one.sendto(encode(KnockReply(PROTOCOL, self.serving, self.given_up)), sender)
+                receiver.sendto(encode(KnockReply(PROTOCOL, self.serving, self.given_up)), sender)
 
 
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
-    one = socket.socket(family, socket.SOCK_DGRAM)
+    receiver = socket.socket(family, socket.SOCK_DGRAM)
     if family == socket.AF_INET6:
-        one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        receiver.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     try:
-        one.bind((address, port))
+        receiver.bind((address, port))
     except OSError:
-        one.close()
+        receiver.close()
         raise
-    return one
+    return receiver
 
 
 def send_knock(
@@ -131,11 +131,11 @@ def send_knock(
     deadline = Deadline(wait_s)
     for address in addresses:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        with contextlib.suppress(OSError, DecodeError), socket.socket(family, socket.SOCK_DGRAM) as one:
-            one.settimeout(max(deadline.left(), 0.05))
-            one.connect((address, port))
-            one.send(data)
-            reply = decode(one.recv(LIMIT_BYTES), KnockReply, limit_bytes=LIMIT_BYTES)
+        with contextlib.suppress(OSError, DecodeError), socket.socket(family, socket.SOCK_DGRAM) as caller:
+            caller.settimeout(max(deadline.left(), 0.05))
+            caller.connect((address, port))
+            caller.send(data)
+            reply = decode(caller.recv(LIMIT_BYTES), KnockReply, limit_bytes=LIMIT_BYTES)
             if reply.protocol == PROTOCOL:
                 return reply
     return None

@@ -21,7 +21,7 @@ from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
 
-class Search(Struct, frozen=True):
+class MasterSearch(Struct, frozen=True):
     """What a node that is not node 0 looks for: who it is, and where. `serving`: node 0 says that its store is up."""
 
     launch: Launch
@@ -64,7 +64,7 @@ def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozen
     return MasterPath(name, port, addresses, local, source, interface, "refused")
 
 
-def find_master(search: Search, deadline: Deadline, say: Callable[[str], None]) -> MasterPath:
+def find_master(search: MasterSearch, deadline: Deadline, say: Callable[[str], None]) -> MasterPath:
     """Return the path of a node that is not node 0, with outcome "answered" once something accepts there.
 
     Filtered and unreachable are called in at most 10 s. Refused is tried again until the deadline, since node 0 may
@@ -81,14 +81,18 @@ def find_master(search: Search, deadline: Deadline, say: Callable[[str], None]) 
 
 
 def _connect(
-    way: MasterPath, addresses: Sequence[str], search: Search, deadline: Deadline, say: Callable[[str], None]
+    way: MasterPath,
+    addresses: Sequence[str],
+    search: MasterSearch,
+    deadline: Deadline,
+    say: Callable[[str], None],
 ) -> MasterPath:
     astray = way.is_local and search.launch.node_rank != 0
     patience = deadline.within(timeouts.MASTER_LOCAL_S) if astray else deadline
     unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
     confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else None
     way = replace(way, serving_confirmed=search.serving)
-    next_knock, told = 0.0, False
+    next_knock, was_told = 0.0, False
     while True:
         allowed_s = deadline.left(timeouts.MASTER_SYN_S)
         outcome, detail = dial(addresses, way.port, Deadline(allowed_s))
@@ -101,9 +105,9 @@ def _connect(
             break
         if outcome == "no-route" and unreachable.passed:
             break
-        if not told:
+        if not was_told:
             say(f"{way.name}:{way.port} {outcome} ({detail}); trying until it answers")
-            told = True
+            was_told = True
         if time.monotonic() >= next_knock:
             reply = send_knock(addresses, way.port, _message(way, search, final=False), 0.3)
             next_knock = time.monotonic() + 1.0
@@ -127,7 +131,7 @@ def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> Maste
     return "refused" if outcome == "error" else outcome
 
 
-def give_up(way: MasterPath, search: Search) -> MasterPath:
+def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
     """Tell node 0 that this node cannot join (three times: datagrams get lost); return the path with its answer."""
     if isinstance(way.addresses, Missing):
         return way
@@ -148,5 +152,5 @@ def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
     return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")
 
 
-def _message(way: MasterPath, search: Search, *, final: bool) -> KnockMessage:
+def _message(way: MasterPath, search: MasterSearch, *, final: bool) -> KnockMessage:
     return KnockMessage(PROTOCOL, search.job_id, final, Knock(search.host, search.launch.node_rank, way))

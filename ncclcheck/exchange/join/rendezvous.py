@@ -26,8 +26,8 @@ def placed(launch: Launch, own: frozenset[str], deadline_s: float = timeouts.REN
     host, end = launch.master_addr or "", time.monotonic() + deadline_s
     rule = start(takes_itself_for_host, host)
     addresses = resolve(host, deadline_s)
-    told = launch.serves_store
-    serves: Fact[bool] = rule.result(max(end - time.monotonic(), 0.1)) if told is None else told
+    chosen = launch.serves_store
+    serves: Fact[bool] = rule.result(max(end - time.monotonic(), 0.1)) if chosen is None else chosen
     serves_store = not isinstance(serves, Missing) and serves
     is_called = not isinstance(addresses, Missing) and any(
         address in own and not is_loopback(address) for address in addresses

@@ -37,7 +37,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     sent: dict[str, str]
 
 
-class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
+class VerdictConfirmation(Struct, frozen=True, forbid_unknown_fields=True):
     """Node 0's verdict; None while there is none. `changed`: the keys under which it read something else."""
 
     protocol: str
@@ -98,10 +98,10 @@ class VerdictServer:
                 connection.sendall(encode(self._confirmation(question)) + b"\n")
         self._room.release()
 
-    def _confirmation(self, question: Question) -> Confirmation:
+    def _confirmation(self, question: Question) -> VerdictConfirmation:
         given = self._given
         if given is None:
-            return Confirmation(PROTOCOL, question.challenge[:64], None)
+            return VerdictConfirmation(PROTOCOL, question.challenge[:64], None)
         # An answer that came too late was not judged; without facts nothing of a node was.
         unread = {keys.facts(question.ticket): ""}
         changed = tuple(
@@ -109,7 +109,9 @@ class VerdictServer:
             for key, digest in question.sent.items()
             if given.read.get(key, unread.get(key, digest)) != digest
         )
-        return Confirmation(PROTOCOL, question.challenge[:64], given.exit_code, changed[:8], given.report)
+        return VerdictConfirmation(
+            PROTOCOL, question.challenge[:64], given.exit_code, changed[:8], given.report
+        )
 
 
 class VerdictAsker(Struct, frozen=True):
@@ -120,7 +122,7 @@ class VerdictAsker(Struct, frozen=True):
     ticket: int
 
 
-def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str]) -> Confirmation | str:
+def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str]) -> VerdictConfirmation | str:
     """Return what node 0 at `host` confirms to who sent these messages, or why nothing came from there."""
     if not _FIRST_PORT <= port <= _LAST_PORT:
         return f"port {port} is none of a listener"
@@ -130,7 +132,7 @@ def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str])
         with socket.create_connection((host, port), timeouts.VERDICT_ASK_S) as connection:
             connection.settimeout(deadline.left(timeouts.VERDICT_ASK_S))
             connection.sendall(encode(question) + b"\n")
-            answer = decode(_line(connection, deadline), Confirmation, limit_bytes=LINE_BYTES)
+            answer = decode(_line(connection, deadline), VerdictConfirmation, limit_bytes=LINE_BYTES)
     except OSError as error:
         return f"node 0 did not confirm it at {host} port {port}: {error}"[:200]
     except DecodeError:

@@ -29,7 +29,7 @@ from ncclcheck.exchange.probe.busy import (
 )
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import Channels, reset
-from ncclcheck.exchange.probe.reach import Greeting, Target
+from ncclcheck.exchange.probe.reachability import ProbeGreeting, Target
 from ncclcheck.measure.links.rate import rate_in
 from ncclcheck.measure.links.rounds import STREAMS
 from ncclcheck.model.fact import Fact, Missing
@@ -77,13 +77,13 @@ def channel_of(number: int, stream: int) -> str:
 
 
 def send(
-    number: int, target: Target, own: Greeting, peer_ticket: int, window: Window, start: Deadline
+    number: int, target: Target, own: ProbeGreeting, peer_ticket: int, window: Window, start: Deadline
 ) -> Sent:
     """Fill the streams from the moment the receiver says go until it has enough; `start` is when it has to say so."""
     connections: list[socket.socket] = []
     try:
         for stream in range(STREAMS):
-            named = Greeting(own.nonce, own.ticket, channel=channel_of(number, stream))
+            named = ProbeGreeting(own.nonce, own.ticket, channel=channel_of(number, stream))
             connections.append(call(target, named, peer_ticket, start))
         source = str(connections[0].getsockname()[0])
         return _fill(number, connections, source, window, start)

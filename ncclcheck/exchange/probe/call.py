@@ -7,7 +7,7 @@ import socket
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.channels import reset
 from ncclcheck.exchange.probe.dial import outcome_of
-from ncclcheck.exchange.probe.reach import LINE_BYTES, Greeting, Target
+from ncclcheck.exchange.probe.reachability import LINE_BYTES, ProbeGreeting, Target
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.snapshot import ProbeOutcome
@@ -21,7 +21,7 @@ class CallError(Exception):
         self.outcome: ProbeOutcome = outcome
 
 
-def call(target: Target, own: Greeting, peer_ticket: int, deadline: Deadline) -> socket.socket:
+def call(target: Target, own: ProbeGreeting, peer_ticket: int, deadline: Deadline) -> socket.socket:
     """Return a connection to the peer, which has filed it under `own.channel`. Raises CallError."""
     seconds = max(deadline.left(), 0.001)
     try:
@@ -34,7 +34,7 @@ def call(target: Target, own: Greeting, peer_ticket: int, deadline: Deadline) ->
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(encode(own) + b"\n")
-        answer = decode(_line(connection, deadline), Greeting, limit_bytes=LINE_BYTES)
+        answer = decode(_line(connection, deadline), ProbeGreeting, limit_bytes=LINE_BYTES)
         if (answer.nonce, answer.ticket) != (own.nonce, peer_ticket):
             raise CallError("wrong-peer", f"another node answered at {target.address}")
     except TimeoutError as error:
@@ -54,8 +54,8 @@ def _line(connection: socket.socket, deadline: Deadline) -> bytes:
     line = b""
     while not line.endswith(b"\n") and len(line) < LINE_BYTES:
         connection.settimeout(max(deadline.left(), 0.001))
-        one = connection.recv(1)
-        if not one:
+        byte = connection.recv(1)
+        if not byte:
             raise ConnectionResetError("closed before a whole line came")
-        line += one
+        line += byte
     return line

@@ -31,7 +31,9 @@ class Channels:
     def put(self, name: str, ticket: int, arrived: socket.socket) -> None:
         """Offer the connection; an earlier one of the same name and caller that was not taken is closed."""
         with self._changed:
-            answer = next((one for prefix, one in self._served.items() if name.startswith(prefix)), None)
+            answer = next(
+                (service for prefix, service in self._served.items() if name.startswith(prefix)), None
+            )
             full = self._closed or len(self._waiting) >= MOST_WAITING
             stale = arrived if full else None
             if not full and answer is None:
@@ -57,8 +59,8 @@ class Channels:
             left = list(self._waiting.values())
             self._waiting.clear()
             self._changed.notify_all()
-        for one in left:
-            reset(one)
+        for connection in left:
+            reset(connection)
 
 
 def reset(connection: socket.socket) -> None:

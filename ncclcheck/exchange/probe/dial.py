@@ -59,16 +59,16 @@ def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialO
                 break
             for key, _ in ready:
                 selector.unregister(key.fd)
-                address, one = waiting.pop(key.fd)
-                with one:
-                    error_number = one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                address, connecting = waiting.pop(key.fd)
+                with connecting:
+                    error_number = connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
                 outcomes[address] = outcome_of(error_number), _text(address, error_number)
-        for address, one in waiting.values():
+        for address, connecting in waiting.values():
             outcomes.setdefault(address, ("filtered", f"{address}: no answer"))
-            one.close()
+            connecting.close()
     in_order = [outcomes[address] for address in addresses]
-    final = [one for one in in_order if one[0] in _FINAL]
-    return min(final[:1] or in_order, key=lambda one: _BEST_FIRST.index(one[0]), default=_NOWHERE)
+    final = [outcome for outcome in in_order if outcome[0] in _FINAL]
+    return min(final[:1] or in_order, key=lambda outcome: _BEST_FIRST.index(outcome[0]), default=_NOWHERE)
 
 
 def _decided(addresses: Sequence[str], outcomes: dict[str, tuple[DialOutcome, str]]) -> bool:
@@ -87,14 +87,14 @@ def _begin(address: str, port: int) -> socket.socket | int:
         family, kind, protocol, _, target = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
         )[0]
-        one = socket.socket(family, kind, protocol)
+        connecting = socket.socket(family, kind, protocol)
     except OSError as error:
         return error.errno or errno.EINVAL
-    one.setblocking(False)
-    error_number = one.connect_ex(target)
+    connecting.setblocking(False)
+    error_number = connecting.connect_ex(target)
     if error_number == errno.EINPROGRESS:
-        return one
-    one.close()
+        return connecting
+    connecting.close()
     return error_number
 
 

@@ -13,7 +13,7 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
-from ncclcheck.exchange.probe.reach import Greeting, Target
+from ncclcheck.exchange.probe.reachability import ProbeGreeting, Target
 from ncclcheck.measure.links.rounds import ROUND_TRIPS
 from ncclcheck.model.snapshot import Measured, Probe
 
@@ -55,7 +55,7 @@ def measure_latency(
     place = target.interface, target.address, target.port
     failed = Probe("latency", host, callee.host, *place, "error")
     try:
-        connection = call(target, Greeting(nonce, ticket, channel=CHANNEL), callee.ticket, deadline)
+        connection = call(target, ProbeGreeting(nonce, ticket, channel=CHANNEL), callee.ticket, deadline)
     except CallError as error:
         return replace(failed, outcome=error.outcome, detail=str(error))
     started = time.monotonic()

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
-from ncclcheck.exchange.store.versions import is_own_bug
+from ncclcheck.exchange.store.torch_versions import is_own_bug
 from ncclcheck.model.fact import Missing
 
 MOST_PARTS = 1024

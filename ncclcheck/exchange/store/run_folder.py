@@ -28,7 +28,7 @@ _MARK_BYTES = 256
 _ALIVE = ".alive"
 
 
-class Look(Struct, frozen=True, forbid_unknown_fields=True):
+class FolderView(Struct, frozen=True, forbid_unknown_fields=True):
     """What a node finds in the folder: whether the run of node 0 is there, and which others were ever seen there."""
 
     found: bool = False
@@ -110,7 +110,7 @@ class RunFolder:
             raise OSError(errno.ETIMEDOUT, text, str(self.path))
 
 
-class MeetingPlace:
+class FolderMember:
     """The shared folder itself, for one process. State: its mark there, the run, and what it saw of others.
 
     `digest` stands for the job. Names that are left of earlier runs are never taken for this one: the run is one whose
@@ -160,7 +160,7 @@ class MeetingPlace:
             )
         marks = [name for name in names if name.startswith(self._prefix("here")) and name != self._mark.name]
         self._met |= {host for name in marks[:_MOST_OTHERS] if (host := self._host_of(self._folder / name))}
-        return encode(Look(self.run is not None, tuple(sorted(self._met)), self._filesystem))
+        return encode(FolderView(self.run is not None, tuple(sorted(self._met)), self._filesystem))
 
     def close(self) -> None:
         """Remove what this process left in the folder; on node 0 the whole run."""

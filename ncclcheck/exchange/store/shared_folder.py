@@ -17,7 +17,7 @@ from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.pipe import Pipe
-from ncclcheck.exchange.store.run_folder import Look
+from ncclcheck.exchange.store.run_folder import FolderView
 from ncclcheck.facts.child import end_child, surviving_command
 from ncclcheck.facts.deadline import missing_for
 from ncclcheck.model.codec import decode
@@ -28,7 +28,7 @@ from ncclcheck.model.launch import Launch
 _LOOK_BYTES = 1 << 16
 
 
-class Where(Struct, frozen=True):
+class JobFolder(Struct, frozen=True):
     """The folder as this process has it, and which job and host it looks for and is."""
 
     folder: str
@@ -37,20 +37,20 @@ class Where(Struct, frozen=True):
     leads: bool
 
 
-def where(folder: str, launch: Launch, host: str) -> Where:
+def job_folder(folder: str, launch: Launch, host: str) -> JobFolder:
     """Return the folder with the digest of the job: of what all its processes are told alike."""
-    told = f"{launch.job_id}\n{launch.nnodes}\n{launch.master_addr}\n{launch.master_port}"
-    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    answer = f"{launch.job_id}\n{launch.nnodes}\n{launch.master_addr}\n{launch.master_port}"
+    digest = hashlib.sha256(answer.encode()).hexdigest()[:16]
     leads = launch.node_rank == 0 and launch.is_agent
-    return Where(os.path.abspath(folder), digest, host, leads)  # noqa: PTH100 (no link is followed, nothing is read)
+    return JobFolder(os.path.abspath(folder), digest, host, leads)  # noqa: PTH100 (no link is followed, nothing is read)
 
 
-class Directory:
+class FolderClient:
     """The folder, through its child process. `close` must follow. State: that process and the store it serves."""
 
-    def __init__(self, place: Where, port: int) -> None:
+    def __init__(self, place: JobFolder, port: int) -> None:
         self.place, self._port = place, port
-        self.last = Look()
+        self.last = FolderView()
         self._store: DeadlineStore | None = None
         self._process: subprocess.Popen[bytes] | Missing
         words = [place.folder, place.digest, place.host, "lead" if place.leads else "follow"]
@@ -70,18 +70,18 @@ class Directory:
             self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno())
             self._store = DeadlineStore(self._pipe, port)
 
-    def look(self) -> Fact[Look]:
+    def look(self) -> Fact[FolderView]:
         """Return what is found in the folder now; Missing where it cannot be used, for good."""
         if isinstance(self._process, Missing):
             return self._process
         if self._store is None:
             return Missing("error", "no pipe to the child process")
-        told = self._store.ask(self._pipe.look)
-        if isinstance(told, Missing):
+        answer = self._store.ask(self._pipe.look)
+        if isinstance(answer, Missing):
             text = f"{self.place.folder} did not answer within {timeouts.STORE_CALL_S:.0f} s: its mount hangs"
-            return Missing("timeout", text) if told.missing == "timeout" else told
+            return Missing("timeout", text) if answer.missing == "timeout" else answer
         try:
-            self.last = decode(told, Look, limit_bytes=_LOOK_BYTES)
+            self.last = decode(answer, FolderView, limit_bytes=_LOOK_BYTES)
         except DecodeError as error:
             return Missing("error", str(error))
         return self.last

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.store.pipe import answer_call
-from ncclcheck.exchange.store.run_folder import MeetingPlace, RunFolder
+from ncclcheck.exchange.store.run_folder import FolderMember, RunFolder
 from ncclcheck.facts.storage.mounts import mount_at
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -22,12 +22,12 @@ from ncclcheck.model.line_buffer import LineBuffer
 _READ_BYTES = 1 << 16
 
 
-class Folder:
+class FolderBackend:
     """The backend of the parent's store. State: the place, once its first use has opened it."""
 
     def __init__(self, folder: str, digest: str, host: str, *, leads: bool) -> None:
         self._folder, self._digest, self._host, self._leads = folder, digest, host, leads
-        self._place: MeetingPlace | None = None
+        self._place: FolderMember | None = None
         self._over = threading.Event()
 
     def look(self) -> bytes:
@@ -36,7 +36,7 @@ class Folder:
             folder = Path(self._folder).resolve(strict=True)
             mount = mount_at(str(folder))
             kind = "" if isinstance(mount, Missing) else mount.type
-            self._place = MeetingPlace(folder, self._digest, self._host, kind)
+            self._place = FolderMember(folder, self._digest, self._host, kind)
             if self._leads:
                 self._place.open_run()
                 threading.Thread(target=self._beat, daemon=True).start()
@@ -78,7 +78,7 @@ class Folder:
 def main() -> None:
     """Answer the calls on standard input until it ends, then remove what is ours."""
     folder, digest, host, role = sys.argv[1:5]
-    backend = Folder(folder, digest, host, leads=role == "lead")
+    backend = FolderBackend(folder, digest, host, leads=role == "lead")
     lines = LineBuffer()
     try:
         while data := os.read(0, _READ_BYTES):

@@ -19,7 +19,7 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
-from ncclcheck.exchange.store.versions import is_own_bug, is_set, make_store, read, takes_socket
+from ncclcheck.exchange.store.torch_versions import is_own_bug, is_set, make_store, read, takes_socket
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 

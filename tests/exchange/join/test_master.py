@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import (
-    Search,
+    MasterSearch,
     describe,
     find_master,
     give_up,
@@ -55,19 +55,19 @@ def own_address() -> str:
     pytest.skip("this machine has nothing but a loopback")
 
 
-def rank_on_node_0(held: socket.socket, name: str = "127.0.0.1") -> Search:
+def rank_on_node_0(held: socket.socket, name: str = "127.0.0.1") -> MasterSearch:
     """A further process of node 0: for it, unlike for another node, 127.0.0.1 is the right place."""
     place = launch(0, 2, local_rank=1, local_world_size=2)
     place = replace(place, master_addr=name, master_port=held.getsockname()[1])
-    return Search(place, "node01", frozenset(), JOB)
+    return MasterSearch(place, "node01", frozenset(), JOB)
 
 
-def node_1(held: socket.socket, name: str = "127.0.0.1", *own: str) -> Search:
+def node_1(held: socket.socket, name: str = "127.0.0.1", *own: str) -> MasterSearch:
     place = replace(launch(1, 2), master_addr=name, master_port=held.getsockname()[1])
-    return Search(place, "node02", frozenset(own), JOB)
+    return MasterSearch(place, "node02", frozenset(own), JOB)
 
 
-def find(search: Search, seconds: float, say: Callable[[str], None] = lambda _: None) -> MasterPath:
+def find(search: MasterSearch, seconds: float, say: Callable[[str], None] = lambda _: None) -> MasterPath:
     """The way; it took no longer than it was allowed, and says no more than it took."""
     began = time.monotonic()
     way = find_master(search, Deadline(seconds), say)
@@ -145,7 +145,7 @@ def test_an_address_nobody_has_is_no_route_within_ten_seconds_and_also_where_the
         "from ncclcheck.exchange.join.master import *\n"
         "from ncclcheck.model.launch import Launch\n"
         "place = Launch('flags', 1, 2, 0, 1, 1, 2, '10.99.0.2', 29500)\n"
-        "search = Search(place, 'node02', frozenset({'10.99.0.1'}), 'job')\n"
+        "search = MasterSearch(place, 'node02', frozenset({'10.99.0.1'}), 'job')\n"
     )
     with Namespace() as node:
         node.ip("link add eth0 type veth peer name far0", "addr add 10.99.0.1/24 dev eth0")
@@ -192,7 +192,7 @@ def test_node_0_that_does_not_serve_yet_is_waited_for(held: socket.socket, node_
 
 def test_node_0_of_another_job_ends_no_wait(held: socket.socket, node_0: KnockListener) -> None:
     node_0.given_up = "it is not ours"
-    way = find(Search(rank_on_node_0(held).launch, "node01", frozenset(), "other"), 0.7)
+    way = find(MasterSearch(rank_on_node_0(held).launch, "node01", frozenset(), "other"), 0.7)
     assert "not ours" not in way.detail
 
 

@@ -10,7 +10,13 @@ from contextlib import suppress
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.join.verdict import Confirmation, Given, VerdictAsker, VerdictServer, ask_verdict
+from ncclcheck.exchange.join.verdict import (
+    Given,
+    VerdictAsker,
+    VerdictConfirmation,
+    VerdictServer,
+    ask_verdict,
+)
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -33,9 +39,9 @@ def asker() -> VerdictAsker:
     return VerdictAsker(RecordingStore(DeadlineStore(MemoryBackend(), 0)), NONCE, 2)
 
 
-def asked(server: VerdictServer, asker: VerdictAsker, sent: dict[str, str] = SENT) -> Confirmation:
+def asked(server: VerdictServer, asker: VerdictAsker, sent: dict[str, str] = SENT) -> VerdictConfirmation:
     found = ask_verdict(HERE, server.port, asker, sent)
-    assert isinstance(found, Confirmation), found
+    assert isinstance(found, VerdictConfirmation), found
     return found
 
 

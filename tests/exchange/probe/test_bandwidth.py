@@ -14,12 +14,12 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.bandwidth import GO, Window, channel_of, receive, send
 from ncclcheck.exchange.probe.call import call
 from ncclcheck.exchange.probe.channels import reset
-from ncclcheck.exchange.probe.reach import Greeting, Listeners, Target
+from ncclcheck.exchange.probe.reachability import Listeners, ProbeGreeting, Target
 from ncclcheck.measure.links.rounds import STREAMS
 
 pytestmark = pytest.mark.alone
 
-OWN = Greeting("n", 1)
+OWN = ProbeGreeting("n", 1)
 WINDOW = Window(0.02, 0.05)
 
 
@@ -69,7 +69,7 @@ def test_a_receiver_without_a_sender_gives_up_at_the_deadline(listeners: Listene
 def test_a_sender_that_is_told_to_go_and_sends_nothing_is_stalled(listeners: Listeners) -> None:
     target = listening(listeners)
     calls = [
-        call(target, Greeting("n", 1, channel=channel_of(0, stream)), 7, Deadline(10))
+        call(target, ProbeGreeting("n", 1, channel=channel_of(0, stream)), 7, Deadline(10))
         for stream in range(STREAMS)
     ]
     received = receive(0, listeners.channels, 1, WINDOW, Deadline(0.3))
@@ -83,7 +83,7 @@ def test_a_sender_that_stops_in_the_middle_is_stalled(listeners: Listeners) -> N
 
     def little() -> None:
         calls = [
-            call(target, Greeting("n", 1, channel=channel_of(0, stream)), 7, Deadline(10))
+            call(target, ProbeGreeting("n", 1, channel=channel_of(0, stream)), 7, Deadline(10))
             for stream in range(STREAMS)
         ]
         calls[0].sendall(bytes(1000))

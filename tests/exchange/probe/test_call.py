@@ -11,9 +11,9 @@ import pytest
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
-from ncclcheck.exchange.probe.reach import Greeting, Listeners, Target
+from ncclcheck.exchange.probe.reachability import Listeners, ProbeGreeting, Target
 
-OWN = Greeting("n", 1, channel="x")
+OWN = ProbeGreeting("n", 1, channel="x")
 
 
 @pytest.fixture
@@ -38,8 +38,10 @@ def test_the_connection_is_handed_over_under_its_name_and_outlives_the_listener(
     reset(far)
 
 
-@pytest.mark.parametrize(("own", "ticket"), [(Greeting("guess", 1, channel="x"), 7), (OWN, 8)])
-def test_another_run_or_node_is_not_taken_for_ours(listeners: Listeners, own: Greeting, ticket: int) -> None:
+@pytest.mark.parametrize(("own", "ticket"), [(ProbeGreeting("guess", 1, channel="x"), 7), (OWN, 8)])
+def test_another_run_or_node_is_not_taken_for_ours(
+    listeners: Listeners, own: ProbeGreeting, ticket: int
+) -> None:
     (target,) = listeners.open([("lo", "127.0.0.1")])
     listeners.admit("n", 7)
     with pytest.raises(CallError) as failed:

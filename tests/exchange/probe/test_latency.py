@@ -12,7 +12,7 @@ import pytest
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.latency import CHANNEL, Callee, echo, measure_latency
-from ncclcheck.exchange.probe.reach import Listeners
+from ncclcheck.exchange.probe.reachability import Listeners
 from ncclcheck.measure.links.rounds import ROUND_TRIPS
 
 pytestmark = pytest.mark.alone

@@ -10,18 +10,25 @@ import pytest
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES
-from ncclcheck.exchange.store.run_folder import Look, MeetingPlace, RunFolder, read_file, touch, write_file
+from ncclcheck.exchange.store.run_folder import (
+    FolderMember,
+    FolderView,
+    RunFolder,
+    read_file,
+    touch,
+    write_file,
+)
 from ncclcheck.model.codec import decode
 
 DIGEST = "0123456789abcdef"
 
 
-def place(folder: Path, host: str) -> MeetingPlace:
-    return MeetingPlace(folder, DIGEST, host, "nfs4")
+def place(folder: Path, host: str) -> FolderMember:
+    return FolderMember(folder, DIGEST, host, "nfs4")
 
 
-def look(meeting_place: MeetingPlace) -> Look:
-    return decode(meeting_place.look(), Look)
+def look(meeting_place: FolderMember) -> FolderView:
+    return decode(meeting_place.look(), FolderView)
 
 
 def test_what_one_node_sets_the_other_reads(tmp_path: Path) -> None:
@@ -54,7 +61,7 @@ def test_no_number_is_counted_twice(tmp_path: Path) -> None:
 
 def test_the_others_find_node_0_once_it_shows_that_it_is_alive(tmp_path: Path) -> None:
     first, second = place(tmp_path, "node01"), place(tmp_path, "node02")
-    assert look(second) == Look(False, ("node01",), "nfs4")
+    assert look(second) == FolderView(False, ("node01",), "nfs4")
     first.open_run()
     assert not look(second).found
     first.beat()
@@ -104,7 +111,7 @@ def test_a_node_0_that_is_gone_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_another_job_and_a_link_are_passed_over(tmp_path: Path) -> None:
-    other = MeetingPlace(tmp_path, "f" * 16, "node01", "")
+    other = FolderMember(tmp_path, "f" * 16, "node01", "")
     other.open_run()
     target = tmp_path / "elsewhere"
     target.mkdir()
@@ -113,7 +120,7 @@ def test_another_job_and_a_link_are_passed_over(tmp_path: Path) -> None:
     for number in range(3):
         other.beat()
         write_file(target / ".alive", str(number).encode())
-        assert look(second) == Look(False, (), "nfs4")
+        assert look(second) == FolderView(False, (), "nfs4")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
@@ -128,7 +135,7 @@ def test_what_others_left_under_such_a_name_stops_nobody(tmp_path: Path) -> None
     first.open_run()
     look(second)
     first.beat()
-    assert look(second) == Look(True, ("node01",), "nfs4")
+    assert look(second) == FolderView(True, ("node01",), "nfs4")
 
 
 def test_a_node_that_was_there_is_remembered(tmp_path: Path) -> None:
@@ -170,7 +177,7 @@ def test_what_a_killed_run_left_is_removed_once_it_is_old(tmp_path: Path) -> Non
     dead.open_run()
     assert dead.run is not None
     dead.run.set("a", b"1")
-    other = MeetingPlace(tmp_path, "f" * 16, "node01", "")
+    other = FolderMember(tmp_path, "f" * 16, "node01", "")
     new = place(tmp_path, "node01")
     new.open_run()
     assert dead.run.path.exists()

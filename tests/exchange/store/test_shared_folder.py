@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.store.shared_folder import Directory, where
+from ncclcheck.exchange.store.shared_folder import FolderClient, job_folder
 from ncclcheck.model.fact import Missing
 from tests.fact_builders import launch
 
 
-def of_rank(rank: int, folder: Path) -> Directory:
-    return Directory(where(str(folder), launch(rank, 2), f"node0{rank + 1}"), 29500)
+def of_rank(rank: int, folder: Path) -> FolderClient:
+    return FolderClient(job_folder(str(folder), launch(rank, 2), f"node0{rank + 1}"), 29500)
 
 
 def test_two_nodes_meet_and_leave_nothing_behind(tmp_path: Path) -> None:
@@ -76,6 +76,6 @@ def test_what_it_left_is_removed_though_its_node_was_killed(tmp_path: Path) -> N
 
 
 def test_the_digest_is_that_of_the_job() -> None:
-    of_job = where("/shared", launch(0, 2), "node01").digest
-    assert where("/shared", launch(1, 2), "node02").digest == of_job
-    assert where("/shared", launch(0, 3), "node01").digest != of_job
+    of_job = job_folder("/shared", launch(0, 2), "node01").digest
+    assert job_folder("/shared", launch(1, 2), "node02").digest == of_job
+    assert job_folder("/shared", launch(0, 3), "node01").digest != of_job

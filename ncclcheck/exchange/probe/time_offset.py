@@ -19,7 +19,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
 from ncclcheck.exchange.probe.latency import Callee
-from ncclcheck.exchange.probe.reach import Greeting
+from ncclcheck.exchange.probe.reachability import ProbeGreeting
 from ncclcheck.model.snapshot import Measured, Probe
 
 CHANNEL = "clock"
@@ -37,9 +37,11 @@ class Sample(Struct, frozen=True):
     round_trip_ns: int
 
 
-def sample(asked: int, came: int, answered: int, heard: int) -> Sample:
+def sample(asked: int, arrived: int, answered: int, heard: int) -> Sample:
     """Return the sample of four time stamps: first and last by our clock, the two between by the peer's."""
-    return Sample(((came - asked) + (answered - heard)) / 2, max((heard - asked) - (answered - came), 0))
+    return Sample(
+        ((arrived - asked) + (answered - heard)) / 2, max((heard - asked) - (answered - arrived), 0)
+    )
 
 
 def tell_time(connection: socket.socket) -> None:
@@ -51,15 +53,15 @@ def tell_time(connection: socket.socket) -> None:
             connection.settimeout(max(deadline.left(), 0.001))
             if connection.recv(1) != _ASK:
                 break
-            came = time.time_ns()
-            connection.sendall(_STAMPS.pack(came, time.time_ns()))
+            arrived = time.time_ns()
+            connection.sendall(_STAMPS.pack(arrived, time.time_ns()))
     except OSError:
         pass  # the caller has the outcome
     finally:
         connection.close()
 
 
-def measure_clock(host: str, own: Greeting, callee: Callee, deadline: Deadline) -> Probe:
+def measure_clock(host: str, own: ProbeGreeting, callee: Callee, deadline: Deadline) -> Probe:
     """Measure how far the callee's clock is ahead of this node's, in us; `measured.least` is the quickest round trip.
 
     The true value is within half of that round trip.
@@ -81,7 +83,7 @@ def measure_clock(host: str, own: Greeting, callee: Callee, deadline: Deadline) 
         return replace(failed, detail=str(error)[:200])
     finally:
         reset(connection)
-    best = min(samples, key=lambda one: one.round_trip_ns)
+    best = min(samples, key=lambda sample: sample.round_trip_ns)
     least_us = round(best.round_trip_ns / _US, 1)
     return replace(
         failed,
@@ -104,7 +106,7 @@ def _ask(connection: socket.socket, deadline: Deadline) -> Sample:
             raise ConnectionResetError("the peer hung up")
         data += part
     heard = time.time_ns()
-    came, answered = _STAMPS.unpack(data)
-    if not -_LATEST_NS < came <= answered < _LATEST_NS:
+    arrived, answered = _STAMPS.unpack(data)
+    if not -_LATEST_NS < arrived <= answered < _LATEST_NS:
         raise ConnectionAbortedError("what the peer told is no time")
-    return sample(asked, came, answered, heard)
+    return sample(asked, arrived, answered, heard)

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
-from ncclcheck.exchange.probe.measuring import (
-    Again,
-    Me,
+from ncclcheck.exchange.probe.reachability import Listeners, Peer, ProbeGreeting, Target
+from ncclcheck.exchange.probe.ring import (
+    RepeatedRounds,
     Ring,
+    RingMember,
     answer_latency,
     latencies,
     latencies_again,
@@ -24,7 +25,6 @@ from ncclcheck.exchange.probe.measuring import (
     transfers,
     transfers_again,
 )
-from ncclcheck.exchange.probe.reach import Greeting, Listeners, Peer, Target
 from ncclcheck.measure.links.again import RetryRound
 from ncclcheck.measure.links.rounds import RoundPlan, plan_rounds
 
@@ -47,9 +47,9 @@ class RingOnLoopback:
             peers.append(Peer(number + 1, f"node{number + 1}", targets))
         self.ring = Ring(tuple(peers), plan)
 
-    def me(self, place: int) -> Me:
+    def me(self, place: int) -> RingMember:
         peer = self.ring.peers[place]
-        return Me(peer.host, Greeting(NONCE, peer.ticket), place, self.listeners[place].channels)
+        return RingMember(peer.host, ProbeGreeting(NONCE, peer.ticket), place, self.listeners[place].channels)
 
     def transfers(self, places: range) -> dict[int, tuple[tuple[Sent, ...], tuple[Received, ...]]]:
         """What the nodes at these places say, all at once."""
@@ -66,7 +66,7 @@ class RingOnLoopback:
             thread.join()
         return found
 
-    def again(self, again: Again) -> dict[int, tuple[tuple[Sent, ...], tuple[Received, ...]]]:
+    def again(self, again: RepeatedRounds) -> dict[int, tuple[tuple[Sent, ...], tuple[Received, ...]]]:
         """What all nodes say when these rounds are measured again."""
         with ThreadPoolExecutor() as pool:
             places = range(len(self.ring.peers))
@@ -172,7 +172,7 @@ def test_the_rounds_of_one_network_come_before_those_of_the_next() -> None:
 
 
 def test_only_the_transfers_that_are_asked_for_are_measured_again(three: RingOnLoopback) -> None:
-    rounds = Again(7, (RetryRound(0, ((0, 2),)), RetryRound(0, ((2, 0),)), RetryRound(0, ((1, 2),))))
+    rounds = RepeatedRounds(7, (RetryRound(0, ((0, 2),)), RetryRound(0, ((2, 0),)), RetryRound(0, ((1, 2),))))
     assert list(rounds.transfers()) == [(7, 0, 0, 2), (8, 0, 2, 0), (9, 0, 1, 2)]
     found = three.again(rounds)
     sent = {place: [(one.number, one.outcome) for one in side] for place, (side, _) in found.items()}
@@ -182,7 +182,7 @@ def test_only_the_transfers_that_are_asked_for_are_measured_again(three: RingOnL
 
 
 def test_a_node_that_is_gone_when_it_is_measured_again_costs_bounded_time(three: RingOnLoopback) -> None:
-    again = Again(2, (RetryRound(0, ((0, 1),)), RetryRound(0, ((0, 2),))))
+    again = RepeatedRounds(2, (RetryRound(0, ((0, 1),)), RetryRound(0, ((0, 2),))))
     started = time.monotonic()
     _, received = transfers_again(three.ring, again, three.me(2))
     assert time.monotonic() - started <= PLAN.latest_start_s(1) + 0.5
@@ -190,7 +190,7 @@ def test_a_node_that_is_gone_when_it_is_measured_again_costs_bounded_time(three:
 
 
 def test_round_trips_are_measured_again_by_their_callers_only(three: RingOnLoopback) -> None:
-    again = Again(0, (RetryRound(0, ((0, 2), (1, 0))), RetryRound(0, ((0, 1),))))
+    again = RepeatedRounds(0, (RetryRound(0, ((0, 2), (1, 0))), RetryRound(0, ((0, 1),))))
     assert [probe.to_host for probe in latencies_again(three.ring, again, three.me(0))] == ["node3", "node2"]
     assert [probe.to_host for probe in latencies_again(three.ring, again, three.me(1))] == ["node1"]
     assert latencies_again(three.ring, again, three.me(2)) == ()

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from ncclcheck.exchange.probe.reach import Listeners, Peer, Target, probe_peers
+from ncclcheck.exchange.probe.reachability import Listeners, Peer, Target, probe_peers
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.ras import NoAnswerError, address_of, ask
+from ncclcheck.exchange.ras_client import NoAnswerError, address_of, ask
 from ncclcheck.model.errors import UsageError
 from tests.exchange.ras_server import saying, serving
 

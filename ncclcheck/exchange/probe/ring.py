@@ -14,10 +14,10 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.bandwidth import Received, Sent, Window, receive, send
 from ncclcheck.exchange.probe.channels import Channels
-from ncclcheck.exchange.probe.clock import CHANNEL as CLOCK
-from ncclcheck.exchange.probe.clock import measure_clock, tell_time
 from ncclcheck.exchange.probe.latency import CHANNEL, Callee, echo, measure_latency
-from ncclcheck.exchange.probe.reach import Greeting, Peer
+from ncclcheck.exchange.probe.reachability import Peer, ProbeGreeting
+from ncclcheck.exchange.probe.time_offset import CHANNEL as CLOCK
+from ncclcheck.exchange.probe.time_offset import measure_clock, tell_time
 from ncclcheck.measure.links.again import RetryRound
 from ncclcheck.measure.links.rounds import RoundPlan
 from ncclcheck.model.snapshot import Probe
@@ -58,7 +58,7 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
         return self.peers[(place + shift) % len(self.peers)]
 
 
-class Again(Struct, frozen=True, forbid_unknown_fields=True):
+class RepeatedRounds(Struct, frozen=True, forbid_unknown_fields=True):
     """Rounds after those of the ring, whose numbers go on from `first`."""
 
     first: int
@@ -66,15 +66,15 @@ class Again(Struct, frozen=True, forbid_unknown_fields=True):
 
     def transfers(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield (number, network, from, to) of each transfer, the nodes by their positions."""
-        for number, one in enumerate(self.rounds, self.first):
-            yield from ((number, one.network, source, target) for source, target in one.pairs)
+        for number, repeated in enumerate(self.rounds, self.first):
+            yield from ((number, repeated.network, source, target) for source, target in repeated.pairs)
 
 
-class Me(Struct, frozen=True):
+class RingMember(Struct, frozen=True):
     """This node in a ring: its name, the run's nonce, its place, and where what is meant for it arrives."""
 
     host: str
-    greeting: Greeting
+    greeting: ProbeGreeting
     place: int
     channels: Channels
 
@@ -85,7 +85,7 @@ def answer_latency(channels: Channels) -> None:
     channels.serve(CLOCK, tell_time)
 
 
-def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
+def latencies(ring: Ring, me: RingMember) -> tuple[Probe, ...]:
     """Measure the round trips from this node to its partners, one after the other; then their clock offsets."""
     deadline = Deadline(ring.plan.latency_s)
     found: dict[tuple[str, str], Probe] = {}
@@ -100,7 +100,7 @@ def latencies(ring: Ring, me: Me) -> tuple[Probe, ...]:
     return (*found.values(), *_clocks(ring, me, deadline))
 
 
-def latencies_again(ring: Ring, again: Again, me: Me) -> tuple[Probe, ...]:
+def latencies_again(ring: Ring, again: RepeatedRounds, me: RingMember) -> tuple[Probe, ...]:
     """Measure this node's round trips again where asked, one after the other, each with more time than at first."""
     mine = [(network, target) for _, network, source, target in again.transfers() if source == me.place]
     deadline = Deadline(latency_again_s(again))
@@ -115,13 +115,13 @@ def latencies_again(ring: Ring, again: Again, me: Me) -> tuple[Probe, ...]:
     return tuple(found)
 
 
-def latency_again_s(again: Again) -> float:
+def latency_again_s(again: RepeatedRounds) -> float:
     """Return the longest that this takes, with a partner that never answers."""
     callers = Counter(source for _, _, source, _ in again.transfers())
     return timeouts.LINKS_PARTNER_S + timeouts.LINKS_PINGS_AGAIN_S * max(callers.values(), default=0)
 
 
-def _clocks(ring: Ring, me: Me, deadline: Deadline) -> Iterator[Probe]:
+def _clocks(ring: Ring, me: RingMember, deadline: Deadline) -> Iterator[Probe]:
     """One probe per partner, on the first network: a clock is the same whichever way it is asked."""
     partners = dict.fromkeys(ring.partner(me.place, shift).ticket for shift in ring.plan.shifts)
     for peer in ring.peers:
@@ -130,7 +130,7 @@ def _clocks(ring: Ring, me: Me, deadline: Deadline) -> Iterator[Probe]:
             yield measure_clock(me.host, me.greeting, callee, deadline)
 
 
-def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
+def transfers(ring: Ring, me: RingMember) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
     """Return this node's side of all its transfers, as sender and as receiver, after at most the plan's time.
 
     A round starts when both its ends have finished the round before.
@@ -158,7 +158,9 @@ def transfers(ring: Ring, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...
     return tuple(sent), received
 
 
-def transfers_again(ring: Ring, again: Again, me: Me) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
+def transfers_again(
+    ring: Ring, again: RepeatedRounds, me: RingMember
+) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
     """Return this node's side of the transfers that are measured again, one at a time, in the order of all nodes."""
     window = Window(ring.plan.warm_up_s, ring.plan.window_s)
     began = time.monotonic()

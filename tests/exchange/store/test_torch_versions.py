@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ncclcheck.exchange.store.versions import is_own_bug, is_set, make_store, read, takes_socket
+from ncclcheck.exchange.store.torch_versions import is_own_bug, is_set, make_store, read, takes_socket
 
 NO_SOCKET = (
     "The libuv TCPStore backend does not support initialization with an listen fd. Please switch to the legacy "

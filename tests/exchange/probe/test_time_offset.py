@@ -11,9 +11,9 @@ from contextlib import suppress
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.probe.clock import CHANNEL, ROUND_TRIPS, measure_clock, sample, tell_time
 from ncclcheck.exchange.probe.latency import Callee
-from ncclcheck.exchange.probe.reach import Greeting, Listeners
+from ncclcheck.exchange.probe.reachability import Listeners, ProbeGreeting
+from ncclcheck.exchange.probe.time_offset import CHANNEL, ROUND_TRIPS, measure_clock, sample, tell_time
 
 HOUR_NS = 3600 * 10**9
 
@@ -55,7 +55,7 @@ def test_the_true_offset_is_within_half_the_round_trip_however_the_way_is_split(
 
 def test_two_nodes_with_one_clock_are_equal_within_the_bound(listeners: Listeners) -> None:
     listeners.channels.serve(CHANNEL, tell_time)
-    probe = measure_clock("a", Greeting("n", 1), callee(listeners), Deadline(20))
+    probe = measure_clock("a", ProbeGreeting("n", 1), callee(listeners), Deadline(20))
     assert (probe.kind, probe.from_host, probe.to_host, probe.outcome, probe.unit) == (
         "clock",
         "a",
@@ -74,7 +74,7 @@ def test_two_nodes_with_one_clock_are_equal_within_the_bound(listeners: Listener
 @pytest.mark.parametrize("offset_ns", [HOUR_NS, -HOUR_NS])
 def test_a_clock_that_is_off_is_measured(listeners: Listeners, offset_ns: int) -> None:
     listeners.channels.serve(CHANNEL, ahead(offset_ns))
-    probe = measure_clock("a", Greeting("n", 1), callee(listeners), Deadline(20))
+    probe = measure_clock("a", ProbeGreeting("n", 1), callee(listeners), Deadline(20))
     assert probe.value is not None
     assert probe.measured is not None
     assert probe.measured.least is not None
@@ -85,7 +85,7 @@ def test_a_peer_that_says_nothing_costs_no_more_than_its_time(listeners: Listene
     held: list[socket.socket] = []
     listeners.channels.serve(CHANNEL, held.append)
     started = time.monotonic()
-    probe = measure_clock("a", Greeting("n", 1), callee(listeners), Deadline(20))
+    probe = measure_clock("a", ProbeGreeting("n", 1), callee(listeners), Deadline(20))
     assert time.monotonic() - started < 5
     assert (probe.outcome, probe.value) == ("stalled", None)
     for one in held:
@@ -99,11 +99,11 @@ def test_what_is_no_time_is_not_believed(listeners: Listeners) -> None:
             connection.sendall(struct.pack("!qq", 2**63 - 1, 5))
 
     listeners.channels.serve(CHANNEL, lie)
-    probe = measure_clock("a", Greeting("n", 1), callee(listeners), Deadline(20))
+    probe = measure_clock("a", ProbeGreeting("n", 1), callee(listeners), Deadline(20))
     assert (probe.outcome, probe.value) == ("error", None)
 
 
 def test_a_peer_that_is_not_there_is_refused(listeners: Listeners) -> None:
     nobody = callee(listeners)
     listeners.close()
-    assert measure_clock("a", Greeting("n", 1), nobody, Deadline(5)).outcome == "refused"
+    assert measure_clock("a", ProbeGreeting("n", 1), nobody, Deadline(5)).outcome == "refused"

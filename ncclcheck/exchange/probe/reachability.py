@@ -72,7 +72,7 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
         return self if has_room else replace(self, targets=self.own)
 
 
-class Greeting(Struct, frozen=True, forbid_unknown_fields=True):
+class ProbeGreeting(Struct, frozen=True, forbid_unknown_fields=True):
     """First line of a caller: the run's nonce and who is calling.
 
     With a `channel` the connection is not probed but handed over under that name (see `exchange.channels`).
@@ -168,9 +168,9 @@ class Listeners:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
-        greeting = decode(line, Greeting, limit_bytes=LINE_BYTES)
+        greeting = decode(line, ProbeGreeting, limit_bytes=LINE_BYTES)
         if self._nonce and greeting.nonce == self._nonce:
-            writer.write(encode(Greeting(self._nonce, self._ticket)) + b"\n")
+            writer.write(encode(ProbeGreeting(self._nonce, self._ticket)) + b"\n")
             if greeting.channel:
                 self.channels.put(greeting.channel, greeting.ticket, _taken_from(writer))
                 return
@@ -208,7 +208,7 @@ def probe_peers(
 
     async def all_of_them() -> list[list[Probe]]:
         gate = asyncio.Semaphore(AT_ONCE)
-        caller = _Caller(host, own_addresses, Greeting(nonce, ticket), gate)
+        caller = _Caller(host, own_addresses, ProbeGreeting(nonce, ticket), gate)
         tasks: list[asyncio.Task[list[Probe]]] = []
         of_ours: dict[tuple[int, str], asyncio.Task[list[Probe]]] = {}
         for peer, target in calls:
@@ -238,7 +238,7 @@ def _blank(host: str, peer: Peer, target: Target) -> Probe:
 class _Caller(Struct, frozen=True):
     host: str
     own_addresses: frozenset[str]
-    greeting: Greeting
+    greeting: ProbeGreeting
     gate: asyncio.Semaphore
 
 
@@ -298,7 +298,7 @@ def _failed(error: OSError) -> ProbeOutcome:
 
 
 async def _talk(
-    greeting: Greeting,
+    greeting: ProbeGreeting,
     peer: Peer,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
@@ -309,7 +309,7 @@ async def _talk(
         segment_bytes = _segment_bytes(writer.get_extra_info("socket"))
         writer.write(encode(replace(greeting, segment_bytes=segment_bytes)) + b"\n")
         line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
-        answer = decode(line, Greeting, limit_bytes=LINE_BYTES)
+        answer = decode(line, ProbeGreeting, limit_bytes=LINE_BYTES)
     except (asyncio.TimeoutError, OSError, ValueError, DecodeError) as error:
         detail = f"connected, but no greeting of our run came back ({type(error).__name__})"
         return [replace(blank, outcome="wrong-peer", detail=detail)]
@@ -340,17 +340,19 @@ async def _send_blocks(
     return replace(blank, outcome="ok")
 
 
-def _segment_bytes(one: socket.socket) -> int:
+def _segment_bytes(connection: socket.socket) -> int:
     """Return the payload of a full-size packet of this connection (tcp(7), TCP_MAXSEG)."""
     try:
-        return min(max(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 1), BLOCK_BYTES)
+        return min(max(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 1), BLOCK_BYTES)
     except OSError:
         return 1
 
 
-def _path_mtu_bytes(one: socket.socket) -> float | None:
-    level, option = (socket.IPPROTO_IPV6, 24) if one.family == socket.AF_INET6 else (socket.IPPROTO_IP, 14)
+def _path_mtu_bytes(connection: socket.socket) -> float | None:
+    level, option = (
+        (socket.IPPROTO_IPV6, 24) if connection.family == socket.AF_INET6 else (socket.IPPROTO_IP, 14)
+    )
     try:
-        return float(one.getsockopt(level, option))  # IPV6_MTU, IP_MTU of linux/in6.h and linux/in.h
+        return float(connection.getsockopt(level, option))  # IPV6_MTU, IP_MTU of linux/in6.h and linux/in.h
     except OSError:
         return None

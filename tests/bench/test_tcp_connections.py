@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.bench.connections import _address, _connections, unanswered_peers
+from ncclcheck.bench.tcp_connections import _address, _connections, unanswered_peers
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 CUT = "   1: 01004E0A:A2C4 03004E0A:8B1F 01 0004B0A0:00000000 01:000001F4 00000005     0        0 4711 1\n"
