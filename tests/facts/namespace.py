@@ -45,7 +45,7 @@ class Namespace:
         """The JSON of an expression over the names of `ncclcheck.facts.MODULE`, evaluated inside."""
         program = (
             "import os, socket, sys\n"
-            f"from ncclcheck.facts.network.{module} import *\n"
+            f"from ncclcheck.facts.{module} import *\n"
             "from ncclcheck.model.codec import encode\n"
             f"{setup}\n"
             f"sys.stdout.buffer.write(encode({expression}))\n"

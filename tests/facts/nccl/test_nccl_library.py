@@ -104,7 +104,7 @@ def test_a_node_with_docker_and_two_cards(library: str) -> None:
 
         def chosen(**settings: str) -> tuple[str, str]:
             environ = {"HOME": "/nonexistent", **settings}
-            answer = node.evaluate("nccl_library", f"ask({library!r}, {environ!r}, 30)")
+            answer = node.evaluate("nccl.nccl_library", f"ask({library!r}, {environ!r}, 30)")
             return answer["interface"], answer["address"]
 
         assert chosen() == ("eth0", "10.0.0.1")
@@ -126,7 +126,7 @@ def test_with_a_comm_id_the_address_is_the_local_one(library: str) -> None:
             "addr add 10.0.0.1/24 dev eth0",
         )
         environ = {"HOME": "/nonexistent", "NCCL_COMM_ID": "10.0.0.9:5000"}
-        answer = node.evaluate("nccl_library", f"ask({library!r}, {environ!r}, 30)")
+        answer = node.evaluate("nccl.nccl_library", f"ask({library!r}, {environ!r}, 30)")
     if answer["version"].startswith("2.29."):
         pytest.skip("NCCL 2.29 looks for an interface outside the subnet of NCCL_COMM_ID")
     assert (answer["interface"], answer["address"], answer["port"]) == ("eth0", "10.0.0.1", 5000)

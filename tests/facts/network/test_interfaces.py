@@ -99,7 +99,7 @@ def test_kinds_order_and_states_of_real_interfaces() -> None:
         found = {
             interface.name: interface
             for interface in decode(
-                encode(node.evaluate("interfaces", "read_interfaces()")), tuple[Interface, ...]
+                encode(node.evaluate("network.interfaces", "read_interfaces()")), tuple[Interface, ...]
             )
         }
     assert list(found)[:2] == ["lo", "docker0"]
@@ -142,7 +142,9 @@ def test_alias_labels_keep_the_order_of_the_kernel() -> None:
             "addr add 10.0.0.1/24 dev eth0 label eth0:7",
             "addr add 10.0.1.1/24 dev eth0",
         )
-        found = decode(encode(node.evaluate("interfaces", "read_interfaces()")), tuple[Interface, ...])
+        found = decode(
+            encode(node.evaluate("network.interfaces", "read_interfaces()")), tuple[Interface, ...]
+        )
     (eth0,) = [interface for interface in found if interface.name == "eth0"]
     assert [(address.label, address.address) for address in eth0.addresses] == [
         ("eth0:7", "10.0.0.1"),

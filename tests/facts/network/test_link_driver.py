@@ -28,5 +28,8 @@ def test_a_name_that_no_interface_has_is_missing_and_can_be_reported(name: str) 
 def test_software_devices_tell_what_they_are() -> None:
     with Namespace() as node:
         node.ip("link add v0 type veth peer name v1", "link add br0 type bridge")
-        assert node.evaluate("link_driver", "[driver_of('v0'), driver_of('br0')]") == ["veth", "bridge"]
-        assert node.evaluate("link_driver", "hardware_type_of('v0')") == 1
+        assert node.evaluate("network.link_driver", "[driver_of('v0'), driver_of('br0')]") == [
+            "veth",
+            "bridge",
+        ]
+        assert node.evaluate("network.link_driver", "hardware_type_of('v0')") == 1

@@ -35,8 +35,8 @@ def test_each_node_sees_its_own_hosts_file() -> None:
     with Namespace() as node:
         node.etc("hosts", "10.9.0.1 master\n10.9.0.2 master\n127.0.1.1 other\n")
         node.etc("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
-        assert node.evaluate("names", "resolve('master', 5)") == ["10.9.0.1", "10.9.0.2"]
-        assert node.evaluate("names", "resolve('other', 5)") == ["127.0.1.1"]
+        assert node.evaluate("network.names", "resolve('master', 5)") == ["10.9.0.1", "10.9.0.2"]
+        assert node.evaluate("network.names", "resolve('other', 5)") == ["127.0.1.1"]
 
 
 @pytest.mark.lab
@@ -47,7 +47,7 @@ def test_a_name_server_that_never_answers_is_given_up_at_the_deadline() -> None:
         node.etc("resolv.conf", "nameserver 127.0.0.1\noptions timeout:30\n")
         silent = "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
         answer = node.evaluate(
-            "names", "[s.bind(('127.0.0.1', 53)), resolve('node01.example', 0.5)][1]", f"s = {silent}"
+            "network.names", "[s.bind(('127.0.0.1', 53)), resolve('node01.example', 0.5)][1]", f"s = {silent}"
         )
         detail = "node01.example: no answer from name resolution within 0.5 s"
         assert answer == {"missing": "timeout", "detail": detail}

@@ -62,8 +62,8 @@ def test_the_route_decides_over_the_order_of_interfaces() -> None:
             "addr add fd00:2::1/64 dev eth1 nodad",
             "route add 10.3.0.0/16 via 10.2.0.9",
         )
-        assert node.evaluate("routes", "source_for('10.1.0.7')") == ["10.1.0.1", "eth0"]
-        assert node.evaluate("routes", "source_for('10.3.9.9', 29500)") == ["10.2.0.1", "eth1"]
-        assert node.evaluate("routes", "source_for('fd00:2::7')") == ["fd00:2::1", "eth1"]
-        nowhere, _ = node.evaluate("routes", "source_for('192.0.2.1')")
+        assert node.evaluate("network.routes", "source_for('10.1.0.7')") == ["10.1.0.1", "eth0"]
+        assert node.evaluate("network.routes", "source_for('10.3.9.9', 29500)") == ["10.2.0.1", "eth1"]
+        assert node.evaluate("network.routes", "source_for('fd00:2::7')") == ["fd00:2::1", "eth1"]
+        nowhere, _ = node.evaluate("network.routes", "source_for('192.0.2.1')")
         assert nowhere == {"missing": "absent", "detail": "no route to 192.0.2.1: Network is unreachable"}
