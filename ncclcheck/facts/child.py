@@ -103,7 +103,7 @@ def start_child(
 ) -> subprocess.Popen[bytes]:
     """Return the program, started in a session of its own; `end_child` must follow. Raises OSError or ValueError."""
     source: int | IO[bytes] = subprocess.DEVNULL
-    if stdin:  # a memory file needs nobody to feed it, as a pipe would
+    if stdin:  # a memory file needs no writer, as a pipe would
         source = os.fdopen(os.memfd_create("stdin"), "w+b")
         source.write(stdin)
         source.seek(0)

@@ -1,4 +1,4 @@
-"""Reads the files of a machine below a movable root: `/`, or the folder of a recorded one that nobody vouches for."""
+"""Reads the files of a machine below a movable root: `/`, or the folder of a recorded machine, which is not trusted."""
 
 from __future__ import annotations
 

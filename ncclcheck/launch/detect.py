@@ -1,4 +1,4 @@
-"""Who am I: the launchers asked in turn, the user's flags on top, and where they contradict each other."""
+"""Detects which process of the job this is: by the launchers in turn, with the user's flags on top."""
 
 from __future__ import annotations
 

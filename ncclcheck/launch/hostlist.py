@@ -42,7 +42,7 @@ def parse_hosts(text: str, where: str) -> tuple[ListedHost, ...]:
 def parse_hostfile(text: str, file: str) -> tuple[ListedHost, ...]:
     """Return the hosts of a file, in its order, each once; # begins a comment.
 
-    Lines are `node01`, `node01 slots=8` (Open MPI, DeepSpeed; further words of that kind are passed over),
+    Lines are `node01`, `node01 slots=8` (Open MPI, DeepSpeed; further words of that kind are ignored),
     `node01:8` (MPICH), `node01 8` (LSF), and each may name a set, `node[01-16] slots=8`. A host on several lines (PBS:
     one line per slot) counts once. Raises UsageError with file and line.
     """

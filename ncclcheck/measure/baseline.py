@@ -123,7 +123,7 @@ def _judged(
             return Compared(now, before, "loss", lost, noise)
         why = f"it looks slower by {lost:.0%}, but its times vary so much that this may be chance"
         return Compared(now, before, "not-known", lost, noise, why)
-    if noise > max(_BLIND, tolerance):  # whoever tolerates more need not see less
+    if noise > max(_BLIND, tolerance):  # a larger tolerance needs no finer measurement
         why = f"its times vary so much that only a loss of more than {noise:.0%} would show"
         return Compared(now, before, "not-known", lost, noise, why)
     gained = ratio < -reach and math.expm1(-ratio) > tolerance

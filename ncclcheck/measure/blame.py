@@ -13,7 +13,7 @@ from ncclcheck.measure.links.others import Others
 from ncclcheck.measure.links.outliers import FEWEST_NODES, SlowEnd, SlowPair, slow_ends
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point, RankTime
 
-LATE_SHARE = 0.20  # of the iteration time: below it nobody would gain much
+LATE_SHARE = 0.20  # of the iteration time: below it there is little to gain
 LATE_US = 100.0  # below it is the staggered exit of the algorithm itself (see measure.lateness)
 STALLED_SHARE = 0.05  # standing still has no other cause than the process itself, and healthy ranks hardly do
 CROWDED_SHARE = 0.20  # more than the others wait for a core; and more still where these wait, too,
@@ -179,9 +179,9 @@ def _by_chance(ranks: set[int], cores: Sequence[CoreSpeed]) -> set[int]:
 
 
 def slow_links(links: Sequence[LinkSpeed]) -> tuple[tuple[SlowEnd, ...], tuple[SlowPair, ...]]:
-    """Return the nodes that send or receive slowly whoever the partner is, and the slow ways between nodes that do not.
+    """Return the nodes that send or receive slowly with every partner, and the slow pairs of nodes that do not.
 
-    From three nodes on as `outliers.slow_ends` has it. Of two nobody can say which end it is, but one direction can
+    From three nodes on as `outliers.slow_ends` decides. Of two nodes the slow end is not known, but one direction can
     be compared with the other. What the CPU of its ends limited is never called slow.
     """
     values = {(link.from_host, link.to_host): link.gb_s for link in links}

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 LEAST_ROUNDS = 6  # with fewer no two order statistics enclose a median with 95 %: 1 - 2 * 0.5**5 < 0.95
-LEAST_EFFECT = 0.03  # smaller than this nobody would change an environment for
+LEAST_EFFECT = 0.03  # a smaller gain is not worth a change of the environment
 Effect: TypeAlias = Literal["faster", "slower", "no effect"]
 Side: TypeAlias = Literal[0, 1]
 

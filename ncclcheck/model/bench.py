@@ -28,7 +28,7 @@ FailureState: TypeAlias = Literal["died", "stopped", "late", "lost", "error", "s
 
 
 class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be measured. `sizes_bytes` are nccl-tests' sizes. `iters` is per point; None: each decides.
+    """What the benchmark measures. `sizes_bytes` are nccl-tests' sizes. `iters` is per point; None: each decides.
 
     `cuda_graph`: the calls are captured in CUDA graphs, and their replay is measured (nccl only).
     """
@@ -59,7 +59,7 @@ class RankTime(Struct, frozen=True, forbid_unknown_fields=True):
     """One rank in one point: how long it kept the others waiting, and its own mean time in the call.
 
     Per iteration, too (`measure/lateness.py`): `stalled_us`, how long its process did not run at all though it should
-    have; `waited_us`, how long its threads waited for a core that somebody else used.
+    have; `waited_us`, how long its threads waited for a core that another process used.
     """
 
     rank: int
@@ -124,7 +124,7 @@ class LinkSpeed(
 
 
 class CoreSpeed(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long one rank took for the same piece of work, all other ranks asleep: by the clock, and of its core.
+    """How long one rank took for a fixed piece of work while all other ranks slept: wall time and core time.
 
     Each is the least of a few tries. `core_share`: the largest part of the time of one try in which the rank had its
     core; 0: not known, and then it follows from the other two. `claim`: ranks with the same number may use the same
@@ -140,14 +140,14 @@ class CoreSpeed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Isolation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What each rank, and each link between nodes, does by itself: what a collective of all cannot tell apart."""
+    """The speed of each rank and of each link between nodes alone, which a collective of all cannot separate."""
 
     cores: tuple[CoreSpeed, ...] = ()
     links: tuple[LinkSpeed, ...] = ()
 
 
 class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
-    """A rank that spoiled the run: where it was when it was last seen, and what became of its process."""
+    """A rank that failed or hung: where it was last seen, and how its process ended."""
 
     rank: int
     host: str
@@ -158,14 +158,14 @@ class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodeLog(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the workers of one node said of their transport in their own NCCL log; Missing where there is none."""
+    """What the workers' own NCCL log on one node says about their transport; Missing where there is none."""
 
     host: str
     processes: Fact[tuple[Process, ...]]
 
 
 class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
-    """The benchmark of a run. `failures` is empty when every rank finished, or none is known to have spoiled it.
+    """The benchmark of a run. `failures` is empty when every rank finished, or no rank is known to be at fault.
 
     `unfinished` says why points of the plan are missing though no rank is to blame: the time ran out. Empty: none are.
     """

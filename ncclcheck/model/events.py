@@ -56,7 +56,7 @@ class ConnectFailure(Event, frozen=True, tag="connect-failure"):
 
 
 class CollectiveTimeout(Event, frozen=True, tag="collective-timeout"):
-    """A watchdog or a wait that gave up. `sequence` None: not told. Sizes are numbers of elements."""
+    """A watchdog or a wait that timed out. `sequence` None: not known. Sizes are numbers of elements."""
 
     layer: Layer
     group: str
@@ -76,7 +76,7 @@ class GroupStatus(Event, frozen=True, tag="group-status"):
 
 
 class Registered(Event, frozen=True, tag="registered"):
-    """How many of the expected workers had registered with the store when somebody gave up, or saw too many."""
+    """How many of the expected workers had registered with the store when one gave up, or saw too many."""
 
     joined: int
     expected: int
@@ -117,7 +117,7 @@ class RankWaits(Event, frozen=True, tag="rank-waits"):
 
 
 class RankBehind(Event, frozen=True, tag="rank-behind"):
-    """A rank that others wait for: it had not entered `operation`, or (`how`) not begun it on its GPU, or is not heard.
+    """A rank that others wait for: it has not entered `operation`, or (`how`) not begun it on its GPU, or is silent.
 
     `sequence`: of that collective in its group, or how many of them the others had launched. `waiting`: some of the
     ranks that were in it.
@@ -133,7 +133,7 @@ class RankBehind(Event, frozen=True, tag="rank-behind"):
 class RankDiffers(Event, frozen=True, tag="rank-differs"):
     """A rank whose collective at that step is not the one of most others; `text` says both.
 
-    `alone`: nobody differs, but it went on into one that most others did not enter.
+    `alone`: no operation differs, but this rank went on into one that most others did not enter.
     """
 
     group: str
@@ -165,7 +165,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Process(Struct, frozen=True, forbid_unknown_fields=True):
-    """What one process said that it really used. Empty or None: it did not say."""
+    """The transports that one process logged. Empty or None: its log does not say."""
 
     host: str
     pid: int
@@ -194,7 +194,7 @@ class Process(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(Struct, frozen=True, forbid_unknown_fields=True):
-    """First and last ordinary line of one speaker: what it was about when it was last heard."""
+    """First and last ordinary line of one process: what it was doing when it wrote last."""
 
     first: LogPosition
     first_text: str
@@ -213,7 +213,7 @@ class LogFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Log(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that the logs say; events in the order of time as well as the logs tell it. `dropped` ones found no room."""
+    """All that the logs say; events in order of time, as far as the logs tell it. `dropped`: beyond the limit."""
 
     files: tuple[LogFile, ...]
     events: tuple[AnyEvent, ...] = ()

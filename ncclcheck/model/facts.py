@@ -1,4 +1,4 @@
-"""What one node says of itself: the sections of `NodeFacts`, each a `Fact`, and the values inside them."""
+"""What one node reports about itself: the sections of `NodeFacts`, each a `Fact`, and the values inside them."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ class Names(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Software(Struct, frozen=True, forbid_unknown_fields=True):
-    """Versions as each part says them itself."""
+    """Versions, each as the part itself reports it."""
 
     ncclcheck: str
     python: str
     torch: Fact[str]
     torch_cuda: Fact[str]
     torch_nccl: Fact[str]
-    nccl: Fact[str]  # as the library that torch would load answers ncclGetVersion
+    nccl: Fact[str]  # what ncclGetVersion of the library that torch would load returns
     driver: Fact[str]
     kernel: str
     os: Fact[str]
@@ -105,7 +105,7 @@ class CodePath(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Code(Struct, frozen=True, forbid_unknown_fields=True):
-    """What would run: each `--code` path, and the list of installed Python packages."""
+    """The code of the job: each `--code` path, and the list of installed Python packages."""
 
     paths: tuple[CodePath, ...]
     packages_sha256: Fact[str]
@@ -135,7 +135,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     port_range: Fact[tuple[int, int]] = NOT_READ  # net.ipv4.ip_local_port_range: where NCCL listens
     nofile_hard: Fact[int | None] = NOT_READ
     cgroup: Fact[Cgroup] = NOT_READ
-    capabilities: Fact[tuple[str, ...]] = NOT_READ  # effective, of those that matter: ipc_lock, ...
+    capabilities: Fact[tuple[str, ...]] = NOT_READ  # effective, only those that matter to NCCL: ipc_lock, ...
     namespaces: Fact[dict[str, str]] = NOT_READ  # kind -> number, as /proc/self/ns links to it
 
 
@@ -151,7 +151,7 @@ class DevShm(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Cgroup(Struct, frozen=True, forbid_unknown_fields=True):
-    """The limits of this process's control groups: of each the tightest on the way up, None where there is none.
+    """The limits of this process's control groups: the tightest from the group up to the root; None: no limit.
 
     `version`: v1, v2, or hybrid where v1 hierarchies hold some of the controllers. `cpu_quota` in CPUs. `cpuset_cpus`
     is how many CPUs the set has. `pids_left`: how many processes and threads may still start.
@@ -166,7 +166,7 @@ class Cgroup(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Clock(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the kernel says of its own clock (adjtimex(2)).
+    """What the kernel reports about its clock (adjtimex(2)).
 
     `synchronised`: neither STA_UNSYNC nor TIME_ERROR; `max_error_us` is the bound that its discipline keeps.
     """
@@ -179,7 +179,7 @@ class Clock(Struct, frozen=True, forbid_unknown_fields=True):
 class PathEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """One file of a sample: its name below the path and the CRC-32 of that, its size, a hash of its beginning and end.
 
-    Missing where the file was not among those that were looked at, or read.
+    A value is Missing where the file was not looked at, or could not be read.
     """
 
     name: str
@@ -201,7 +201,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     complete: bool
     sample: tuple[PathEntry, ...]
     largest_hash: int  # of the sample; without a limit (2**32) where the sample holds all names
-    sketch: tuple[str, ...] = ()  # of all names: tells the few that another node lacks or has besides
+    sketch: tuple[str, ...] = ()  # of all names: finds the few in which two nodes differ
     unlisted: int = 0  # folders below the path that could not be listed; what is in them is not counted
 
 
@@ -235,7 +235,7 @@ class NcclConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NcclAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the real library chose when asked for a unique id under an environment: the truth of this node."""
+    """What the real library chose when asked for a unique id under an environment."""
 
     library: str
     version: str
@@ -247,7 +247,7 @@ class NcclAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NcclChoice(Struct, frozen=True, forbid_unknown_fields=True):
-    """What NCCL would use on this node: asked of the library where there is one, predicted by our model always."""
+    """What NCCL would use on this node: the library's own answer where there is one; the model predicts it always."""
 
     asked: Fact[NcclAnswer]
     config_files: tuple[NcclConfigFile, ...]
@@ -261,22 +261,22 @@ MasterOutcome: TypeAlias = Literal[
     "serving",  # this is node 0: it serves the store itself
     "unresolvable",
     "loopback",
-    "not-first-node",  # the address belongs to this node, which is not node 0; or, on node 0, to someone else
+    "not-first-node",  # the address belongs to this node, which is not node 0; or, on node 0, to another host
     "port-in-use",
     "port-denied",
     "refused",
     "filtered",
     "no-route",
     "foreign",
-    "torch-late",  # torch was not imported before the time was up
+    "torch-late",  # importing torch took longer than the time for it
     "torch-broken",  # torch cannot be imported on this node, so it cannot join anything
-    "lost",  # it answered, and then no more
+    "lost",  # it answered, and then stopped answering
     "not-needed",  # one node only
 ]
 
 
 class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
-    """This node's own way to MASTER_ADDR:MASTER_PORT, diagnosed before anything is trusted."""
+    """This node's own path to MASTER_ADDR:MASTER_PORT, diagnosed before any answer is trusted."""
 
     name: str
     port: int
@@ -292,7 +292,7 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodeFacts(Struct, frozen=True):
-    """Everything one node says of itself. A section that this version does not know is left out when it is read."""
+    """All facts of one node. A section that this version does not know is ignored when a document is read."""
 
     launch: Fact[Launch] = NOT_READ
     interfaces: Fact[tuple[Interface, ...]] = NOT_READ

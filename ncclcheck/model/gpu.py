@@ -46,7 +46,7 @@ class NvLink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PeerAccess(Struct, frozen=True, forbid_unknown_fields=True):
-    """May this GPU read the memory of the GPU `peer` (its index)? `status`: NVML's word, `ok` where it may."""
+    """Whether this GPU may read the memory of the GPU `peer` (its index). `status`: NVML's word, `ok` where it may."""
 
     peer: int
     status: str

@@ -1,4 +1,4 @@
-"""Who a process is in the job, as its launcher told it."""
+"""Which process of the job this is, as its launcher says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 # The name of a launcher (ncclcheck/launch/launchers), by its shape: a newer ncclcheck may know more of them.
 LaunchSource: TypeAlias = Annotated[str, Meta(pattern="^[a-z][a-z0-9-]{0,30}$")]
-NOT_RANKED = -1  # the node rank of a node that gets one when it joins (torch's c10d rendezvous)
+NOT_RANKED = -1  # a node that gets its rank when it joins (torch's c10d rendezvous)
 
 
 class Contradiction(Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,7 +22,7 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     """One process of the job.
 
     `rank`/`world_size` count the processes the launcher started; `node_rank`/`nnodes` count nodes. The process with
-    `local_rank` 0 is the node's agent. `nproc_per_node` is how many ranks the *job* has here (None: not said).
+    `local_rank` 0 is the node's agent. `nproc_per_node` is how many ranks the *job* has on this node (None: not known).
     With torch's c10d rendezvous (`rendezvous`) no node has a rank before it joins: node 0 is the host of the endpoint.
     """
 
@@ -43,15 +43,15 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
         str, ...
     ] = ()  # the launcher's own list of node names, in node-rank order, where it gives one
     rendezvous: Literal["static", "c10d"] = "static"
-    serves_store: bool | None = None  # c10d: torch on this node takes itself for the host of the endpoint
+    serves_store: bool | None = None  # c10d: torch on this node believes that it is the host of the endpoint
     local_addr: str | None = (
-        None  # c10d: torchrun's --local-addr, by which other nodes are told to call this one
+        None  # c10d: torchrun's --local-addr, the address that other nodes use for this one
     )
-    min_nodes: int | None = None  # c10d: torch starts with so few, when no more come
+    min_nodes: int | None = None  # c10d: torch starts with so few nodes when no more join
     shared_store: bool = False  # the launcher already serves a TCPStore at the master address (torchrun)
     contradictions: tuple[Contradiction, ...] = ()
 
     @property
     def is_agent(self) -> bool:
-        """True in the one process per node that does the node's work."""
+        """Whether this is the one process per node that collects facts and runs probes."""
         return self.local_rank == 0

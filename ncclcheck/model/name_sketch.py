@@ -41,7 +41,7 @@ class NameSketch:
 def difference(first: Sequence[str], second: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
     """Return the names only in the first table, those only in the second, and whether these are all.
 
-    Tables of another size, or that nobody filled, tell nothing.
+    Tables of another size, or empty ones, tell nothing.
     """
     left = _subtracted(first, second)
     only: tuple[set[str], set[str]] = set(), set()

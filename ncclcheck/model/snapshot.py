@@ -1,4 +1,4 @@
-"""`Snapshot`: everything that was seen, the only argument of a check, and a document to save and replay."""
+"""`Snapshot`: all that a run observed, the only argument of a check, and a document to save and replay."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ProbeOutcome: TypeAlias = Literal[
     "ok",
     "refused",
     "filtered",  # no answer before the deadline
-    "answer-lost",  # no answer before the deadline, though the call arrived: the answers are what is dropped
+    "answer-lost",  # no answer before the deadline, though the connection request arrived: the answers are dropped
     "no-route",
-    "self",  # the address is (also) the prober's own, so it says nothing about the peer
-    "wrong-peer",  # somebody answered who is not the node that published this address
+    "self",  # the address is also the prober's own, so the probe says nothing about the peer
+    "wrong-peer",  # another node than the one that published this address answered
     "stalled",  # small messages pass, large ones do not arrive
     "error",
 ]
@@ -39,7 +39,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RankPlace(Struct, frozen=True, forbid_unknown_fields=True):
-    """One further rank of a node: where it sits and where its environment differs from its node's agent.
+    """A further rank of a node: its place in the job, and where its environment differs from the node's agent.
 
     `differs` maps a variable to this rank's value; None: not set here, set for the agent.
     """
@@ -53,7 +53,7 @@ class RankPlace(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Silent(Struct, frozen=True, forbid_unknown_fields=True):
-    """A node of which no facts came. `host` is a guess from the launcher's list, or `node-rank-N`."""
+    """A node that sent no facts. `host` is a guess from the launcher's list, or `node-rank-N`."""
 
     host: str
     node_rank: int
@@ -63,7 +63,7 @@ class Silent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Knock(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node that could not join told node 0 by datagram: a claim, used to name a cause, never as facts."""
+    """What a node that could not join told node 0 by datagram: a claim, which can name a cause and is never a fact."""
 
     host: str
     node_rank: int
@@ -77,21 +77,21 @@ UnreachedCause: TypeAlias = Literal[
     "no-route",
     "host-key",
     "denied",
-    "closed",  # ssh ended the connection before anything was started
+    "closed",  # ssh closed the connection before it started anything
     "no-ssh",  # no ssh client here
     "not-started",  # this machine could not start one more process
     "no-python",
     "no-ncclcheck",
     "other-version",
-    "garbage",  # what came is not what ncclcheck says
-    "ended",  # it was started and ended before it was there
-    "silent",  # it was started, and nothing came in time
-    "lost",  # it was there, and then no more
+    "garbage",  # the output is not that of ncclcheck
+    "ended",  # ncclcheck started there, and ended before it joined
+    "silent",  # ncclcheck started there, and sent nothing in time
+    "lost",  # it joined, and then stopped answering
 ]
 
 
 class Unreached(Struct, frozen=True, forbid_unknown_fields=True):
-    """A host of `--hosts` that could not take part: why, and the words of ssh or of the other end."""
+    """A host of `--hosts` that could not take part: why, and what ssh or the remote program printed."""
 
     host: str
     node_rank: int
@@ -101,10 +101,10 @@ class Unreached(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a node fared in the folder of `--meet-in`.
+    """What happened to a node in the folder of `--meet-in`.
 
-    "unusable": it cannot be read or written, or hangs. "alone": no mark of another node was ever seen there.
-    "headless": other nodes were there, node 0 was not. `first_node_there`: node 0 was reached by TCP meanwhile.
+    "unusable": the folder cannot be read or written, or hangs. "alone": no file of another node appeared there.
+    "headless": other nodes were there, node 0 was not. `first_node_there`: node 0 answered by TCP in the meantime.
     """
 
     host: str
@@ -127,12 +127,12 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the value of a latency, clock or bandwidth probe came about.
+    """How the value of a latency, clock or bandwidth probe was measured.
 
     `samples` are round trips, or parallel streams; `least` is the quickest round trip in us. `cpu_share` is the part of
     the time in which the busiest threads of the two ends together ran or waited for a core: near 1 the CPU was the
-    limit, not the network. `core_share` is how busy the busiest core of the two was, whoever kept it so. `transfers`:
-    the value is the best of so many, since what looks slow is measured again.
+    limit, not the network. `core_share` is how busy the busiest core of the two nodes was, with all processes.
+    `transfers`: the value is the best of so many, since a slow one is measured again.
     """
 
     samples: int
@@ -145,7 +145,7 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
-    """One attempt between two nodes. `interface` is the target's, whose `address` was dialled."""
+    """One attempt between two nodes. `interface` is the target's, and `address` is the address that was called."""
 
     kind: ProbeKind
     from_host: str
@@ -170,10 +170,10 @@ class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SharedView(Struct, frozen=True, forbid_unknown_fields=True):
-    """What one node found in a `--shared-dir` in which every node had left a mark for a moment.
+    """What one node saw in a `--shared-dir` in which every node had left a file for a moment.
 
-    `wrote` says why it could not leave its own; None: it did. `saw`: the hosts whose marks it found within `waited_s`.
-    `left`: why its own mark could not be removed again; empty: it is gone.
+    `wrote` says why it could not write its own; None: it did. `saw`: the hosts whose files it found within `waited_s`.
+    `left`: why its own file could not be removed again; empty: it is gone.
     """
 
     host: str
@@ -185,7 +185,7 @@ class SharedView(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NameView(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a name led to on one node."""
+    """The addresses that a name resolves to on one node."""
 
     host: str
     addresses: Fact[tuple[str, ...]]
@@ -208,12 +208,12 @@ class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that was seen, and what it was to be. `viewpoint` "one-node": of a node that did not meet the others."""
+    """All that a run observed and expected. `viewpoint` "one-node": from a node that did not meet the others."""
 
     nodes: tuple[Node, ...]
     viewpoint: Viewpoint = "all"
     ranks: tuple[RankPlace, ...] = ()
-    claims: tuple[Launch, ...] = ()  # the launch every process that came claimed, in order of arrival
+    claims: tuple[Launch, ...] = ()  # what each process that joined claimed to be, in order of arrival
     claim_hosts: tuple[str, ...] = ()  # the host of each claim
     silent: tuple[Silent, ...] = ()
     refused: tuple[Refused, ...] = ()
@@ -242,15 +242,15 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def nnodes(self) -> int:
-        """How many nodes the job has: those that reported, and those of which nothing but silence is known."""
+        """The number of nodes in the job: those that reported, and those that stayed silent."""
         reported = {node.node_rank for node in self.nodes}
         return len(self.nodes) + len({silent.node_rank for silent in self.silent} - reported)
 
     @property
     def job_size(self) -> int:
-        """How many nodes the job has, or more where a launcher said so.
+        """The number of nodes in the job, or the larger number that a launcher gave.
 
-        A node that did not meet the others sees itself alone, yet its launcher told it how many there are.
+        A node that did not meet the others sees only itself, but its launcher told it how many there are.
         """
         said = [launch.nnodes for launch in self.claims]
         said += [launch.nnodes for _, launch in self.known("launch")]

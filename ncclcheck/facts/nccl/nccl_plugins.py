@@ -37,7 +37,7 @@ def as_plugins(
     """Return the files in the order of the groups, each with what came of it."""
     found = []
     for files, answer in zip(groups, answers, strict=True):
-        if isinstance(answer, Missing):  # nobody lived to say which of the files it was
+        if isinstance(answer, Missing):  # the child died before it named the file
             detail = f"{', '.join(files)}: {answer.detail}"
             found.append(NetPlugin(readable(files[-1]), Missing(answer.missing, detail)))
         else:

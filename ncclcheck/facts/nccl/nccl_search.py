@@ -137,7 +137,7 @@ def _torchs_own(
 ) -> Found | None:
     """Return the library that torch would load.
 
-    None where this torch has no CUDA, or carries NCCL where nobody can ask it.
+    None where this torch has no CUDA, or has NCCL linked in, where it cannot be asked.
     """
     cuda = lib / _TORCH_CUDA
     if not cuda.is_file():

@@ -90,7 +90,7 @@ def _names(root: bytes, listing: Listing, until: float) -> Iterator[tuple[bytes,
     """
     pending = [b""]
     while pending:
-        if time.monotonic() > until:  # of folders without files nobody else would look at the clock
+        if time.monotonic() > until:  # folders without files never reach the other check of the time
             listing.is_cut = True
             return
         folder = listing.at = pending.pop()

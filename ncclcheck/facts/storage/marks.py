@@ -1,7 +1,7 @@
-"""Leaves a small file in a folder for a moment, and tells which files of others appear there; nothing else is touched.
+"""Leaves a small file in a folder for a moment, and reports which files of other nodes appear there.
 
-Every step is done by a process of its own, so that a dead mount holds nobody up. That process removes the file also
-where this one is killed meanwhile.
+A separate process does every step, so that a dead mount blocks only that process. It also removes the file when this
+process is killed. Nothing else in the folder is touched.
 """
 
 from __future__ import annotations

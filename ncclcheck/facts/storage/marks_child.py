@@ -41,7 +41,7 @@ def _tell(words: dict[str, object]) -> None:
         sys.stdout.write(json.dumps(words) + "\n")
         sys.stdout.flush()
     except OSError:
-        pass  # the parent is gone: nobody wants to know
+        pass  # the parent has ended: there is no reader
 
 
 def _write(mark: Path, content: str) -> list[str] | None:

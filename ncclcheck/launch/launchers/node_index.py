@@ -16,11 +16,11 @@ _COUNT = ("NNODES", "NUM_NODES", "LT_NUM_NODES")  # LT_NUM_NODES: lightning/fabr
 
 
 def detect_node_index(environ: Mapping[str, str], nnodes: int | None) -> Launch | None:
-    """Return this node's place where only its number is told, and MASTER_ADDR.
+    """Return this node's place where the environment has only its number and MASTER_ADDR.
 
-    `nnodes`: what the user says the job has. Without MASTER_ADDR, or with nobody who says how many nodes there are, the
-    number may be of anything (the pods of an Indexed Job need not know each other): None for the index of a Job, and
-    for a NODE_RANK above 0, which would wait for node 0, UsageError.
+    `nnodes`: the number of nodes that the user gave. Without MASTER_ADDR, or a number of nodes, the index may count
+    anything: the pods of an Indexed Job need not know each other, so its index gives None. Raises UsageError for a
+    NODE_RANK above 0, which would wait for node 0.
     """
     index = number(environ, *_INDEX)
     master_addr = environ.get("MASTER_ADDR")

@@ -12,7 +12,7 @@ from ncclcheck.model.launch import Launch
 def detect_environment(environ: Mapping[str, str]) -> Launch | None:
     """Return the place that RANK, WORLD_SIZE and MASTER_ADDR give this process, as `env://` of torch reads them.
 
-    Without LOCAL_WORLD_SIZE nobody says which ranks share a node, so each rank counts as a node of its own.
+    Without LOCAL_WORLD_SIZE it is not known which ranks share a node, so each rank counts as a node of its own.
     """
     if not all(environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR")):
         return None

@@ -14,7 +14,7 @@ from ncclcheck.launch.line.python_line import is_python, read_python
 from ncclcheck.launch.line.shell_line import SHELLS, ShellRun, read_shell
 from ncclcheck.model.errors import UsageError
 
-# They become what follows their own options, in the same place: their options are passed over.
+# They exec the command behind their own options, which are skipped.
 _WRAPPERS = frozenset(
     {
         "env", "exec", "nice", "ionice", "nohup", "numactl", "taskset", "chrt", "setsid", "stdbuf", "time", "timeout",

@@ -30,7 +30,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
 class LaunchLine(Struct, frozen=True, forbid_unknown_fields=True):
     """The job that a launcher's command line makes, one launcher process per node.
 
-    `program` is the launcher, as it is named to the user. None: not said. With rendezvous "c10d" nobody has a node
+    `program` is the launcher, as it is named to the user. None: not said. With rendezvous "c10d" no node has a
     rank: the nodes meet in a store on the host of `master_addr`, and `hosts_store` says whether this node was told to
     serve it (`--rdzv-conf is_host=1`). `min_nodes` below `nnodes`: torch starts with fewer when no more come.
     """

@@ -21,7 +21,7 @@ class _Clever(Exception):  # noqa: N818 (no error: more than is read here)
 
 
 class ShellRun(Struct, frozen=True):
-    """What stands after `-c`, and the words of its one command; None: more than that, so nobody knows but the shell."""
+    """The text after `-c`, and the words of its one command; None: more than one command."""
 
     text: str
     words: tuple[str, ...] | None

@@ -41,9 +41,9 @@ def take(
 ) -> Taken | None:
     """Return the options before the script, and the script; None where the words only ask for help.
 
-    `words` follow the program's name. An option that the table lacks belongs to a newer launcher: it is passed over
-    where it cannot swallow the next word. Raises UsageError where it could, and where the launcher itself would refuse
-    the words (an ambiguous abbreviation, a missing value, no script).
+    `words` follow the program's name. An option that the table lacks belongs to a newer launcher: it is skipped
+    where it cannot take the next word as its value. Raises UsageError where it could, and where the launcher itself
+    would reject the words (an ambiguous abbreviation, a missing value, no script).
     """
     parser = _Parser(prog=program, add_help=False, allow_abbrev=abbreviated)
     parser.add_argument("-h", "--help", action="store_true", dest="help")

@@ -16,7 +16,7 @@ from msgspec import Struct
 Pair: TypeAlias = tuple[str, str]  # from, to
 End: TypeAlias = Literal["sender", "receiver"]
 
-FEWEST_NODES = 3  # of two nodes nobody can say which one is slow
+FEWEST_NODES = 3  # of two nodes it is not known which one is slow
 NODE_LOSS = 0.30  # of all transfers of a node in one direction
 PAIR_LOSS = 0.50  # of the single transfer of a pair: it could have met other traffic
 _NO_SCATTER = 0.25  # of the usual speed
@@ -56,7 +56,7 @@ def slow_ends(
     of the transfers between the two), or to a quarter of it, which no scatter explains. The opposite direction of a
     slow end is not called a slow pair: its acknowledgements wait behind the data that the slow end moves at the same
     time. What is in `unusable` counts for what is usual, but is never called slow; where it was fast, it clears its
-    ends. A pair is blamed only where each of its ends was fast with somebody else, or was tried with nobody else.
+    ends. A pair is blamed only where each of its ends was fast with another node, or had no other partner.
     """
     hosts = {host for pair in values for host in pair}
     if len(hosts) < FEWEST_NODES:

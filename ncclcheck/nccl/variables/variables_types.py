@@ -27,8 +27,6 @@ Owner: TypeAlias = Literal[
     "RCCL",
     "MSCCL",
     "rdma-core",
-    "Slurm",
-    "MPI",
     "builds and images",
 ]
 Kind: TypeAlias = Literal[
