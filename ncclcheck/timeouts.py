@@ -5,6 +5,8 @@ A wait inside another is shorter than that. The help texts take their defaults f
 
 from __future__ import annotations
 
+import math
+
 # --- The whole run: what --timeout, --join-timeout and --budget are where they are not given ---
 
 PREFLIGHT_TIMEOUT_S = 60.0  # --timeout of preflight
@@ -15,6 +17,10 @@ BENCH_BUDGET_S = 20.0  # --budget: for all measuring of a benchmark
 LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a larger number is a typing error
 # Between two plain lines about the same point of a benchmark, where no terminal shows progress
 LIVE_LINE_S = 10.0
+CONCLUDE_S = (
+    3.0  # kept back from --timeout to judge, write and tell the other nodes; of a short run a fifth at most
+)
+UNTIL_THE_END_S = math.inf  # a step that ends with --timeout, or whose order says how long it takes
 
 # --- Polling: how long a loop sleeps before it looks again ---
 
@@ -61,6 +67,46 @@ VERDICT_CLOSE_S = 1.0  # the thread that answers who asks for the verdict
 RENDEZVOUS_RESOLVE_S = 5.0
 WRONG_NODES_QUIET_S = 2.0  # as many came as were expected, but with ranks that clash: so long for another
 RANKS_QUIET_S = 10.0  # every node is there, further ranks of them are not: they may still be importing torch
+SERVE_STORE_S = 30.0  # opening the TCPStore at the master port, on a busy node
+JOIN_LAUNCHER_STORE_S = 10.0  # connecting to the store that torchrun serves already
+DOOMED_JOIN_S = (
+    10.0  # the job cannot start as it is: the other nodes may still come for so long, to be diagnosed too
+)
+STAND_DOWN_S = 3.0  # node 0 cannot serve: it tells the nodes that ask for so long, so that they do not wait
+# The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
+FAILED_STAND_DOWN_S = 15.0
+STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run
+KNOWN_STORE_ANSWERS_S = 6.0  # the same where the run meets elsewhere, so that little depends on it
+MASTER_UP_S = (
+    10.0  # reaching a master address that is known to be served: long enough to tell filtered from slow
+)
+MASTER_DOWN_S = 5.0  # reaching one that is known not to be
+FOLDER_OPENS_S = (
+    9.0  # the first sign of life of a shared folder: a call to a mount that hangs takes STORE_CALL_S
+)
+FOLDER_ALONE_S = 3.0  # node 0 is not in the folder: from then on it is looked for by TCP too
+FOLDER_APPEARS_S = 6.0  # node 0 is in its folder: files of another node may take so long to appear there
+# Node 0 has left the master port: it waits BYE_S for the other nodes, and may have large files to write
+LEFT_PORT_S = 15.0
+
+# --- Steps of a run: how long node 0 waits for the answers ---
+
+LOCAL_FACTS_S = 12.0  # reading this node's facts; then each section is Missing
+FACTS_ANSWER_S = 15.0  # LOCAL_FACTS_S, and the time for a large document to arrive
+ANSWER_S = 2.0  # for an answer to arrive, beyond the time that the work has
+SHORT_ANSWER_S = 1.0  # the same where the work itself has a fixed end
+REACH_S = 12.0  # probing all peers; a filtered one takes PROBE_CONNECT_S
+AFTER_MEASURE_S = 5.0  # left for the steps after measuring; else nothing is measured
+CONFIRM_S = 15.0  # asking the real library again: on a busy node, starting the process takes most of it
+LEAST_CONFIRM_S = 1.0  # with less time nobody is asked
+RESOLVE_S = 5.0  # asking for the addresses of a name
+SHARE_WRITE_S = 4.0  # a mount that does not take a small file by then counts as dead
+SHARE_START_S = 1.0  # more for the slowest node, after which the others look anyway
+SHARE_LOOK_S = 3.0  # another node's file may take so long to appear
+SHARE_REMOVE_S = 3.0  # removing the own file
+SHARE_S = SHARE_WRITE_S + 2 * SHARE_START_S + SHARE_LOOK_S + SHARE_REMOVE_S
+SHARE_FILE_LIFETIME_S = 60.0  # then a file removes itself whose process no other speaks to any more
+BYE_S = 2.0  # for the other nodes to read the report and leave
 
 # --- Probing reachability between nodes ---
 
@@ -76,6 +122,9 @@ PROBE_CLOSE_S = 2.0  # closing them, and again the thread that serves them
 RAS_GATHER_S = 5
 RAS_CONNECT_S = 5.0  # NCCL RAS: connecting to a rank of the job
 RAS_ANSWER_S = 30.0  # NCCL RAS: the whole answer, which takes at least twice RAS_GATHER_S if ranks are gone
+BETWEEN_RAS_ANSWERS_S = (
+    3.0  # NCCL RAS: counts that differ are normal while they grow, and a second answer tells
+)
 
 # --- Measuring between nodes ---
 
@@ -124,6 +173,20 @@ HEARTBEAT_LATE_S = 0.001  # a beat may be late: a timer on an idle machine is la
 POINT_LEAST_S = 0.25  # of measuring a point: a machine's own work comes every few hundredths of a second
 ISOLATED_TRANSFER_S = 0.02  # a typical transfer of one pair alone, at the speed of the collectives
 ISOLATED_PAIR_S = 0.2  # all transfers of one pair alone
+LEAST_BENCH_S = 5.0  # with less time no workers are started
+END_WORKERS_S = 6.0  # for the nodes to say that their workers have ended
+VERDICT_S = 2.0  # of --timeout, kept for the verdict when nodes are waited for at the end of a benchmark
+KILL_WORKERS_S = 3.0  # for the workers of a node to die
+WORKERS_POLL_S = 0.1  # between two looks of a node at its workers
+LONGEST_GAP_S = (
+    0.5  # between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
+)
+COMPARE_S = 40.0  # the comparison of as-is and advised: starting torch on a busy node may take most of it
+LEAST_COMPARE_S = 12.0  # with less time its workers could not start, form a group and measure
+AFTER_COMPARE_S = 15.0  # of --timeout, kept for the benchmark that follows
+COMPARE_ROUNDS_S = 8.0  # measuring all rounds of the comparison
+TURN_POLL_S = 0.005  # between two looks for the result of a turn
+TURN_LOOK_S = 0.2  # between two looks at the workers while they take turns
 
 # --- Child processes that read facts ---
 
@@ -159,6 +222,7 @@ PATH_HUNG_S = 0.3  # after that time, which is looked at before each call: then 
 PATH_DYING_S = 1.5  # all children together that look at paths, after their deadline
 MARK_INNER_S = 1.0  # beyond the time for looking at a shared folder, to hear from the child
 MARK_REMOVE_S = 2.0  # removing the file of this node from a shared folder
+IMAGE_NCCL_S = 15.0  # asking the NCCL of a container image
 
 # --- ssh ---
 
@@ -167,3 +231,6 @@ REMOTE_ENDING_S = 5.0  # on a node whose connection is gone: until its process e
 # Between two questions whether a connection still answers (ServerAliveInterval, whole seconds)
 SSH_ALIVE_S = 5
 FLEET_KILL_S = 2.0  # ending the ssh processes: before SIGKILL, and for the thread that reads them
+SSH_CONNECT_S = 10.0  # ssh's ConnectTimeout
+SSH_BYE_S = 3.0  # the remote processes may take so long to end by themselves
+SSH_COLLECT_S = 1.0  # reading what the hosts have said when the run is interrupted

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from ncclcheck.cli.documents import load
 from ncclcheck.measure.baseline import baseline_point
 from ncclcheck.model.bench import Backend, BenchResult
+from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.demands import (
     MOST_FLOORS,
     TOLERANCE,
@@ -22,7 +23,6 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import BenchReport, Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.units import format_size
-from ncclcheck.run.options import BenchRequest
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{0,6})?|\.\d{1,6})\s*%?", re.ASCII)
 _MOST_PERCENT = 90.0

@@ -18,11 +18,12 @@ from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Op
+from ncclcheck.model.bench_setup import BenchRequest, Under
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
 from ncclcheck.nccl.variables.variables import TABLE, lookup
-from ncclcheck.run.options import BenchRequest, Command, RunOptions, Under
+from ncclcheck.run.options import Command, RunOptions
 
 _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
 _SELECTIONS = ("select", "ignore", "demote", "require")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ncclcheck import timeouts
 from ncclcheck.checks.logs._outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.exchange.deadline import Deadline
@@ -17,19 +16,18 @@ from ncclcheck.model.events import Log, LogFile
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.explain import explain_report
-from ncclcheck.run.conclude import Clock, start_clock
-
-BETWEEN_ANSWERS_S = 3.0  # counts that differ are normal while they grow: a second answer tells
+from ncclcheck.run.judge import Clock, start_clock
+from ncclcheck.timeouts import BETWEEN_RAS_ANSWERS_S, RAS_ANSWER_S
 
 
 def explain_files(names: Sequence[str]) -> Report:
-    """The report on the files. Raises UsageError where not one of them could be read."""
+    """Return the report on the files. Raises UsageError where not one of them could be read."""
     clock = start_clock()
     return explain_log(read_logs(names), clock)
 
 
 def explain_ras(address: str) -> Report:
-    """The report on a running job, by two answers of NCCL RAS at `HOST[:PORT]`; unknown where nobody answers.
+    """Return the report on a running job, by two answers of NCCL RAS at `HOST[:PORT]`; unknown where nobody answers.
 
     Raises UsageError where the address is none.
     """
@@ -37,9 +35,9 @@ def explain_ras(address: str) -> Report:
     host, port = address_of(address)
     name = f"NCCL RAS at {host}:{port}"
     try:
-        before = read_status(ask(host, port, Deadline(timeouts.RAS_ANSWER_S)))
-        time.sleep(BETWEEN_ANSWERS_S)
-        answer = ask(host, port, Deadline(timeouts.RAS_ANSWER_S))
+        before = read_status(ask(host, port, Deadline(RAS_ANSWER_S)))
+        time.sleep(BETWEEN_RAS_ANSWERS_S)
+        answer = ask(host, port, Deadline(RAS_ANSWER_S))
         log = log_of(before, read_status(answer), name, len(answer))
     except (NoAnswerError, DecodeError) as error:
         return explain_report(
@@ -53,7 +51,7 @@ def explain_ras(address: str) -> Report:
 
 
 def explain_log(log: Log, clock: Clock) -> Report:
-    """The report on a log that was read; the same log gives the same report, times apart."""
+    """Return the report on a log that was read; the same log gives the same report, times apart."""
     runs = run_checks(Snapshot(nodes=(), log=log), Selection(), "log")
     return explain_report(
         log, runs, explained(log, runs), created=clock.created, elapsed_s=time.monotonic() - clock.started

@@ -22,7 +22,7 @@ def this_node(
     data_paths: tuple[str, ...] = (),
     shared_paths: tuple[str, ...] = (),
 ) -> FactsDocument:
-    """The facts of this node, read now; of the paths of `--data` and `--shared-dir` what one node sees of them."""
+    """Return the facts of this node, read now; of `--data` and `--shared-dir` what a node alone sees of them."""
     launch = detect(environ, LaunchFlags())
     request = FactsRequest(
         launch=launch,
@@ -36,7 +36,7 @@ def this_node(
 
 
 def recorded_machine(root: str) -> FactsDocument:
-    """The facts of the machine recorded below `root`. Raises UsageError when that is no folder."""
+    """Return the facts of the machine recorded below `root`. Raises UsageError when that is no folder."""
     try:
         recorded = read_recorded(Path(root))
     except (OSError, ValueError, RuntimeError) as error:  # before Python 3.13 a ring of links gives the last

@@ -18,16 +18,16 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts, Software
 from ncclcheck.model.image import Image
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.run.conclude import judge, save, start_clock
-from ncclcheck.run.context import CONCLUDE_S, host_name
+from ncclcheck.run.context import host_name
+from ncclcheck.run.judge import judge, save, start_clock
 from ncclcheck.run.options import Ended, RunOptions
+from ncclcheck.timeouts import CONCLUDE_S, IMAGE_NCCL_S
 
-_NCCL_S = 15.0
 _NOT_IN_IMAGE = Missing("absent", "an image has none of its own: it is what the node has that runs it")
 
 
 def run_image(options: RunOptions, environ: Mapping[str, str], say: Callable[[str], None]) -> Ended:
-    """The report of this image, by the deadline. The build machine's own hardware and network are not looked at."""
+    """Return the report of this image, by the deadline. The build machine's hardware and network are not read."""
     clock = start_clock()
     deadline = Deadline(options.timeout_s)
     say("reading the image: torch, NCCL, libraries, packages")
@@ -43,9 +43,9 @@ def run_image(options: RunOptions, environ: Mapping[str, str], say: Callable[[st
 
 
 def image_facts(environ: Mapping[str, str], deadline_s: float) -> NodeFacts:
-    """What can be known of an image; every section that only a node has is Missing and says so."""
+    """Return what can be known of an image; every section that only a node has is Missing and says so."""
     image_read = start(read_image, ImageRequest(environ, deadline_s=deadline_s))
-    nccl_read = start(read_nccl, environ, min(_NCCL_S, deadline_s))
+    nccl_read = start(read_nccl, environ, min(IMAGE_NCCL_S, deadline_s))
     image = image_read.result(deadline_s + 1.0)
     nccl = nccl_read.result(1.0)
     software = read_software(nccl_version(nccl))
@@ -60,7 +60,7 @@ def image_facts(environ: Mapping[str, str], deadline_s: float) -> NodeFacts:
 
 
 def _with_build(software: Software, image: Fact[Image]) -> Software:
-    """The NCCL that torch was compiled with, where no package says it: a torch of NVIDIA's images, or of one's own."""
+    """Add the NCCL that torch was compiled with, where no package says it: of NVIDIA's images, or self-built."""
     if isinstance(image, Missing) or isinstance(image.torch, Missing):
         return software
     compiled = image.torch.nccl
@@ -70,12 +70,12 @@ def _with_build(software: Software, image: Fact[Image]) -> Software:
 
 
 def _without_network(nccl: Fact[NcclChoice]) -> Fact[NcclChoice]:
-    """What the library chose on the build machine says nothing about a node; which libraries there are, does."""
+    """Drop what the library chose on the build machine: only which libraries there are says something about a node."""
     return nccl if isinstance(nccl, Missing) else replace(nccl, asked=_NOT_IN_IMAGE)
 
 
 def refuse_nodes(options: RunOptions) -> None:
-    """Nothing, if the options make sense for an image; else UsageError."""
+    """Raise UsageError where the options make no sense for an image."""
     flags = options.flags
     placed = (flags.nnodes, flags.node_rank, flags.master_addr, flags.master_port, flags.nproc_per_node)
     elsewhere = options.head is not None or options.meet_in is not None

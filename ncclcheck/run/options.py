@@ -7,36 +7,18 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck import timeouts
 from ncclcheck.checks.registry import Selection
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
-from ncclcheck.model.bench import Op
+from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.demands import BenchDemands
 from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
+from ncclcheck.timeouts import JOIN_TIMEOUT_S, PREFLIGHT_TIMEOUT_S
 
 Command: TypeAlias = Literal["preflight", "bench", "run"]
 FailOn: TypeAlias = Literal["error", "warning", "never"]
-# The environment to measure under: the job's own, the advised one, or the job's where it is proven to work, else the
-# advised one.
-Under: TypeAlias = Literal["as-is", "advised", "proven"]
-
-
-class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the user wants measured; the backend is settled when it is known which nodes have GPUs."""
-
-    sizes_bytes: tuple[int, ...] = (1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24)
-    ops: tuple[Op, ...] = ("all_reduce", "all_gather")
-    backend: Literal["auto", "gloo", "nccl"] = "auto"
-    dtype: str = "float32"
-    iters: int | None = None
-    warmup: int = 5
-    budget_s: float = timeouts.BENCH_BUDGET_S
-    verify: bool = True
-    cuda_graph: bool = False
-    under: Under = "proven"
 
 
 class HeadRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,8 +49,8 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     shared_paths: tuple[str, ...] = ()
     selection: Selection = Selection()
     fail_on: FailOn = "error"
-    timeout_s: float = timeouts.PREFLIGHT_TIMEOUT_S
-    join_timeout_s: float = timeouts.JOIN_TIMEOUT_S
+    timeout_s: float = PREFLIGHT_TIMEOUT_S
+    join_timeout_s: float = JOIN_TIMEOUT_S
     bench: BenchRequest = BenchRequest()
     demands: BenchDemands = BenchDemands()  # floors and baseline of the benchmark
     preflight: bool = True  # False: bench --no-preflight
@@ -82,7 +64,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _nobody_waits() -> None:
-    """There is nobody to release."""
+    """Do nothing: there is nobody to release."""
 
 
 class Ended(Struct, frozen=True):

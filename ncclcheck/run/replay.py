@@ -6,18 +6,18 @@ from msgspec.structs import replace
 
 from ncclcheck.model.demands import TOLERANCE, BenchDemands
 from ncclcheck.model.saved import Saved
-from ncclcheck.run.conclude import judge, start_clock, with_policy
+from ncclcheck.run.judge import judge, start_clock, with_policy
 from ncclcheck.run.options import Ended, RunOptions
 
 
 def replay(saved: Saved, options: RunOptions) -> Ended:
-    """The report that the saved run gives under these options; under the run's own options, the identical one."""
+    """Return the report of the saved run under these options; under the run's own options, the identical one."""
     asked = _as_asked(saved, options)
     return Ended(judge(asked, options), asked, prints=True)
 
 
 def _as_asked(saved: Saved, options: RunOptions) -> Saved:
-    """The saved run with what is demanded of it now. A preflight replayed as a benchmark is one that did not run."""
+    """Return the saved run with what is demanded now. A preflight replayed as a benchmark is one that did not run."""
     snapshot = saved.snapshot
     if options.gpus_per_node is not None:
         snapshot = replace(snapshot, expected_gpus_per_node=options.gpus_per_node)
@@ -31,7 +31,7 @@ def _as_asked(saved: Saved, options: RunOptions) -> Saved:
 
 
 def _demands(saved: BenchDemands, now: BenchDemands) -> BenchDemands:
-    """What was demanded of the benchmark, where nothing else is demanded now."""
+    """Return what was demanded of the benchmark, where nothing else is demanded now."""
     return BenchDemands(
         floors=now.floors or saved.floors,
         baseline=now.baseline or saved.baseline,

@@ -6,18 +6,20 @@ sent: its facts and its answers, with what its probes saw.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from ncclcheck.exchange.join.verdict import VerdictAsker, ask_verdict
-from ncclcheck.exchange.messages import Finish
 from ncclcheck.exchange.store import keys
-from ncclcheck.exchange.store.recording import digest_of
+from ncclcheck.exchange.store.recording import RecordingStore, digest_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
-from ncclcheck.run.context import Context, Seen
+from ncclcheck.run.context import Context
+from ncclcheck.run.state import RunState
+from ncclcheck.run.steps.base import Participant, Vouch, believes_all
+from ncclcheck.run.steps.finish import Finish
 
-Vouch: TypeAlias = Callable[[Finish], str]  # why the verdict is not believed; empty where it is
 _MOST_DIGITS = 5
 
 
@@ -26,12 +28,7 @@ def judged_messages(digests: Mapping[str, str]) -> dict[str, str]:
     return {key: digest for key, digest in digests.items() if key.startswith(keys.JUDGED)}
 
 
-def believes_all(_: Finish) -> str:
-    """Believe the verdict: nothing is started on it."""
-    return ""
-
-
-def vouch_of(context: Context, way: MasterPath, asker: VerdictAsker, seen: Seen) -> Vouch:
+def vouch_of(context: Context, way: MasterPath, asker: VerdictAsker, state: RunState) -> Vouch:
     """Return what is asked before a verdict is believed; where no command follows, nothing."""
     if not context.options.starts:
         return believes_all
@@ -49,14 +46,21 @@ def vouch_of(context: Context, way: MasterPath, asker: VerdictAsker, seen: Seen)
             return "finish: node 0 itself has not given this verdict"
         if told.changed:
             return f"finish: node 0 judged something else than what this node sent ({told.changed[0][:40]!a})"
-        seen.report_digest = told.report
+        state.report_digest = told.report
         return ""
 
     return vouch
 
 
-def belongs_to_verdict(seen: Seen, report: bytes, exit_code: int) -> bool:
+def with_vouching(participant: Participant, way: MasterPath, state: RunState) -> Participant:
+    """Return the participant with a store that remembers what was sent, and what it asks before it believes a verdict."""
+    store = RecordingStore(participant.store)
+    asker = VerdictAsker(store, participant.nonce, participant.ticket)
+    return replace(participant, store=store, vouch=vouch_of(participant.context, way, asker, state))
+
+
+def belongs_to_verdict(state: RunState, report: bytes, exit_code: int) -> bool:
     """Return whether the report with this exit code is that of the verdict which this node believes."""
-    if seen.verdict is not None and seen.verdict.exit_code != exit_code:
+    if state.verdict is not None and state.verdict.exit_code != exit_code:
         return False
-    return seen.report_digest in (None, digest_of(report))
+    return state.report_digest in (None, digest_of(report))

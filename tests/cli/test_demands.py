@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from ncclcheck.cli.demands import bench_demands, load_baseline
 from ncclcheck.cli.documents import SAVED_KIND
+from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.demands import TOLERANCE, BenchDemands, Floor
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.report import SCHEMA_VERSION, Tool
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.options import BenchRequest
 from tests.bench_builders import bench_point, bench_result, with_bench
 from tests.builders import cluster
 from tests.cli.command_line import ncclcheck

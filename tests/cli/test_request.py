@@ -9,8 +9,9 @@ import pytest
 
 from ncclcheck.cli.request import bench_request, refuse_unknown_checks, run_options
 from ncclcheck.model.bench import Op
+from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.errors import UsageError
-from ncclcheck.run.options import BenchRequest, RunOptions
+from ncclcheck.run.options import RunOptions
 
 
 def test_nothing_given_is_the_usual_run() -> None:

@@ -10,7 +10,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import serve
 from ncclcheck.model.fact import Missing
-from tests.run.benches import client
+from tests.bench.nodes.benches import client
 
 RUNS = count()
 

@@ -11,8 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.run.context import Context, Seen, host_name, in_background
+from ncclcheck.run.context import Context, host_name, in_background
 from ncclcheck.run.options import RunOptions
+from ncclcheck.run.state import RunState
 from tests.fact_builders import launch
 
 
@@ -22,14 +23,14 @@ def context(job_id: str) -> Context:
 
 
 def test_two_jobs_in_one_store_have_keys_of_their_own() -> None:
-    one, other = context("slurm 1.0").prefix, context("slurm 1.1").prefix
-    assert one != other
-    assert not one.startswith(other)
-    assert not other.startswith(one)
+    first, second = context("slurm 1.0").prefix, context("slurm 1.1").prefix
+    assert first != second
+    assert not first.startswith(second)
+    assert not second.startswith(first)
 
 
 def test_nothing_seen_is_one_node_that_met_nobody() -> None:
-    seen = Seen()
+    seen = RunState()
     assert (seen.snapshot.nodes, seen.snapshot.viewpoint) == ((), "one-node")
     assert seen.prints
 

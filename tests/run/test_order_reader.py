@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.messages import SCHEMA, Confirm, Finish, Order, Recount, Step
+from ncclcheck.exchange.messages import SCHEMA
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.run.order_reader import MOST_TOLD, OrderReader, refused_orders
-from ncclcheck.run.order_rules import Bounds
+from ncclcheck.run.context import Context
+from ncclcheck.run.options import RunOptions
+from ncclcheck.run.order_reader import OrderReader
+from ncclcheck.run.session import OrderMessage
+from ncclcheck.run.steps.base import Participant
+from ncclcheck.run.steps.confirm import ConfirmOrder
+from ncclcheck.run.steps.finish import Finish
+from ncclcheck.run.steps.late import MOST_TOLD, refused_orders
+from ncclcheck.run.steps.recount import RecountOrder
+from tests.fact_builders import launch
 
-EVIL = Confirm({"2": ({"LD_PRELOAD": "/tmp/evil.so"},)}, 5.0)
+EVIL = ConfirmOrder({"2": ({"LD_PRELOAD": "/tmp/evil.so"},)}, 5.0)
 
 
-def give(store: Store, number: int, order: Order) -> None:
-    store.set_document(f"step/{number}", encode(Step(SCHEMA, "1", order)))
+def give(store: Store, number: int, order: object) -> None:
+    store.set_document(f"step/{number}", encode(OrderMessage(SCHEMA, "1", order)))
 
 
 def reader(store: Store, said: list[str] | None = None) -> OrderReader:
-    return OrderReader(store, Bounds(2, 8), (said if said is not None else []).append)
+    say = (said if said is not None else []).append
+    context = Context(RunOptions("preflight"), {}, launch(0, 2), "node01", Deadline(60), say)
+    return OrderReader(Participant(context, store, 2, ""))
 
 
 def test_orders_come_in_turn(store: Store) -> None:
-    give(store, 0, Recount())
+    give(store, 0, RecountOrder())
     give(store, 1, Finish(0, ()))
     steps = reader(store)
-    assert steps.next(Deadline(5)) == (0, Recount())
+    assert steps.next(Deadline(5)) == (0, RecountOrder())
     assert steps.next(Deadline(5)) == (1, Finish(0, ()))
     assert refused_orders(store, {2: "node2"}) == ()
 
@@ -36,8 +46,8 @@ def test_after_a_refused_order_the_one_in_its_place_is_followed(store: Store) ->
     give(store, 0, EVIL)
     steps = reader(store, said)
     assert isinstance(steps.next(Deadline(0.2)), Missing)
-    give(store, 0, Recount())
-    assert steps.next(Deadline(5)) == (0, Recount())
+    give(store, 0, RecountOrder())
+    assert steps.next(Deadline(5)) == (0, RecountOrder())
     assert len(said) == 1
     assert "LD_PRELOAD" in said[0]
     (refused,) = refused_orders(store, {1: "node1", 2: "node2"})
@@ -65,15 +75,15 @@ def test_a_key_that_is_no_document_is_refused_and_stops_nothing(store: Store) ->
     store.set(keys.step(0), b"no number of parts")
     steps = reader(store)
     assert isinstance(steps.next(Deadline(0.2)), Missing)
-    give(store, 0, Recount())
-    assert steps.next(Deadline(5)) == (0, Recount())
+    give(store, 0, RecountOrder())
+    assert steps.next(Deadline(5)) == (0, RecountOrder())
 
 
 def test_node_0_gives_an_order_of_a_kind_once(store: Store) -> None:
     for number in range(3):
-        give(store, number, Recount())
+        give(store, number, RecountOrder())
     steps = reader(store)
-    assert steps.next(Deadline(5)) == (0, Recount())
+    assert steps.next(Deadline(5)) == (0, RecountOrder())
     lost = steps.next(Deadline(0.3))
     assert isinstance(lost, Missing)
     assert "recount: given 2 times, 1 are accepted" in lost.detail
@@ -82,7 +92,7 @@ def test_node_0_gives_an_order_of_a_kind_once(store: Store) -> None:
 def test_of_many_refused_orders_some_are_told(store: Store) -> None:
     steps = reader(store)
     for number in range(3 * MOST_TOLD):
-        give(store, 0, Confirm({"2": ({f"LD_{number}": "x"},)}, 5.0))
+        give(store, 0, ConfirmOrder({"2": ({f"LD_{number}": "x"},)}, 5.0))
         steps.next(Deadline(0.0))
     assert len(refused_orders(store, {2: "node2"})) == MOST_TOLD
 

@@ -29,8 +29,8 @@ def take_part() -> int:
     from ncclcheck.exchange.store.opening import over_pipe
     from ncclcheck.exchange.store.pipe import Pipe, write_all
     from ncclcheck.model.codec import decode, encode
-    from ncclcheck.run.head import RemoteTask
-    from ncclcheck.run.session import run_session
+    from ncclcheck.run.command import run_command
+    from ncclcheck.run.roles.ssh_head import RemoteTask
     from ncclcheck.spawn.fleet import GREETING, RemoteGreeting
 
     reader, writer = os.dup(0), os.dup(1)
@@ -48,7 +48,7 @@ def take_part() -> int:
     with suppress(OSError):  # then where the login leads
         os.chdir(task.folder)
     store = over_pipe(pipe, task.port)
-    ended = run_session(task.options, os.environ, lambda _: None, store)
+    ended = run_command(task.options, os.environ, lambda _: None, store)
     over.set()
     ended.release()
     return 0 if store.lost is None else 1

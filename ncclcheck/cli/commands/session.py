@@ -139,7 +139,7 @@ def ended_run(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, s
 def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str]) -> Ended:
     from ncclcheck.cli.live import screen
     from ncclcheck.cli.screen import progress
-    from ncclcheck.run.session import run_session
+    from ncclcheck.run.command import run_command
 
     if given.get("image"):
         from ncclcheck.run.image import refuse_nodes, run_image
@@ -152,7 +152,7 @@ def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str])
         return run_image(run, os.environ, progress(quiet=bool(given.get("quiet"))))
 
     with screen(quiet=bool(given.get("quiet"))) as shown:
-        return run_session(run, environ, shown.say, show=shown.show)
+        return run_command(run, environ, shown.say, show=shown.show)
 
 
 def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> Ended:

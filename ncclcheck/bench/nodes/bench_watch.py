@@ -1,0 +1,263 @@
+"""What node 0 knows of a running benchmark: what the nodes say of their workers, and which rank failed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
+from ncclcheck.bench.watch import (
+    AT_THE_END,
+    DEADLINES,
+    Deadlines,
+    RankState,
+    all_done,
+    has_started,
+    judge,
+    left_early,
+    place,
+)
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, REPORT_LIMIT_BYTES, read_message
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.measure.plan import refusals
+from ncclcheck.measure.remaining import Standing, seconds_left
+from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFailure
+from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.codec import decode, decode_fact
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.events import Process
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.timeouts import LONGEST_GAP_S, WORKERS_POLL_S
+
+_BEFORE = ("starting", "joining")  # phases before a rank measures
+
+
+class Watched(Struct, frozen=True):
+    """A benchmark to watch: the run's store, the host of every ticket, what was ordered, and whom to tell.
+
+    `say` writes one line of progress for people, `show` how far it is.
+    """
+
+    store: Store
+    hosts: Mapping[int, str]
+    order: BenchOrder
+    network: BenchNetwork
+    say: Callable[[str], None] = lambda _: None
+    show: Callable[[Standing], None] = lambda _: None
+
+
+class BenchWatch:
+    """What is known of a running benchmark. State: each node's last message and when it came.
+
+    Its clock stands still while this process does not look: where a machine, or node 0 alone, was stopped or had no
+    core for a while, that is no silence of the other nodes.
+    """
+
+    def __init__(
+        self,
+        watched: Watched,
+        keep: Callable[[BenchResult], None] = lambda _: None,
+        deadlines: Deadlines = DEADLINES,
+    ) -> None:
+        self._store, self._hosts, self._order = watched.store, watched.hosts, watched.order
+        self._network, self._say, self._show = watched.network, watched.say, watched.show
+        self._keep, self._deadlines = keep, deadlines
+        self._addresses = {address: host for host, (_, address) in watched.network.binding.items()}
+        self._last: dict[int, tuple[BenchState, float]] = {}  # when: by `_watched_s`
+        self._watched_s, self._looked_at = 0.0, time.monotonic()
+        self._points: tuple[Point, ...] = ()
+        self._refused: dict[int, str] = {}  # number of a point that the backend refused -> why
+        self._complaints: set[str] = set()
+        self._measuring_since: float | None = None
+        self._total = len(watched.order.plan.ops) * len(watched.order.plan.sizes_bytes)  # points of the plan
+
+    def until(self, deadline: Deadline) -> BenchResult:
+        """Return the result once every rank is done, a rank failed, or the time of a node is over."""
+        while True:
+            failures = self.look(AT_THE_END if deadline.passed else self._deadlines)
+            if all_done(self.states(), self._order.world_size):
+                return self.result(())
+            if failures:
+                return self.result(failures)
+            if over := self.over(deadline):
+                return self.result((), "" if self._is_measured() else over)
+            self._show(self.standing())
+            time.sleep(WORKERS_POLL_S / 2)
+
+    def standing(self) -> Standing:
+        """Return how far it is, and about how long it will still take."""
+        states = self.states()
+        finished = len(self._points) + len(self._refused)
+        measuring = [state for state in states if state.phase not in _BEFORE]
+        if not measuring or len(measuring) < len(states):
+            late = [state for state in states if state.phase in _BEFORE]
+            where = place(late[0]) if late else "the workers start"
+            return Standing(where, finished, self._total, None)
+        if self._measuring_since is None:
+            self._measuring_since = time.monotonic()
+        front = max(measuring, key=lambda state: state.calls)
+        iteration = front.iteration if front.phase in ("measuring", "agreeing") else 0
+        elapsed_s = time.monotonic() - self._measuring_since
+        left_s = seconds_left(self._order.plan, finished, iteration, elapsed_s)
+        return Standing(place(front), finished, self._total, left_s)
+
+    def look(self, deadlines: Deadlines | None = None) -> tuple[RankFailure, ...]:
+        """Read what the nodes say now, and return the ranks that failed by now."""
+        now = time.monotonic()
+        self._watched_s += min(now - self._looked_at, LONGEST_GAP_S)
+        self._looked_at = now
+        self._read()
+        hosts, unheard_s = self._order.hosts, self._unheard_s()
+        if all_done(self.states(), self._order.world_size):
+            return ()
+        return self._interrupted() or judge(
+            self.states(), hosts, unheard_s, deadlines or self._deadlines, self._addresses
+        )
+
+    def speaking(self) -> list[int]:
+        """Return the tickets of the nodes that still answer: they can be waited for."""
+        unheard_s = self._unheard_s()
+        return [ticket for ticket, host in self._hosts.items() if unheard_s[host] < DEADLINES.quiet_s]
+
+    def stop(self) -> None:
+        """Tell the nodes to end these workers."""
+        self._store.set(keys.bench_stop(self._order.name), b"1")
+
+    def done_key(self, ticket: int) -> str:
+        """Return the key under which a node says that it has ended them."""
+        return keys.bench_done(self._order.name, ticket)
+
+    def _interrupted(self) -> tuple[RankFailure, ...]:
+        hosts = {host for ticket, host in self._hosts.items() if self._left(ticket) == "interrupted"}
+        ranks = enumerate(self._order.hosts)
+        return tuple(left_early(rank, host, self.states()) for rank, host in ranks if host in hosts)
+
+    def _left(self, ticket: int) -> Left:
+        return self._last[ticket][0].left if ticket in self._last else ""
+
+    def over(self, deadline: Deadline) -> str:
+        """Return why the wait has to end though no rank failed; empty while there is time."""
+        if self._store.lost is not None:
+            return f"the store was lost: {self._store.lost}"
+        early = [host for ticket, host in self._hosts.items() if self._left(ticket) == "timeout"]
+        if not early and not deadline.passed:
+            return ""
+        at = min(self.states(), key=lambda state: state.calls, default=None)
+        where = f", in {place(at)}" if at is not None else ""
+        whose = f" of {', '.join(early)}" if early else ""
+        return (
+            f"--timeout{whose} was over after {len(self._points)} of {self._total} points{where}: "
+            "give a longer one, fewer sizes or iterations"
+        )
+
+    def _read(self) -> None:
+        for ticket, host in self._hosts.items():
+            data = self._store.get(keys.bench_state(self._order.name, ticket))
+            if isinstance(data, Missing):
+                continue
+            try:
+                message = read_message(data, BenchState, FACTS_LIMIT_BYTES)
+            except DecodeError as error:
+                self._complain(f"a word of {host} about its workers was refused: {error}")
+                continue
+            known = self._last.get(ticket)
+            if known is None or message.sequence != known[0].sequence:
+                self._last[ticket] = (self._with_last_states(message, known), self._watched_s)
+                self._read_points(message.points)
+
+    @staticmethod
+    def _with_last_states(message: BenchState, known: tuple[BenchState, float] | None) -> BenchState:
+        """Keep the last states of a node that left: it says no more where its ranks are."""
+        return replace(message, states=known[0].states) if message.left and known else message
+
+    def _read_points(self, count: int) -> None:
+        while (known := len(self._points) + len(self._refused)) < count:
+            data = self._store.get_document(keys.bench_point(self._order.name, known))
+            if isinstance(data, Missing):
+                return
+            try:
+                point = decode_fact(data, Point, limit_bytes=REPORT_LIMIT_BYTES)
+            except DecodeError as error:
+                self._complain(f"a point of the benchmark was refused: {error}")
+                return
+            if isinstance(point, Missing):
+                self._refused[known] = point.detail
+                continue
+            self._points = (*self._points, point)
+            self._say(f"{point.op} {point.size_bytes} B: bus bandwidth {point.busbw_gb_s:.3f} GB/s")
+            self._keep(self.result(()))
+
+    def _is_measured(self) -> bool:
+        """Return whether every point of the plan is there; only the comparison of single ranks may be missing."""
+        return len(self._points) + len(self._refused) >= self._total
+
+    def _isolation(self) -> Isolation:
+        """Return how fast ranks and links are by themselves; nothing where they did not come so far."""
+        if not self._is_measured() or self._store.lost is not None:
+            return Isolation()
+        data = self._store.get_document(keys.bench_isolation(self._order.name))
+        if isinstance(data, Missing):
+            return Isolation()
+        try:
+            return decode(data, Isolation, limit_bytes=REPORT_LIMIT_BYTES)
+        except DecodeError as error:
+            self._complain(f"what was measured of single ranks was refused: {error}")
+            return Isolation()
+
+    def _complain(self, text: str) -> None:
+        """Say it once: what was refused lies in the store for the next look, too."""
+        if text not in self._complaints:
+            self._complaints.add(text)
+            self._say(text)
+
+    def states(self) -> list[RankState]:
+        """Return where every rank was when its node last spoke."""
+        return [state for message, _ in self._last.values() for state in message.states]
+
+    def _unheard_s(self) -> Mapping[str, float]:
+        return {
+            host: self._watched_s - (self._last[ticket][1] if ticket in self._last else 0.0)
+            for ticket, host in self._hosts.items()
+        }
+
+    def with_logs(self, result: BenchResult) -> BenchResult:
+        """Return the result with what the nodes read in their workers' NCCL logs, once these have ended."""
+        if self._order.plan.backend != "nccl":
+            return result
+        logs = (NodeLog(host, self._log_of(ticket, host)) for ticket, host in self._hosts.items())
+        return replace(result, logs=tuple(logs))
+
+    def _log_of(self, ticket: int, host: str) -> Fact[tuple[Process, ...]]:
+        data = self._store.get_document(keys.bench_log(self._order.name, ticket))
+        if isinstance(data, Missing):
+            return Missing("absent", "its NCCL log did not come")
+        try:
+            read = decode(data, NodeLog, limit_bytes=FACTS_LIMIT_BYTES)
+        except DecodeError as error:
+            return Missing("error", f"its NCCL log was refused: {error}")
+        if isinstance(read.processes, Missing):
+            return read.processes
+        return tuple(replace(process, host=host) for process in read.processes)
+
+    def result(self, failures: tuple[RankFailure, ...], unfinished: str = "") -> BenchResult:
+        """Return what there is up to now."""
+        order, network = self._order, self._network
+        return BenchResult(
+            backend=network.backend,
+            world_size=order.world_size,
+            nodes=len(self._hosts),
+            plan=order.plan,
+            transport=network.transport,
+            points=self._points,
+            failures=failures,
+            started=has_started(self.states(), order.world_size) or bool(self._points),
+            isolation=self._isolation(),
+            environment=network.environment_of,
+            places=network.binding,
+            unfinished="; ".join(filter(None, (unfinished, *refusals(order.plan, self._refused)))),
+        )

@@ -1,0 +1,182 @@
+"""A node's side of a benchmark: its workers, started, watched and ended as node 0 says."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.bench import supervise
+from ncclcheck.bench.footprint import memory_needed, shortage
+from ncclcheck.bench.free_memory import free_bytes
+from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
+from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.watch import RankState, place
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.bench import Isolation, NodeLog, Point
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.nccl.settable import first_refusal
+from ncclcheck.timeouts import KILL_WORKERS_S, WORKERS_POLL_S
+
+
+class WorkerNode(Struct, frozen=True):
+    """The node that the workers run on, as its part in the run knows it. `prefix`: of the run's keys in its store."""
+
+    store: Store
+    ticket: int
+    master_addr: str
+    prefix: str
+    deadline: Deadline
+
+
+def run_workers(node: WorkerNode, orders: Sequence[BenchOrder]) -> Missing | None:
+    """Run this node's workers until node 0 says stop, or cannot be asked any more; then none is left.
+
+    Return Missing if node 0 was lost, with where the ranks of this node were then.
+    """
+    store = node.store
+    sets = [_Workers(node, order) for order in orders]
+    left: Left = "interrupted"
+    try:
+        for workers in sets:
+            workers.start()
+        while store.lost is None and any(workers.running for workers in sets):
+            for workers in sets:
+                workers.look()
+            time.sleep(WORKERS_POLL_S)
+        left = ""
+    finally:
+        for workers in sets:
+            workers.end(left)
+    if store.lost is None:
+        return None
+    where = "; ".join(filter(None, (workers.where for workers in sets)))
+    return replace(store.lost, detail=f"{store.lost.detail}; {where}" if where else store.lost.detail)
+
+
+class _Workers:
+    """This node's workers of one order. State: whether they run, and what node 0 was told of them."""
+
+    def __init__(self, node: WorkerNode, order: BenchOrder) -> None:
+        self._store, self._ticket, self._order = node.store, node.ticket, order
+        self._deadline = node.deadline.within(order.deadline_s)
+        self._tasks = _tasks(node, order)
+        self._word = _Word(node.store, node.ticket, order.name)
+        self._running: supervise.Running | None = None
+        self._states: tuple[RankState, ...] = ()
+
+    @property
+    def running(self) -> bool:
+        """Return whether there are workers to be ended."""
+        return self._running is not None
+
+    @property
+    def where(self) -> str:
+        """Return where its ranks were last seen: "rank 2 was in all_reduce 64M, iteration 3"."""
+        return ", ".join(f"rank {state.rank} was in {place(state)}" for state in self._states)
+
+    def start(self) -> None:
+        """Start the workers, or tell node 0 why not."""
+        try:
+            _refuse_without_memory(self._order, len(self._tasks))
+            environment = self._order.environments.get(str(self._ticket), {})
+            _refuse_settings(environment)
+            self._running = supervise.start(self._tasks, environment)
+        except OSError as error:
+            self._word.say(supervise.not_started(self._tasks, error))
+            self._store.set_document(keys.bench_done(self._order.name, self._ticket), encode(()))
+
+    def look(self) -> None:
+        """Tell node 0 how the workers are doing; end them where it says stop, or their time is over."""
+        if self._running is None:
+            return
+        points, states = self._running.poll()
+        self._states = states
+        self._word.say(states, points, isolation=self._running.isolation)
+        if not isinstance(self._store.get(keys.bench_stop(self._order.name)), Missing):
+            self.end("")
+        elif self._deadline.passed:
+            self.end("timeout")
+
+    def end(self, left: Left) -> None:
+        """End all workers and tell node 0, with the reason where it did not say so itself."""
+        if self._running is None:
+            return
+        undead = self._running.stop(KILL_WORKERS_S)
+        if self._order.plan.backend == "nccl":
+            log = encode(NodeLog("", self._running.transport))
+            self._store.set_document(keys.bench_log(self._order.name, self._ticket), log)
+        self._running = None
+        if left:
+            self._word.say((), left=left)
+        self._store.set_document(keys.bench_done(self._order.name, self._ticket), encode(undead))
+
+
+def _tasks(node: WorkerNode, order: BenchOrder) -> list[WorkerTask]:
+    first = order.first_rank.get(str(node.ticket), 0)
+    return [
+        WorkerTask(
+            rank=first + local,
+            world_size=order.world_size,
+            local_rank=local,
+            store_host=node.master_addr,
+            store_port=node.store.port,
+            store_prefix=keys.bench_group(node.prefix, order.nonce),
+            plan=order.plan,
+            hosts=order.hosts,
+            turns=order.name if order.turns else None,
+            turns_prefix=node.prefix,
+        )
+        for local in range(order.count.get(str(node.ticket), 0))
+    ]
+
+
+def _refuse_settings(environment: Mapping[str, str | None]) -> None:
+    """Raise OSError where a message may not make one of these settings."""
+    reason = first_refusal(environment)
+    if reason is not None:
+        raise OSError(errno.EPERM, reason)
+
+
+def _refuse_without_memory(order: BenchOrder, ranks: int) -> None:
+    """Raise OSError where the plan does not fit what is free: the kernel would kill a process, perhaps not ours."""
+    need = memory_needed(order.plan, order.world_size) * ranks
+    free = free_bytes()
+    if order.plan.backend == "gloo" and need > free:
+        raise OSError(
+            errno.ENOMEM, shortage(order.plan, order.world_size, ranks, free, "and what is free here is")
+        )
+
+
+class _Word:
+    """What a node tells node 0. State: the number of messages, and how many points were handed over."""
+
+    def __init__(self, store: Store, ticket: int, name: str) -> None:
+        self._store, self._ticket, self._name = store, ticket, name
+        self._sequence, self._points = 0, 0
+        self._isolated = False
+
+    def say(
+        self,
+        states: tuple[RankState, ...],
+        points: Sequence[Fact[Point]] = (),
+        left: Left = "",
+        isolation: Isolation | None = None,
+    ) -> None:
+        """Write the states; points and what grows with the number of ranks come first."""
+        if isolation is not None and not self._isolated:
+            self._store.set_document(keys.bench_isolation(self._name), encode(isolation))
+            self._isolated = True
+        for point in points:
+            self._store.set_document(keys.bench_point(self._name, self._points), encode(point))
+            self._points += 1
+        self._sequence += 1
+        message = BenchState(SCHEMA, TOOL_VERSION, self._sequence, states, self._points, left)
+        self._store.set(keys.bench_state(self._name, self._ticket), encode(message))

@@ -1,0 +1,109 @@
+"""Whom a node calls because an order says so: only what members of this run announced.
+
+Every node writes once where it listens and how it is called (`Announced`), before anybody is asked to call it. A node
+that is ordered to call another reads that itself, once per ticket: an order that names anything else is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from msgspec import Struct
+
+from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
+from ncclcheck.exchange.probe.reachability import Peer, Target
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NodeFacts
+
+_FIRST_PORT = 1024  # listeners have ephemeral ports
+_CLOUD_SERVICES = frozenset({"169.254.169.254", "fd00:ec2::254"})  # they hand out credentials
+
+
+class Announced(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a node listens, and by which names others may look for it: nobody is called who did not announce it."""
+
+    schema_version: str
+    tool_version: str
+    targets: tuple[Target, ...]
+    names: tuple[str, ...]
+
+
+class Caller(Protocol):
+    """What a node knows when it is ordered to call others."""
+
+    @property
+    def ticket(self) -> int:
+        """Its own ticket."""
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Its own addresses."""
+
+    @property
+    def announced(self) -> Callable[[int], Announced | None]:
+        """What the member with a ticket announced."""
+
+
+class Announcements:
+    """What the members announced. State: what was read, so that it cannot change under this node."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[int, Announced] = {}
+
+    def of(self, ticket: int) -> Announced | None:
+        """Return what the member with this ticket announced; None where it announced nothing that can be read."""
+        if ticket not in self._known:
+            data = self._store.get_document(keys.announced(ticket))
+            if isinstance(data, Missing):
+                return None
+            try:
+                self._known[ticket] = read_message(data, Announced, SMALL_LIMIT_BYTES)
+            except DecodeError:
+                return None
+        return self._known[ticket]
+
+
+def announce_self(store: Store, ticket: int, facts: NodeFacts, targets: tuple[Target, ...]) -> Missing | None:
+    """Write where this node listens, and by which names it is called, before anybody is told to call it."""
+    launch, names = facts.launch, facts.names
+    local = "" if isinstance(launch, Missing) else launch.local_addr or ""
+    fqdn = "" if isinstance(names, Missing) or isinstance(names.fqdn, Missing) else names.fqdn
+    own = tuple(name for name in (local, fqdn) if name)
+    return store.set_document(keys.announced(ticket), encode(Announced(SCHEMA, TOOL_VERSION, targets, own)))
+
+
+def peer_faults(peer: Peer, caller: Caller) -> Iterator[str]:
+    """Yield why this node does not call the listeners of the peer that an order names."""
+    announced = caller.announced(peer.ticket)
+    if announced is None:
+        yield f"ticket {peer.ticket} announced nothing"
+        return
+    for target in peer.targets:
+        where = f"{target.address[:60]!a} port {target.port}"
+        if target not in announced.targets:
+            yield f"ticket {peer.ticket} did not announce {where}"
+        elif not _may_be_called(target, caller.addresses):
+            yield f"{where} is no address and port of a listener"
+
+
+def _may_be_called(target: Target, own: frozenset[str]) -> bool:
+    """Return whether it is unicast, on an ephemeral port. This node's own address is not called anyway.
+
+    Services of this very node, and those of clouds, are out of reach of any order.
+    """
+    try:
+        address = ipaddress.ip_address(target.address)
+    except ValueError:
+        return False
+    if not _FIRST_PORT <= target.port <= 65535 or address.is_multicast or address.is_unspecified:  # noqa: PLR2004
+        return False
+    if address.is_loopback:
+        return target.address in own
+    return target.address not in _CLOUD_SERVICES

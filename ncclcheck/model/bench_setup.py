@@ -1,0 +1,62 @@
+"""What a benchmark is to measure, as the user asked for it, and the network it runs on."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck import timeouts
+from ncclcheck.model.bench import Backend, Op
+
+# The environment to measure under: the job's own, the advised one, or the job's where it is proven to work, else the
+# advised one.
+Under: TypeAlias = Literal["as-is", "advised", "proven"]
+Binding: TypeAlias = dict[str, tuple[str, str]]  # host -> (interface, address)
+Changes: TypeAlias = dict[str, dict[str, str | None]]  # host -> variable -> value (None: unset)
+
+
+class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user wants measured; the backend is settled when it is known which nodes have GPUs."""
+
+    sizes_bytes: tuple[int, ...] = (1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24)
+    ops: tuple[Op, ...] = ("all_reduce", "all_gather")
+    backend: Literal["auto", "gloo", "nccl"] = "auto"
+    dtype: str = "float32"
+    iters: int | None = None
+    warmup: int = 5
+    budget_s: float = timeouts.BENCH_BUDGET_S
+    verify: bool = True
+    cuda_graph: bool = False
+    under: Under = "proven"
+
+
+class BenchNetwork(Struct, frozen=True):
+    """The backend of a benchmark, its ranks per node, and the interfaces and settings it uses.
+
+    `binding` is empty where the backend chooses for itself; `proof` says why this network. `fault`: the hosts on which
+    it is known that nothing can start there, and why.
+    """
+
+    backend: Backend
+    ranks_of: dict[str, int]
+    binding: Binding
+    environment_of: Changes
+    proof: str
+    fault: dict[str, str] = {}
+
+    @property
+    def transport(self) -> str:
+        """Return it for people: "gloo over TCP on eth0 (bound by GLOO_SOCKET_IFNAME=eth0: NCCL's own choice)"."""
+        if not self.binding:
+            return f"{self.backend}, its own choice of transport"
+        interfaces = ", ".join(sorted({interface for interface, _ in self.binding.values()}))
+        settings = sorted(
+            {
+                f"{name} unset" if value is None else f"{name}={value}"
+                for environment in self.environment_of.values()
+                for name, value in environment.items()
+            }
+        )
+        bound = f"bound by {' '.join(settings)}: {self.proof}" if settings else self.proof
+        return f"{self.backend}{' over TCP' if self.backend == 'gloo' else ''} on {interfaces} ({bound})"

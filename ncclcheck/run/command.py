@@ -1,0 +1,132 @@
+"""A process of `preflight`, `bench` or `run`, from who it is to how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.rendezvous import placed
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import load_torch
+from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.launch.detect import detect
+from ncclcheck.measure.remaining import Standing
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.launch import NOT_RANKED, Launch
+from ncclcheck.model.report import Verdict
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.context import Context, host_name, in_background
+from ncclcheck.run.judge import Clock, judge, save, start_clock
+from ncclcheck.run.local_node import LocalNode, local_node, own_addresses, own_node, prepare, release
+from ncclcheck.run.options import Ended, RunOptions
+from ncclcheck.run.roles.first_node import as_first_node, serves_nobody
+from ncclcheck.run.roles.further_rank import as_further_rank
+from ncclcheck.run.roles.participant import as_participant
+from ncclcheck.run.roles.relayed_participant import as_relayed_participant
+from ncclcheck.run.roles.shared_folder import as_meeting_process
+from ncclcheck.run.roles.ssh_head import run_from_head
+from ncclcheck.run.state import RunState
+from ncclcheck.run.steps.finish import Finish
+
+
+def run_command(
+    options: RunOptions,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    relayed: Store | None = None,
+    show: Callable[[Standing], None] = lambda _: None,
+) -> Ended:
+    """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch.
+
+    `relayed` is the store of a run that another process leads, which started this one on its node.
+    """
+    if options.head is not None:
+        return run_from_head(options, environ, say, show)
+    clock = start_clock()
+    launch = _place(detect(environ, options.flags, options.line), options)
+    # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
+    context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say, show)
+    state = RunState()
+    interrupted = False
+    prepared = prepare(context) if launch.is_agent else None
+    try:
+        _take_part(context, prepared, state, relayed)
+    except KeyboardInterrupt:
+        # mpirun and torchrun end a job as soon as one process has failed: who has the verdict by then, has ended.
+        interrupted = state.verdict is None
+        if not state.snapshot.nodes and prepared is not None and prepared.done():
+            state.snapshot = replace(state.snapshot, nodes=(own_node(context, prepared.result()),))
+    finally:
+        if prepared is not None:
+            release(prepared)
+    ended = _conclude(context, state, clock, interrupted=interrupted)
+    return replace(ended, until_free=partial(_leave, state, prepared))
+
+
+def _leave(state: RunState, prepared: Future[LocalNode] | None) -> None:
+    """Wait until node 0 has left the master port, and close everything that the run has open in this process."""
+    state.until_free()
+    for store in state.stores:
+        store.close()
+    if prepared is not None and prepared.done() and prepared.exception() is None:
+        prepared.result().listeners.close()
+
+
+def _place(launch: Launch, options: RunOptions) -> Launch:
+    """Add this node's part in a c10d rendezvous, which only the machine's names and addresses can tell."""
+    if launch.node_rank != NOT_RANKED:
+        return launch
+    if options.meet_in is not None:
+        raise UsageError("--meet-in needs to know which node this is: add --node-rank")
+    return placed(launch, own_addresses(read_interfaces()))
+
+
+def _take_part(
+    context: Context, prepared: Future[LocalNode] | None, state: RunState, relayed: Store | None
+) -> None:
+    """Take this process's role."""
+    launch, folder = context.launch, context.options.meet_in
+    if relayed is not None and prepared is not None:
+        in_background(load_torch, "torch")
+        as_relayed_participant(context, prepared, relayed, state)
+    elif folder is not None and launch.nnodes > 1:
+        in_background(load_torch, "torch")
+        as_meeting_process(context, prepared, folder, state)
+    elif prepared is None:
+        as_further_rank(context, state)
+    elif context.is_alone and context.options.command == "preflight":
+        local = local_node(context, prepared)
+        state.snapshot = Snapshot(
+            nodes=(own_node(context, local),), claims=(launch,), claim_hosts=(context.host,)
+        )
+    elif launch.node_rank == 0:
+        if not serves_nobody(context):
+            in_background(load_torch, "torch")
+        as_first_node(context, prepared, state)
+    else:
+        in_background(load_torch, "torch")
+        as_participant(context, prepared, state)
+
+
+def _conclude(context: Context, state: RunState, clock: Clock, *, interrupted: bool) -> Ended:
+    """Return the report: node 0's where this process has it, else its own with node 0's verdict."""
+    is_agent = context.launch.is_agent
+    if state.documents is not None and not interrupted:
+        return Ended(*state.documents, prints=state.prints, writes=is_agent)
+    saved = save(state.snapshot, context.options, clock, interrupted=interrupted)
+    report = judge(saved, context.options)
+    if state.verdict is not None and not interrupted:
+        report = replace(report, verdict=_same(report.verdict, state.verdict))
+    prints = is_agent and (state.prints or interrupted)
+    if state.announce is None:
+        return Ended(report, saved, prints, writes=is_agent)
+    return Ended(report, saved, prints, partial(state.announce, report, saved), writes=is_agent)
+
+
+def _same(own: Verdict, told: Finish) -> Verdict:
+    status = {0: "pass", 1: "fail", 4: "fail", 3: "unknown"}.get(told.exit_code, "error")
+    return replace(own, status=status, exit_code=told.exit_code, reasons=told.reasons)

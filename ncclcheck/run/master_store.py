@@ -1,0 +1,88 @@
+"""The store at the master address: node 0 serves it, the other nodes join it."""
+
+from __future__ import annotations
+
+import socket
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_way
+from ncclcheck.exchange.join.master import MasterSearch
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import hands_over, join, loaded_torch, serve, torch_word
+from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.run.context import Context, in_background
+from ncclcheck.run.local_node import own_addresses
+from ncclcheck.timeouts import JOIN_LAUNCHER_STORE_S, SERVE_STORE_S
+
+_NOWHERE = Missing("absent", "one node only")
+NOT_NEEDED = MasterPath("127.0.0.1", 0, ("127.0.0.1",), True, _NOWHERE, _NOWHERE, "not-needed")
+
+
+def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, MasterPath]:
+    """Return the store that node 0 serves at the master address, or the launcher's; and node 0's path to there."""
+    launch = context.launch
+    if context.is_alone:
+        return serve(0, context.prefix, deadline), NOT_NEEDED
+    own = own_addresses(read_interfaces())
+    naming = in_background(lambda: own_way(launch, own, deadline), "name")
+    if launch.shared_store:
+        failed = loaded_torch(deadline)
+        store = failed or join(
+            launch.master_addr or "",
+            launch.master_port,
+            context.prefix,
+            deadline.within(JOIN_LAUNCHER_STORE_S),
+        )
+        detail = store.detail if isinstance(store, Missing) else ""
+        outcome: MasterOutcome = "foreign" if detail else "answered"
+        if failed is not None:
+            outcome, detail = torch_word(failed), failed.detail
+        return store, replace(naming.result(), outcome=outcome, detail=detail)
+    served = _serve(context, deadline)
+    way = naming.result()
+    if isinstance(served, tuple):
+        outcome, detail = served
+        return Missing("error", detail), replace(way, outcome=outcome, detail=detail)
+    return served, replace(way, outcome=keys.SERVING) if launch.nnodes == 1 else way
+
+
+def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
+    held = hold_port(context.launch.master_port)
+    if not isinstance(held, socket.socket):
+        return held
+    with held:  # the store takes it over
+        # Not before torch is there: who connects to a port that listens waits for the store behind it.
+        failed = loaded_torch(deadline)
+        if failed is not None:
+            return torch_word(failed), failed.detail
+        trouble = listen(held) if hands_over() else None
+        if trouble is not None:
+            return trouble
+        store = serve(held, context.prefix, deadline.within(SERVE_STORE_S))
+    return (_outcome_of(store), store.detail) if isinstance(store, Missing) else store
+
+
+def _outcome_of(failed: Missing) -> MasterOutcome:
+    return "port-in-use" if "EADDRINUSE" in failed.detail or "in use" in failed.detail else "filtered"
+
+
+def search_of(context: Context) -> MasterSearch:
+    """Return what this process looks for, and as whom."""
+    return MasterSearch(context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id)
+
+
+def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:
+    """Return the store that answers at the end of the path; where it is none, the path's outcome says so."""
+    failed = loaded_torch(context.deadline)
+    if failed is not None:
+        return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
+    store = join(way.name, way.port, context.prefix, context.deadline.within(deadline_s))
+    if isinstance(store, Missing):
+        detail = f"something accepts connections there but does not answer as a TCPStore ({store.detail})"
+        return store, replace(way, outcome="foreign", detail=detail)
+    return store, way

@@ -1,0 +1,161 @@
+"""Node 0, the coordinator of a run over TCP: serves the store, leads the other nodes, tells them the verdict."""
+
+from __future__ import annotations
+
+import secrets
+from concurrent.futures import Future
+from functools import partial
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.join.first import confirm_detour
+from ncclcheck.exchange.join.knock import FAILED, KnockListener
+from ncclcheck.exchange.join.master import names_loopback
+from ncclcheck.exchange.join.verdict import Given, VerdictServer
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import first_line, within_process
+from ncclcheck.exchange.store.recording import RecordingStore, digest_of
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterPath
+from ncclcheck.model.report import Report
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Silent, Snapshot
+from ncclcheck.run.context import Context
+from ncclcheck.run.lead import lead_as_node, tell_verdict
+from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
+from ncclcheck.run.master_store import NOT_NEEDED, open_store
+from ncclcheck.run.session import Joining, Session
+from ncclcheck.run.state import RunState
+from ncclcheck.run.steps.join import arrive
+from ncclcheck.run.vouching import judged_messages
+from ncclcheck.timeouts import DOOMED_JOIN_S, FAILED_STAND_DOWN_S, MASTER_SYN_S, STAND_DOWN_S
+
+
+def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState) -> None:
+    """Lead the run; afterwards everything that node 0 can see is in `state`, and the others can be told."""
+    launch, deadline = context.launch, context.steps_deadline()
+    knocks = (
+        None
+        if context.is_alone or launch.shared_store
+        else KnockListener(launch.master_port, launch.job_id, launch.nnodes)
+    )
+    try:
+        store: Store | Missing
+        if serves_nobody(context):
+            store, way = within_process(MemoryBackend(), 0), NOT_NEEDED
+        else:
+            store, way = _opened(context, knocks, deadline)
+        local = local_node(context, prepared)
+        local = replace(local, facts=with_master(local.facts, way))
+        state.snapshot = replace(
+            state.snapshot,
+            nodes=(own_node(context, local),),
+            claims=(launch,),
+            claim_hosts=(context.host,),
+        )
+        if not isinstance(store, Missing):
+            state.stores.append(store)
+            if knocks is not None:
+                knocks.serving = True
+            joining = Joining(context.options.join_timeout_s, knocks.final if knocks is not None else dict)
+            _lead(Session(context, store, state, deadline, joining), local, way)
+        elif knocks is not None:
+            state.snapshot = replace(state.snapshot, silent=_stand_down(context, knocks, way))
+        if isinstance(store, Missing) and context.options.command != "preflight":
+            why = Missing("error", f"the ranks have no store to meet in: {store.detail}")
+            state.snapshot = replace(state.snapshot, bench=why)
+    finally:
+        if knocks is not None:
+            knocks.close()
+
+
+def serves_nobody(context: Context) -> bool:
+    """Return whether this process is the whole job, and its workers meet by themselves: it needs no TCPStore.
+
+    Then it needs no torch either. A comparison gives its workers turns in the store (bench.turns), so `run` needs one.
+    """
+    return context.is_alone and context.options.command == "bench"
+
+
+def _opened(
+    context: Context, knocks: KnockListener | None, deadline: Deadline
+) -> tuple[Store | Missing, MasterPath]:
+    """Open the store. The bug that this raises is told to the nodes that ask, so that they do not blame the network."""
+    try:
+        return open_store(context, deadline)
+    except Exception as error:
+        if knocks is not None:
+            knocks.given_up = f"{FAILED}{first_line(error)}"
+            _await_knocks(context, knocks, FAILED_STAND_DOWN_S)
+        raise
+
+
+def _await_knocks(context: Context, knocks: KnockListener, seconds: float) -> None:
+    """Wait until all other nodes have asked, and so know why node 0 does not serve; so many seconds at most."""
+    for _ in polls(context.deadline.within(seconds)):
+        if len(knocks.final()) >= context.launch.nnodes - 1:
+            break
+
+
+def _stand_down(context: Context, knocks: KnockListener, way: MasterPath) -> tuple[Silent, ...]:
+    """Tell the nodes that ask that node 0 cannot serve, so that they need not wait; return who asked."""
+    knocks.given_up = f"its store cannot be served: {way.detail}"
+    # Where its port is filtered the others find out for themselves, and then ask.
+    linger_s = STAND_DOWN_S + (MASTER_SYN_S if way.outcome == "filtered" else 0.0)
+    _await_knocks(context, knocks, linger_s)
+    return tuple(Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items())
+
+
+def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
+    context, nonce = session.context, secrets.token_bytes(16)
+    recording = RecordingStore(session.store)
+    server = None if context.is_alone else _verdict_server(recording, nonce)
+    recording.set(keys.SERVING, nonce)
+    way = confirm_detour(way, context.prefix, nonce, session.deadline)
+    participant = arrive(context, recording, nonce)
+    if isinstance(participant, Missing):
+        if server is not None:
+            server.close()
+        return
+    is_doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_loopback(way)
+    timeout_s = context.options.join_timeout_s
+    joining = replace(
+        session.joining,
+        timeout_s=min(timeout_s, DOOMED_JOIN_S) if is_doomed else timeout_s,
+        when_lost=partial(_out_of_touch, session, local, way),
+    )
+    session = replace(session, store=recording, joining=joining)
+
+    def tell(report: Report, saved: Saved) -> None:
+        if server is not None:
+            read = judged_messages(recording.read)
+            server.give(Given(report.verdict.exit_code, digest_of(encode(report)), read))
+        try:
+            tell_verdict(session, report, saved)
+        finally:
+            if server is not None:
+                server.close()
+
+    session.state.announce = tell
+    lead_as_node(session, replace(participant, local=local), way)
+
+
+def _verdict_server(store: Store, nonce: bytes) -> VerdictServer | None:
+    """Return where the others ask node 0 itself for its verdict; None where no port can be had: then nobody starts."""
+    try:
+        server = VerdictServer(nonce.hex())
+    except OSError:
+        return None
+    store.set(keys.VERDICT_PORT, str(server.port).encode())
+    return server
+
+
+def _out_of_touch(session: Session, local: LocalNode, way: MasterPath, why: Missing) -> Snapshot:
+    """Return what node 0 reports that lost its own store, and with it all nodes: itself, and that it cannot tell."""
+    lost = replace(way, outcome="lost", detail=f"the store that node 0 serves fails: {why.detail}")
+    node = own_node(session.context, replace(local, facts=with_master(local.facts, lost)))
+    return replace(session.snapshot, nodes=(node,))

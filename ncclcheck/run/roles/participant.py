@@ -1,0 +1,138 @@
+"""A node that is not the coordinator: joins node 0 by TCP, follows its orders, leaves with its verdict.
+
+A node that cannot join, or loses node 0, reports what it saw by itself.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from functools import partial
+
+from msgspec.structs import replace
+
+from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.join.master import find_master, give_up
+from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.codec import decode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterPath
+from ncclcheck.model.report import Report
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.context import Context
+from ncclcheck.run.follow import follow
+from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
+from ncclcheck.run.master_store import join_store, search_of
+from ncclcheck.run.state import RunState
+from ncclcheck.run.steps.base import Participant
+from ncclcheck.run.steps.facts import report_facts
+from ncclcheck.run.steps.join import arrive
+from ncclcheck.run.vouching import belongs_to_verdict, with_vouching
+from ncclcheck.timeouts import LEFT_PORT_S, STORE_ANSWERS_S
+
+
+def as_participant(context: Context, prepared: Future[LocalNode], state: RunState) -> None:
+    """Take part; afterwards node 0's verdict is in `state`, or what this node saw by itself."""
+    search = search_of(context)
+    way = find_master(search, context.join_deadline(), context.say)
+    participant, way = enter(context, way)
+    if way.outcome != "answered":
+        state.snapshot = alone(context, prepared, give_up(way, search))
+        return
+    if isinstance(participant, Missing):
+        state.snapshot = lost(context, prepared, way, participant)
+        return
+    state.stores.append(participant.store)
+    context = participant.context
+    participant = replace(participant, local=local_node(context, prepared))
+    participant = with_vouching(participant, way, state)
+    report_facts(participant, way)
+    context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
+    verdict = follow(participant)
+    if isinstance(verdict, Missing):
+        state.snapshot = lost(context, prepared, way, verdict)
+        return
+    state.prints = False
+    state.verdict = verdict
+    state.snapshot = alone(context, prepared, way)
+    leave(participant, state, reads=context.options.wants_documents)
+    state.until_free = partial(until_gone, context, participant.store)
+
+
+def enter(context: Context, way: MasterPath) -> tuple[Participant | Missing, MasterPath]:
+    """Return this process's part in the run; or Missing, and the path says why what answers is not our store."""
+    if way.outcome != "answered":
+        return Missing("absent", "node 0 was not reached"), way
+    store, way = join_store(context, way, STORE_ANSWERS_S)
+    if isinstance(store, Missing):
+        return store, way
+    # The launcher's store is there before node 0's ncclcheck is; a store of our own is marked as soon as it opens.
+    is_shared = context.launch.shared_store
+    timeout_s = context.options.join_timeout_s if is_shared else STORE_ANSWERS_S
+    serving = store.wait(keys.SERVING, context.deadline.within(timeout_s))
+    if isinstance(serving, Missing) and is_shared:
+        return serving, replace(
+            way, outcome="lost", detail="the launcher's store answers, but node 0 never came"
+        )
+    if isinstance(serving, Missing):
+        detail = f"a TCPStore answers there, but of another program or job ({serving.detail})"
+        return serving, replace(way, outcome="foreign", detail=detail)
+    return arrive(context, store, serving), way
+
+
+def alone(context: Context, prepared: Future[LocalNode], way: MasterPath) -> Snapshot:
+    """Return what this node saw by itself."""
+    local = local_node(context, prepared)
+    local = replace(local, facts=with_master(local.facts, way))
+    return Snapshot(
+        nodes=(own_node(context, local),),
+        viewpoint="one-node",
+        claims=(context.launch,),
+        claim_hosts=(context.host,),
+    )
+
+
+def lost(context: Context, prepared: Future[LocalNode], way: MasterPath, why: Missing) -> Snapshot:
+    """Return the same, of a node that had met node 0 and then lost it."""
+    detail = f"node 0 was reached and then no more: {why.detail or why.missing}"
+    return alone(context, prepared, replace(way, outcome="lost", detail=detail))
+
+
+def leave(participant: Participant, state: RunState, *, reads: bool) -> None:
+    """Read node 0's report and snapshot, where this process has a use for them; then node 0 may close its store."""
+    if reads:
+        _read_documents(participant, state)
+    participant.store.set_document(keys.bye(participant.ticket), b"1")
+
+
+def _read_documents(participant: Participant, state: RunState) -> None:
+    store = participant.store
+    report, saved = store.get_document(keys.REPORT), store.get_document(keys.SAVED)
+    if isinstance(report, Missing) or isinstance(saved, Missing):
+        return
+    try:
+        documents = (
+            decode(report, Report, limit_bytes=REPORT_LIMIT_BYTES),
+            decode(saved, Saved, limit_bytes=REPORT_LIMIT_BYTES),
+        )
+    except DecodeError as error:
+        participant.context.say(f"node 0's report could not be read: {error}")
+        return
+    if belongs_to_verdict(state, report, documents[0].verdict.exit_code):
+        state.documents = documents
+    else:
+        participant.context.say("the report in the store is refused: it is not that of node 0's verdict")
+
+
+def until_gone(context: Context, store: Store) -> None:
+    """Wait until node 0's process has left the master port, though not for long; a launcher's own store stays."""
+    if context.launch.shared_store:
+        return
+    for _ in polls(Deadline(LEFT_PORT_S)):
+        store.get(keys.NEVER_SET)
+        if store.lost is not None:
+            return
+    context.say(f"node 0 still holds port {context.launch.master_port} after {LEFT_PORT_S:.0f} s")

@@ -1,0 +1,138 @@
+"""A node of a run that meets elsewhere than at the master address: over ssh, or in a shared folder.
+
+The path to the master is taken all the same, since the job will take it: it is proven or its fault is named, but
+nothing of the run itself depends on it, except for the ranks of a benchmark.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.join.first import confirm_detour
+from ncclcheck.exchange.join.knock import FAILED
+from ncclcheck.exchange.join.master import find_master
+from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import first_line, loaded_torch
+from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterPath
+from ncclcheck.run.context import Context
+from ncclcheck.run.follow import follow
+from ncclcheck.run.local_node import LocalNode, local_node
+from ncclcheck.run.master_store import join_store, open_store, search_of
+from ncclcheck.run.roles.participant import alone, leave, lost, until_gone
+from ncclcheck.run.state import RunState
+from ncclcheck.run.steps.facts import report_facts
+from ncclcheck.run.steps.join import arrive
+from ncclcheck.timeouts import KNOWN_STORE_ANSWERS_S, MASTER_DOWN_S, MASTER_UP_S
+
+
+class FirstNode(Struct, frozen=True, forbid_unknown_fields=True):
+    """What node 0, or the head node in its place, says about the store at the master address."""
+
+    schema_version: str
+    tool_version: str
+    serving: bool
+    detail: str
+
+
+def tell_of_first_node(store: Store, *, serving: bool, detail: str) -> Missing | None:
+    """Tell the others whether the master address is worth waiting for."""
+    return store.set_document(
+        keys.FIRST_NODE, encode(FirstNode(SCHEMA, TOOL_VERSION, serving, detail[:1000]))
+    )
+
+
+def as_relayed_participant(
+    context: Context, prepared: Future[LocalNode], store: Store, state: RunState
+) -> None:
+    """Take part; afterwards the coordinator's verdict is in `state`, or what this node saw by itself."""
+    state.prints = False
+    nonce = store.wait(keys.SERVING, context.join_deadline())
+    if isinstance(nonce, Missing):
+        state.snapshot = alone(context, prepared, _nowhere(context, nonce.detail))
+        return
+    way, at_master = path_to_master(context, store, nonce)
+    is_first = context.launch.node_rank == 0
+    state.stores += [] if at_master is None else [at_master]
+    participant = arrive(context, store, nonce)
+    local = local_node(context, prepared)
+    if isinstance(participant, Missing):
+        state.snapshot = lost(context, prepared, way, participant)
+        return
+    participant = replace(participant, local=local, ranks_store=at_master if is_first else None)
+    report_facts(participant, way)
+    verdict = follow(participant)
+    if isinstance(verdict, Missing):
+        state.snapshot = lost(context, prepared, way, verdict)
+        return
+    state.verdict = verdict
+    state.snapshot = alone(context, prepared, way)
+    leave(participant, state, reads=context.options.wants_documents)
+    if at_master is not None and not is_first:
+        state.until_free = partial(until_gone, context, at_master)
+
+
+def path_to_master(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:
+    """Return this node's path to the master address, and the store there, which node 0 serves as long as it may."""
+    if context.launch.node_rank == 0:
+        return _serve(context, store, nonce)
+    told = store.wait_document(keys.FIRST_NODE, context.join_deadline())
+    try:
+        first = None if isinstance(told, Missing) else read_message(told, FirstNode, SMALL_LIMIT_BYTES)
+    except DecodeError:
+        first = None
+    if first is not None and first.detail.startswith(FAILED):
+        return _nowhere(context, f"node 0 says: {first.detail}"), None
+    serving = first is not None and first.serving
+    search = replace(search_of(context), serving=serving)
+    deadline = context.deadline.within(MASTER_UP_S if serving else MASTER_DOWN_S)
+    way = find_master(search, deadline, context.say)
+    return _speak(context, way, nonce) if way.outcome == "answered" else (way, None)
+
+
+def _nowhere(context: Context, detail: str) -> MasterPath:
+    """Return the path of a node that was not told where the run is."""
+    launch, unknown = context.launch, Missing("absent", "not tried")
+    return MasterPath(
+        launch.master_addr or "", launch.master_port, unknown, False, unknown, unknown, "lost", detail
+    )
+
+
+def _serve(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:
+    deadline = context.steps_deadline()
+    try:
+        served, way = open_store(context, deadline)
+    except Exception as error:  # a bug: the others need not wait at the master address
+        tell_of_first_node(store, serving=False, detail=f"{FAILED}{first_line(error)}")
+        raise
+    if isinstance(served, Missing):
+        tell_of_first_node(store, serving=False, detail=served.detail)
+        return way, None
+    served.set(
+        keys.MEETS_ELSEWHERE, b"1"
+    )  # before it is told from a foreign one: nobody may wait here for orders
+    served.set(keys.SERVING, nonce)
+    store.port = served.port
+    tell_of_first_node(store, serving=True, detail="")
+    return confirm_detour(way, context.prefix, nonce, deadline), served
+
+
+def _speak(context: Context, way: MasterPath, nonce: bytes) -> tuple[MasterPath, Store | None]:
+    """Return the path, "answered" only if it is this run's node 0 that answers there."""
+    loaded_torch(context.deadline)  # before the time for the store begins
+    deadline = context.deadline.within(KNOWN_STORE_ANSWERS_S)
+    store, way = join_store(context, way, KNOWN_STORE_ANSWERS_S)
+    if isinstance(store, Missing):
+        return way, None
+    if context.launch.shared_store or store.wait(keys.SERVING, deadline) == nonce:
+        return way, store
+    foreign = "a TCPStore answers there, but of another program or job"
+    return replace(way, outcome="foreign", detail=foreign), None

@@ -1,0 +1,49 @@
+"""What a process of a run knows so far: the mutable part, so that an interrupted run still reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ncclcheck.exchange.gather import Arrivals
+from ncclcheck.exchange.probe.reachability import Target
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.report import Report
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ncclcheck.run.steps.finish import Finish
+
+
+class Member(Struct, frozen=True):
+    """A process that came: its ticket, its launch, and its node's name in the report."""
+
+    ticket: int
+    launch: Launch
+    host: str
+
+
+class RunState:
+    """What this process knows so far; state by design. The steps of the coordinator fill the second part."""
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot(nodes=(), viewpoint="one-node")
+        self.announce: Callable[[Report, Saved], None] | None = None  # on the coordinator: tell the others
+        self.verdict: Finish | None = None  # node 0's, on the other nodes
+        self.documents: tuple[Report, Saved] | None = None  # node 0's, on the other nodes
+        self.report_digest: str | None = None  # as node 0 confirmed it directly; None: it was not asked
+        self.prints = True
+        self.stores: list[Store] = []
+        self.until_free: Callable[[], None] = lambda: None  # waits until node 0 has left the master port
+
+        self.arrivals = Arrivals({}, {}, 0.0)
+        self.agents: tuple[Member, ...] = ()  # of the nodes that reported, by node rank
+        self.reached: tuple[Member, ...] = ()  # those of them that answered the first order
+        self.targets: dict[int, tuple[Target, ...]] = {}  # ticket -> listeners
+        self.own_ticket: int | None = None  # None: the coordinator is no node of the run
+        self.orders_given = 0
+        self.is_over = False  # nobody can be led any more

@@ -1,0 +1,231 @@
+"""Bench: the nodes start workers that measure collectives, and node 0 watches them until they end or fail."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from ncclcheck.advice.bench_network import BenchWish, bench_network
+from ncclcheck.bench.footprint import memory_needed, shortage
+from ncclcheck.bench.free_memory import free_bytes
+from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
+from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
+from ncclcheck.bench.nodes.node_workers import WorkerNode, run_workers
+from ncclcheck.bench.task import NO_TORCH
+from ncclcheck.bench.watch import DEADLINES, Deadlines
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import gather_answers
+from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
+from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.session import Session, broadcast_order
+from ncclcheck.run.state import Member
+from ncclcheck.run.steps.base import Bounds, Participant, Step
+from ncclcheck.timeouts import END_WORKERS_S, LEAST_BENCH_S, UNTIL_THE_END_S, VERDICT_S
+
+# The coordinator
+
+
+def _lead(session: Session) -> Snapshot:
+    return replace(session.snapshot, bench=lead_bench(session))
+
+
+def lead_bench(session: Session) -> Fact[BenchResult]:
+    """Return the result, whatever became of it; Missing where it could not be started.
+
+    Each partial result is in the session's snapshot.
+    """
+    context, snapshot, deadline = session.context, session.snapshot, session.deadline
+    missing = cannot_measure(snapshot, deadline)
+    if missing is not None:
+        return missing
+    network = bench_network(wish_of(session), snapshot)
+    if isinstance(network, Missing):
+        return network
+    order = order_of(session.agents, network, _plan(session, network), deadline.left())
+    too_large = too_large_for(order, network, snapshot)
+    if too_large is None and context.options.head is None:  # else node 0 is another machine
+        too_large = _too_large_here(order, network, snapshot)
+    if too_large is not None:
+        return too_large
+
+    def keep(partial: BenchResult) -> None:
+        session.state.snapshot = replace(snapshot, bench=partial)
+
+    deadlines = quick_deadlines(order) if context.options.bench.under == "as-is" else DEADLINES
+    watch = BenchWatch(watched(session, order, network), keep, deadlines)
+    if network.fault:
+        return watch.result((_never_started(order, network),))
+    context.say(f"measuring with {order.world_size} ranks over {network.transport}")
+    broadcast_order(session, order)
+    try:
+        result = watch.until(deadline)
+    except KeyboardInterrupt:
+        keep(watch.result((), "interrupted"))
+        raise
+    finally:
+        stop_workers(session, [watch])
+    return _without_torch(result) or watch.with_logs(result)
+
+
+def wish_of(session: Session) -> BenchWish:
+    """Return what the user asked for that decides on the network."""
+    options = session.context.options
+    return BenchWish(options.bench, options.flags.nproc_per_node)
+
+
+def watched(session: Session, order: BenchOrder, network: BenchNetwork) -> Watched:
+    """Return the benchmark as node 0 watches it."""
+    hosts = {agent.ticket: agent.host for agent in session.agents}
+    context = session.context
+    return Watched(session.store, hosts, order, network, context.say, context.show)
+
+
+def _without_torch(result: BenchResult) -> Missing | None:
+    """Return why nothing could be measured, where torch is broken: a fault of the installation, and no rank's."""
+    broken = [failure.detail for failure in result.failures if failure.detail.startswith(NO_TORCH)]
+    return Missing("error", broken[0]) if broken and not result.started else None
+
+
+def quick_deadlines(order: BenchOrder) -> Deadlines:
+    """Return the deadlines for a job that may well hang as it is: that is called soon after its processes started.
+
+    NCCL looks at every GPU and link before it has a group, which takes seconds on a healthy node with eight.
+    """
+    group_s = (20.0 if order.plan.backend == "nccl" else 8.0) + order.world_size / 50
+    return Deadlines(join_s=group_s, first_call_s=group_s, stall_s=8.0)
+
+
+def cannot_measure(snapshot: Snapshot, deadline: Deadline) -> Missing | None:
+    """Return why no group of ranks can be formed at all; None where one may be."""
+    if snapshot.silent:
+        absent = ", ".join(sorted({silent.host for silent in snapshot.silent}))
+        return Missing("unsupported", f"a benchmark needs all nodes; silent: {absent}")
+    ranks = [claim.node_rank for claim in snapshot.claims if claim.is_agent]
+    if len(set(ranks)) != len(ranks):
+        return Missing("unsupported", "node ranks clash, so no group can be formed")
+    # Those who came over ssh or through a folder may be unable to do what the ranks have to.
+    ways = ((node, way) for node, way in snapshot.known("master") if node.node_rank != 0)
+    apart = sorted(node.host for node, way in ways if way.outcome != "answered")
+    if apart:
+        who = ", ".join(apart)
+        return Missing(
+            "unsupported", f"the ranks meet by TCP at the master address, which {who} cannot reach"
+        )
+    if deadline.left() < LEAST_BENCH_S:
+        return Missing("timeout", f"{deadline.left():.0f} s were left of --timeout")
+    return None
+
+
+def stop_workers(session: Session, watches: Sequence[BenchWatch]) -> None:
+    """Tell the nodes to end these workers, and wait a moment until those that still answer have done so."""
+    for watch in watches:
+        watch.stop()
+    left_s = session.context.deadline.left() - VERDICT_S
+    deadline = Deadline(min(END_WORKERS_S, max(VERDICT_S, left_s)))
+    for watch in watches:
+        gather_answers(session.store, watch.speaking(), watch.done_key, deadline)
+
+
+def _never_started(order: BenchOrder, network: BenchNetwork) -> RankFailure:
+    host, fault = next(iter(network.fault.items()))
+    rank = order.hosts.index(host)
+    more = f"; likewise on {len(network.fault) - 1} more nodes" if len(network.fault) > 1 else ""
+    return RankFailure(rank, host, "error", "choosing a network interface", fault + more, 0.0)
+
+
+def too_large_for(order: BenchOrder, network: BenchNetwork, snapshot: Snapshot) -> Missing | None:
+    """Return why the plan cannot fit the memory of a node, going by all that is built in; None where it may."""
+    need = memory_needed(order.plan, order.world_size)
+    for node in snapshot.nodes:
+        gpus, limits = node.facts.gpus, node.facts.limits
+        if order.plan.backend == "nccl":
+            sizes = [] if isinstance(gpus, Missing) else [gpu.memory_bytes for gpu in gpus]
+            has = min((size for size in sizes if not isinstance(size, Missing)), default=None)
+            ranks, whose = 1, "a GPU"
+        else:
+            total = limits if isinstance(limits, Missing) else limits.mem_total_kib
+            has = None if isinstance(total, Missing) else total * 1024
+            ranks, whose = network.ranks_of[node.host], "the memory"
+        if has is not None and need * ranks > has:
+            text = shortage(order.plan, order.world_size, ranks, has, f"{whose} of {node.host} has")
+            return Missing("unsupported", text)
+    return None
+
+
+def _too_large_here(order: BenchOrder, network: BenchNetwork, snapshot: Snapshot) -> Missing | None:
+    """Return why the plan does not fit what is free now on this node, node 0. The others look themselves."""
+    host = min(snapshot.nodes, key=lambda node: node.node_rank).host
+    ranks, free = network.ranks_of[host], free_bytes()
+    if order.plan.backend == "nccl" or memory_needed(order.plan, order.world_size) * ranks <= free:
+        return None
+    text = shortage(order.plan, order.world_size, ranks, free, f"and what is free on {host} is")
+    return Missing("unsupported", text)
+
+
+def order_of(
+    agents: Collection[Member], network: BenchNetwork, plan: BenchPlan, seconds: float
+) -> BenchOrder:
+    """Return who starts which ranks, in which environment."""
+    first_rank: dict[str, int] = {}
+    hosts: list[str] = []
+    for agent in agents:
+        first_rank[str(agent.ticket)] = len(hosts)
+        hosts += [agent.host] * network.ranks_of[agent.host]
+    return BenchOrder(
+        plan,
+        len(hosts),
+        tuple(hosts),
+        first_rank,
+        {str(agent.ticket): network.ranks_of[agent.host] for agent in agents},
+        {str(agent.ticket): network.environment_of.get(agent.host, {}) for agent in agents},
+        secrets.token_hex(8),
+        seconds,
+    )
+
+
+def _plan(session: Session, network: BenchNetwork) -> BenchPlan:
+    request = session.context.options.bench
+    return BenchPlan(
+        backend=network.backend,
+        ops=request.ops,
+        sizes_bytes=request.sizes_bytes,
+        dtype=request.dtype,
+        warmup=request.warmup,
+        iters=request.iters,
+        budget_s=min(request.budget_s, max(1.0, session.deadline.left() / 2)),
+        verify=request.verify,
+        cuda_graph=request.cuda_graph,
+    )
+
+
+# A participant
+
+
+def _follow(participant: Participant, order: BenchOrder) -> Missing | None:
+    return run_workers(worker_node(participant), [order])
+
+
+def worker_node(participant: Participant) -> WorkerNode:
+    """Return this node as its workers have to know it."""
+    context = participant.context
+    master_addr = context.launch.master_addr or "127.0.0.1"
+    return WorkerNode(participant.store, participant.ticket, master_addr, context.prefix, context.deadline)
+
+
+def _faults(order: BenchOrder, bounds: Bounds) -> Iterator[str]:
+    yield from order_faults(order, bounds.ticket, bounds.most_ranks)
+
+
+BENCH: Step[BenchOrder, None] = Step(
+    "bench",
+    UNTIL_THE_END_S,
+    applies=lambda session: session.context.options.command != "preflight",
+    lead=_lead,
+    order=BenchOrder,
+    follow=_follow,
+    faults=_faults,
+)

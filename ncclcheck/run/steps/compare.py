@@ -1,0 +1,188 @@
+"""Compare: the same collective as it is and as advised, in alternating rounds of two sets of workers.
+
+NCCL and Gloo read their environment once per process, so each side has processes of its own. Both are there all the
+time; the side whose turn it is not sleeps in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.advice.bench_network import compared_networks
+from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
+from ncclcheck.bench.nodes.ab_benchmark import SIZES, AbBenchmark, WorkerSet
+from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
+from ncclcheck.bench.nodes.bench_watch import BenchWatch
+from ncclcheck.bench.nodes.node_workers import run_workers
+from ncclcheck.bench.nodes.turn_relay import relay_turns
+from ncclcheck.measure.busbw import algbw_gb_s
+from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.measure.paired import Speedup, paired_speedup
+from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict, Variant
+from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.session import Session, broadcast_order
+from ncclcheck.run.steps.base import Bounds, Participant, Step
+from ncclcheck.run.steps.bench import (
+    cannot_measure,
+    order_of,
+    quick_deadlines,
+    stop_workers,
+    too_large_for,
+    watched,
+    wish_of,
+    worker_node,
+)
+from ncclcheck.timeouts import AFTER_COMPARE_S, COMPARE_ROUNDS_S, COMPARE_S, LEAST_COMPARE_S
+
+NAMES: tuple[Literal["as-is"], Literal["advised"]] = ("as-is", "advised")
+
+
+class CompareOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="compare"):
+    """Start several sets of workers, which take turns."""
+
+    sets: tuple[BenchOrder, ...]
+
+
+# The coordinator
+
+
+def _lead(session: Session) -> Snapshot:
+    return replace(session.snapshot, comparison=lead_comparison(session))
+
+
+def lead_comparison(session: Session) -> Fact[Comparison]:
+    """Return both sides' times, or why one has none; Missing where there is nothing to compare, or no time for it.
+
+    Where it is interrupted, what there is stands in the session's snapshot.
+    """
+    snapshot, deadline = session.snapshot, session.deadline
+    two = cannot_measure(snapshot, deadline) or as_is_and_advised(snapshot)
+    if isinstance(two, Missing):
+        return two
+    networks = compared_networks(wish_of(session), snapshot, two)
+    if isinstance(networks, Missing):
+        return networks
+    seconds = min(COMPARE_S, deadline.left() - AFTER_COMPARE_S)
+    if seconds < LEAST_COMPARE_S:
+        needed_s = LEAST_COMPARE_S + AFTER_COMPARE_S
+        spare = f"{deadline.left():.0f} s were left of --timeout, {needed_s:.0f} s are needed"
+        return Missing("timeout", spare)
+    sides = _sides(session, networks, seconds)
+    if isinstance(sides, Missing):
+        return sides
+    session.context.say("comparing the environment as it is with the advised one, in turns")
+    ab_benchmark = AbBenchmark(sides, deadline.within(seconds))
+    try:
+        broadcast_order(session, CompareOrder(tuple(side.order for side in sides if side.started)))
+        ab_benchmark.measure()
+        return outcome(ab_benchmark, two)
+    except KeyboardInterrupt:
+        ab_benchmark.give_up("interrupted")
+        session.state.snapshot = replace(snapshot, comparison=outcome(ab_benchmark, two))
+        raise
+    finally:
+        stop_workers(session, [side.watch for side in sides if side.started])
+
+
+def _sides(
+    session: Session, networks: tuple[BenchNetwork, BenchNetwork], seconds: float
+) -> Fact[list[WorkerSet]]:
+    sides: list[WorkerSet] = []
+    for name, network in zip(NAMES, networks, strict=True):
+        plan = BenchPlan(
+            network.backend, ("all_reduce",), SIZES, "float32", 1, None, COMPARE_ROUNDS_S, verify=False
+        )
+        order = replace(order_of(session.agents, network, plan, seconds), name=name, turns=True)
+        if (too_large := too_large_for(order, network, session.snapshot)) is not None:
+            return too_large
+        watch = BenchWatch(watched(session, order, network), deadlines=quick_deadlines(order))
+        cannot_start = "; ".join(f"{host}: {why}" for host, why in network.fault.items())
+        sides.append(WorkerSet(session.store, watch, order, cannot_start))
+    return sides
+
+
+def outcome(ab_benchmark: AbBenchmark, two: AsIsAndAdvised) -> Comparison:
+    """Return what the benchmark has shown up to now."""
+    as_is, advised = ab_benchmark.sides
+    speedup = None
+    if not (_has_failed(as_is) or _has_failed(advised)):
+        speedup = paired_speedup(as_is.times_us, advised.times_us)
+    order = advised.order
+    return Comparison(
+        backend=order.plan.backend,
+        op="all_reduce",
+        size_bytes=ab_benchmark.size_bytes,
+        world_size=order.world_size,
+        rounds=_rounds(ab_benchmark.sides),
+        as_is=_variant(ab_benchmark, as_is, Variant({}, two.as_is)),
+        advised=_variant(ab_benchmark, advised, Variant(two.changes, two.advised)),
+        speedup=speedup.median if speedup else None,
+        speedup_low=speedup.low if speedup else None,
+        speedup_high=speedup.high if speedup else None,
+        verdict=_verdict(as_is, advised, speedup),
+    )
+
+
+def _has_failed(side: WorkerSet) -> bool:
+    """Return whether its environment is the cause that it has no times."""
+    return bool(side.failure) and not side.by_accident
+
+
+def _rounds(sides: Sequence[WorkerSet]) -> int:
+    return min((len(side.times_us) for side in sides if not _has_failed(side)), default=0)
+
+
+def _verdict(as_is: WorkerSet, advised: WorkerSet, speedup: Speedup | None) -> ComparisonVerdict:
+    failed = (_has_failed(as_is), _has_failed(advised))
+    if failed == (True, True):
+        return "both failed"
+    if failed[0] and advised.times_us:
+        return "as-is failed"
+    if failed[1] and as_is.times_us:
+        return "advised failed"
+    return speedup.effect if speedup else "not measured"
+
+
+def _variant(ab_benchmark: AbBenchmark, side: WorkerSet, variant: Variant) -> Variant:
+    if _has_failed(side) or not side.times_us:
+        return replace(variant, failure=side.failure)
+    factor = COLLECTIVES["all_reduce"].bus_factor(side.order.world_size)
+    busbw_gb_s = algbw_gb_s(ab_benchmark.size_bytes, median(side.times_us)) * factor
+    times_us = tuple(round(time_us, 3) for time_us in side.times_us)
+    return replace(variant, times_us=times_us, busbw_gb_s=busbw_gb_s, failure=side.failure)
+
+
+# A participant
+
+
+def _follow(participant: Participant, order: CompareOrder) -> Missing | None:
+    if participant.ranks_store is not None:
+        names = [bench.name for bench in order.sets]
+        relay_turns(names, participant.store, participant.ranks_store, participant.context.deadline)
+    return run_workers(worker_node(participant), order.sets)
+
+
+def _faults(order: CompareOrder, bounds: Bounds) -> Iterator[str]:
+    names = [bench.name for bench in order.sets]
+    if len(set(names)) != len(names) or "bench" in names:
+        yield "its sets of workers are not one as-is and one advised"
+    for bench in order.sets:
+        yield from order_faults(bench, bounds.ticket, bounds.most_ranks)
+
+
+COMPARE: Step[CompareOrder, None] = Step(
+    "compare",
+    COMPARE_S,
+    applies=lambda session: session.context.options.command == "run",
+    lead=_lead,
+    order=CompareOrder,
+    follow=_follow,
+    faults=_faults,
+)

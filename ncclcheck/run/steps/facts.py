@@ -1,0 +1,160 @@
+"""Facts: every process reports, a node its facts and listeners, a further rank its environment."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.announcements import announce_self
+from ncclcheck.exchange.gather import gather_answers
+from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, TOOL_VERSION, read_message
+from ncclcheck.exchange.probe.reachability import Target
+from ncclcheck.exchange.store import keys
+from ncclcheck.facts.kept_environment import read_environment
+from ncclcheck.launch.elastic import settled
+from ncclcheck.launch.launcher_registry import differs_by_rank
+from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterPath, NodeFacts
+from ncclcheck.model.snapshot import Node, RankPlace, Refused, Silent, Snapshot
+from ncclcheck.run.local_node import with_master
+from ncclcheck.run.session import Session
+from ncclcheck.run.state import Member
+from ncclcheck.run.steps.base import Participant, Step
+from ncclcheck.run.steps.join import one_per_place, roster
+from ncclcheck.timeouts import FACTS_ANSWER_S
+
+
+class NodeReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node's facts, and where it listens."""
+
+    schema_version: str
+    tool_version: str
+    facts: NodeFacts
+    targets: tuple[Target, ...]
+
+
+class RankReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A further rank of a node: its allow-listed environment."""
+
+    schema_version: str
+    tool_version: str
+    environment: dict[str, str]
+
+
+# A participant
+
+
+def report_facts(participant: Participant, way: MasterPath) -> Missing | None:
+    """Report this node's facts, and let its listeners take callers of this run.
+
+    Facts too large to be accepted are replaced by the reason.
+    """
+    local = participant.node
+    local.listeners.admit(participant.nonce, participant.ticket)
+    facts = replace(with_master(local.facts, way), launch=participant.context.launch)
+    message = encode(NodeReport(SCHEMA, TOOL_VERSION, facts, local.targets))
+    if len(message) > FACTS_LIMIT_BYTES:
+        oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")
+        slim = replace(facts, code=oversize, environment=oversize)
+        message = encode(NodeReport(SCHEMA, TOOL_VERSION, slim, local.targets))
+    announce_self(participant.store, participant.ticket, facts, local.targets)
+    return participant.store.set_document(keys.facts(participant.ticket), message)
+
+
+def report_rank(participant: Participant) -> Missing | None:
+    """Report what a further rank of a node has in its environment."""
+    message = RankReport(SCHEMA, TOOL_VERSION, read_environment(participant.context.environ))
+    return participant.store.set_document(keys.facts(participant.ticket), encode(message))
+
+
+# The coordinator
+
+
+def _lead(session: Session) -> Snapshot:
+    state, members = session.state, roster(session.state.arrivals)
+    snapshot = settled(read_members(session, members), session.context.launch)
+    reported = {node.host for node in snapshot.nodes}
+    state.agents = tuple(
+        member for member in one_per_place(members) if member.launch.is_agent and member.host in reported
+    )
+    return snapshot
+
+
+def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
+    """Return the snapshot of what all processes report. Messages that are no facts are refused.
+
+    Where each node listens is in the session's state from then on.
+    """
+    deadline = session.deadline.within(FACTS_ANSWER_S)
+    asked = one_per_place(members)
+    found = gather_answers(session.store, [member.ticket for member in asked], keys.facts, deadline)
+    hellos_refused = session.state.arrivals.refused.items()
+    reading = _Reading([Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused])
+    for member in asked:
+        reading.read(member, found.get(member.ticket))
+    session.state.targets = reading.targets
+    return Snapshot(
+        nodes=tuple(reading.nodes),
+        ranks=tuple(reading.ranks),
+        claims=tuple(member.launch for member in members),
+        claim_hosts=tuple(member.host for member in members),
+        silent=(*reading.silent, *session.snapshot.silent),
+        refused=tuple(reading.refused),
+    )
+
+
+class _Reading:
+    """The reports that were read so far, the agent of a node before its further ranks; state by design."""
+
+    def __init__(self, refused: list[Refused]) -> None:
+        self.refused = refused
+        self.nodes: list[Node] = []
+        self.ranks: list[RankPlace] = []
+        self.silent: list[Silent] = []
+        self.targets: dict[int, tuple[Target, ...]] = {}
+        self._environments: dict[str, dict[str, str]] = {}  # of the agents
+
+    def read(self, member: Member, data: bytes | None) -> None:
+        """Take what a process reported; None: nothing came."""
+        if data is None:
+            if member.launch.is_agent:
+                self._is_silent(member, FACTS_ANSWER_S)
+            return
+        try:
+            if member.launch.is_agent:
+                self._read_node(member, read_message(data, NodeReport, FACTS_LIMIT_BYTES))
+            else:
+                environment = read_message(data, RankReport, FACTS_LIMIT_BYTES).environment
+                agent = self._environments.get(member.host, {})
+                self.ranks.append(_place_of(member, environment, agent))
+        except DecodeError as error:
+            self.refused.append(Refused(member.host, "facts", str(error)))
+            if member.launch.is_agent:
+                self._is_silent(member, 0.0)
+
+    def _read_node(self, member: Member, report: NodeReport) -> None:
+        self.nodes.append(Node(member.host, member.launch.node_rank, report.facts))
+        self.targets[member.ticket] = report.targets
+        if not isinstance(report.facts.environment, Missing):
+            self._environments[member.host] = report.facts.environment
+
+    def _is_silent(self, member: Member, waited_s: float) -> None:
+        self.silent.append(Silent(member.host, member.launch.node_rank, "facts", waited_s))
+
+
+def _place_of(member: Member, environment: dict[str, str], agent: dict[str, str]) -> RankPlace:
+    """Return where a further rank is, and how its environment differs from that of its node's agent."""
+    differs = {
+        name: environment.get(name)
+        for name in sorted(environment.keys() | agent.keys())
+        if environment.get(name) != agent.get(name) and not differs_by_rank(name)
+    }
+    launch = member.launch
+    return RankPlace(
+        launch.rank, member.host, launch.node_rank, launch.local_rank, launch.world_size, differs
+    )
+
+
+FACTS: Step[None, None] = Step("facts", FACTS_ANSWER_S, applies=lambda _: True, lead=_lead)

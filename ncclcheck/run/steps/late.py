@@ -1,0 +1,75 @@
+"""Late: the last look before the verdict: who came late, and which orders the nodes refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.gather import late_hellos
+from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Refused, Snapshot
+from ncclcheck.run.session import Session
+from ncclcheck.run.steps.base import Step
+from ncclcheck.timeouts import UNTIL_THE_END_S
+
+MOST_TOLD = 8  # refused orders of which a node tells; a stranger may write any number
+LONGEST_REASON = 300
+_LONGEST_STEP = 40
+
+
+class OrdersRefused(Struct, frozen=True, forbid_unknown_fields=True):
+    """The orders that a node did not follow: what each asked for, and why that is none of node 0's."""
+
+    schema_version: str
+    tool_version: str
+    orders: tuple[tuple[str, str], ...]
+
+
+def _lead(session: Session) -> Snapshot:
+    host_of = {agent.ticket: agent.host for agent in session.agents}
+    refused = refused_orders(session.store, host_of)
+    snapshot = replace(session.snapshot, refused=(*session.snapshot.refused, *refused))
+    late = late_hellos(session.store, session.context.launch, session.state.arrivals)
+    return with_late_claims(snapshot, late)
+
+
+def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
+    """Add the claims of those who came late to a place that another process has: the job has one process too many.
+
+    A process that comes late to its own place was silent when it counted, and is reported as that.
+    """
+    taken = {(claim.node_rank, claim.local_rank) for claim in snapshot.claims}
+    clashing = [hello for hello in late if (hello.launch.node_rank, hello.launch.local_rank) in taken]
+    return replace(
+        snapshot,
+        claims=(*snapshot.claims, *(hello.launch for hello in clashing)),
+        claim_hosts=(*snapshot.claim_hosts, *(hello.host for hello in clashing)),
+    )
+
+
+def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, ...]:
+    """Return what the nodes (ticket -> host) refused to do: somebody else than node 0 wrote those orders."""
+    refused: list[Refused] = []
+    for ticket, host in host_of.items():
+        data = store.get_document(keys.refused_orders(ticket))
+        if isinstance(data, Missing):
+            continue
+        try:
+            told = read_message(data, OrdersRefused, SMALL_LIMIT_BYTES).orders
+        except DecodeError as error:
+            refused.append(Refused(host, "refused orders", str(error)))
+            continue
+        refused += [
+            Refused(host, f"order {step[:_LONGEST_STEP]}", reason[:LONGEST_REASON])
+            for step, reason in told[:MOST_TOLD]
+        ]
+    return tuple(refused)
+
+
+LATE: Step[None, None] = Step("late", UNTIL_THE_END_S, applies=lambda _: True, lead=_lead)

@@ -1,0 +1,168 @@
+"""Reach: the nodes connect to each other, on every address where NCCL could listen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.announcements import peer_faults
+from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
+from ncclcheck.exchange.order_limits import LONGEST_CALLS_S, seconds_faults
+from ncclcheck.exchange.probe.both_ends import compare_notes, with_nccl_there, without_the_silent
+from ncclcheck.exchange.probe.reachability import Peer, probe_peers
+from ncclcheck.facts.network.routes import source_for
+from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO, plan_pairs
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface, Route
+from ncclcheck.model.snapshot import Coverage, Node, Probe, Snapshot
+from ncclcheck.nccl.prediction import MAX_CANDIDATES
+from ncclcheck.run.local_node import own_addresses
+from ncclcheck.run.session import Session, ask, with_silent
+from ncclcheck.run.steps.base import Bounds, Participant, Step
+from ncclcheck.timeouts import ANSWER_S, REACH_S
+
+MOST_TARGETS = MAX_CANDIDATES + 1  # ours, and NCCL's own
+_MOST_PEERS = 1 << 17
+
+
+class ReachOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="reach"):
+    """Probe these peers: for each ticket, the peers it has to reach."""
+
+    peers: tuple[Peer, ...]
+    targets_of: dict[str, tuple[int, ...]]  # ticket -> tickets of its peers
+    deadline_s: float
+
+
+class Probed(Struct, frozen=True, forbid_unknown_fields=True):
+    """What this node found as a caller, its routes to its peers, and the addresses whose calls it could not answer.
+
+    `unanswered`: their calls arrived here, but did not hear our answer. `nccl_listens`: NCCL's own listener was still
+    there after the probes.
+    """
+
+    schema_version: str
+    tool_version: str
+    probes: Fact[tuple[Probe, ...]]
+    routes: tuple[Route, ...]
+    unanswered: tuple[str, ...]
+    nccl_listens: bool = False
+
+
+# The coordinator
+
+
+def _lead(session: Session) -> Snapshot:
+    agents, state = session.agents, session.state
+    session.context.say(
+        f"{len(agents)} of {session.context.launch.nnodes} nodes reported; probing the network between them"
+    )
+    plan = plan_pairs(len(agents))
+    peers = tuple(Peer(agent.ticket, agent.host, state.targets.get(agent.ticket, ())) for agent in agents)
+    wanted: dict[str, list[int]] = {str(agent.ticket): [] for agent in agents}
+    for caller, called in plan.pairs:
+        wanted[str(agents[caller].ticket)].append(agents[called].ticket)
+    targets_of = {ticket: tuple(called) for ticket, called in wanted.items()}
+    answers = ask(session, REACH, ReachOrder(peers, targets_of, session.deadline.left(REACH_S)), agents)
+
+    accepted = answers.accepted
+    told = {agent.host: accepted[agent.ticket] for agent in agents if agent.ticket in accepted}
+    probed = {ticket: answer for ticket, answer in accepted.items() if not isinstance(answer.probes, Missing)}
+    state.reached = tuple(agent for agent in agents if agent.ticket in probed)
+    silent = replace(answers, accepted=probed).silent(agents, "probes")
+
+    coverage = Coverage(len(plan.pairs), plan.possible, plan.scheme)
+    snapshot = replace(
+        session.snapshot,
+        nodes=tuple(_with_routes(node, told.get(node.host)) for node in session.snapshot.nodes),
+        probes=_probes(told, peers, frozenset(node.host for node in silent)),
+        coverage=coverage,
+    )
+    return with_silent(snapshot, silent)
+
+
+def _probes(told: dict[str, Probed], peers: Sequence[Peer], silent: frozenset[str]) -> tuple[Probe, ...]:
+    """Return what all callers found, after both ends compared notes."""
+    found = [
+        replace(probe, from_host=host)
+        for host, answer in told.items()
+        if not isinstance(answer.probes, Missing)
+        for probe in answer.probes
+    ]
+    listening = {host for host, answer in told.items() if answer.nccl_listens}
+    addresses = {peer.host: frozenset(target.address for target in peer.targets) for peer in peers}
+    unanswered = {host: frozenset(answer.unanswered) for host, answer in told.items()}
+    compared = compare_notes(with_nccl_there(found, listening), addresses, unanswered)
+    return without_the_silent(compared, silent)
+
+
+def _with_routes(node: Node, told: Probed | None) -> Node:
+    if told is None or isinstance(node.facts.routes, Missing):
+        return node
+    return replace(node, facts=replace(node.facts, routes=(*node.facts.routes, *told.routes)))
+
+
+# A participant
+
+
+def _follow(participant: Participant, order: ReachOrder) -> Probed:
+    local, ticket = participant.node, participant.ticket
+    peers = _peers_of(order, ticket)
+    own = own_addresses(local.facts.interfaces)
+    host, nonce = participant.context.host, participant.nonce
+    probes = probe_peers(host, own, nonce, ticket, peers, order.deadline_s)
+    routes = _routes_to(peers, local.facts.interfaces)
+    is_listening = local.nccl.listening() is not None
+    return Probed(SCHEMA, TOOL_VERSION, probes, routes, local.listeners.unanswered(), is_listening)
+
+
+def _peers_of(order: ReachOrder, ticket: int) -> list[Peer]:
+    """Return whom this node has to probe."""
+    called = order.targets_of.get(str(ticket), ())
+    callers: dict[int, list[int]] = {}
+    for caller, peers in order.targets_of.items():
+        for peer in peers:
+            callers.setdefault(peer, []).append(int(caller))
+    return [peer.for_caller(ticket, callers[peer.ticket]) for peer in order.peers if peer.ticket in called]
+
+
+def _routes_to(peers: Sequence[Peer], interfaces: Fact[tuple[Interface, ...]]) -> tuple[Route, ...]:
+    """Return how the kernel would send to the addresses of each peer; of more than 64 peers, to their first ones."""
+    known = () if isinstance(interfaces, Missing) else interfaces
+    routes = []
+    for number, peer in enumerate(peers):
+        for target in peer.own if number < ALL_PAIRS_UP_TO else peer.own[:1]:
+            source, interface = source_for(target.address, target.port, known)
+            routes.append(Route(target.address, peer.host, source, interface))
+    return tuple(routes)
+
+
+def _faults(order: ReachOrder, bounds: Bounds) -> Iterator[str]:
+    if not bounds.most_ranks:
+        return  # a further rank calls nobody
+    yield from seconds_faults(order.deadline_s, LONGEST_CALLS_S)
+    if len(order.peers) > _MOST_PEERS or len({peer.ticket for peer in order.peers}) != len(order.peers):
+        yield "peers that are not one each"
+    if any(not key.isascii() or not key.isdigit() or str(int(key[:20])) != key for key in order.targets_of):
+        yield "a ticket that is none"
+    called = order.targets_of.get(str(bounds.ticket), ())
+    if bounds.ticket in called:
+        yield "it makes this node call itself"
+    for peer in order.peers:
+        if peer.ticket in called and len(peer.targets) > MOST_TARGETS:
+            yield f"{len(peer.targets)} listeners of ticket {peer.ticket}, {MOST_TARGETS} are accepted"
+        if peer.ticket in called:
+            yield from peer_faults(peer, bounds)
+
+
+REACH = Step(
+    "reach",
+    REACH_S + ANSWER_S,
+    applies=lambda session: session.probes_network,
+    lead=_lead,
+    order=ReachOrder,
+    answer=Probed,
+    follow=_follow,
+    faults=_faults,
+)

@@ -1,0 +1,190 @@
+"""Share: is a `--shared-dir` shared: every node leaves a mark, all look for all marks, and every mark is removed."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.bench.nodes.bench_order import MOST_RANKS
+from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.facts.deadline import start
+from ncclcheck.facts.storage.marks import Mark
+from ncclcheck.facts.text_files import readable
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import SharedView, Snapshot
+from ncclcheck.run.session import Session, ask
+from ncclcheck.run.state import Member
+from ncclcheck.run.steps.base import Bounds, Participant, Step
+from ncclcheck.timeouts import (
+    SHARE_FILE_LIFETIME_S,
+    SHARE_LOOK_S,
+    SHARE_REMOVE_S,
+    SHARE_S,
+    SHARE_START_S,
+    SHARE_WRITE_S,
+)
+
+MOST_PATHS = 256
+_NOT_OURS = Missing("denied", "this node's own command line does not name it as --shared-dir")
+
+
+class ShareOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="share"):
+    """Leave a mark in each of these folders, see which marks of the others are there, and remove it."""
+
+    paths: tuple[str, ...]
+    tickets: tuple[int, ...]
+
+
+class SharedFolder(Struct, frozen=True, forbid_unknown_fields=True):
+    """A folder: why the mark could not be written (None: it was), whose marks were seen, why it is not removed."""
+
+    path: str
+    wrote: Missing | None
+    saw: Fact[tuple[int, ...]]
+    waited_s: float = 0.0
+    left: str = ""
+
+
+class Shared(Struct, frozen=True, forbid_unknown_fields=True):
+    """What this node found in each folder."""
+
+    schema_version: str
+    tool_version: str
+    folders: tuple[SharedFolder, ...]
+
+
+# The coordinator
+
+
+def _lead(session: Session) -> Snapshot:
+    """Ask all nodes that are not silent about every shared folder of node 0."""
+    snapshot, paths = session.snapshot, session.context.options.shared_paths
+    gone = {silent.host for silent in snapshot.silent}
+    there = tuple(agent for agent in session.agents if agent.host not in gone)
+    if len(there) <= 1:
+        return snapshot
+    if session.deadline.left() < SHARE_S:
+        late = Missing("timeout", "no time was left to try the shared folders")
+        return replace(snapshot, shared=late)
+    answers = ask(session, SHARE, ShareOrder(paths, tuple(agent.ticket for agent in there)), there)
+    hosts = {agent.ticket: agent.host for agent in there}
+    views: list[SharedView] = []
+    for agent in there:
+        silence = Missing("timeout", f"{agent.host} did not tell what it found")
+        views += views_of(agent, hosts, answers.of(agent, silence), paths)
+    return replace(snapshot, shared=tuple(views))
+
+
+def views_of(
+    agent: Member, hosts: Mapping[int, str], answer: Fact[Shared], paths: tuple[str, ...]
+) -> tuple[SharedView, ...]:
+    """Return what a node says of each path that was asked for; Missing where it says nothing of it."""
+    silence = Missing("timeout", f"{agent.host} did not tell what it found")
+    folders: dict[str, SharedFolder] = {}
+    if isinstance(answer, Missing):
+        silence = answer
+    else:
+        folders = {folder.path: folder for folder in answer.folders}
+    views = []
+    for path in map(readable, paths):
+        told = folders.get(path)
+        if told is None:
+            views.append(SharedView(agent.host, path, silence, silence))
+            continue
+        saw: Fact[tuple[str, ...]] = told.saw if isinstance(told.saw, Missing) else ()
+        if not isinstance(told.saw, Missing):
+            saw = tuple(hosts[ticket] for ticket in told.saw if ticket in hosts)
+        views.append(SharedView(agent.host, path, told.wrote, saw, told.waited_s, told.left))
+    return tuple(views)
+
+
+# A participant
+
+
+def follow_share(participant: Participant, order: ShareOrder) -> Shared:
+    """Try the folders that this node's own command line names. Its marks are gone afterwards, whatever happens."""
+    own_paths, nonce = participant.context.options.shared_paths, participant.nonce
+    store, count = participant.store, len(order.tickets)
+    ours = {readable(path): path for path in own_paths if readable(path) in order.paths}
+    deadline = Deadline(SHARE_WRITE_S)
+    name, content = mark_name(nonce, participant.ticket), mark_content(nonce, participant.ticket)
+    marks = {path: Mark(folder, name, content, SHARE_FILE_LIFETIME_S) for path, folder in ours.items()}
+    wrote: dict[str, Missing | None] = {}
+    saw: dict[str, tuple[Fact[tuple[int, ...]], float]] = {}
+    try:
+        wrote = {path: mark.written(deadline.left()) for path, mark in marks.items()}
+        _meet(store, keys.share_wrote(nonce), count, Deadline(deadline.left() + SHARE_START_S))
+        looks = {path: start(_look, mark, nonce, order.tickets) for path, mark in marks.items()}
+        saw = {path: _pair(look.result(SHARE_LOOK_S + SHARE_START_S)) for path, look in looks.items()}
+        _meet(store, keys.share_looked(nonce), count, Deadline(SHARE_LOOK_S))
+    finally:
+        ends = {path: start(mark.close) for path, mark in marks.items()}
+        left = {path: end.result(SHARE_REMOVE_S) for path, end in ends.items()}
+    folders = [
+        SharedFolder(path, wrote[path], *saw[path], left=str(left[path]))
+        if path in ours
+        else SharedFolder(path, _NOT_OURS, _NOT_OURS)
+        for path in order.paths
+    ]
+    return Shared(SCHEMA, TOOL_VERSION, tuple(folders))
+
+
+def mark_name(nonce: str, ticket: int) -> str:
+    """Return the name of a node's mark: of this run, and without its nonce, since others may list the folder."""
+    return f".ncclcheck-{_digest('marks', nonce)[:16]}-{ticket}"
+
+
+def mark_content(nonce: str, ticket: int) -> str:
+    """Return what is in it, which nobody knows who does not know the nonce."""
+    return _digest(f"mark of {ticket}", nonce)
+
+
+def _digest(purpose: str, nonce: str) -> str:
+    return hashlib.sha256(f"{purpose} {nonce}".encode()).hexdigest()
+
+
+def _meet(store: Store, key: str, count: int, deadline: Deadline) -> None:
+    """Wait until every node has come here, or the time is over."""
+    if isinstance(store.add(key, 1), Missing):
+        return
+    for _ in polls(deadline):
+        value = store.get(key)
+        if isinstance(value, Missing) or (value.isdigit() and int(value) >= count):
+            return
+
+
+def _look(mark: Mark, nonce: str, tickets: tuple[int, ...]) -> tuple[Fact[tuple[int, ...]], float]:
+    names: Mapping[str, int] = {mark_name(nonce, ticket): ticket for ticket in tickets}
+    began = time.monotonic()
+    seen = mark.seen({name: mark_content(nonce, ticket) for name, ticket in names.items()}, SHARE_LOOK_S)
+    waited_s = round(time.monotonic() - began, 2)
+    return seen if isinstance(seen, Missing) else tuple(sorted(names[name] for name in seen)), waited_s
+
+
+def _pair(found: tuple[Fact[tuple[int, ...]], float] | Missing) -> tuple[Fact[tuple[int, ...]], float]:
+    return (found, 0.0) if isinstance(found, Missing) else found
+
+
+def _faults(order: ShareOrder, _: Bounds) -> Iterator[str]:
+    if len(order.paths) > MOST_PATHS or len(order.tickets) > MOST_RANKS:
+        yield f"{len(order.paths)} folders of {len(order.tickets)} nodes"
+
+
+SHARE = Step(
+    "share",
+    SHARE_S,
+    applies=lambda session: session.probes_network and bool(session.context.options.shared_paths),
+    lead=_lead,
+    order=ShareOrder,
+    answer=Shared,
+    follow=follow_share,
+    faults=_faults,
+    limit_bytes=SMALL_LIMIT_BYTES,
+)

@@ -1,0 +1,142 @@
+"""A node calls only whom a member of the run announced: no third address, no service of its own, no cloud's."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.exchange.announcements import Announcements, announce_self
+from ncclcheck.exchange.probe.reachability import Peer, Target
+from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.measure.links.again import RetryRound
+from ncclcheck.measure.links.rounds import plan_rounds
+from ncclcheck.run.steps.base import Bounds
+from ncclcheck.run.steps.measure import MeasureOrder
+from ncclcheck.run.steps.reach import ReachOrder
+from ncclcheck.run.steps.resolve import ResolveOrder
+from ncclcheck.run.steps.sequence import step_of
+from tests.fact_builders import node_facts
+
+OWN = frozenset({"127.0.0.1", "10.0.0.1", "172.17.0.1"})
+ME = Bounds(ticket=1, most_ranks=8, addresses=OWN)
+TARGETS = {
+    1: (Target("eth0", "10.0.0.1", 40001),),
+    2: (Target("eth0", "10.0.0.2", 40002), Target("eth0", "10.0.0.2", 41002, "nccl", 8)),
+    3: (Target("eth0", "10.0.0.3", 40003),),
+}
+PEERS = tuple(Peer(ticket, f"node{ticket}", targets) for ticket, targets in TARGETS.items())
+REACH = ReachOrder(PEERS, {"1": (2, 3), "2": (1, 3), "3": (1, 2)}, 12.0)
+RING = Ring(tuple(replace(peer, targets=peer.targets[:1]) for peer in PEERS), plan_rounds(3, 1))
+THIRD = Target("eth0", "10.0.0.99", 40099)
+
+
+@pytest.fixture
+def announcements(store: Store) -> Announcements:
+    for ticket, targets in TARGETS.items():
+        announce_self(store, ticket, node_facts(ticket - 1, 3), targets)
+    return Announcements(store)
+
+
+def reasons(order: object, announcements: Announcements) -> list[str]:
+    assert isinstance(order, (ReachOrder, ResolveOrder, MeasureOrder))
+    return list(step_of(order).faults(order, replace(ME, announced=announcements.of)))
+
+
+def with_target(target: Target) -> tuple[ReachOrder, MeasureOrder]:
+    """Orders that send this node to the target in the name of ticket 2."""
+    peers = tuple(replace(peer, targets=(target,)) if peer.ticket == 2 else peer for peer in RING.peers)
+    return replace(REACH, peers=peers), MeasureOrder("bandwidth", replace(RING, peers=peers))
+
+
+def test_the_orders_of_node_0_are_followed(announcements: Announcements) -> None:
+    again = RepeatedRounds(3, (RetryRound(0, ((0, 1), (1, 2))),))
+    for order in (REACH, MeasureOrder("latency", RING), MeasureOrder("bandwidth", RING, again)):
+        assert reasons(order, announcements) == []
+    (name, *_) = announcements.of(2).names  # type: ignore[union-attr]
+    assert reasons(ResolveOrder(name, 2, 5.0), announcements) == []
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        THIRD,
+        replace(TARGETS[2][0], port=22),
+        replace(TARGETS[2][0], address="10.0.0.99"),
+        replace(TARGETS[2][0], interface="eth1"),
+        TARGETS[3][0],
+    ],
+)
+def test_nobody_calls_what_the_member_did_not_announce(target: Target, announcements: Announcements) -> None:
+    for order in with_target(target):
+        assert any("did not announce" in reason for reason in reasons(order, announcements))
+
+
+@pytest.mark.parametrize(
+    ("address", "port"),
+    [
+        ("127.0.0.2", 40000),
+        ("169.254.169.254", 8080),
+        ("224.0.0.1", 40000),
+        ("0.0.0.0", 40000),  # noqa: S104 (to be refused)
+        ("ff02::1", 40000),
+        ("::", 40000),
+        ("10.0.0.2", 22),
+        ("10.0.0.2", 1023),
+        ("10.0.0.2", 0),
+        ("10.0.0.2", 70000),
+        ("victim.example", 40000),
+        ("", 40000),
+    ],
+)
+def test_nobody_calls_a_service_though_a_member_announced_it(store: Store, address: str, port: int) -> None:
+    target = Target("eth0", address, port)
+    for ticket, targets in ((1, TARGETS[1]), (2, (target,)), (3, TARGETS[3])):
+        announce_self(store, ticket, node_facts(ticket - 1, 3), targets)
+    for order in with_target(target):
+        assert any(
+            "no address and port of a listener" in reason for reason in reasons(order, Announcements(store))
+        )
+
+
+def test_nobody_calls_a_ticket_that_announced_nothing(announcements: Announcements) -> None:
+    stranger = Peer(9, "node9", (THIRD,))
+    order = replace(REACH, peers=(*PEERS, stranger), targets_of={"1": (9,)})
+    assert reasons(order, announcements) == ["ticket 9 announced nothing"]
+
+
+def test_what_was_announced_once_does_not_change(store: Store, announcements: Announcements) -> None:
+    assert reasons(REACH, announcements) == []
+    announce_self(store, 2, node_facts(1, 3), (THIRD,))
+    for order in with_target(THIRD):
+        assert reasons(order, announcements) != []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        replace(REACH, deadline_s=1e6),
+        replace(REACH, targets_of={"1": (1, 2)}),
+        replace(REACH, targets_of={"01": (2,), "1": (2,)}),
+        replace(REACH, targets_of={"x": (2,)}),
+        replace(REACH, targets_of={"9" * 5000: (2,)}),
+        replace(REACH, peers=(*PEERS, PEERS[1])),
+        ResolveOrder("victim.example", 2, 5.0),
+        ResolveOrder("node2", 9, 5.0),
+        MeasureOrder("latency", replace(RING, peers=())),
+        MeasureOrder("latency", replace(RING, peers=PEERS)),
+        MeasureOrder("latency", replace(RING, plan=replace(RING.plan, networks=2))),
+        MeasureOrder("latency", replace(RING, plan=replace(RING.plan, networks=-1))),
+        MeasureOrder("latency", replace(RING, plan=replace(RING.plan, shifts=(3,)))),
+        MeasureOrder("latency", replace(RING, plan=replace(RING.plan, shifts=(1,) * 1000))),
+        MeasureOrder("latency", replace(RING, plan=replace(RING.plan, window_s=1e6))),
+        MeasureOrder("latency", replace(RING, plan=replace(RING.plan, warm_up_s=-1.0))),
+        MeasureOrder("latency", replace(RING, plan=replace(RING.plan, pings_s=60.0))),
+        MeasureOrder("bandwidth", RING, RepeatedRounds(3, (RetryRound(1, ((0, 1),)),))),
+        MeasureOrder("bandwidth", RING, RepeatedRounds(3, (RetryRound(0, ((0, 3),)),))),
+        MeasureOrder("bandwidth", RING, RepeatedRounds(3, (RetryRound(0, ((-1, 0),)),))),
+        MeasureOrder("bandwidth", RING, RepeatedRounds(-3, ())),
+    ],
+)
+def test_what_node_0_never_asks_for_is_refused(order: object, announcements: Announcements) -> None:
+    assert reasons(order, announcements) != []

@@ -1,0 +1,75 @@
+"""Who takes part, who is silent, and under which names. Real stores, no cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import Arrivals, gather_hellos
+from ncclcheck.exchange.messages import SCHEMA, Hello
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Knock
+from ncclcheck.run.steps.join import one_per_place, roster, silent_nodes, silent_ranks
+from tests.fact_builders import launch, master_path
+
+
+def hello(node_rank: int, host: str, nnodes: int = 3) -> Hello:
+    return Hello(SCHEMA, "0.1.0", host, launch(node_rank, nnodes))
+
+
+def test_hosts_that_share_a_name_are_told_apart_by_their_rank() -> None:
+    arrivals = Arrivals({1: hello(0, "ubuntu"), 2: hello(1, "ubuntu"), 3: hello(2, "gpu3")}, {}, 0.1)
+    assert [silent.host for silent in roster(arrivals)] == ["ubuntu#0", "ubuntu#1", "gpu3"]
+
+
+def test_two_processes_in_one_place_are_one_node_with_two_claims() -> None:
+    arrivals = Arrivals({1: hello(0, "node1"), 2: hello(1, "node2"), 3: hello(1, "node2")}, {}, 0.1)
+    members = roster(arrivals)
+    assert [silent.host for silent in members] == ["node1", "node2", "node2"]
+    assert [silent.ticket for silent in one_per_place(members)] == [1, 2]
+
+
+def test_a_node_that_never_came_is_silent_and_named_by_what_is_known_of_it() -> None:
+    arrivals = Arrivals({1: hello(0, "node1")}, {}, 30.0)
+    knock = Knock("node2", 1, master_path(1, outcome="filtered"))
+    silent = silent_nodes(launch(0, 3), arrivals, {1: knock})
+    assert [silent.host for silent in silent] == ["node2", "node-rank-2"]
+    assert silent[0].knock == knock
+    assert isinstance(silent[1].knock, Missing)
+
+
+def test_clashing_ranks_make_nobody_silent() -> None:
+    arrivals = Arrivals({1: hello(0, "a"), 2: hello(1, "b"), 3: hello(1, "c")}, {}, 2.0)
+    assert silent_nodes(launch(0, 3), arrivals, {}) == ()
+
+
+def test_a_rank_that_never_came_is_silent_though_its_node_is_there() -> None:
+    there = {
+        ticket: Hello(SCHEMA, "0.1.0", f"node{node}", launch(node, 2, local_rank=local, local_world_size=2))
+        for ticket, (node, local) in enumerate([(0, 0), (0, 1), (1, 0)])
+    }
+    (silent,) = silent_ranks(Arrivals(there, {}, 10.0))
+    assert (silent.host, silent.node_rank) == ("node1-local-rank-1", 1)
+    assert silent_nodes(launch(0, 2), Arrivals(there, {}, 10.0), {}) == ()
+
+
+def nothing(_: object) -> None:
+    """Nobody listens."""
+
+
+@pytest.mark.slow
+def test_garbage_hellos_are_refused_and_the_others_still_read(store: Store) -> None:
+    messages = [
+        encode(hello(0, "node1")),
+        b"\x80\x04garbage",
+        b'{"schema_version": "99"}',
+        encode(hello(1, "node2")),
+    ]
+    for message in messages:
+        store.set_document(f"hello/{store.add('tickets', 1)}", message)
+    arrivals = gather_hellos(store, launch(0, 4), dict, Deadline(10), nothing)
+    assert sorted(hello.host for hello in arrivals.hellos.values()) == ["node1", "node2"]
+    assert "schema version '99'" in arrivals.refused[3]
+    assert arrivals.waited_s < 5

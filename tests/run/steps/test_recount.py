@@ -1,0 +1,86 @@
+"""The second reading of the RDMA counters, ordered over a real store."""
+
+from __future__ import annotations
+
+import threading
+
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.hardware import PortCounters, RdmaCounters
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.state import Member
+from ncclcheck.run.steps.recount import RECOUNT, Recounted, RecountOrder, follow_recount
+from tests.bench.nodes.benches import session
+from tests.builders import node, with_facts
+from tests.fact_builders import host_of, launch, some
+from tests.hardware_builders import NO_ERRORS, ib_ports, rdma_cluster
+
+GROWN: dict[str, Fact[int]] = {**NO_ERRORS, "symbol_error": 5}
+AGENTS = tuple(Member(rank + 1, launch(rank, 2), host_of(rank)) for rank in range(2))
+
+
+def once_read() -> Snapshot:
+    """Two nodes whose counters were read once, with one difference to the second reading."""
+    once = RdmaCounters(tuple(PortCounters(port.device, port.port, NO_ERRORS) for port in ib_ports()))
+    return with_facts(with_facts(rdma_cluster(2), "node01", rdma_counters=once), "node02", rdma_counters=once)
+
+
+def reading(counts: dict[str, Fact[int]], ports: int = 8) -> bytes:
+    told = tuple(PortCounters(f"mlx5_{rail}", 1, counts) for rail in range(ports))
+    return encode(Recounted(SCHEMA, "0", told))
+
+
+def recounted(store: Store, snapshot: Snapshot, answers: dict[int, bytes], seconds: float = 20.0) -> Snapshot:
+    """What node 0 has after those tickets answered so."""
+
+    def answer() -> None:
+        store.wait_document("step/0", Deadline(20))
+        for ticket, data in answers.items():
+            store.set_document(f"answer/0/{ticket}", data)
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    return RECOUNT.lead(session(store, snapshot, seconds, AGENTS))
+
+
+def after(snapshot: Snapshot, host: str, place: int = 0) -> object:
+    return some(node(snapshot, host).facts.rdma_counters).ports[place].after
+
+
+def test_every_port_gets_its_second_reading(store: Store) -> None:
+    found = recounted(store, once_read(), {1: reading(NO_ERRORS), 2: reading(GROWN)})
+    assert after(found, "node01") == NO_ERRORS
+    assert after(found, "node02", 7) == GROWN
+
+
+def test_a_port_that_is_gone_and_a_node_that_talks_nonsense_say_so(store: Store) -> None:
+    found = recounted(store, once_read(), {1: reading(NO_ERRORS, ports=7), 2: b"{}"})
+    assert after(found, "node01", 7) == Missing("absent", "the port is not there any more")
+    wrong = after(found, "node02")
+    assert isinstance(wrong, Missing)
+    assert wrong.missing == "error"
+
+
+def test_a_node_that_says_nothing_is_late(store: Store) -> None:
+    found = recounted(store, once_read(), {1: reading(NO_ERRORS)}, seconds=1.5)
+    assert after(found, "node01") == NO_ERRORS
+    assert after(found, "node02") == Missing("timeout", "the node did not read its counters again")
+
+
+def test_nobody_is_asked_where_there_is_no_time_or_no_port(store: Store) -> None:
+    late = RECOUNT.lead(session(store, once_read(), 0.5, AGENTS))
+    assert after(late, "node01") == Missing("timeout", "no time was left to read the counters again")
+    none = with_facts(
+        with_facts(once_read(), "node01", rdma_counters=RdmaCounters(())),
+        "node02",
+        rdma_counters=RdmaCounters(()),
+    )
+    assert not RECOUNT.applies(session(store, none, 20, AGENTS))
+    assert isinstance(store.get("step/0"), Missing)
+
+
+def test_this_machine_answers_in_the_form_that_is_read() -> None:
+    assert follow_recount(None, RecountOrder()).schema_version == SCHEMA
