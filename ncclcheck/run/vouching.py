@@ -53,7 +53,7 @@ def vouch_of(context: Context, way: MasterPath, asker: VerdictAsker, state: RunS
 
 
 def with_vouching(participant: Participant, way: MasterPath, state: RunState) -> Participant:
-    """Return the participant with a store that remembers what was sent, and what it asks before it believes a verdict."""
+    """Give the participant a store that remembers what was sent, and what it asks before it believes a verdict."""
     store = RecordingStore(participant.store)
     asker = VerdictAsker(store, participant.nonce, participant.ticket)
     return replace(participant, store=store, vouch=vouch_of(participant.context, way, asker, state))
