@@ -100,9 +100,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was not tested and why, one line per reason, and what failed while the host took cores away."""
     counts = os.environ.get(_COUNTS)
-    if (
-        counts and "PYTEST_XDIST_WORKER" not in os.environ
-    ):  # the workers' counts are in those of their controller
+    if counts and not hasattr(
+        terminalreporter.config, "workerinput"
+    ):  # a controller has those of its workers
         _add_counts(Path(counts), terminalreporter.stats)
     ended = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
     properties = [pair for one in ended if one.when == "call" for pair in one.user_properties]

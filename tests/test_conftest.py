@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.command_line import clean_environment
 
+pytestmark = pytest.mark.slow  # each starts pytest
 ROOT = Path(__file__).parents[1]
 RULES = "pytest_ignore_collect, pytest_runtest_protocol, pytest_runtest_setup, pytest_terminal_summary"
 SECOND_TIME = """
