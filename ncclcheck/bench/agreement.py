@@ -30,7 +30,7 @@ _NUMBERS = 9
 
 
 def barrier(device: Device, progress: ProgressPage) -> None:
-    """Every rank is then known to have come here, and the device is idle."""
+    """Wait until every rank has come here and the device is idle."""
     import torch
     import torch.distributed as dist
 
@@ -58,7 +58,7 @@ def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[B
 
 
 def all_refused(device: Device, progress: ProgressPage) -> bool:
-    """Whether every rank asks this, each having been refused a call; a rank that was not is in that call, or beyond.
+    """Return whether every rank asks this: the backend rejected its call. Another rank is in that call, or beyond.
 
     Then the ranks are out of step, which ends as every other call does to which not all ranks come.
     """

@@ -120,12 +120,12 @@ def _table(kind: Kind, tables: Tables, periods: int, device: str) -> Tensor:
 
 
 def shift_of(iteration: int) -> int:
-    """Where in the period the data of an iteration start: the result of another iteration is a wrong one."""
+    """Return where in the period the data of an iteration start: the result of another iteration is wrong."""
     return iteration * 37 % _SHIFTS * _SHIFT_ELEMENTS
 
 
 def fill(buffer: Tensor, content: Content, tables: Tables, iteration: int) -> None:
-    """`buffer` (one dimension) then holds the content as it is at `iteration`."""
+    """Fill `buffer` (one dimension) with the content of `iteration`."""
     for _, there, wanted in _blocks(buffer, content, tables, iteration, buffer.numel()):
         there.copy_(wanted)
 
@@ -133,7 +133,7 @@ def fill(buffer: Tensor, content: Content, tables: Tables, iteration: int) -> No
 def difference(
     buffer: Tensor, content: Content, tables: Tables, iteration: int, elements_at_once: int = PERIOD
 ) -> Difference | None:
-    """How `buffer` differs from the content at `iteration`, bit for bit; None: nowhere.
+    """Return how `buffer` differs from the content of `iteration`, bit for bit; None: nowhere.
 
     About `elements_at_once` are compared in one operation: a period stays in a CPU's cache, many spare a GPU the
     launches.

@@ -26,7 +26,7 @@ _GPU_COMPARED = 1 << 24  # elements
 
 
 class Device(Struct, frozen=True):
-    """One place to measure.
+    """A device on which collectives are measured.
 
     `time_calls` makes the calls back to back and returns the microseconds of each. `record` turns a call that was made
     once into the one to be timed. After `evict` no buffer is in the cache. `compared_at_once` elements are verified in

@@ -47,7 +47,7 @@ def _left(group: Path, most: str, used: str, droppable: str) -> Iterator[int]:
 
 
 def _cached(group: Path, name: str) -> int:
-    """Bytes of files that the kernel drops before it kills anybody; 0 where it does not say."""
+    """Return how many bytes of file cache the kernel drops before it kills a process; 0 where it does not say."""
     with suppress(OSError, ValueError):
         for line in (group / "memory.stat").read_text().splitlines():
             key, _, value = line.partition(" ")

@@ -89,7 +89,7 @@ class _Account:
         self.waited_s()
 
     def waited_s(self) -> float:
-        """For how long the thread waited for a core since the last call."""
+        """Return for how long the thread waited for a core since the last call."""
         now_ns = before_ns = self._before_ns
         if self._descriptor is not None:
             with suppress(OSError):
@@ -98,7 +98,7 @@ class _Account:
 
 
 def waited_ns(threads: Path) -> dict[str, int]:
-    """Thread -> nanoseconds that it was ready to run and had to wait for a core; nothing where that is not known."""
+    """Return by thread the nanoseconds it was ready and waited for a core; nothing where that is unknown."""
     waited = {}
     with suppress(OSError):
         for thread in threads.iterdir():

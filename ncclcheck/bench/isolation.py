@@ -1,4 +1,4 @@
-"""Each rank and each link by itself, after the collectives: the culprit is slow there, too, and its victims are not."""
+"""Each rank and each link alone, after the collectives: the cause is slow there, too, and its victims are not."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ MOST_PASSES = 4  # over the links
 
 
 class _Lane(Struct, frozen=True):
-    """Ranks that are tried one against another: one of each node."""
+    """The ranks whose links are measured: one of each node."""
 
     ranks: tuple[int, ...]
 
 
 def isolate(rank: BenchRank, points: Sequence[Point]) -> Isolation:
-    """How fast each rank and each link between nodes is by itself; the same on every rank.
+    """Measure how fast each rank and each link between nodes is alone; the result is the same on every rank.
 
     What looks slow is tried again, and the best try counts: a passing disturbance does not last, a slow link or an
     occupied core does.
@@ -89,12 +89,12 @@ def _settled_cores(rank: BenchRank, points: Sequence[Point]) -> tuple[CoreSpeed,
 
 
 def most_proofs(world_size: int) -> int:
-    """So many that they take some four seconds where every rank has half a core, and at least three."""
+    """Return how many tries take about four seconds where every rank has half a core, at least three."""
     return max(LEAST_PROOFS, min(MOST_PROOFS, MOST_PROOFS * FEW_SLOTS // min(SLOTS, world_size)))
 
 
 def _cores(rank: BenchRank, tries: int, times: int) -> tuple[CoreSpeed, ...]:
-    """For the piece of work done so many times, each of these tries; the times are those of `WORK_TIMES`."""
+    """Return how fast each rank works, by the best of these tries; the times are those of `WORK_TIMES`."""
     task = rank.task
     best = (float("inf"), float("inf"), 0.0)
     data = bytes(WORK_BYTES)
@@ -128,7 +128,7 @@ def claim_on_cores() -> int:
 
 
 def _work(data: bytes, times: int) -> tuple[float, float]:
-    """Microseconds by the clock, and of the core, for `WORK_TIMES` of `times` pieces of work."""
+    """Return microseconds by the clock, and of the core, for `WORK_TIMES` of `times` pieces of work."""
     began, began_core = time.perf_counter_ns(), time.thread_time_ns()
     for _ in range(times):
         zlib.crc32(data)
@@ -158,7 +158,7 @@ def _lane(rank: BenchRank) -> _Lane:
 
 
 def _links(rank: BenchRank, lane: _Lane, size_bytes: int) -> tuple[LinkSpeed, ...]:
-    """Every pair of a few rounds; a rank that is in none of a round waits for the others at its end."""
+    """Measure every pair in a few rounds; a rank without a partner in a round waits at its end."""
     import torch
 
     own = rank.task.rank
@@ -196,7 +196,7 @@ def _links(rank: BenchRank, lane: _Lane, size_bytes: int) -> tuple[LinkSpeed, ..
 
 
 class _Busy:
-    """For which part of the time since it was made this process computed, or waited for a core to do so.
+    """The share of the time since its creation in which this process computed, or waited for a core.
 
     Who waits for a GPU computes nothing, though the CUDA library keeps asking it: there only the waiting counts.
     """

@@ -40,7 +40,7 @@ _REFUSALS = ("support", "invalid scalar type", "unconvertible", "not implemented
 
 
 class BenchRank(Struct, frozen=True):
-    """What a rank has in hand while it measures."""
+    """What a rank needs while it measures."""
 
     task: WorkerTask
     device: Device
@@ -87,7 +87,7 @@ def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> BenchRa
 
 
 def measure_all(rank: BenchRank) -> Iterator[Fact[Point]]:
-    """Every point of the plan as it is finished, the same on every rank; Missing where the backend refuses the op."""
+    """Yield every point as it is finished, the same on every rank; Missing where the backend rejects the op."""
     plan = rank.task.plan
     rank.progress.move("agreeing")
     now_s = _now(exchange(_own_report(rank, [0.0]), rank.device, rank.progress))
@@ -106,7 +106,7 @@ def measure_all(rank: BenchRank) -> Iterator[Fact[Point]]:
 
 
 def measure_round(rank: BenchRank, op: Op, size_bytes: int, iterations: int) -> float:
-    """Mean over the iterations of the slowest rank's time in microseconds, the same on every rank.
+    """Return the mean over the iterations of the slowest rank's time in microseconds, the same on every rank.
 
     One call goes before that is not timed: the connections may have been idle for long.
     """
@@ -190,7 +190,7 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _run(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> tuple[list[float], Idle]:
-    """Microseconds of the lead-in (0: none) and of each call, and for how long this process could not run."""
+    """Return the microseconds of the lead-in (0: none) and of each call, and how long this process could not run."""
     content = setup.collective.sent(setup.own)
     pairs = list(zip(setup.slots, iterations, strict=False))
     for slot, iteration in pairs:
@@ -208,7 +208,7 @@ def _run(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> tupl
 
 
 def _verify(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
-    """Where the receive buffers of the batch differ from what they must hold: iteration and difference."""
+    """Return where the receive buffers of the batch are wrong: iteration and difference."""
     if not setup.collective.receives(setup.own):
         return []
     expected = setup.collective.expected(setup.own)

@@ -85,7 +85,7 @@ class _Worker:
         return points
 
     def state(self) -> RankState:
-        """Where the rank is now."""
+        """Return where the rank is."""
         now, task, progress = time.monotonic(), self.task, read_page(self.page)
         exit_code = self.process.poll()
         if self.failed_at is None and (exit_code is not None or progress.error_kind != "none"):
@@ -137,7 +137,7 @@ class _Worker:
             self.nccl_log.close()
 
     def close(self) -> None:
-        """Its page, log and pipes are then closed, and nothing more is known of it."""
+        """Close its page, log and pipes: nothing more is known of it afterwards."""
         self._close_memory()
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe is not None:
@@ -195,7 +195,7 @@ class Running:
 
     @property
     def isolation(self) -> Isolation | None:
-        """How fast ranks and links are by themselves, once rank 0 has said it, where it runs on this node."""
+        """Return how fast ranks and links are alone, once rank 0 has said it, if it runs on this node."""
         return next((worker.isolation for worker in self._workers if worker.isolation is not None), None)
 
     def log(self, rank: int) -> str:
@@ -203,7 +203,7 @@ class Running:
         return next((w.errors.decode(errors="replace") for w in self._workers if w.task.rank == rank), "")
 
     def stop(self, grace_s: float) -> tuple[str, ...]:
-        """Every worker is then dead, or named: those that did not die within `grace_s` hang in the kernel."""
+        """Kill every worker, and return those that did not die within `grace_s`: they hang in the kernel."""
         if self._ended.is_set():
             return ()
         undead = kill_all([worker.process for worker in self._workers], grace_s)
@@ -262,7 +262,7 @@ def not_started(tasks: Sequence[WorkerTask], error: OSError) -> tuple[RankState,
 
 
 def _python_path(present: str) -> str:
-    """PYTHONPATH under which the workers find this very package, also where it runs from a checkout."""
+    """Return the PYTHONPATH under which the workers find this very package, also when it runs from a checkout."""
     parent = Path(ncclcheck.__file__).resolve().parent.parent
     if parent.name in ("site-packages", "dist-packages"):
         return present

@@ -16,7 +16,7 @@ _FIELDS = 10
 
 
 def unanswered_peers(pid: int) -> tuple[str, ...]:
-    """Addresses that data or a connection attempt of the process was sent to again and again without an answer.
+    """Return the addresses to which the process sends data or connection attempts again and again, without answer.
 
     /proc/PID/net/tcp (Linux `Documentation/networking/proc_net_tcp.rst`): the seventh column counts the
     retransmissions of the oldest unacknowledged segment, and is 0 again as soon as something is acknowledged. A peer
@@ -44,7 +44,7 @@ def _socket_inodes(pid: int) -> set[str]:
 
 
 def _connections(table: Path) -> Iterator[tuple[str, str, int, str]]:
-    """Peer address and state as the kernel writes them, retransmissions, and inode of each connection."""
+    """Yield peer address and state as the kernel writes them, retransmissions, and inode of each connection."""
     try:
         lines = table.read_text().splitlines()[1:]
     except OSError:

@@ -23,7 +23,7 @@ class Turn(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TurnResult(Struct, frozen=True, forbid_unknown_fields=True):
-    """What came of a turn: the mean over its iterations of the slowest rank's time."""
+    """The result of a turn: the mean over its iterations of the slowest rank's time."""
 
     mean_us: float
 

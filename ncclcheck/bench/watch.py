@@ -53,7 +53,7 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
 
 
 class Deadlines(Struct, frozen=True):
-    """How long is too long. What each bounds stands in `timeouts`."""
+    """How long each phase may take; `timeouts` says why."""
 
     start_s: float = timeouts.WORKER_IMPORT_S
     join_s: float = timeouts.WORKER_JOIN_S

@@ -77,7 +77,7 @@ def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
 
 
 class _Turns:
-    """A connection of its own to the store, so that a long wait in it holds up nobody else's use of the store."""
+    """A connection of its own to the store, so that a long wait does not delay other calls of the store."""
 
     def __init__(self, task: WorkerTask) -> None:
         import torch.distributed as dist
@@ -136,7 +136,7 @@ def _leave_together(progress: ProgressPage) -> None:
 
 
 def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
-    """Whether a peer or the network may be at fault (the error came out of a collective call), or this rank itself."""
+    """Return whether a peer or the network may be at fault (an error of a collective call), or this rank itself."""
     text = str(error).lower()
     own = isinstance(error, MemoryError) or "out of memory" in text or "can't allocate" in text
     own = own or is_own_bug(error)
@@ -151,7 +151,7 @@ def _die_with(agent_pid: int | None) -> None:
 
 
 def _die_first() -> None:
-    """Where memory runs out after all, the kernel then kills this process rather than anybody's job (proc(5))."""
+    """Make the kernel kill this process first where memory runs out, rather than a job (proc(5))."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 

@@ -75,7 +75,7 @@ def late_hellos(store: Store, launch: Launch, arrivals: Arrivals) -> tuple[Hello
 
 
 def drawn_tickets(store: Store, launch: Launch) -> Collection[int]:
-    """The tickets that were drawn so far; of absurdly many, which no job of this size draws, the first ones."""
+    """Return the tickets drawn so far; of more than a job of this size can draw, the first ones."""
     count = store.add(keys.TICKETS, 0)
     if isinstance(count, Missing):
         return ()
@@ -110,7 +110,7 @@ def _few(ranks: set[int]) -> str:
 def gather_answers(
     store: Store, tickets: Collection[int], key: Callable[[int], str], deadline: Deadline
 ) -> dict[int, bytes]:
-    """The documents that were answered by the deadline, by ticket."""
+    """Return the documents that were answered by the deadline, by ticket."""
     answers: dict[int, bytes] = {}
     for _ in polls(deadline):
         for ticket in tickets:

@@ -1,4 +1,4 @@
-"""The processes on all hosts: so many started at a time, their calls answered, their ends named; one thread for all."""
+"""The processes on all hosts: starts a few at a time, answers their calls, and says how each ended, in one thread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Phase: TypeAlias = Literal["waiting", "starting", "there", "over"]
 
 
 class RemoteGreeting(Struct, frozen=True):
-    """The first line of our own from a host; fields of later versions are passed over."""
+    """The first line of ncclcheck from a host; fields of later versions are ignored."""
 
     version: str
     schema_version: str
@@ -71,7 +71,7 @@ class _Connection:
         self.began = 0.0
 
     def pipe(self, name: str) -> IO[bytes] | None:
-        """Its standard input, output or error ("in", "out", "err"), while there is one."""
+        """Return its standard input, output or error ("in", "out", "err"), while there is one."""
         if self.process is None:
             return None
         return {"in": self.process.stdin, "out": self.process.stdout, "err": self.process.stderr}[name]
@@ -234,7 +234,7 @@ class Fleet:
             raise DecodeError(f"more than {NOISE_LIMIT_BYTES} bytes that ncclcheck did not say")
 
     def _send(self, connection: _Connection) -> None:
-        """As much as the pipe takes now; the rest when it takes more."""
+        """Write as much as the pipe takes now; the rest when it takes more."""
         pipe = connection.pipe("in")
         if pipe is None or pipe.closed:
             connection.unsent.clear()
@@ -321,7 +321,7 @@ class Fleet:
                 os.killpg(connection.process.pid, signal.SIGTERM)
 
     def _forget(self, connection: _Connection) -> None:
-        """Its pipes are closed."""
+        """Close its pipes."""
         if connection.process is None:
             return
         for pipe in (connection.process.stdin, connection.process.stdout, connection.process.stderr):

@@ -79,7 +79,7 @@ def state_letter(pid: int) -> str:
 
 
 def kill_all(processes: Iterable[subprocess.Popen[bytes]], grace_s: float) -> list[subprocess.Popen[bytes]]:
-    """SIGKILL to the process group of each, stopped ones included, then at most `grace_s` of waiting.
+    """Send SIGKILL to the process group of each, also of stopped ones, and wait at most `grace_s`.
 
     Returns those that did not die: they hang in the kernel (state D), and no signal will end them.
     """

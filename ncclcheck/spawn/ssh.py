@@ -68,7 +68,7 @@ def ssh_command(
 
 
 def _word(text: str) -> str:
-    """One word for /bin/sh, without what a login shell reads in its own way between single quotes.
+    """Quote a word for /bin/sh, also safe in login shells that treat single quotes differently.
 
     fish takes a backslash there, csh an exclamation mark and the end of a line. A value loses newlines at its end.
     """
@@ -98,7 +98,7 @@ def local_command(python: str, environment: Mapping[str, str], open_files: int) 
 
 
 def why_ended(returncode: int, stderr: str, noise: str, python: str) -> tuple[UnreachedCause, str]:
-    """Why a command line of `ssh_command` ended before ncclcheck was there, and the words that say so."""
+    """Return why a command line of `ssh_command` ended before ncclcheck ran there, and the text that says so."""
     said = reason(stderr)
     lower = stderr.lower()
     if returncode == SSH_FAILED:

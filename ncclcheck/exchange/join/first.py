@@ -1,4 +1,4 @@
-"""Node 0's own start: is the port free, who holds it, and does the master's name lead back here."""
+"""How node 0 starts: is the master port free, who holds it, and does the master's name lead to this node."""
 
 from __future__ import annotations
 

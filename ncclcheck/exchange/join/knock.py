@@ -1,4 +1,4 @@
-"""Datagrams between a node that cannot join by TCP and node 0: who is out there, and is the store up.
+"""Datagrams between node 0 and a node that cannot join by TCP: which nodes are there, and is the store up.
 
 They go to the number of the master port over UDP, which a rule for the TCP port does not touch. A knock is a claim:
 it names a cause in the report and ends a wait; it is never taken as a fact about the cluster. Where UDP is blocked as
@@ -26,7 +26,7 @@ _MOST_KNOCKS = 65536
 
 
 class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node sends: which job it is of, and its own diagnosis so far. `final`: it has given up."""
+    """A knock: the job of the node, and its own diagnosis so far. `final`: the node has given up."""
 
     protocol: str
     job_id: str
@@ -35,7 +35,7 @@ class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
-    """What node 0 answers: is its store up; if it never will be, why (with FAILED before it: by a bug of its own)."""
+    """The reply of node 0: is its store up; if it never will be, why (after FAILED: because of a bug)."""
 
     protocol: str
     serving: bool

@@ -1,4 +1,4 @@
-"""Each node's own way to MASTER_ADDR:MASTER_PORT, diagnosed before anything depends on it."""
+"""The path from each node to MASTER_ADDR:MASTER_PORT, diagnosed before anything depends on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ncclcheck.model.snapshot import Knock
 
 
 class MasterSearch(Struct, frozen=True):
-    """What a node that is not node 0 looks for: who it is, and where. `serving`: node 0 says that its store is up."""
+    """Which process looks for node 0, and where. `serving`: node 0 says that its store is up."""
 
     launch: Launch
     host: str

@@ -37,7 +37,7 @@ def placed(launch: Launch, own: frozenset[str], deadline_s: float = timeouts.REN
 
 
 def takes_itself_for_host(host: str) -> bool:
-    """Whether torch, on this machine, would serve the store of the endpoint `host`.
+    """Return whether torch, on this machine, would serve the store of the endpoint `host`.
 
     As torch 2.13 compares: localhost and loopback, the host name, its canonical names, and the addresses of both
     (torch/distributed/elastic/rendezvous/utils.py, _matches_machine_hostname). An alias of this machine, or an address
@@ -58,7 +58,7 @@ def takes_itself_for_host(host: str) -> bool:
 
 
 def _looked_up(name: str) -> list[tuple[str, str]]:
-    """Address and canonical name, as getaddrinfo gives them; nothing where it gives none."""
+    """Return addresses and canonical name of getaddrinfo; nothing where it gives none."""
     try:
         found = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP, flags=socket.AI_CANONNAME)
     except (OSError, UnicodeError):

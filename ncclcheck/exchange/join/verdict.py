@@ -68,7 +68,7 @@ class VerdictServer:
         self._thread.start()
 
     def give(self, given: Given) -> None:
-        """From now on this is the verdict."""
+        """Answer with this verdict from now on."""
         self._given = given
 
     def close(self) -> None:

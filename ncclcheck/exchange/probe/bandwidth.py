@@ -79,7 +79,7 @@ def channel_of(number: int, stream: int) -> str:
 def send(
     number: int, target: Target, own: ProbeGreeting, peer_ticket: int, window: Window, start: Deadline
 ) -> Sent:
-    """Fill the streams from the moment the receiver says go until it has enough; `start` is when it has to say so."""
+    """Send from the moment the receiver says go, at the latest at `start`, until it has enough."""
     connections: list[socket.socket] = []
     try:
         for stream in range(STREAMS):
@@ -156,12 +156,12 @@ class _Load:
         self._threads = [moment_of(stream.thread) for stream in streams]
 
     def cpu_share(self) -> Fact[float]:
-        """Of the busiest thread, up to its end."""
+        """Return the share of the busiest thread, up to its end."""
         ends = [stream.ended or moment_of(stream.thread) for stream in self._streams]
         return busiest_thread(self._threads, ends)
 
     def core_share(self) -> Fact[float]:
-        """Of the busiest core, up to now."""
+        """Return the share of the busiest core, up to now."""
         return busiest_core(self._cores, core_ticks())
 
 
@@ -175,7 +175,7 @@ def _end(streams: Sequence[_Stream]) -> None:
 
 
 def receive(number: int, channels: Channels, peer_ticket: int, window: Window, start: Deadline) -> Received:
-    """Count what the peer sends: warm up from the first byte on, then measure. It has to call before `start` ends."""
+    """Count what the peer sends: warm up from the first byte on, then measure. It must call before `start` ends."""
     connections: list[socket.socket] = []
     try:
         for stream in range(STREAMS):
@@ -214,7 +214,7 @@ def _count(number: int, connections: Sequence[socket.socket], window: Window, st
 
 
 class _Counting(_Stream):
-    """Notes when how many bytes came."""
+    """Records how many bytes arrived when."""
 
     def __init__(self, connection: socket.socket, began: threading.Event, name: str) -> None:
         super().__init__(connection, began, name)

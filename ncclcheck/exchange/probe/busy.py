@@ -28,7 +28,7 @@ class Moment(Struct, frozen=True):
 
 
 def moment_of(thread: threading.Thread) -> Moment:
-    """Now, with the seconds that this thread of ours has run or waited for a core, since it began.
+    """Return the time, with the seconds that this thread has run or waited for a core since it began.
 
     Of /proc/self/task/N/schedstat: time on the CPU and on a run queue, in ns (Documentation/scheduler/sched-stats.rst).
     The waiting counts, since a thread that does not get a core is limited by the CPU as well.
@@ -54,7 +54,7 @@ def busiest_thread(before: Sequence[Moment], after: Sequence[Moment]) -> Fact[fl
 
 
 def core_ticks() -> Fact[tuple[tuple[int, int], ...]]:
-    """(busy, all) clock ticks of each core since the machine started, of /proc/stat."""
+    """Return (busy, all) clock ticks of each core since the machine started, from /proc/stat."""
     found = []
     with suppress(OSError, ValueError):
         for line in Path("/proc/stat").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""One connection to a listener of a peer, for a purpose: both ends have proven that they are of this run."""
+"""Connects to a listener of a peer for one purpose; both ends prove that they belong to this run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ncclcheck.model.snapshot import ProbeOutcome
 
 
 class CallError(Exception):
-    """The peer was not reached. `outcome` is the word for the probe, the text the detail."""
+    """The peer was not reached. `outcome` and the text are those of the probe."""
 
     def __init__(self, outcome: ProbeOutcome, detail: str) -> None:
         super().__init__(detail)
@@ -50,7 +50,7 @@ def call(target: Target, own: ProbeGreeting, peer_ticket: int, deadline: Deadlin
 
 
 def _line(connection: socket.socket, deadline: Deadline) -> bytes:
-    """One line, byte by byte: what comes after it is for the one who asked for the connection."""
+    """Read one line byte by byte: what follows it belongs to the caller of `call`."""
     line = b""
     while not line.endswith(b"\n") and len(line) < LINE_BYTES:
         connection.settimeout(max(deadline.left(), 0.001))

@@ -1,4 +1,4 @@
-"""Connections of a run that a reach listener hands over to whoever measures: who called, and for what."""
+"""Connections that the listener passes on to a measurement, by the caller and the purpose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Channels:
         self._closed = False
 
     def serve(self, prefix: str, answer: Callable[[socket.socket], None]) -> None:
-        """From now on `answer` gets each connection whose name begins so, in a thread of its own."""
+        """Call `answer` with each connection whose name begins so, in a thread of its own."""
         with self._changed:
             self._served[prefix] = answer
 

@@ -1,4 +1,4 @@
-"""TCP connects that end as a word: what the kernel said, or that nobody answered in time."""
+"""TCP connects whose outcome is a word: the answer of the kernel, or that none came in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that began here and whose caller never heard our answer: which direction of a way is closed.
+"""Connections that arrived here while the caller never got our answer: which direction of a path is blocked.
 
 A rule that drops all packets from B to A, not only new connections, stops both from connecting: B's calls do not
 arrive, and the answers to A's calls neither. The kernel of B tells the two apart: A's SYN is there, unfinished

@@ -23,7 +23,7 @@ _NOT_COUNTED = 3
 
 
 class Callee(Struct, frozen=True):
-    """Whom to measure: its ticket and name, and its listener."""
+    """The peer to measure: its ticket, its name and its listener."""
 
     ticket: int
     host: str

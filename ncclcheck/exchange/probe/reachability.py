@@ -1,4 +1,4 @@
-"""Proof of reach: listeners on every candidate address, and connections to those of the peers.
+"""Which addresses of its peers a node reaches: listeners on every candidate address, and connections to them.
 
 Ports are ephemeral, as NCCL's are (`src/misc/socket.cc` binds port 0). A connection proves itself: the caller shows the
 run's nonce, the listener says who it is, so "connected, but to somebody else" is told apart. Then the caller sends one
@@ -58,12 +58,12 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def own(self) -> tuple[Target, ...]:
-        """The listeners of ncclcheck, which answer."""
+        """Return the listeners of ncclcheck, which answer."""
         return tuple(target for target in self.targets if target.kind == "ours")
 
     @property
     def nccl(self) -> Target | None:
-        """The listener of the real library, where there is one."""
+        """Return the listener of the real library; None where there is none."""
         return next((target for target in self.targets if target.kind == "nccl"), None)
 
     def for_caller(self, ticket: int, callers: Collection[int]) -> Peer:
@@ -196,7 +196,7 @@ def probe_peers(
     peers: Sequence[Peer],
     deadline_s: float,
 ) -> tuple[Probe, ...]:
-    """One "tcp" probe and, where that passed, one "mtu" probe per listener of each peer.
+    """Return one "tcp" probe and, where that passed, one "mtu" probe per listener of each peer.
 
     Each peer's first listener first: that is NCCL's own interface. What has no outcome by the deadline is an "error".
     NCCL's own listener is probed where ours at the same address was reached, and where there is none of ours.
@@ -260,7 +260,7 @@ async def _probe(caller: _Caller, peer: Peer, target: Target) -> list[Probe]:
 async def _probe_nccl(
     caller: _Caller, peer: Peer, target: Target, ours: asyncio.Task[list[Probe]] | None
 ) -> list[Probe]:
-    """One probe of NCCL's own listener; none where ours at that address was not reached, which says it all."""
+    """Return a probe of NCCL's own listener; none where ours at that address was not reached: the cause is the same."""
     if ours is not None and (await asyncio.shield(ours))[0].outcome != "ok":
         return []
     blank = _blank(caller.host, peer, target)
@@ -323,7 +323,7 @@ async def _talk(
 async def _send_blocks(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sizes: Sequence[int], blank: Probe
 ) -> Probe:
-    """Did each block arrive? The value is the path MTU the kernel assumes (ip(7), IP_MTU)."""
+    """Send blocks and return whether each arrived. The value is the path MTU of the kernel (ip(7), IP_MTU)."""
     mtu_bytes = _path_mtu_bytes(writer.get_extra_info("socket"))
     blank = replace(blank, value=mtu_bytes, unit="B" if mtu_bytes else "")
     for size in sizes:

@@ -1,4 +1,4 @@
-"""One node's part in measuring: its round trips, or its transfers round by round, in step with its partners only."""
+"""One node's part in measuring links: its round trips, or its transfers, in step with its partners only."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class RepeatedRounds(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RingMember(Struct, frozen=True):
-    """This node in a ring: its name, the run's nonce, its place, and where what is meant for it arrives."""
+    """This node in a ring: its name, its greeting with the run's nonce, its position, its incoming connections."""
 
     host: str
     greeting: ProbeGreeting
@@ -80,7 +80,7 @@ class RingMember(Struct, frozen=True):
 
 
 def answer_latency(channels: Channels) -> None:
-    """From now on whoever measures its latency to this node gets its messages back, or is told the time."""
+    """Send messages back to peers that measure their latency to this node, and tell them the time."""
     channels.serve(CHANNEL, echo)
     channels.serve(CLOCK, tell_time)
 
@@ -122,7 +122,7 @@ def latency_again_s(again: RepeatedRounds) -> float:
 
 
 def _clocks(ring: Ring, me: RingMember, deadline: Deadline) -> Iterator[Probe]:
-    """One probe per partner, on the first network: a clock is the same whichever way it is asked."""
+    """Return one clock probe per partner, on the first network: a clock is the same on every network."""
     partners = dict.fromkeys(ring.partner(me.place, shift).ticket for shift in ring.plan.shifts)
     for peer in ring.peers:
         if peer.ticket in partners and peer.targets:
