@@ -19,9 +19,9 @@ from ncclcheck.model.snapshot import Snapshot
 Confidence: TypeAlias = Literal["certain", "likely", "possible"]
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 _WORDS: dict[Confidence, str] = {
-    "certain": "The log itself says so.",
-    "likely": "That is the likely cause: the lines fit it and nothing else in the log explains them.",
-    "possible": "That is possible, but the log alone does not prove it.",
+    "certain": "The log says so directly.",
+    "likely": "This is the likely cause: the lines fit it, and nothing else in the log explains them.",
+    "possible": "This is possible, but the log alone does not prove it.",
 }
 _SEVERITY: dict[Confidence, Severity] = {"certain": "error", "likely": "error", "possible": "warning"}
 _MOST_EVIDENCE = 6

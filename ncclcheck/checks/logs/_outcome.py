@@ -33,7 +33,9 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     ranked = ranking(log, [suspect for suspect in suspects if suspect.slug != UNDETERMINED])
     if finished_well(log):
         noted = tuple(_plain(replace(suspect, severity="warning")) for suspect in ranked)
-        return Explained("healthy", noted, "the job says that it finished, and nothing says that it failed")
+        return Explained(
+            "healthy", noted, "the log says that the job finished, and nothing says that it failed"
+        )
     if ranked and ranked[0].severity == "error":
         first, *further = ranked
         first = replace(first, hosts=attributed(log, first))
@@ -45,10 +47,12 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         return Explained("undetermined", findings, open_question[0].summary)
     if not _says_anything(log):
         return Explained(
-            "nothing", findings, "nothing in these files is of NCCL, torch, a launcher or a program that ends"
+            "nothing",
+            findings,
+            "these files have no line of NCCL, torch or a launcher, and none of a program that failed",
         )
     how = (
-        "the job says that it finished"
+        "the log says that the job finished"
         if finished_well(log)
         else "nothing in the log says that the job failed"
     )

@@ -60,7 +60,7 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
     sizes = remarks(log, "collective-size")
     if told:
         yield suspect(
-            "The ranks are in different collectives.",
+            "The ranks call different collectives at the same time.",
             told,
             hosts=_named_minority(told),
         )

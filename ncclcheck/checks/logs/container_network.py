@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC910",
     "container-network",
-    "Containers and hosts had a network that others reach",
+    "Every container and host has a network that the other nodes reach",
     explains=("ifname-missing", "rank-exception", "world-size-mismatch"),
     between_nodes=True,
     fixes=(
@@ -32,7 +32,7 @@ def container_network(log: Log) -> Iterator[Suspect]:
     """This container or host has no interface that other nodes can reach: none at all, or only a private bridge.
 
     ## Why it matters
-    On Docker's default bridge every container has 172.17.0.x, which means nothing on another machine.
+    On Docker's default bridge every container has 172.17.0.x, which no other machine can reach.
 
     ## How to fix
     Start the containers with the host's network, or an overlay that all nodes share.
@@ -54,7 +54,7 @@ def container_network(log: Log) -> Iterator[Suspect]:
     bound = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" not in remark.text]
     if bound and remarks(log, "no-subnet"):
         yield suspect(
-            "The ranks are told to use an address that no interface of this container has.",
+            "The job's address belongs to no interface of this container.",
             [*bound, *remarks(log, "no-subnet")],
             hosts=culprits(log, [remark.place for remark in bound]),
             explains=("master-addr-wrong", "stale-config", "rank-exception"),

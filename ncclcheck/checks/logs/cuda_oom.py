@@ -19,7 +19,7 @@ _MOST_GIB = {"K": 1e12, "M": 1e9, "G": 1e6, "T": 1e3, "P": 0.0}
 @cause(
     "NC926",
     "cuda-oom",
-    "GPU memory sufficed on every rank",
+    "No rank ran out of GPU memory",
     explains=("rank-exception", "slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric"),
     fixes=(
         Fix(
@@ -36,7 +36,7 @@ def cuda_oom(log: Log) -> Iterator[Suspect]:
     """A rank ran out of GPU memory.
 
     ## Why it matters
-    It leaves the collective; the others see a closed connection or a timeout, and often say so louder and
+    It leaves the collective; the other ranks report a closed connection or a timeout, often more visibly and
     earlier.
 
     ## How to fix

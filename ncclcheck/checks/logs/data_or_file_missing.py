@@ -20,7 +20,7 @@ _OTHERS = frozenset(
 @cause(
     "NC929",
     "data-or-file-missing",
-    "Every node had its data",
+    "No rank failed to open a file",
     explains=("rank-exception", "slow-rank-timeout", "world-size-mismatch", "uneven-inputs"),
     fixes=(
         Fix(
@@ -33,7 +33,7 @@ _OTHERS = frozenset(
     ),
 )
 def data_or_file_missing(log: Log) -> Iterator[Suspect]:
-    """A data set, checkpoint, model or cache that a rank opened is not there.
+    """A rank could not open a data set, checkpoint, model or cache because it is missing.
 
     ## Why it matters
     Often it is missing on one node only, where a mount is absent; that rank ends and the others wait.
@@ -58,7 +58,7 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
     found = [event for event in (*raised, *(() if raised else named)) if ".so" not in event.text]
     if found:
         yield suspect(
-            f"Something that a rank opens is not there: {found[0].text.strip()[:200]}.",
+            f"A rank cannot open a file or data set: {found[0].text.strip()[:200]}.",
             found,
             hosts=culprits(log, [event.place for event in found]),
         )

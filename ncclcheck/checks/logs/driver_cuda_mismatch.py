@@ -10,9 +10,9 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC917",
     "driver-cuda-mismatch",
-    "The driver fits the CUDA of the program",
+    "The GPU driver supports the program's CUDA version",
     topics=("driver-too-old",),
-    summary="The GPU driver does not fit the CUDA that the program was built with.",
+    summary="The GPU driver does not support the CUDA version that the program was built with.",
     explains=("rank-exception", "gpu-visibility", "world-size-mismatch"),
     fixes=(
         Fix(
@@ -26,7 +26,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def driver_cuda_mismatch(log: Log) -> None:
-    """The NVIDIA driver is too old for, or does not fit, the CUDA that the program was built with.
+    """The NVIDIA driver is too old for the CUDA version of the program, or does not match it.
 
     ## Why it matters
     No GPU can be used on that node; its ranks end at their first CUDA call and the others wait for them.

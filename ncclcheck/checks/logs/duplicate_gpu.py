@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC919",
     "duplicate-gpu",
-    "Every rank had a GPU of its own",
+    "No two ranks use the same GPU",
     explains=("rank-exception", "gpu-visibility"),
     fixes=(
         Fix(
@@ -30,7 +30,7 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
     """Two ranks use one GPU.
 
     ## Why it matters
-    NCCL refuses that; the communicator is not made.
+    NCCL rejects that, and creates no communicator.
 
     ## How to fix
     Give each process its own device by its local rank, before the first collective.
@@ -42,7 +42,7 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
     if found:
         first = found[0]
         pair = [first.values[name] for name in ("first", "second") if name in first.values]
-        which = f"rank {pair[0]} and rank {pair[1]}" if len(pair) > 1 else "two ranks"
+        which = f"Rank {pair[0]} and rank {pair[1]}" if len(pair) > 1 else "Two ranks"
         hosts = culprits(log, [remark.place for remark in found if remark.place.host])
         hosts = tuple(host for host in hosts if not host.startswith("rank "))
         yield suspect(

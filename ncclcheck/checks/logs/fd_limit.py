@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC937",
     "fd-limit",
-    "The limit of open files was high enough",
+    "No process reached the limit of open files",
     explains=("rank-exception", "firewall-blocked-ports"),
     fixes=(
         Fix(
@@ -27,7 +27,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def fd_limit(log: Log) -> Iterator[Suspect]:
-    """A process ran into its limit of open files.
+    """A process reached its limit of open files.
 
     ## Why it matters
     Sockets are files: rank 0 needs one or more per rank, data loaders one per shared tensor.

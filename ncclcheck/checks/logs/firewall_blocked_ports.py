@@ -14,13 +14,13 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC901",
     "firewall-blocked-ports",
-    "No firewall stood between the nodes",
+    "No firewall blocked connections between the nodes",
     explains=("world-size-mismatch", "slow-rank-timeout"),
     between_nodes=True,
     fixes=(
         Fix(
             "allow TCP between the nodes on the master port and on the ephemeral port range (firewall, "
-            "iptables/nftables, security group); prove it with ncclcheck on both nodes",
+            "iptables/nftables, security group); check it with ncclcheck on both nodes",
             (
                 "iptables -S; nft list ruleset; firewall-cmd --list-all",
                 "ncclcheck preflight --select master-filtered,peer-filtered,peer-one-way",
@@ -56,7 +56,7 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
         )
     elif refused and not virtual_processes(log):
         yield suspect(
-            f"Connections to {targets} are refused: a firewall rejects them, or the process there is gone.",
+            f"Connections to {targets} are refused: a firewall rejects them, or the process there ended.",
             refused,
             confidence="likely",
             hosts=culprits(log, [failure.place for failure in refused]),

@@ -29,7 +29,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def gdr_unavailable(log: Log) -> Iterator[Suspect]:
-    """GPUDirect RDMA is off or fails: the adapter cannot read GPU memory, so all data go through host memory.
+    """GPUDirect RDMA is off or fails: the adapter cannot read GPU memory, so all data goes through host memory.
 
     ## Why it matters
     Bandwidth between nodes falls to a fraction, and registering GPU memory may fail.
@@ -52,7 +52,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
     slow = remarks(log, "slow-word")
     if (told and alarms(log)) or (off and slow):
         yield suspect(
-            "GPUDirect RDMA is not available: data between GPUs of different nodes go through host memory.",
+            "GPUDirect RDMA is not available: data between GPUs of different nodes goes through host memory.",
             [*told, *lines, *slow],
             confidence="likely",
             at=(told or lines)[0].place,
@@ -62,7 +62,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
         )
     elif off and alarms(log):
         yield suspect(
-            "GPUDirect RDMA is off on some node; that is slow, but does not end a job.",
+            "GPUDirect RDMA is off on at least one node; the job is slower, but this does not end it.",
             lines,
             confidence="possible",
             explains=(),

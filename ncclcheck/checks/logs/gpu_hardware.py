@@ -40,7 +40,7 @@ _HARDWARE = frozenset(
 @cause(
     "NC936",
     "gpu-hardware",
-    "The GPUs and their links worked",
+    "No GPU, NVLink or PCIe link failed",
     explains=(
         "rank-exception",
         "slow-rank-timeout",
@@ -63,7 +63,7 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
     """A GPU, its memory, its NVLink or its PCIe link failed.
 
     ## Why it matters
-    The ranks on that GPU fail or hang, and with them the whole job; it comes back until the node is repaired.
+    The ranks on that GPU fail or hang, and with them the whole job. It happens again until the node is repaired.
 
     ## How to fix
     Drain the node, reset the GPU, and have it checked.
@@ -84,7 +84,7 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
         numbers = sorted({int(xid.values["xid"]) for xid in xids if xid.values.get("xid", "").isdigit()})
         which = f" (Xid {', '.join(map(str, numbers))})" if numbers else ""
         yield suspect(
-            f"A GPU or its link failed{which}.",
+            f"The driver reports a failed GPU or GPU link{which}.",
             found,
             hosts=culprits(log, [remark.place for remark in found]),
         )

@@ -10,9 +10,9 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC920",
     "gpu-visibility",
-    "Every rank has the device that its local rank names",
+    "Every rank sees the GPU of its local rank",
     topics=("device-ordinal",),
-    summary="A rank uses a GPU that is not there for it (invalid device ordinal, or no device at all).",
+    summary="A rank asks for a GPU that it cannot see (invalid device ordinal, or no device at all).",
     explains=("rank-exception", "world-size-mismatch"),
     fixes=(
         Fix(

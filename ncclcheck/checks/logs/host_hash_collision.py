@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC921",
     "host-hash-collision",
-    "Different hosts were taken for different ones",
+    "NCCL told all hosts apart",
     explains=(
         "duplicate-gpu",
         "gpu-visibility",
@@ -34,7 +34,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def host_hash_collision(log: Log) -> Iterator[Suspect]:
-    """Different hosts are taken for one: they have the same name, or names that are alike up to the first dot.
+    """NCCL takes different hosts for one: they have the same name, or the same name up to the first dot.
 
     ## Why it matters
     NCCL then counts all ranks as local, and tries shared memory or peer-to-peer between machines, or finds two
@@ -64,7 +64,7 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     lines = lines or list(alarms(log))
     host, addresses = next(iter(alike.items()))
     yield suspect(
-        f"Machines with different addresses ({', '.join(sorted(addresses))}) call themselves {host!r}, so "
+        f"Machines with different addresses ({', '.join(sorted(addresses))}) have the same host name {host!r}, so "
         "NCCL takes them for one host.",
         lines,
         confidence="certain" if complaints else "likely",

@@ -19,7 +19,7 @@ _BY_LAUNCHER = re.compile(
 @cause(
     "NC927",
     "host-oom-kill",
-    "Host memory sufficed",
+    "No node ran out of host memory",
     explains=("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom"),
     fixes=(
         Fix(
@@ -40,7 +40,7 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
     A worker that ends with signal 9 leaves no traceback; the other ranks report a closed connection.
 
     ## How to fix
-    Give the job more host memory, or need less: fewer data loader workers, smaller caches, no copies of the
+    Give the job more host memory, or use less: fewer data loader workers, smaller caches, no copies of the
     model on every rank.
 
     ## Source
@@ -59,7 +59,8 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
         )
     elif signs or killed:
         yield suspect(
-            "A worker was killed with signal 9 and left no traceback: mostly that is the kernel, out of host memory.",
+            "A worker was killed with signal 9 and left no traceback. Usually the kernel sends it when host memory is "
+            "exhausted.",
             [*signs, *killed],
             confidence="likely" if _is_alone(log, [*killed, *signs]) else "possible",
             hosts=culprits(
@@ -78,4 +79,4 @@ def _is_alone(log: Log, ends: Sequence[Event]) -> bool:
 def _summary(told: Sequence[Remark]) -> str:
     if all("CPUAllocator" in remark.text for remark in told):
         return "Host memory is exhausted, or limited for this process: an allocation failed."
-    return "Host memory is exhausted: a worker was killed for it."
+    return "Host memory is exhausted, and a worker was killed."

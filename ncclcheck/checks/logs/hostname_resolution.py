@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC904",
     "hostname-resolution",
-    "Every needed name resolved",
+    "Every host name of the job resolved",
     explains=(
         "firewall-blocked-ports",
         "world-size-mismatch",
@@ -33,10 +33,10 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def hostname_resolution(log: Log) -> Iterator[Suspect]:
-    """A host name that the job needs does not resolve on some node.
+    """A host name that the job needs does not resolve on at least one node.
 
     ## Why it matters
-    The rank cannot even try to connect; torch goes on trying until its time is over and then speaks of a
+    The rank cannot try to connect. torch repeats the look-up until its timeout, and then reports the
     timeout only.
 
     ## How to fix
@@ -52,7 +52,7 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
     given_up = [failure for failure in failures(log, "store") if failure.final and failure.address in names]
     named = heads(sorted(names)) or "a host name"
     yield suspect(
-        f"{named} does not resolve on some node.",
+        f"{named} does not resolve on at least one node.",
         [*found, *given_up],
         confidence="certain" if given_up or not failures(log) else "likely",
         hosts=culprits(log, [event.place for event in given_up or found]),

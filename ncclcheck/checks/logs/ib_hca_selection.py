@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC932",
     "ib-hca-selection",
-    "All nodes used the same and the right RDMA adapters",
+    "All nodes use the same RDMA adapters",
     explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing"),
     between_nodes=True,
     fixes=(
@@ -32,8 +32,8 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     """The nodes use different sets of RDMA adapters, or adapters that are not connected to each other.
 
     ## Why it matters
-    NCCL pairs adapters by their order; where one node has another set, it connects what does not belong
-    together, or sockets with InfiniBand.
+    NCCL pairs adapters by their order. Where one node has another set, it connects adapters of different
+    networks, or sockets with InfiniBand.
 
     ## How to fix
     Name the adapters of the compute fabric in NCCL_IB_HCA, the same on all nodes.
@@ -47,7 +47,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     networks = {process.network for process in log.processes if process.network}
     if told:
         yield suspect(
-            "The nodes use RDMA adapters that do not fit each other.",
+            "The nodes use RDMA adapters that are not compatible with each other.",
             [*told, *odd],
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
         )

@@ -20,12 +20,12 @@ _SECONDARY = ("5", "0")  # flushed, success: another error came first
 @cause(
     "NC914",
     "ib-link-or-fabric",
-    "The RDMA links and the fabric were sound",
+    "No RDMA link, port or switch failed",
     explains=("rank-exception", "slow-rank-timeout", "ib-hca-selection", "firewall-blocked-ports"),
     between_nodes=True,
     fixes=(
         Fix(
-            "check the link that is named: cable, transceiver, adapter and switch port; a port that is not "
+            "check the cable, transceiver, adapter and switch port of this link: a port that is not "
             "Active, or whose error counters rise",
             (
                 "ibstat; ibdiagnet; rdma link; mlxlink -d mlx5_0",

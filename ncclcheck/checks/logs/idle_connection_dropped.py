@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC902",
     "idle-connection-dropped",
-    "Quiet connections stayed open",
+    "No idle connection was dropped",
     explains=("slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
     between_nodes=True,
     fixes=(
@@ -28,7 +28,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
-    """Connections that had worked broke after a quiet time: a firewall or NAT forgot them.
+    """A firewall or NAT dropped connections that had been idle.
 
     ## Why it matters
     Stateful devices drop connections without traffic after minutes; the next collective then waits for answers
@@ -45,7 +45,7 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
     late = timeouts(log)
     if broken:
         yield suspect(
-            "A connection that had worked before no longer gets answers"
+            "A connection that worked before gets no more answers"
             + (
                 ", after a phase without communication: something between the nodes dropped it while it was idle."
                 if quiet
@@ -60,7 +60,7 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
         and all(timeout.layer == "gloo" for timeout in late)
     ):
         yield suspect(
-            "After a phase without communication all ranks wait in the same collective, and none hears from "
+            "After a phase without communication all ranks wait in the same collective, and none receives from "
             "the others: "
             "their idle connections were dropped.",
             [*quiet, *late],

@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC909",
     "ifname-missing",
-    "The interface that was named exists on every node",
+    "Every node has the interface that the settings name",
     explains=("container-network", "rank-exception", "stale-config", "world-size-mismatch"),
     fixes=(
         Fix(
@@ -27,10 +27,10 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def ifname_missing(log: Log) -> Iterator[Suspect]:
-    """The variable that names the interface matches none on some node, or is written in a way that is not understood.
+    """NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME matches no interface on some node, or its syntax is wrong.
 
     ## Why it matters
-    NCCL or Gloo then finds no interface and ends; other nodes have it and wait.
+    NCCL or Gloo finds no interface and ends; the other nodes have one and wait.
 
     ## How to fix
     Name an interface that every node has, or a prefix that fits all (eth, ib); Gloo takes exact names only, no
@@ -57,7 +57,7 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
         )
     elif families and value:
         yield suspect(
-            f"NCCL_SOCKET_IFNAME={value} matches no interface on some node, and NCCL went on without an address.",
+            f"NCCL_SOCKET_IFNAME={value} matches no interface on some node, and NCCL continued without an address.",
             families,
             confidence="likely",
             hosts=culprits(log, [family.place for family in families]),

@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC905",
     "k8s-dns-or-mesh",
-    "Kubernetes let the pods find and reach each other",
+    "The pods resolve and reach each other",
     explains=(
         "hostname-resolution",
         "firewall-blocked-ports",
@@ -34,7 +34,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
-    """In Kubernetes the service name of a pod does not resolve (yet), or a mesh sidecar or policy is in the way.
+    """In Kubernetes a service name does not resolve (yet), or a mesh sidecar or NetworkPolicy blocks connections.
 
     ## Why it matters
     A headless service's record appears only when its pod runs; a sidecar takes connections that NCCL makes on
@@ -56,7 +56,7 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
         ]
         yield suspect(
             f"{heads(sorted(names_in(found)))} does not resolve in these pods: the service or its DNS record "
-            "is not there (yet).",
+            "does not exist (yet).",
             [*found, *given_up],
             hosts=culprits(log, [event.place for event in given_up or found]),
         )
@@ -66,8 +66,8 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     )
     if mesh and broken and alarms(log):
         yield suspect(
-            "A service mesh's sidecar (or a network policy) stands between the pods and breaks connections "
-            "that NCCL makes.",
+            "A sidecar of a service mesh (or a NetworkPolicy) between the pods breaks connections "
+            "that NCCL opens.",
             [*mesh, *broken],
             confidence="likely",
             at=broken[0].place,

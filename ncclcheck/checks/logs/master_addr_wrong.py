@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC903",
     "master-addr-wrong",
-    "The master address led to the first node",
+    "The master address is an address of node 0",
     explains=("firewall-blocked-ports", "world-size-mismatch", "loopback-interface", "hostname-resolution"),
     fixes=(
         Fix(
@@ -43,7 +43,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
     elsewhere = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" in remark.text]
     if elsewhere:
         yield suspect(
-            "Rank 0 should listen at the master address, but that address is not of its machine.",
+            "Rank 0 cannot listen at the master address: no interface of its node has that address.",
             elsewhere,
             hosts=culprits(log, [remark.place for remark in elsewhere]) or ("rank 0",),
         )
@@ -83,7 +83,7 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
         )
     elif remote and any(failure.reason == "refused" for failure in tries):
         yield suspect(
-            f"Nobody listens at the master address {remote[0].address}:{remote[0].port}: it is another "
+            f"No process listens at the master address {remote[0].address}:{remote[0].port}: it is another "
             "machine, or rank 0 never started.",
             [*tries, *remote, *registered(log)],
             confidence="likely",

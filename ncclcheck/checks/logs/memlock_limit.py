@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC925",
     "memlock-limit",
-    "The locked-memory limit allowed RDMA",
+    "The locked-memory limit is high enough for RDMA",
     topics=("ib-no-memory",),
     summary=(
         "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is "
@@ -30,7 +30,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def memlock_limit(log: Log) -> None:
-    """Memory could not be locked for RDMA: the limit of locked memory is too low.
+    """RDMA could not lock memory: the locked-memory limit is too low.
 
     ## Why it matters
     InfiniBand and RoCE register pinned memory; with a small limit the first registration or queue fails.

@@ -15,7 +15,7 @@ _ETHERNET = 1500
 @cause(
     "NC933",
     "mtu-mismatch",
-    "Large packets got through",
+    "Large packets reached the peers",
     explains=("idle-connection-dropped", "slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
     between_nodes=True,
     fixes=(
@@ -51,13 +51,13 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     jumbo = any(int(value.values["mtu"]) > _ETHERNET for value in values)
     if told:
         yield suspect(
-            "Packets are too large for the path.",
+            "Packets are larger than the MTU of the path.",
             [*told, *values],
         )
     elif values and alarms(log) and (differ or (jumbo and stalled)):
         sizes = ", ".join(sorted({value.values["mtu"] for value in values}))
         yield suspect(
-            f"Interfaces have an MTU of {sizes}, and transfers that began well stall: large packets do not "
+            f"Interfaces have an MTU of {sizes}, and transfers stall after they began: large packets do not "
             "pass the path.",
             [*values, *stalled],
             confidence="likely",

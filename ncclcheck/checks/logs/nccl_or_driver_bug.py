@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC943",
     "nccl-or-driver-bug",
-    "No known defect of NCCL, PyTorch or the driver showed",
+    "No line shows a known defect of NCCL, PyTorch or the driver",
     explains=("roce-gid", "rank-exception", "ib-link-or-fabric"),
     fixes=(
         Fix(
@@ -24,16 +24,16 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
-    """The lines are those of a defect in NCCL, PyTorch or the driver, which another version cures.
+    """The lines show a defect in NCCL, PyTorch or the driver that another version fixes.
 
     ## Why it matters
-    No setting of the cluster helps, apart from a way around it.
+    No setting of the cluster fixes it; at best there is a workaround.
 
     ## How to fix
     Use a version without the defect.
 
     ## Source
-    NVIDIA/nccl release notes (reading the RoCE version of a GID fails where sysfs answers EINVAL: cured in
+    NVIDIA/nccl release notes (reading the RoCE version of a GID fails where sysfs answers EINVAL: fixed in
     2.26); torch's INTERNAL ASSERT.
     """
     version_read = [remark for remark in remarks(log, "ib-roce-version") if "nvalid argument" in remark.text]
@@ -46,7 +46,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
         )
     elif crashed:
         yield suspect(
-            "NCCL or PyTorch failed in itself.",
+            "NCCL or PyTorch failed with an internal error.",
             crashed,
             confidence="likely" if remarks(log, "nccl-crash") else "possible",
             hosts=culprits(log, [remark.place for remark in crashed]),

@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC915",
     "nccl-version-mismatch",
-    "All ranks ran the same NCCL",
+    "All ranks use the same NCCL version",
     explains=(
         "firewall-blocked-ports",
         "rank-exception",
@@ -37,7 +37,7 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
     """NCCL versions differ between ranks.
 
     ## Why it matters
-    Versions do not talk to each other: messages have other sizes, and the start-up fails or hangs.
+    Different versions exchange messages of different sizes, so start-up fails or hangs.
 
     ## How to fix
     Use one image or environment on all nodes.
@@ -70,7 +70,7 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             len(versions) > 1 or len({process.network for process in log.processes if process.network}) > 1
         )
         yield suspect(
-            "A bootstrap message had another size than expected: the ranks run different NCCL versions, or "
+            "A bootstrap message has an unexpected size: the ranks run different NCCL versions, or "
             "different programs.",
             truncated,
             confidence="possible" if told_apart else "likely",

@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC930",
     "net-plugin-config",
-    "The network plug-in could be used",
+    "The network plug-in worked",
     topics=("plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load"),
     summary="The network plug-in that the job asks for does not work as it is configured.",
     unless="NCCL INFO|network (?:IB|Socket) not found",  # these two networks are built in
@@ -21,7 +21,7 @@ from ncclcheck.model.finding import Fix
             "nccl, HPC-X; for SHARP unset NCCL_COLLNET_ENABLE or start sharp_am",
             (
                 "fi_info -p efa",
-                "NCCL_NET_PLUGIN=none NCCL_DEBUG=INFO ...   # is the job fine without it?",
+                "NCCL_NET_PLUGIN=none NCCL_DEBUG=INFO ...   # does the job work without it?",
                 "ncclcheck preflight --select plugin-missing",
             ),
         ),
@@ -31,7 +31,7 @@ def net_plugin_config(log: Log) -> None:
     """A network plug-in (libfabric, SHARP, UCX, a cloud's own) was asked for and does not work as it is set up.
 
     ## Why it matters
-    NCCL was told to use it and cannot, so it fails; or it falls back to slow sockets.
+    NCCL cannot use it, so it fails or falls back to slow sockets.
 
     ## How to fix
     Make plug-in, libfabric or HPC-X, and driver fit each other, give the container the devices, or stop asking

@@ -10,9 +10,12 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC924",
     "nvlink-fabric-service",
-    "The fabric manager and IMEX were running",
+    "The fabric manager and IMEX set up NVLink",
     topics=("fabric",),
-    summary="NVLink's fabric is not set up: the fabric manager or IMEX is not running, or not in step with the GPUs.",
+    summary=(
+        "The NVLink fabric is not set up: the fabric manager or IMEX is not running, or was restarted without a "
+        "GPU reset."
+    ),
     explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility"),
     fixes=(
         Fix(
@@ -27,7 +30,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def nvlink_fabric_service(log: Log) -> None:
-    """The service that sets up NVLink between GPUs (fabric manager, IMEX) did not run, or not in step with the GPUs.
+    """The service that sets up NVLink (fabric manager, IMEX) did not run, or was restarted without a GPU reset.
 
     ## Why it matters
     On machines with NVSwitch CUDA does not start without it (error 802), and NVLink SHARP or multi-node NVLink

@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC923",
     "p2p-broken",
-    "Peer-to-peer between GPUs worked",
+    "Peer-to-peer access between GPUs worked",
     explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
     fixes=(
         Fix(
@@ -28,10 +28,10 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def p2p_broken(log: Log) -> Iterator[Suspect]:
-    """GPUs of one node should reach each other directly and cannot: ACS, IOMMU, driver or too many peers.
+    """GPUs of one node cannot access each other directly: ACS, IOMMU, driver or too many peers.
 
     ## Why it matters
-    Start-up is fine and the first collective never ends, or its data are wrong.
+    Start-up works, but the first collective never ends, or its data is wrong.
 
     ## How to fix
     Switch off ACS on the bridges (or the IOMMU), or tell NCCL not to use it with NCCL_P2P_DISABLE=1, which is
@@ -57,7 +57,7 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
         )
     elif late and _is_first_collective(log) and _uses_pcie(log):
         yield suspect(
-            "The first collective between GPUs of one node never ended, over PCIe peer-to-peer.",
+            "The first collective between GPUs of one node, over PCIe peer-to-peer, never ended.",
             [*acs, *late],
             confidence="likely" if acs else "possible",
             hosts=culprits(log, [timeout.place for timeout in late]),

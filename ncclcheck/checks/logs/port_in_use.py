@@ -27,10 +27,10 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def port_in_use(log: Log) -> Iterator[Suspect]:
-    """The port of the rendezvous was taken, so the server of the job could not listen on it.
+    """Another process holds the port of the rendezvous, so the job's server could not listen on it.
 
     ## Why it matters
-    Rank 0 cannot serve the store; it ends at once, and the others wait for it until their time is over.
+    Rank 0 cannot serve the store and ends at once; the other ranks wait for it until their timeout.
 
     ## How to fix
     Give the job another port, or end the process that holds it: mostly an older job that is still alive, or a

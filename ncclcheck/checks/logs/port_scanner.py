@@ -15,7 +15,7 @@ _FEWEST_LETTERS = 4
 @cause(
     "NC942",
     "port-scanner",
-    "Nobody else talked to NCCL's sockets",
+    "No foreign connection reached NCCL's sockets",
     explains=("rank-exception", "firewall-blocked-ports"),
     fixes=(
         Fix(
@@ -26,10 +26,10 @@ _FEWEST_LETTERS = 4
     ),
 )
 def port_scanner(log: Log) -> Iterator[Suspect]:
-    """A connection that is not of this job disturbed NCCL's sockets: a port scanner, a health check, another job.
+    """A foreign program connected to NCCL's sockets: a port scanner, a health check or another job.
 
     ## Why it matters
-    NCCL's sockets are open to the network; a stranger's bytes are refused since 2.16, but may still end a
+    NCCL's sockets are open to the network. NCCL rejects foreign bytes since 2.16, but they may still end a
     communicator.
 
     ## How to fix
@@ -42,7 +42,7 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
     if found:
         said = next((text for remark in found if (text := as_text(remark.values.get("magic", "")))), "")
         yield suspect(
-            "Somebody who is not of this job connected to NCCL's socket"
+            "A program that is not part of this job connected to NCCL's socket"
             + (f" and sent {said!r}." if said else "."),
             found,
             confidence="possible" if finished_well(log) else "certain" if said or alarms(log) else "likely",

@@ -15,12 +15,12 @@ _LOADER = ("symbol lookup error", "not found (required by", ": No module named "
 @cause(
     "NC931",
     "python-env",
-    "The Python environment was whole and the same everywhere",
+    "No import failed",
     explains=("rank-exception", "world-size-mismatch", "slow-rank-timeout", "firewall-blocked-ports"),
     fixes=(
         Fix(
             "install the same environment (image, pip freeze) on every node, with a CUDA build of torch; "
-            "reinstall the package that does not fit",
+            "reinstall the package that is named",
             (
                 "pip check; python -m torch.utils.collect_env",
                 "ncclcheck preflight --select version-differs,torch-unusable",
@@ -29,10 +29,10 @@ _LOADER = ("symbol lookup error", "not found (required by", ": No module named "
     ),
 )
 def python_env(log: Log) -> Iterator[Suspect]:
-    """A module could not be imported, or the installed packages do not fit each other.
+    """A module could not be imported, or installed packages are not compatible with each other.
 
     ## Why it matters
-    Mostly one node has another environment; its ranks end at once and the others wait for them at the
+    Usually one node has another environment. Its ranks end at once, and the others wait for them at the
     rendezvous.
 
     ## How to fix
@@ -56,7 +56,7 @@ def python_env(log: Log) -> Iterator[Suspect]:
     found = [*raised, *(() if raised else loader)]
     if found:
         yield suspect(
-            f"The Python environment is broken or differs: {found[0].text.strip()[:200]}.",
+            f"The Python environment is broken, or differs between nodes: {found[0].text.strip()[:200]}.",
             found,
             hosts=culprits(log, [event.place for event in found]),
         )

@@ -21,7 +21,7 @@ _ABORTED = re.compile(
 @cause(
     "NC928",
     "rank-exception",
-    "No rank ended with an exception of its own",
+    "No rank raised an exception of its own",
     explains=("slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric", "world-size-mismatch"),
     fixes=(
         Fix(
@@ -32,10 +32,10 @@ _ABORTED = re.compile(
     ),
 )
 def rank_exception(log: Log) -> Iterator[Suspect]:
-    """A rank ended with an ordinary exception or device assertion; the errors of NCCL on the others are after-effects.
+    """A rank raised an exception or device assertion; the NCCL errors of the other ranks are after-effects.
 
     ## Why it matters
-    The first rank that leaves is the one to look at; all others only notice that it is gone, often many minutes
+    The first rank that ends has the error; all others only notice its absence, often many minutes
     later.
 
     ## How to fix
@@ -57,7 +57,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         )
         culprit = next((event for event in found if event.place.rank is not None), found[0])
         yield suspect(
-            f"{who(culprit)} ended with an error of its own: {what(found[0])}. What the other ranks report "
+            f"{who(culprit)} ended with its own error: {what(found[0])}. What the other ranks report "
             "follows from that.",
             found,
             hosts=culprits(log, [culprit.place]),
@@ -75,7 +75,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
 
 def who(event: Event) -> str:
     """The speaker, to begin a sentence with."""
-    return f"rank {event.place.rank}" if event.place.rank is not None else event.place.host or "a process"
+    return f"Rank {event.place.rank}" if event.place.rank is not None else event.place.host or "A process"
 
 
 def what(event: Event) -> str:

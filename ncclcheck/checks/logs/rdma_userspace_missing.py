@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC934",
     "rdma-userspace-missing",
-    "RDMA could be used where there is hardware for it",
+    "RDMA hardware can be used from the job",
     explains=("slow-rank-timeout", "ib-hca-selection", "net-plugin-config"),
     fixes=(
         Fix(
@@ -44,7 +44,7 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     slow = remarks(log, "slow-word")
     if missing and (hardware or uses_infiniband(log)) and (alarms(log) or slow):
         yield suspect(
-            "RDMA hardware is there, but its user-space part is not (libibverbs, provider or device files), "
+            "The node has RDMA hardware, but not its user-space part (libibverbs, provider or device files), "
             "so NCCL uses sockets.",
             [*missing, *hardware, *slow],
             confidence="likely",

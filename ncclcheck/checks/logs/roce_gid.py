@@ -20,7 +20,7 @@ _LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe
 @cause(
     "NC913",
     "roce-gid",
-    "The RoCE GID index was right",
+    "The RoCE GID index names a RoCE v2 GID that can be routed",
     explains=("ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
     between_nodes=True,
     fixes=(
@@ -35,7 +35,7 @@ _LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe
     ),
 )
 def roce_gid(log: Log) -> Iterator[Suspect]:
-    """RoCE used a wrong GID: one that is link-local, of the wrong version, or not there.
+    """RoCE used a wrong GID: a link-local one, one of the wrong version, or one that does not exist.
 
     ## Why it matters
     With a link-local or RoCE v1 GID packets do not leave their segment; queue pairs cannot be set up or lose

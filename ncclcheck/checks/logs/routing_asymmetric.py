@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC911",
     "routing-asymmetric",
-    "Answers left by the card that the questions came in by",
+    "Answers leave through the interface that received the request",
     explains=("firewall-blocked-ports", "wrong-interface", "rank-exception"),
     between_nodes=True,
     fixes=(
@@ -30,7 +30,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def routing_asymmetric(log: Log) -> Iterator[Suspect]:
-    """Two interfaces of a node lie in one subnet, so its traffic leaves by another card than the one that was asked.
+    """Two interfaces of a node are in one subnet, so answers leave through another one than received the request.
 
     ## Why it matters
     Answers then carry another source address or are dropped by the reverse-path filter of the peer: connections
@@ -53,8 +53,8 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
     failed = tried(log)
     if lines and (failed or alarms(log)):
         yield suspect(
-            f"{lines[0].values['subnet']} is reached through several interfaces of one node: answers leave by "
-            "another card.",
+            f"{lines[0].values['subnet']} is reached through several interfaces of one node, so answers leave through "
+            "another one than received the request.",
             [*lines, *remarks(log, "reverse-path"), *failed],
             confidence="likely",
             at=(failed or lines)[0].place,

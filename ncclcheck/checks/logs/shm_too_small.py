@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC922",
     "shm-too-small",
-    "Shared memory was large enough",
+    "/dev/shm was large enough",
     explains=("rank-exception", "host-oom-kill", "data-or-file-missing"),
     fixes=(
         Fix(
@@ -27,7 +27,7 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def shm_too_small(log: Log) -> Iterator[Suspect]:
-    """There was no room in /dev/shm for the segments that NCCL or the data loaders share between processes of a node.
+    """/dev/shm was too small for the segments that NCCL or data loaders share between the processes of a node.
 
     ## Why it matters
     A container has 64 MiB of it unless told otherwise; NCCL needs some 9 MiB per pair of ranks and data loaders
@@ -45,7 +45,7 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
             "shm" in remark.text.lower() or "shared memory" in remark.text.lower() for remark in found
         )
         yield suspect(
-            "/dev/shm is too small: a shared-memory segment could not be made or filled.",
+            "/dev/shm is too small: a shared-memory segment could not be created or filled.",
             found,
             confidence="certain" if certain else "likely",
             hosts=culprits(log, [remark.place for remark in found]),

@@ -22,7 +22,7 @@ _WAITS = re.compile(r"wait", re.IGNORECASE)
 _STRAGGLER_FIXES = (
     Fix(
         "see what that rank does instead: its stack (py-spy), its log and its GPU; then do the slow work before the "
-        "group is made or on all ranks, or raise the limit: init_process_group(timeout=...)",
+        "group is created or on all ranks, or raise the timeout: init_process_group(timeout=...)",
         ("py-spy dump --pid PID   # on that rank's host, while it hangs", "ncclcheck bench"),
     ),
 )
@@ -31,11 +31,11 @@ _STRAGGLER_FIXES = (
 @cause(
     "NC941",
     "slow-rank-timeout",
-    "No rank was later than the limit allows",
+    "No rank was too late for a collective",
     fixes=(
         Fix(
             "do the slow work (preprocess, download, checkpoint) before init_process_group or on every rank; "
-            "or raise the limit: init_process_group(timeout=...); look for the straggler",
+            "or raise the timeout: init_process_group(timeout=...); look for the straggler",
             (
                 "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 ...   # flight recorder: who is behind",
                 "ncclcheck bench",
@@ -44,14 +44,14 @@ _STRAGGLER_FIXES = (
     ),
 )
 def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
-    """One rank is busy with something else (preprocessing, a checkpoint), and the limit of the others strikes.
+    """One rank is busy with something else (preprocessing, a checkpoint), until the other ranks time out.
 
     ## Why it matters
-    The limit counts from the moment the first rank enters the collective; nothing is broken, one rank is only
+    The timeout runs from the moment the first rank enters the collective. Nothing is broken; one rank is only
     late.
 
     ## How to fix
-    Do the long work before the group is made or on all ranks, or raise the limit.
+    Do the long work before the group is created or on all ranks, or raise the timeout.
 
     ## Source
     torch: timeout of init_process_group and new_group (NCCL 10 minutes since 2.2, 30 before; others 30); its flight
@@ -83,7 +83,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             else [words.last for words in busy]
         )
         yield suspect(
-            "While other ranks waited in a collective until their limit struck, one was busy with something else: "
+            "The other ranks waited in a collective until they timed out, while one was busy with other work: "
             f"{busy[0].last_text.strip()[:120]}.",
             [*(Remark(words.last, words.last_text.strip(), "busy") for words in busy[:2]), *late],
             confidence="likely",
@@ -92,9 +92,9 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         )
     elif late or over:
         yield suspect(
-            "A limit struck while ranks waited for each other; which rank was late, and why, is not in the log."
+            "Ranks waited for each other until they timed out; the log does not show which rank was late, or why."
             if len(absent) != 1
-            else f"All ranks but rank {absent[0]} waited in a collective until their limit struck.",
+            else f"All ranks but rank {absent[0]} waited in a collective until they timed out.",
             [*late, *over],
             confidence="possible",
             hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),

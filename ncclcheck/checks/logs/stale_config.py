@@ -29,11 +29,11 @@ _HARMFUL = (
 @cause(
     "NC938",
     "stale-config",
-    "No left-over setting changed what NCCL does",
+    "No stale setting changes what NCCL does",
     explains=("rank-exception", "nccl-or-driver-bug"),
     fixes=(
         Fix(
-            "unset the left-over variable on all nodes (NCCL_COMM_ID, NCCL_IB_DISABLE, NCCL_P2P_DISABLE "
+            "unset the stale variable on all nodes (NCCL_COMM_ID, NCCL_IB_DISABLE, NCCL_P2P_DISABLE "
             "...); look into nccl.conf, /etc/profile.d and the image's environment",
             (
                 "env | grep ^NCCL_; cat /etc/nccl.conf ~/.nccl.conf",
@@ -43,10 +43,10 @@ _HARMFUL = (
     ),
 )
 def stale_config(log: Log) -> Iterator[Suspect]:
-    """A variable that was left over, or an nccl.conf, makes NCCL do something else than intended.
+    """A stale variable, or an nccl.conf, makes NCCL behave differently than intended.
 
     ## Why it matters
-    Such settings travel in profiles, images and scripts, from a cluster where they made sense.
+    Profiles, images and scripts carry such settings over from a cluster where they made sense.
 
     ## How to fix
     Unset the variable everywhere, and look for it in /etc/nccl.conf, ~/.nccl.conf, profiles and images.
@@ -65,7 +65,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
         )
     if subnet:
         yield suspect(
-            "NCCL looks for an interface in the subnet of a fixed address and has none: NCCL_COMM_ID is set "
+            "NCCL finds no interface in the subnet of a fixed address: NCCL_COMM_ID is set "
             "to an address of another network or job.",
             subnet,
             hosts=(),
@@ -75,7 +75,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
     for value, setting in settings(log, "NCCL_COMM_ID").items():
         if alarms(log) and not subnet:
             yield suspect(
-                f"NCCL_COMM_ID={value} is set: torch makes its own ids, and this one may belong to another job.",
+                f"NCCL_COMM_ID={value} is set: torch creates its own ids, and this one may belong to another job.",
                 [_line(process, "NCCL_COMM_ID", value) for process in setting[:4]],
                 confidence=_sureness(log, value),
                 hosts=culprits(log, [process.place for process in setting]),

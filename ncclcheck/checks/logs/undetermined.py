@@ -30,19 +30,19 @@ _RECORDER = Fix(
         "NCCL_DEBUG=INFO ...",
     ),
 )
-_BEFORE = Fix("ask the nodes and the network before the next start", ("ncclcheck preflight",))
+_BEFORE = Fix("check the nodes and the network before the next start", ("ncclcheck preflight",))
 
 
-@cause("NC944", "undetermined", "The log tells the cause", fixes=(_BEFORE,))
+@cause("NC944", "undetermined", "The log shows the cause", fixes=(_BEFORE,))
 def undetermined(log: Log) -> Iterator[Suspect]:
-    """The job failed or hangs, and these logs do not tell why; this says which variable or file would.
+    """The job failed or hangs, and these logs do not show why. The fixes say which variable or file would.
 
     ## Why it matters
-    A guess costs days. What is missing is mostly one variable (NCCL_DEBUG), the output of the rank that failed first,
+    Guessing costs days. Usually one variable is missing (NCCL_DEBUG), the output of the rank that failed first,
     or the other ranks' logs.
 
     ## How to fix
-    Collect what is named, then run `ncclcheck explain` on all of it.
+    Collect what the fixes name, then run `ncclcheck explain` on all of it.
 
     ## Source
     NCCL's and torch's documented debug variables.
@@ -52,7 +52,7 @@ def undetermined(log: Log) -> Iterator[Suspect]:
         return
     missing, fixes = _what_to_collect(log)
     open_question = suspect("", found, confidence="possible", fixes=(*fixes, _BEFORE))
-    yield replace(open_question, summary=f"The log does not tell the cause. To tell it, collect {missing}.")
+    yield replace(open_question, summary=f"The log does not show the cause. To find it, collect {missing}.")
 
 
 def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
@@ -60,8 +60,8 @@ def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
         return "the flight recorder's dumps and the logs of the ranks that left none here", (_RECORDER,)
     if waits(log):
         return (
-            "NCCL_DEBUG=INFO output of all ranks: all ranks that were heard are in the same collective, so it is the "
-            "network or a GPU that stands, or the job is only busy",
+            "NCCL_DEBUG=INFO output of all ranks: all ranks with a log are in the same collective, so the "
+            "network or a GPU hangs, or the job is only busy",
             (_DEBUG,),
         )
     if timeouts(log):

@@ -20,7 +20,7 @@ _LEFT = re.compile(
 @cause(
     "NC940",
     "uneven-inputs",
-    "All ranks had the same number of batches",
+    "All ranks have the same number of batches",
     explains=("slow-rank-timeout", "rank-exception", "collective-mismatch", "idle-connection-dropped"),
     fixes=(
         Fix(
@@ -34,7 +34,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
     """The ranks have different numbers of batches: some finish while others still wait for them in a collective.
 
     ## Why it matters
-    The ranks with fewer batches leave or go on to the next collective; the others hang in the gradients of one
+    The ranks with fewer batches leave or go on to the next collective; the others hang in the gradient reduction of one
     more step.
 
     ## How to fix
@@ -58,7 +58,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
     exhausted = remarks(log, "inputs-exhausted")
     if exhausted:
         yield suspect(
-            "Some rank has no more batches while others still have: torch's Join saw it and stopped all ranks.",
+            "One rank has no more batches while others still have some: torch's Join noticed it and stopped all ranks.",
             exhausted,
         )
         return
@@ -76,7 +76,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         )
     elif left and _others_wait(log, left) and not exceptions(log):
         yield suspect(
-            "Some ranks were done while others still waited for them: they had fewer batches.",
+            "Some ranks finished while others still waited for them: they had fewer batches.",
             left,
             confidence="likely",
             at=alarms(log)[0].place,

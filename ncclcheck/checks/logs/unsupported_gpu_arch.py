@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC918",
     "unsupported-gpu-arch",
-    "The build has kernels for these GPUs",
+    "The build supports these GPUs",
     topics=("no-kernel-image",),
     summary="The installed build has no kernels for this GPU.",
     explains=("rank-exception",),
@@ -27,7 +27,7 @@ def unsupported_gpu_arch(log: Log) -> None:
     """The build of torch or of an extension has no machine code for this kind of GPU.
 
     ## Why it matters
-    The first kernel fails on every rank with such a GPU, whatever the network does.
+    The first kernel fails on every rank with such a GPU.
 
     ## How to fix
     Install a build that lists the sm_ number of the GPU, or build the extension for it.

@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC912",
     "world-size-mismatch",
-    "As many workers came as the world size says",
+    "The number of workers matches the world size",
     explains=("rank-exception", "port-in-use", "slow-rank-timeout"),
     fixes=(
         Fix(
@@ -28,10 +28,10 @@ from ncclcheck.model.finding import Fix
     ),
 )
 def world_size_mismatch(log: Log) -> Iterator[Suspect]:
-    """More or fewer workers registered than the world size says, or two with one rank.
+    """The number of registered workers differs from the world size, or two have the same rank.
 
     ## Why it matters
-    With too few the job waits until its time is over; with too many, or with doubles, ranks overwrite each
+    With too few workers the job waits until its timeout; with too many, or duplicates, ranks overwrite each
     other.
 
     ## How to fix
@@ -50,7 +50,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "More workers registered than the world size says, or two with the same rank."
             if not differ
-            else "The ranks were told different world sizes.",
+            else "The ranks have different world sizes.",
             lines,
             hosts=tuple(
                 dict.fromkeys(f"rank {remark.values['rank']}" for remark in twice if "rank" in remark.values)
@@ -63,8 +63,8 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
         named = few[-1].expected - few[-1].joined == len(missing)
         blamed = bool(tried(log)) or bool(exceptions(log)) or bool(remarks(log, "name-resolution"))
         yield suspect(
-            f"Only {few[-1].joined} of {few[-1].expected} workers came"
-            + (f"; of rank {', '.join(map(str, missing[:8]))} there is not one line." if named else "."),
+            f"Only {few[-1].joined} of {few[-1].expected} workers registered"
+            + (f"; the log has no line of rank {', '.join(map(str, missing[:8]))}." if named else "."),
             few,
             confidence="possible" if blamed else "likely",
             hosts=tuple(f"rank {rank}" for rank in missing[:8]) if named else (),

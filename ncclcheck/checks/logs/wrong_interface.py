@@ -16,7 +16,7 @@ _DOTS = 3
 @cause(
     "NC907",
     "wrong-interface",
-    "The interface that was chosen reaches the peers",
+    "The chosen interface reaches the peers",
     explains=("firewall-blocked-ports", "container-network", "rank-exception", "world-size-mismatch"),
     fixes=(
         Fix(
@@ -31,11 +31,11 @@ _DOTS = 3
     ),
 )
 def wrong_interface(log: Log) -> Iterator[Suspect]:
-    """NCCL or Gloo took an interface that the peers cannot reach: a bridge, a tunnel, or another network's card.
+    """NCCL or Gloo chose an interface that the peers cannot reach: a bridge, a tunnel, or another network's adapter.
 
     ## Why it matters
     Every node publishes the address of its choice; peers that connect to a private or duplicate address reach
-    nobody, or themselves.
+    no node, or themselves.
 
     ## How to fix
     Name the interface of the cluster network: NCCL_SOCKET_IFNAME, and for Gloo GLOO_SOCKET_IFNAME.

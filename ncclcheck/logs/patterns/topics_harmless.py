@@ -11,16 +11,16 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (
         r"/Plugin ?:.{0,40}(?:No plugin found|Could not find|dlerror=)|Plugin load .{0,60}returned 2|"
         r"nccl\w*Plugin_v\d+ symbol",
-        "NCCL looks for optional plug-ins and takes its own code where there is none",
+        "NCCL looks for optional plug-ins, and uses its own code without them",
     ),
     (
         r"NVLS multicast support is not available",
         "these GPUs have no NVLink SHARP; other algorithms are used",
     ),
-    (r"NET/IB ?: No device found", "there is no RDMA device to use; NCCL takes sockets"),
+    (r"NET/IB ?: No device found", "there is no RDMA device to use; NCCL uses sockets"),
     (
         r"Failed to open libibverbs",
-        "without the verbs library NCCL takes sockets, which is right where there is no RDMA",
+        "without the verbs library NCCL uses sockets, which is right where there is no RDMA",
     ),
     (
         r"process group has NOT been destroyed",
@@ -43,7 +43,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
         r"devices used by this process are currently unknown",
         "barrier() guesses the GPU; with one GPU per rank it guesses right",
     ),
-    (r"Exception ignored in", "Python tidies up at the end of the process"),
+    (r"Exception ignored in", "Python cleans up at the end of the process"),
     (
         r"uv_loop_close failed|Remote peer closed the connection|recvValue failed|Connection closed by localRank",
         "a peer ended first, as at every exit",
@@ -51,7 +51,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (r"OMP_NUM_THREADS environment variable for each process", "torchrun sets a default of one thread"),
     (
         r"memory allocator not found, using regular one|buckets? (?:have been )?rebuilt",
-        "torch tells what it does",
+        "torch says what it does",
     ),
     (
         r"Continuing in spite of a RAS|RAS .{0,60}(?:keep-alive|timeout)",
