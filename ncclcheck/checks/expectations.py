@@ -89,7 +89,7 @@ def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> I
         if reader_of(readers, expectation.key) is not None
     ]
     if not judged:
-        yield NotApplicable("no policy (--expect) demands anything of this kind")
+        yield NotApplicable("no policy (--expect) requires anything of this kind")
         return
     for node in snapshot.nodes:
         demands, untold = demands_on(node, snapshot.expected)
@@ -251,7 +251,7 @@ def _is_in(observed: str, networks: Iterable[str]) -> bool:
 def _finding(unmet: Unmet, hosts: tuple[str, ...], fix: str) -> Finding:
     return Finding(
         "error",
-        f"{unmet.what} on {named(hosts)} is {unmet.observed}, where the policy demands "
+        f"{unmet.what} on {named(hosts)} is {unmet.observed}, but the policy requires "
         f"{unmet.wanted} ({unmet.key}, {unmet.policy})",
         hosts,
         (Evidence(hosts, unmet.what, unmet.observed, unmet.wanted, f"{unmet.read}; {unmet.policy}"),),

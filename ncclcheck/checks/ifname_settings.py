@@ -124,7 +124,7 @@ def gloo_fault(name: str, interfaces: tuple[Interface, ...]) -> str:
     if not name:
         return "an empty entry between the commas is no interface"
     if name[0] in "^=":
-        return f"Gloo takes {name[0]!r} as part of the name {name!r}; only NCCL knows that sign"
+        return f"Gloo reads {name[0]!r} as part of the name {name!r}; only NCCL supports that character"
     if name != name.strip() or name.strip("\"'") != name:
         return f"blanks and quotes are part of the name {name!r}"
     if name in bare:

@@ -350,7 +350,7 @@ def test_a_rule_that_drops_every_packet_in_one_direction_is_one_way_too(lab: Lab
     outcomes = run(three, "preflight")
     (finding,) = outcomes["node1"].findings("peer-one-way")
     assert set(finding["hosts"]) == {"node2", "node3"}
-    assert finding["summary"].startswith("node2 does not reach node3")
+    assert finding["summary"].startswith("node2 cannot connect to node3")
     assert outcomes["node1"].findings("peer-filtered") == []
 
 

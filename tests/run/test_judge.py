@@ -47,7 +47,7 @@ def test_the_number_of_nodes_of_a_policy_holds_in_a_replay_too() -> None:
     saved = save(cluster(2), OPTIONS, start_clock(), interrupted=False)
     report = replay(saved, replace(OPTIONS, flags=LaunchFlags(nnodes=4))).report
     assert [(one.slug, one.summary) for one in report.findings] == [
-        ("world-size-mismatch", "the job has 2 nodes where 4 are demanded")
+        ("world-size-mismatch", "the job has 2 nodes but 4 are required")
     ]
     assert replay(saved, replace(OPTIONS, flags=LaunchFlags(nnodes=2))).report.verdict.exit_code == 0
 

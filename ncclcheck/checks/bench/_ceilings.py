@@ -25,13 +25,13 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 
 _TWO_NODES = (
-    "two nodes: NCCL's tree may carry an all_reduce at up to twice the rate of the cards, so all_gather tells more of "
-    "the network"
+    "two nodes: NCCL's tree may reach twice the rate of the cards in all_reduce, so all_gather "
+    "shows the network better"
 )
-_ABOVE = "above what a ring reaches: a tree, NVLS or SHARP, so the figure is not the rate of a wire"
-_NVLS = "NVLS: the switch adds, so the bus bandwidth is not the rate of the links"
-_TREE = "a tree, which two nodes use better than a ring: the bus bandwidth is not the rate of the cards"
-_SHARP = "SHARP: the switches of the network add, so the bus bandwidth is not the rate of the cards"
+_ABOVE = "above what a ring reaches: a tree, NVLS or SHARP, so the figure is not the rate of a link"
+_NVLS = "NVLS: the switch reduces, so the bus bandwidth is not the rate of the links"
+_TREE = "a tree, which is faster than a ring on two nodes: the bus bandwidth is not the rate of the cards"
+_SHARP = "SHARP: the network switches reduce, so the bus bandwidth is not the rate of the cards"
 _REACHES = 0.9
 _SPREAD = 1.05  # of a measured bandwidth: so much more is the same
 _FALLS_SHORT = 0.8
@@ -48,14 +48,14 @@ class Ceilings(Struct, frozen=True):
 def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
     """Return the ceilings of all ops that were measured."""
     if bench.world_size < 2:  # noqa: PLR2004 (one rank sends nothing)
-        return Ceilings((), "one rank: nothing crosses a link")
+        return Ceilings((), "one rank: no data crosses a link")
     shape = Shape(bench.world_size, max(1, bench.nodes))
     inside = inside_term(snapshot, bench)
     networks = network_terms(snapshot, bench) if shape.nodes > 1 else ()
     if isinstance(networks, Missing):
         return Ceilings((), f"what the links allow is not known: {networks.detail}")
     if not networks and inside is None:
-        what = "memory and CPU carry it" if bench.backend == "gloo" else "its links were not read"
+        what = "memory and CPU are the limit" if bench.backend == "gloo" else "its links were not read"
         return Ceilings((), f"one node: what the links allow is not known, since {what}")
     believed = [_at_least_seen(term, shape, bench) for term in networks if not _is_disproved(term, networks)]
     by_speed = next((term for term in believed if term.spec_gb_s is not None), None)
@@ -108,7 +108,7 @@ def _at_least_seen(term: Term, shape: Shape, bench: BenchResult) -> Term:
         return term
     where = ", ".join(sorted({interface for interface, _ in bench.places.values()}))
     claimed = ", more than the speed it claims" if term.source == "link-speed" else ""
-    text = f"{gbit(8 * seen)} on {where} (the most that was seen there{claimed})"
+    text = f"{gbit(8 * seen)} on {where} (the highest measured there{claimed})"
     return Term(seen, text, "measured", None)
 
 
@@ -142,12 +142,12 @@ def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, s
             others = ", ".join(f"{other.op} {other.reached:.0%}" for other in full)
             told[one.op] = (
                 f"{one.op} reached {one.reached:.0%} of what the link carries and {others} in the same run: "
-                f"the backend ({bench.backend}) binds, not the link"
+                f"the bottleneck is the backend ({bench.backend}), not the link"
             )
         elif one.source == "measured" and not slow_ranks(bench.points):
             told[one.op] = (
                 f"{one.op} reached {one.reached:.0%} of what TCP was measured to carry on the same link: "
-                f"the backend ({bench.backend}) or the CPU binds, not the link"
+                f"the bottleneck is the backend ({bench.backend}) or the CPU, not the link"
             )
     return told
 

@@ -54,7 +54,7 @@ def _not_measured(snapshot: Snapshot, bench: BenchResult) -> str:
     if not to:
         return "no bandwidth was measured there"
     least = min(throughput.median for throughput in to.values())
-    return f"TCP was measured there at {gbit(least)} with the CPU as the limit: the CPU binds, and the link may do more"
+    return f"TCP was measured there at {gbit(least)} with the CPU as the bottleneck; the link may be faster"
 
 
 def measured_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
@@ -148,7 +148,7 @@ def _links(node: Node, bench: BenchResult) -> Fact[Term]:
         return _ports(node, processes)
     if used is None:
         return Missing("absent", f"which network NCCL uses on {node.host} is not known")
-    return Missing("absent", f"the network {used} of {node.host} does not tell its links")
+    return Missing("absent", f"the network {used} of {node.host} does not report its links")
 
 
 def _interfaces(node: Node, names: Sequence[str], place: tuple[str, str] | None) -> Fact[Term]:
@@ -176,7 +176,7 @@ def _speed(host: str, name: str, one: Interface | None) -> Fact[float]:
         kind = one.tunnel or one.kind
         return Missing("unsupported", f"{name} of {host} is virtual ({kind}) and has no speed of its own")
     if isinstance(one.speed_mbps, Missing):
-        return Missing(one.speed_mbps.missing, f"{name} of {host} tells no speed")
+        return Missing(one.speed_mbps.missing, f"{name} of {host} reports no speed")
     return one.speed_mbps / 1000
 
 
@@ -199,7 +199,7 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     rates = [min(rate, slots.get(card, rate)) for card, rate in cards.items()]
     bound_by_slot = any(slots.get(card, rate) < rate for card, rate in cards.items())
     text = f"{_together(rates)} ({', '.join(sorted({port.device for port in ports})[:8])})"
-    text += ", of which the PCIe links of the cards are the limit" if bound_by_slot else ""
+    text += ", limited by the PCIe links of the cards" if bound_by_slot else ""
     total = sum(rates) / _GBIT
     return Term(total, text, "link-speed", total, len(rates))
 

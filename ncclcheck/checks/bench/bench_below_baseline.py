@@ -18,19 +18,19 @@ from ncclcheck.model.units import format_number, format_size
 
 @check("NC805", "bench-below-baseline", "The collectives are as fast as in the baseline")
 def bench_below_baseline(snapshot: Snapshot) -> Iterator[Answer]:
-    """No point is slower than in the run of `--baseline`, beyond `--tolerance` and beyond what chance explains.
+    """No result is significantly slower than in the run of `--baseline`, beyond `--tolerance`.
 
-    Each op and size is judged on its own. Chance is known from the spread of the iterations in both runs and from the
-    scatter of the points; a sound run raises a false alarm in less than one of a hundred runs. What has no counterpart
-    in the baseline, or was measured under other conditions, is not known, never passed.
+    Each op and size is judged on its own. Significance comes from the spread of the iterations in both runs and from
+    the scatter of the results; fewer than one in a hundred healthy runs raises a false alarm. A result without a
+    counterpart in the baseline, or measured under other conditions, is unknown, never passed.
 
     ## Why it matters
-    A machine's own last good run is the best scale there is: no table knows its cables. A loss at one size (a new
-    library that chooses another algorithm there) does not show in any mean.
+    A machine's own last good run is the best reference: a table does not know its cables. A slowdown at one size (a
+    new library that chooses another algorithm there) does not show in a mean.
 
     ## How to fix
-    Compare the two reports (`ncclcheck report compare OLD NEW`): versions, environment, transport. A loss at some sizes
-    only points to the algorithm or protocol, one at all sizes to a link, a card or a busy node.
+    Compare the two reports (`ncclcheck report compare OLD NEW`): versions, environment, transport. A slowdown at some
+    sizes points to the algorithm or protocol, one at all sizes to a link, a card or a busy node.
 
     ## Source
     ncclcheck/measure/baseline.py: medians, their intervals by order statistics, Bonferroni over the points.
@@ -47,7 +47,7 @@ def bench_below_baseline(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> Iterator[Answer]:
     if other := _other_conditions(bench, baseline):
-        yield NotKnown(f"{baseline.file} was measured with {other}: nothing can be compared")
+        yield NotKnown(f"{baseline.file} was measured with {other}: the results cannot be compared")
         return
     before = {(point.op, point.size_bytes, point.dtype): point for point in baseline.points}
     pairs = [
@@ -108,7 +108,8 @@ def _finding(
         tuple(_evidence(loss) for loss in losses),
         (
             Fix(
-                "compare the two reports: versions, environment and transport; see which node or link is slow now",
+                "compare the versions, environment and transport of the two reports; find the node "
+                "or link that is slow now",
                 ("ncclcheck report compare OLD NEW", "ncclcheck preflight -v"),
             ),
         ),
@@ -127,6 +128,6 @@ def _evidence(compared: Compared) -> Evidence:
         f"typical time of {compared.now.op}, {compared.now.size_bytes} bytes",
         f"{format_number(compared.now.time_us.p50)} us over {compared.now.iters} iterations",
         f"{format_number(compared.before.time_us.p50)} us; "
-        f"chance explains a loss of {max(compared.noise, 0.001):.1%} at most",
+        f"noise explains a loss of at most {max(compared.noise, 0.001):.1%}",
         "the baseline",
     )

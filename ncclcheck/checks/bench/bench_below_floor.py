@@ -15,20 +15,20 @@ from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size
 
 
-@check("NC804", "bench-below-floor", "The bus bandwidth is what was demanded")
+@check("NC804", "bench-below-floor", "The bus bandwidth reaches the required floor")
 def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every point that a floor (`--min-busbw`, or the policy) speaks of reaches it, each on its own.
+    """Every result reaches its floor (`--min-busbw`, or the policy).
 
     `300` is for each collective at its largest size, `all_reduce=300` for one of them, `@1G=300` for a size,
-    `all_reduce@1G=300` for one point. There is no hidden tolerance and no mean over sizes. A floor above what no
-    algorithm can exceed on these links is refused as impossible: it would condemn every machine.
+    `all_reduce@1G=300` for one point. There is no hidden tolerance and no mean over sizes. A floor above the limit of
+    any algorithm on these links is rejected as impossible.
 
     ## Why it matters
-    A mean over sizes hides the loss of a whole size, and a floor that cannot fail, or cannot be met, tells nothing.
+    A mean over sizes hides a slowdown at one size, and a floor that always passes or always fails has no value.
 
     ## How to fix
-    The message says which link binds and how much of it was reached. Where little was reached, see the other findings:
-    the transport that was really used, a rank that is late, a link that is slower than the others.
+    The message names the bottleneck link and the share of it that was reached. If the share is low, see the other
+    findings: the transport that was used, a slow rank, a link that is slower than the others.
 
     ## Source
     Bus bandwidth as nccl-tests defines it (doc/PERFORMANCE.md, and GetBw of each collective). Limits:
@@ -36,11 +36,11 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
     """
     floors = snapshot.bench_demands.floors
     if not floors:
-        yield NotApplicable("no floor was demanded (--min-busbw)")
+        yield NotApplicable("no floor was given (--min-busbw)")
         return
     bench = bench_of(snapshot)
     if bench is not None and bench.world_size == 1:
-        yield NotKnown("one rank: nothing crosses a link, so there is no bus bandwidth")
+        yield NotKnown("one rank: no data crosses a link, so there is no bus bandwidth")
     elif bench is not None:
         known = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).each}
         for floor in floors:
@@ -90,11 +90,15 @@ def _impossible(floor: Floor, point: Point, ceiling: Ceiling) -> Finding:
     limit = format_number(ceiling.limit_gb_s or 0.0)
     return Finding(
         "error",
-        f"the floor {floor} is refused as impossible: no algorithm takes {point.op} above {limit} GB/s here "
+        f"the floor {floor} is rejected as impossible: no algorithm gets {point.op} above {limit} GB/s here "
         f"({ceiling.limited_by}); it was measured at {format_number(point.busbw_gb_s)} GB/s",
         (),
         (_evidence(point, f"a floor of at most {limit} GB/s"),),
-        (Fix(f"demand what these links can do: at most {limit} GB/s, usually {_usual(ceiling)} GB/s"),),
+        (
+            Fix(
+                f"set a floor that these links can reach: at most {limit} GB/s, usually {_usual(ceiling)} GB/s"
+            ),
+        ),
     )
 
 
@@ -112,7 +116,10 @@ def _missed(floor: Floor, points: Sequence[Point], known: Mapping[Op, Ceiling]) 
     if ceiling is not None:
         above = floor.busbw_gb_s > ceiling.busbw_gb_s
         beyond = ", so no setting is likely to reach the floor" if above else ""
-        scale = f"; {ceiling.binds} binds, which gives {format_number(ceiling.busbw_gb_s)} GB/s{beyond}"
+        scale = (
+            f"; the bottleneck is {ceiling.binds}, which allows "
+            f"{format_number(ceiling.busbw_gb_s)} GB/s{beyond}"
+        )
     return Finding(
         "error",
         f"below the floor {floor}: {each} GB/s ({worst.busbw_gb_s / floor.busbw_gb_s:.0%} of it){scale}",
@@ -120,8 +127,8 @@ def _missed(floor: Floor, points: Sequence[Point], known: Mapping[Op, Ceiling]) 
         tuple(_evidence(point, f"at least {format_number(floor.busbw_gb_s)} GB/s") for point in points),
         (
             Fix(
-                "see the transport that was used and the findings about network and ranks; measure again alone, and "
-                "fewer nodes at a time, to find the one that holds the others back",
+                "check the transport that was used and the findings about network and ranks; "
+                "measure again without other load, and with fewer nodes at a time, to find the slow node",
                 ("ncclcheck run -v",),
             ),
         ),

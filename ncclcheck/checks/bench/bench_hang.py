@@ -14,30 +14,32 @@ from ncclcheck.model.snapshot import Snapshot
 _STATES = {
     "died": "died",
     "stopped": "is stopped",
-    "late": "did not come in time",
-    "lost": "is out of reach",
+    "late": "did not arrive in time",
+    "lost": "is unreachable",
     "error": "ended with an error",
 }
 _FIXES = {
-    "died": "look for the cause of its end: the kernel log (out of memory), the last lines of the worker",
-    "stopped": "see who stopped the process (a debugger, job control, SIGSTOP), and continue it with SIGCONT",
-    "late": "see what keeps the process: its stack (py-spy dump), the load and the disks of the node",
-    "lost": "see whether the node is alive and reachable",
+    "died": "find out why it ended: read the kernel log (out of memory) and the last lines of the worker",
+    "stopped": (
+        "find out what stopped the process (a debugger, job control, SIGSTOP), and continue it with SIGCONT"
+    ),
+    "late": "find out what blocks the process: its stack (py-spy dump), the load and the disks of the node",
+    "lost": "check that the node is up and reachable",
     "error": "read the error; the network checks of this report may name its cause",
 }
 
 
 @check("NC801", "bench-hang", "Every rank finished the benchmark")
 def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
-    """No rank died, was stopped, hung or never came while the collectives were measured.
+    """Every rank arrived, and none died, was stopped or hung during the benchmark.
 
     ## Why it matters
-    A collective waits for all ranks. One that is gone holds all others, which look as if they hung themselves; only the
-    one that is named is the culprit. A job on these nodes would hang in the same way.
+    A collective waits for all ranks. One missing rank blocks all others, which then look as if they hang too; only
+    the named rank is the cause. A job on these nodes would hang in the same way.
 
     ## How to fix
-    Look at the named process and node. If every rank is inside a call and none gets on, it is the network between
-    them: see the network checks of this report.
+    Check the named process and node. If every rank is inside a call and none makes progress, the network between them
+    is the cause: see the network checks of this report.
 
     ## Source
     The supervisor of each node watches its workers (process state, and how far each one came).
@@ -80,7 +82,7 @@ def _nobody_moves(failures: Sequence[RankFailure]) -> Finding:
         tuple(_evidence(failure) for failure in failures),
         (
             Fix(
-                "look at the network checks: a port, a direction or large packets are blocked between these nodes"
+                "see the network checks: a port, a direction or large packets are blocked between these nodes"
             ),
         ),
     )

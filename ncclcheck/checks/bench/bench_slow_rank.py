@@ -18,18 +18,19 @@ _ALONE = "the same work, each rank by itself after the collectives"
 _LINKS = "transfers between two ranks at a time, one direction, after the collectives"
 
 
-@check("NC803", "bench-slow-rank", "No rank keeps the others waiting")
+@check("NC803", "bench-slow-rank", "No rank delays the others")
 def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
-    """In a typical iteration no rank is late, stands still or lacks a core, and no node's link is slower than the rest.
+    """In a typical iteration no rank is late, stalled or without a core, and no node's link is slower than the others.
 
     ## Why it matters
-    A collective is as slow as its last rank. The others wait inside the call, so their times look bad and the
-    late rank's own time looks good: what counts is who came late, and what each rank and link does by itself.
+    A collective is as slow as its last rank. The others wait inside the call, so their times look bad and the late
+    rank's own time looks good. The check therefore measures which rank arrives late, and each rank and link by
+    itself.
 
     ## How to fix
-    A rank: look at that node for other processes, too few cores for the job (cpuset, `srun -c`), a quota, a power or
-    thermal limit, swapping, and for who stops the process. A link: compare its speed, errors and queues with those of
-    another node (`ethtool`, `ip -s link`, `tc -s qdisc`).
+    For a rank, check that node for other processes, too few cores for the job (cpuset, `srun -c`), a quota, a power
+    or thermal limit, swapping, and signals that stop the process. For a link, compare its speed, errors and queues
+    with those of another node (`ethtool`, `ip -s link`, `tc -s qdisc`).
 
     ## Source
     Robust statistics over the ranks of this run (ncclcheck/measure/blame.py), always far outside the spread (MAD) of
@@ -43,7 +44,7 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
         if bench.world_size == 1:
             yield NotApplicable("one rank")
         elif not any(len(point.ranks) > 1 for point in bench.points):
-            yield NotKnown("no times of single ranks were taken")
+            yield NotKnown("the times of single ranks were not measured")
         yield from _ranks(bench)
     yield from not_measured(snapshot, points=True)
 
@@ -83,12 +84,12 @@ def _rank(bench: BenchResult, late: Sequence[SlowRank], cores: Sequence[SlowCore
     ]
     return Finding(
         "warning",
-        f"rank {first.rank} on {first.host} keeps the others waiting: {'; '.join(does)}",
+        f"rank {first.rank} on {first.host} delays the others: {'; '.join(does)}",
         (first.host,),
         tuple(evidence),
         (
             Fix(
-                "look at the load, the cores given to the process, and power or thermal limits of that node",
+                "check the load, the cores of the process, and power or thermal limits of that node",
                 ("uptime", "taskset -cp PID", "nvidia-smi -q -d PERFORMANCE"),
             ),
         ),
@@ -97,8 +98,8 @@ def _rank(bench: BenchResult, late: Sequence[SlowRank], cores: Sequence[SlowCore
 
 _HOW = {
     "late": "",
-    "stalled": "its process stands still (stopped or throttled), ",
-    "crowded": "its threads wait for a core that others use, ",
+    "stalled": "its process stalls (stopped or throttled), ",
+    "crowded": "its threads wait for a core that other processes use, ",
 }
 
 
@@ -110,7 +111,7 @@ def _lateness(slow: SlowRank) -> str:
 def _core(slow: SlowCore) -> str:
     times = f"{slow.work_us / slow.others_us:.1f} times as long as the others for the same work by itself"
     had = f"it had its core for {slow.core_share:.0%} of the time"
-    why = f"{had}, others use it or a quota holds it" if slow.shared else "its core is slower"
+    why = f"{had}, other processes use it or a quota limits it" if slow.shared else "its core is slower"
     return f"it takes {times}: {why}"
 
 
@@ -125,9 +126,9 @@ def _end(bench: BenchResult, ends: Sequence[SlowEnd]) -> Finding:
     direction = "in both directions" if len(ends) > 1 else "in this direction only"
     return Finding(
         "warning",
-        f"{_named_ranks(bench, host)} keeps the others waiting: its link is slow, {direction}. {host} {does}, while "
-        f"{unit(8 * usual)} is usual between the nodes; all its transfers are slow, and its partners are fast with "
-        "others",
+        f"{_named_ranks(bench, host)} delays the others: its link is slow, {direction}. {host} {does}, while "
+        f"{unit(8 * usual)} is usual between the nodes; all its transfers are slow, and its "
+        "partners are fast with other nodes",
         (host,),
         tuple(_link_evidence(bench, pair, usual, unit) for pair in list(pairs)[:_LISTED]),
         (
@@ -144,19 +145,19 @@ def _pair(bench: BenchResult, slow: SlowPair) -> Finding:
     unit = _unit(slow.value, slow.usual, _fastest(bench, slow.pair))
     three = len({link.from_host for link in bench.isolation.links}) > len(slow.pair)
     known = (
-        "both are fast with others, so it is the way between them, in this direction"
+        "both are fast with other nodes, so the path between them is slow in this direction"
         if three
-        else "the other direction: the sending side, the receiving side, or the way between them"
+        else "the other direction: the sending side, the receiving side, or the path between them"
     )
     return Finding(
         "warning",
-        f"the link from {source} to {target} keeps the ranks waiting: {unit(8 * slow.value)}, while "
+        f"the link from {source} to {target} delays the ranks: {unit(8 * slow.value)}, while "
         f"{unit(8 * slow.usual)} is {'usual, and ' if three else 'what comes in '}{known}",
         slow.pair,
         (_link_evidence(bench, slow.pair, slow.usual, unit),),
         (
             Fix(
-                "look at the cables, switches and queues between the two, and at limits set on either",
+                "check the cables, switches and queues between the two nodes, and rate limits on either",
                 ("ethtool IFACE", "tc -s qdisc show dev IFACE"),
             ),
         ),
@@ -194,7 +195,7 @@ def _evidence(point: Point, time: RankTime) -> Evidence:
     return Evidence(
         (time.host,),
         f"lateness of rank {time.rank} in {point.op}, {point.size_bytes} bytes",
-        f"{time.late_us:.0f} us of {point.time_us.mean:.0f} us ({time.stalled_us:.0f} us standing still{waited})",
+        f"{time.late_us:.0f} us of {point.time_us.mean:.0f} us ({time.stalled_us:.0f} us stalled{waited})",
         "as little as the others",
         "its own clock, against the longest time in the call",
     )

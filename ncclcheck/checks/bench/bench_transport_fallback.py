@@ -22,21 +22,22 @@ _OWN_LOG = "the NCCL log of the benchmark's own ranks"
 _KEEP_APART = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_HOSTID")
 
 
-@check("NC807", "bench-transport-fallback", "The benchmark ran over the transport that is there")
+@check("NC807", "bench-transport-fallback", "The benchmark used the fastest available transport")
 def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
-    """NCCL used RDMA where it is there, and shared memory or NVLink inside a node, in one job of all ranks.
+    """NCCL used RDMA where available, and shared memory or NVLink inside a node, in one job of all ranks.
 
-    Gloo uses TCP whatever is there: of it only the last is judged.
+    Gloo always uses TCP: for Gloo the check only judges that all ranks are one job.
 
     ## Why it matters
-    NCCL falls back without a word: to TCP sockets where it cannot open an RDMA device (25 to 5 GB/s, or 36 to 3), and
-    to the network between the GPUs of one host. And N jobs of one rank each, which a launcher without the right MPI or
-    PMI makes of one, measure nothing but memory, at rates that no network has.
+    NCCL falls back without an error: to TCP sockets where it cannot open an RDMA device (from 25 to 5 GB/s, or 36 to
+    3), and to the network between the GPUs of one host. A launcher without the right MPI or PMI turns one job into N
+    jobs of one rank each, which only measure memory, at rates that no network reaches.
 
     ## How to fix
-    Sockets: the message names the RDMA ports, and `ncclcheck predict` says why NCCL does not take them. One host: unset
-    NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_HOSTID, give containers of one host the same /dev/shm and namespaces.
-    N jobs: start with the launcher's own support (srun --mpi=pmix, mpirun of the same MPI), or with torchrun.
+    Sockets: the message names the RDMA ports, and `ncclcheck predict` says why NCCL does not use them. One host:
+    unset NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_HOSTID, give containers of one host the same /dev/shm and
+    namespaces. N jobs: start with the launcher's own support (srun --mpi=pmix, mpirun of the same MPI), or with
+    torchrun.
 
     ## Source
     The run's own log (NCCL_DEBUG=INFO, in a file in memory): `Using network`, `NET/IB : Using`, `Channel ... via`, as
@@ -101,8 +102,9 @@ def _fallback(node: Node, place: Surveyed, ports: tuple[str, ...], others: Seque
     why = f"since {settings}" if place.is_switched_off else f"ncclcheck's model says {expected} ({reason})"
     return Finding(
         "warning" if wanted_off else "error",
-        f"{node.host} used TCP sockets although its RDMA ports {listed(ports)} are up, {why}: what was measured is not "
-        "what this network can do" + (f"; {named(others)} used another network" if others else ""),
+        f"{node.host} used TCP sockets although its RDMA ports {listed(ports)} are up, {why}: "
+        "the result does not show what this network can do"
+        + (f"; {named(others)} used another network" if others else ""),
         (node.host,),
         (
             Evidence((node.host,), "network that NCCL used", network.SOCKET, "IB, or a plug-in", _OWN_LOG),
@@ -112,7 +114,8 @@ def _fallback(node: Node, place: Surveyed, ports: tuple[str, ...], others: Seque
             Fix(f"unset {settings.replace(' and ', ', ')}")
             if place.is_switched_off
             else Fix(
-                "see why NCCL does not take them: libibverbs in the image, device files, rights, memlock",
+                "find out why NCCL does not use them: libibverbs in the image, device files, "
+                "permissions, memlock",
                 ("ncclcheck predict", "ibv_devices", "ulimit -l"),
             ),
         ),
@@ -123,7 +126,8 @@ def _mixed(node: Node, others: Sequence[tuple[str, str]]) -> Finding:
     hosts, used = [host for host, _ in others], others[0][1]
     return Finding(
         "error",
-        f"{node.host} used TCP sockets and {named(hosts)} {used}: NCCL cannot connect the two, or not as it should",
+        f"{node.host} used TCP sockets and {named(hosts)} {used}: NCCL cannot connect the two, or "
+        "uses the slower network",
         (node.host,),
         (Evidence((node.host,), "network that NCCL used", network.SOCKET, used, _OWN_LOG),),
         (Fix("install the same network plug-in and RDMA libraries on all nodes", ("ncclcheck predict",)),),
@@ -164,11 +168,12 @@ def _over_the_network(
 ) -> Finding:
     source, target, via = pairs[0]
     settings = [f"{name}={environment[name]}" for name in _KEEP_APART if name in environment]
-    why = f"{', '.join(settings)} keeps them apart" if settings else "neither P2P nor shared memory worked"
+    why = f"{', '.join(settings)} separates them" if settings else "neither P2P nor shared memory worked"
     return Finding(
         "error",
-        f"the ranks of {host} talk to each other over the network (rank {source} to {target} via {via}): {why}; "
-        "NVLink, PCIe and shared memory are faster, and the network cards carry what need not leave the node",
+        f"the ranks of {host} communicate over the network (rank {source} to {target} via {via}): {why}; "
+        "NVLink, PCIe and shared memory are faster, and the network cards carry traffic that could "
+        "stay inside the node",
         (host,),
         tuple(
             Evidence((host,), f"channel from rank {one} to rank {other}", how, "P2P or SHM", _OWN_LOG)
@@ -176,7 +181,8 @@ def _over_the_network(
         ),
         (
             Fix(
-                "unset what keeps the ranks apart; give containers of one host the same /dev/shm and namespaces",
+                "unset the variables that separate the ranks; give containers of one host the same "
+                "/dev/shm and namespaces",
                 ("df -h /dev/shm", "nvidia-smi topo -p2p r"),
             ),
         ),
@@ -221,13 +227,13 @@ def _small(
     return Finding(
         severity,
         f"{said} processes were started as one job, but this benchmark is a job of its own with {came} of them, "
-        f"{bench.world_size} ranks in all: what it measured never left {named(hosts)}",
+        f"{bench.world_size} ranks in all: its traffic never left {named(hosts)}",
         hosts,
         (Evidence(hosts, "processes of the job", str(came), str(said), source),),
         (
             Fix(
-                "leave out --nnodes and --node-rank under a launcher, start with its own support for processes that "
-                "find each other, or use torchrun",
+                "leave out --nnodes and --node-rank under a launcher, start with its own process "
+                "management, or use torchrun",
                 (
                     "srun --mpi=pmix ncclcheck bench",
                     "torchrun --nnodes N --nproc-per-node 1 -m ncclcheck bench",
@@ -241,11 +247,11 @@ def _unheard(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
     """The nodes whose log does not tell the transport."""
     told = {log.host: log.processes for log in bench.logs}
     for node in snapshot.nodes:
-        processes = told.get(node.host, Missing("absent", "no NCCL log of its ranks came"))
+        processes = told.get(node.host, Missing("absent", "its ranks sent no NCCL log"))
         if isinstance(processes, Missing):
             yield NotKnown(f"the transport that was used: {processes}", (node.host,))
         elif not _network(processes) and not any(process.links for process in processes):
-            yield NotKnown("the NCCL log of its ranks does not tell the transport", (node.host,))
+            yield NotKnown("the NCCL log of its ranks does not name the transport", (node.host,))
 
 
 def _all(bench: BenchResult) -> Iterator[tuple[str, Process]]:

@@ -16,17 +16,17 @@ _FEW = 6  # iterations; with fewer nothing can be said of the spread, and whoeve
 _TAIL = 3.0  # times the median: iterations that long are hiccups of something, not spread
 
 
-@check("NC806", "bench-unstable", "The bandwidths are known well enough to be cited")
+@check("NC806", "bench-unstable", "The bandwidths are precise enough to report")
 def bench_unstable(snapshot: Snapshot) -> Iterator[Answer]:
-    """The median iteration of every point is known to 2 % (95 % interval) when its time or its iterations are over.
+    """The median of every result converges to 2 % (95 % interval) within its time budget or iterations.
 
     ## Why it matters
-    A figure that another run would not repeat compares with nothing. Times that vary have a cause: other traffic on
-    the links, other processes on the cores, clocks that change, a rank that is stopped now and then.
+    A result that another run would not repeat cannot be compared. Times that vary have a cause: other traffic on the
+    links, other processes on the cores, clocks that change, a rank that is stopped now and then.
 
     ## How to fix
-    Give it more time (--budget) or iterations; measure while nobody else does; give the job its cores. Where the slow
-    iterations come in bursts, look for what else runs then.
+    Give it more time (--budget) or iterations, measure without other load, and give the job its cores. If the slow
+    iterations come in bursts, find out what else runs then.
 
     ## Source
     Order statistics of the iteration times (ncclcheck/measure/statistics.py): no distribution is assumed.
@@ -47,11 +47,11 @@ def _finding(snapshot: Snapshot, bench: BenchResult, unstable: Sequence[Point]) 
     are = "is" if len(unstable) == 1 else "are"
     return Finding(
         _severity(snapshot, unstable),
-        f"{len(unstable)} of {len(bench.points)} {points} {are} not known well enough to be cited: {each}{more}; "
+        f"{len(unstable)} of {len(bench.points)} {points} {are} too noisy to report: {each}{more}; "
         f"{format_size(first.size_bytes)}: {first.unstable}",
         (),
         tuple(_evidence(point) for point in unstable),
-        (Fix("give it more time or iterations, and measure while nobody else uses these nodes and links"),),
+        (Fix("give it more time or iterations, and measure without other load on these nodes and links"),),
     )
 
 

@@ -11,16 +11,17 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC802", "bench-wrong-data", "The collectives gave the right numbers")
+@check("NC802", "bench-wrong-data", "The collectives gave correct results")
 def bench_wrong_data(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every element of the timed buffers was what the collective must give.
+    """Every element of the timed buffers has the correct result of the collective.
 
     ## Why it matters
-    Wrong data without an error spoils a training run silently. It comes from a bad GPU or its memory, a bad link or
-    network card, a forced protocol that the hardware does not support (NCCL_PROTO=LL128), or a bug.
+    Wrong data without an error corrupts a training run. It comes from a bad GPU or its memory, a bad link or network
+    card, a forced protocol that the hardware does not support (NCCL_PROTO=LL128), or a bug.
 
     ## How to fix
-    Unset NCCL_ALGO and NCCL_PROTO; run again on fewer nodes to find the one; look at its ECC counters and links.
+    Unset NCCL_ALGO and NCCL_PROTO. Run again on fewer nodes to find the faulty node, and check its ECC counters and
+    links.
 
     ## Source
     The data depend on rank and position and are exact in any order of reduction; the timed buffers are verified.
@@ -49,14 +50,14 @@ def _finding(point: Point) -> Finding:
         else ""
     )
     whose = (
-        "; every rank has wrong ones, so one of them put them in, and which is not known"
+        "; every rank has wrong elements, so one rank sent them, and which one is not known"
         if everywhere
         else ""
     )
     return Finding(
         "error",
         f"{point.op} of {point.size_bytes} bytes gave {point.wrong} wrong elements{where}{whose}: "
-        "training would go on with them",
+        "training would continue with wrong data",
         hosts,
         (
             Evidence(
@@ -69,7 +70,7 @@ def _finding(point: Point) -> Finding:
         ),
         (
             Fix(
-                "unset NCCL_ALGO and NCCL_PROTO, and measure fewer nodes at a time to find the one",
+                "unset NCCL_ALGO and NCCL_PROTO, and measure fewer nodes at a time to find the faulty node",
                 ("nvidia-smi -q -d ECC",),
             ),
         ),

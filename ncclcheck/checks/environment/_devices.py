@@ -58,7 +58,8 @@ def _none_left(value: str, names: tuple[str, ...]) -> Case:
         "warning",
         (_HCA,),
         shown(_HCA, value),
-        f"it leaves none of the usable RDMA devices ({_listed(names)}), so NCCL uses TCP, or fails with NCCL_NET=IB",
+        f"it matches none of the usable RDMA devices ({_listed(names)}), so NCCL uses TCP, or fails "
+        "with NCCL_NET=IB",
         f"names among {_listed(names)}",
         "NCCL src/transport/net_ib (ncclIbInit)",
         Fix("name devices that the node has, or remove it", ("ls /sys/class/infiniband", f"unset {_HCA}")),
@@ -70,10 +71,10 @@ def _too_many(value: str, extra: tuple[str, ...]) -> Case:
         "warning",
         (_HCA,),
         shown(_HCA, value),
-        f"names are beginnings of names, so it takes {_listed(extra)} too, which it does not name",
+        f"the names are prefixes, so it also matches {_listed(extra)}",
         f"{_HCA}=={value}",
         "NCCL src/transport/net_ib (ncclIbInit), src/misc/utils.cc (matchIfList)",
-        Fix("write = in front, then the names are exact", (), {_HCA: f"={value}"}),
+        Fix("write = in front to make the names exact", (), {_HCA: f"={value}"}),
     )
 
 
@@ -99,8 +100,8 @@ def tensorpipe_interface(place: Place) -> Iterator[Case]:
         "warning",
         (_TENSORPIPE,),
         shown(_TENSORPIPE, value),
-        "TensorPipe takes the exact name of one interface with an address, finds none, and takes 127.0.0.1, "
-        "which no other node reaches",
+        "TensorPipe needs the exact name of one interface with an address, finds none, and uses "
+        "127.0.0.1, which other nodes cannot reach",
         f"one of {_listed(usable)}",
         "torch/csrc/distributed/rpc/tensorpipe_agent.cpp (guessAddress)",
         Fix("write the exact name", (), {_TENSORPIPE: usable[0]})

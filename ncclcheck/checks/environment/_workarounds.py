@@ -132,39 +132,40 @@ WORKAROUNDS: tuple[Workaround, ...] = (
     Workaround(
         "NCCL_P2P_DISABLE",
         _p2p_off,
-        "GPUs of one node talk through host memory instead of NVLink or PCIe, several times slower",
+        "GPUs of one node communicate through host memory instead of NVLink or PCIe, several times slower",
     ),
     Workaround(
         "NCCL_P2P_LEVEL",
         _level_is_off,
-        "LOC allows no peer to peer at all: GPUs of one node talk through host memory, several times slower",
+        "LOC disables peer-to-peer: GPUs of one node communicate through host memory, several times slower",
     ),
     Workaround(
         "NCCL_SHM_DISABLE",
         _among_several(1),
-        "GPUs of one node without peer to peer talk through the network card instead of host memory",
+        "GPUs of one node without peer-to-peer communicate through the network card instead of host memory",
     ),
     Workaround(
         "NCCL_NVLS_ENABLE",
         _nvls_off,
-        "NVLink SHARP is off, which does sums in the NVSwitch from Hopper on; frameworks turn it off to save memory",
+        "NVLink SHARP is off, which reduces in the NVSwitch from Hopper on; frameworks turn it off "
+        "to save memory",
         "info",
     ),
     Workaround(
         "NCCL_CUMEM_ENABLE",
         _zero,
-        "without cuMem there are no NVLink SHARP, no multi-node NVLink and no registered user buffers",
+        "without cuMem, NVLink SHARP, multi-node NVLink and registered user buffers are not available",
         "info",
     ),
     Workaround(
         "NCCL_PXN_DISABLE",
         _among_several(1),
-        "GPUs no longer send through the neighbour whose network card is nearest, so all-to-all crosses rails",
+        "GPUs no longer send through the GPU with the nearest network card, so all-to-all crosses rails",
     ),
     Workaround(
         "NCCL_NET_GDR_LEVEL",
         _level_is_off,
-        "GPUDirect RDMA is off: all network data makes a detour by host memory",
+        "GPUDirect RDMA is off: all network data is copied through host memory",
     ),
     Workaround(
         "NCCL_DMABUF_ENABLE", _zero, "without DMA-BUF, GPUDirect RDMA needs the nvidia-peermem module", "info"
@@ -173,7 +174,7 @@ WORKAROUNDS: tuple[Workaround, ...] = (
     Workaround(
         "NCCL_PROTO",
         _is_set,
-        "NCCL no longer chooses the protocol by size; LL128 where the hardware is not fit for it corrupts data",
+        "NCCL no longer chooses the protocol by size; LL128 corrupts data on hardware that does not support it",
         "info",
     ),
     Workaround("NCCL_NTHREADS", _positive, "NCCL no longer chooses the threads per block", "info"),
@@ -193,7 +194,7 @@ WORKAROUNDS: tuple[Workaround, ...] = (
     Workaround(
         "NCCL_MAX_CTAS", _positive, "NCCL no longer chooses the channels; few limit bandwidth", "info"
     ),
-    Workaround("NCCL_LAUNCH_MODE", _word("GROUP"), "a mode of old times, for finding faults only", "info"),
+    Workaround("NCCL_LAUNCH_MODE", _word("GROUP"), "an obsolete mode, for debugging only", "info"),
     Workaround("NCCL_CHECK_POINTERS", _is(1), "every call checks its pointers, which costs latency", "info"),
     Workaround("NCCL_CHECK_MODE", _is_set, "every call is checked, which costs latency", "info"),
     Workaround("NCCL_COMM_BLOCKING", _is(1), "torch chooses by itself whether calls block", "info"),
@@ -207,13 +208,14 @@ WORKAROUNDS: tuple[Workaround, ...] = (
     Workaround(
         "NCCL_IB_GID_INDEX",
         _gid_forced,
-        "from 2.21 NCCL finds the GID by itself; a forced index is wrong where the order of addresses differs",
+        "NCCL 2.21 and newer find the GID themselves; a forced index is wrong where the order of "
+        "addresses differs",
         "info",
     ),
     Workaround(
-        "NCCL_IB_TIMEOUT", _is(0), "the card waits for ever for a lost packet, so a broken link hangs the job"
+        "NCCL_IB_TIMEOUT", _is(0), "the card waits forever for a lost packet, so a broken link hangs the job"
     ),
-    Workaround("NCCL_IGNORE_DISABLED_P2P", _is(1), "a fault of NVLink or of the driver is hidden", "info"),
+    Workaround("NCCL_IGNORE_DISABLED_P2P", _is(1), "it hides a fault of NVLink or the driver", "info"),
     Workaround(
         "NCCL_COMM_ID",
         _is_set,
@@ -224,7 +226,7 @@ WORKAROUNDS: tuple[Workaround, ...] = (
     Workaround(
         "NCCL_DEBUG",
         _verbose,
-        "every rank writes much; WARN is enough for production",
+        "every rank writes many log lines; WARN is enough for production",
         "info",
         "set it to WARN",
         "WARN",
@@ -232,27 +234,31 @@ WORKAROUNDS: tuple[Workaround, ...] = (
     Workaround(
         "CUDA_LAUNCH_BLOCKING",
         _is(1),
-        "every kernel is waited for, so nothing overlaps with communication",
+        "the host waits for every kernel, so nothing overlaps with communication",
         "warning",
-        "remove it: it is for finding the kernel that fails",
+        "remove it: it is only for finding the kernel that fails",
     ),
     Workaround(
         "TORCH_NCCL_BLOCKING_WAIT",
         _torch_on,
-        "wait() blocks the host until the collective is done, so nothing overlaps, and the watchdog ends no hang",
+        "wait() blocks the host until the collective is done, so nothing overlaps, and the watchdog "
+        "does not end hangs",
     ),
     Workaround(
         "TORCH_DISTRIBUTED_DEBUG",
         _word("DETAIL"),
-        "every collective is preceded by a check of all ranks over Gloo",
+        "torch checks all ranks over Gloo before every collective",
         "warning",
         "remove it, or set INFO",
     ),
     Workaround(
         "NCCL_BLOCKING_WAIT",  # its old name, still read
         _torch_on,
-        "wait() blocks the host until the collective is done, so nothing overlaps, and the watchdog ends no hang",
+        "wait() blocks the host until the collective is done, so nothing overlaps, and the watchdog "
+        "does not end hangs",
     ),
     Workaround("TORCH_NCCL_DESYNC_DEBUG", _torch_on, "every collective is written to the store", "info"),
-    Workaround("TORCH_NCCL_NAN_CHECK", _torch_on, "every buffer is read once more before it is sent", "info"),
+    Workaround(
+        "TORCH_NCCL_NAN_CHECK", _torch_on, "every buffer is read an extra time before it is sent", "info"
+    ),
 )

@@ -26,19 +26,19 @@ from ncclcheck.nccl.variables.variables_values import misread
     image=True,
 )
 def env_bad_value(snapshot: Snapshot) -> Iterator[Answer]:
-    """No variable has a value that NCCL or torch takes for something else than it says.
+    """NCCL and torch read the value of every variable as it is written.
 
     ## Why it matters
     NCCL reads numbers with strtoll: words are 0 (from 2.32 the default), so `NCCL_IB_DISABLE=true` disables nothing;
-    `010` is 8; `4M` is 4.
-    Unknown words are mostly ignored without a message (`NCCL_P2P_LEVEL=nvl`, `NCCL_SOCKET_FAMILY=ipv4`), or turn all
-    messages off (`NCCL_DEBUG=1`), or end the job (`NCCL_ALGO=rings` from 2.24). Blanks, quotes and the line ends of
-    Windows belong to the value. It is an error where the opposite of the wish happens or the job fails. What is true
-    depends on the version of NCCL on that node; where that is not known, only what all versions do is reported.
-    Names of devices are held against those of the node: `NCCL_IB_HCA=mlx5_1` takes mlx5_10 too.
+    `010` is 8; `4M` is 4. Unknown words are mostly ignored without a message (`NCCL_P2P_LEVEL=nvl`,
+    `NCCL_SOCKET_FAMILY=ipv4`), or turn all messages off (`NCCL_DEBUG=1`), or end the job (`NCCL_ALGO=rings` from
+    2.24). Blanks, quotes and Windows line ends are part of the value. It is an error if the effect is the opposite of
+    the intent or the job fails. The rules depend on the NCCL version of the node; if it is not known, only what all
+    versions do is reported. Device names are compared with those of the node: `NCCL_IB_HCA=mlx5_1` also matches
+    mlx5_10.
 
     ## How to fix
-    Write the value that the finding offers, or remove the variable.
+    Use the value that the finding proposes, or remove the variable.
 
     ## Source
     NCCL src/misc/param.cc (ncclLoadParam), src/debug.cc, src/graph/tuning.cc (parseList), src/graph/paths.cc
@@ -55,9 +55,7 @@ def _judge(place: Place) -> Iterator[Judged]:
         said = [_misread(variable, value, version, place) for version in place.versions()]
         wrong = [misreading for misreading in said if misreading is not None]
         if wrong and len(wrong) < len(said):
-            yield OneAnswer(
-                f"what NCCL makes of {shown(name, value)} depends on its version, which is not known"
-            )
+            yield OneAnswer(f"how NCCL reads {shown(name, value)} depends on its version, which is not known")
         elif wrong:
             yield _case(
                 place, variable, value, max(reversed(wrong), key=lambda one: SEVERITIES.index(one.weight))
@@ -92,13 +90,13 @@ def _case(place: Place, variable: Variable, value: str, wrong: Misreading) -> Ca
     if wrong.better is not None:
         fix = Fix(f"write {name}={wrong.better}", (), {name: wrong.better})
     else:
-        fix = Fix("write a value that is understood, or remove it", (f"unset {name}",))
+        fix = Fix("write a valid value, or remove it", (f"unset {name}",))
     return Case(
         wrong.weight,
         (name,),
         f"{reader} misreads {shown(name, value)}",
         f"it {wrong.what}",
-        f"{name}={wrong.better}" if wrong.better is not None else "a value that says what it does",
+        f"{name}={wrong.better}" if wrong.better is not None else "a valid value",
         where_from(variable),
         fix,
     )
@@ -121,7 +119,7 @@ def _config_file(place: Place) -> Iterator[Case]:
             "warning",
             ("NCCL_CONF_FILE",),
             f"{shown('NCCL_CONF_FILE', path)} cannot be read ({file.settings})",
-            "NCCL says nothing about it and reads ~/.nccl.conf no more, so all settings of both are missing",
+            "NCCL reports no error and no longer reads ~/.nccl.conf, so the settings of both files are missing",
             "a file that this process may read",
             "NCCL src/misc/param.cc (initEnv)",
             Fix("name a file that exists, or remove it", ("unset NCCL_CONF_FILE",)),

@@ -38,16 +38,16 @@ _OF_RDMA_ONLY = (
     image=True,
 )
 def env_contradiction(snapshot: Snapshot) -> Iterator[Answer]:
-    """No setting excludes another, or makes it do nothing.
+    """No setting excludes or overrides another.
 
     ## Why it matters
-    NCCL does not report settings that exclude each other: one of them wins, mostly not the one that was thought of
-    last. NCCL_COMM_ID makes NCCL_SOCKET_IFNAME do nothing; NCCL_NET=IB with NCCL_IB_DISABLE=1 ends the job; without
-    peer to peer and shared memory even GPUs of one node talk through the network card. NCCL 2.29 takes a wrong
-    interface wherever NCCL_COMM_ID is set.
+    NCCL does not report settings that exclude each other: one of them wins, often not the one that was set last.
+    NCCL_COMM_ID disables NCCL_SOCKET_IFNAME; NCCL_NET=IB with NCCL_IB_DISABLE=1 fails the job; without peer-to-peer
+    and shared memory, even GPUs of one node communicate through the network card. NCCL 2.29 uses a wrong interface if
+    NCCL_COMM_ID is set.
 
     ## How to fix
-    Remove the one of the two that you do not want.
+    Remove one of the two settings.
 
     ## Source
     NCCL src/bootstrap.cc, src/misc/socket.cc, src/init.cc, src/transport/net_socket.cc, src/transport/net_ib,
@@ -83,19 +83,21 @@ def _comm_id(place: Place) -> Iterator[Judged]:
             place,
             "error",
             ("NCCL_COMM_ID",),
-            f"NCCL {place.nccl} has a defect: with NCCL_COMM_ID it takes the first interface NOT in that subnet, "
-            "mostly lo (mended in 2.30.3)",
+            f"NCCL {place.nccl} has a bug: with NCCL_COMM_ID it uses the first interface NOT in "
+            "that subnet, mostly lo (fixed in 2.30.3)",
             "NCCL 2.29 src/misc/socket.cc (matchSubnet)",
             unset("NCCL_COMM_ID", text="remove it: torch does not need it"),
         )
     elif True in said:
-        yield OneAnswer("NCCL_COMM_ID is set, and whether NCCL is 2.29, which then errs, is not known")
+        yield OneAnswer(
+            "NCCL_COMM_ID is set, and whether NCCL is 2.29, which has a bug with it, is not known"
+        )
     if ifname.is_set(place.value("NCCL_SOCKET_IFNAME")):
         yield _case(
             place,
             "warning",
             ("NCCL_COMM_ID", "NCCL_SOCKET_IFNAME"),
-            "with NCCL_COMM_ID the bootstrap takes the interface in that subnet and ignores NCCL_SOCKET_IFNAME",
+            "with NCCL_COMM_ID the bootstrap uses the interface in that subnet and ignores NCCL_SOCKET_IFNAME",
             "NCCL src/bootstrap.cc (bootstrapNetInit)",
             unset("NCCL_COMM_ID", text="remove it: torch does not need it"),
         )
@@ -115,7 +117,7 @@ def _network_and_ib(place: Place) -> Iterator[Judged]:
             place,
             "error",
             ("NCCL_NET", "NCCL_IB_DISABLE"),
-            "the one network that is allowed is turned off, so NCCL finds none and fails",
+            "the only allowed network is turned off, so NCCL finds none and fails",
             "NCCL src/init.cc, src/transport/net_ib",
             unset("NCCL_IB_DISABLE"),
         )
@@ -124,22 +126,20 @@ def _network_and_ib(place: Place) -> Iterator[Judged]:
             place,
             "warning",
             ("NCCL_IB_DISABLE", "NCCL_IB_HCA"),
-            "the devices are named, and RDMA is turned off: NCCL uses TCP",
+            "it names devices, but RDMA is turned off: NCCL uses TCP",
             "NCCL src/transport/net_ib (ncclIbInit)",
-            unset(
-                "NCCL_IB_DISABLE", text="remove the one you do not want; without NCCL_IB_DISABLE RDMA is used"
-            ),
+            unset("NCCL_IB_DISABLE", text="remove one of them; without NCCL_IB_DISABLE, NCCL uses RDMA"),
         )
     elif network == "socket" and settings:
         yield _case(
             place,
             "warning",
             ("NCCL_NET", *settings),
-            "NCCL_NET=Socket allows TCP only, so the settings for RDMA do nothing",
+            "NCCL_NET=Socket allows TCP only, so the settings for RDMA have no effect",
             "NCCL src/init.cc",
             unset(
                 "NCCL_NET",
-                text="remove the one you do not want; without NCCL_NET RDMA is used where it is there",
+                text="remove one of them; without NCCL_NET, NCCL uses RDMA where available",
             ),
         )
 
@@ -170,7 +170,7 @@ def _gid(place: Place) -> Iterator[Judged]:
             place,
             "warning",
             ("NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_RANGE"),
-            "a forced index is taken as it is, so the range chooses nothing",
+            "NCCL uses a forced index as it is, so the range has no effect",
             "NCCL src/transport/net_ib (ncclIbGetGidIndex)",
             unset("NCCL_IB_GID_INDEX"),
         )
@@ -211,7 +211,7 @@ def _interfaces_of_gloo(place: Place) -> Iterator[Judged]:
             place,
             "info",
             ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"),
-            "NCCL and Gloo use different interfaces, which is fine as long as both reach the other nodes",
+            "NCCL and Gloo use different interfaces, which works as long as both reach the other nodes",
             "NCCL src/misc/socket.cc; gloo/transport/tcp/device.cc",
             Fix("name the same interface for both, unless they are meant to differ"),
         )
@@ -229,7 +229,8 @@ def _sockets(place: Place) -> Iterator[Judged]:
             place,
             "warning",
             names,
-            f"that makes {threads * sockets} sockets, and NCCL opens at most {_MOST_SOCKETS}: it takes {kept} a thread",
+            f"that is {threads * sockets} sockets, and NCCL opens at most {_MOST_SOCKETS}: it uses "
+            f"{kept} per thread",
             "NCCL src/transport/net_socket.cc (ncclNetSocketGetNsockNthread)",
             Fix(f"set NCCL_NSOCKS_PERTHREAD={kept} or less", (), {"NCCL_NSOCKS_PERTHREAD": str(kept)}),
         )
@@ -243,7 +244,7 @@ def _limits(place: Place) -> Iterator[Judged]:
                 place,
                 "warning",
                 (least, most),
-                "the least is more than the most, so one of the two is not kept",
+                "the minimum is larger than the maximum, so NCCL ignores one of the two",
                 "NCCL src/init.cc, src/graph/connect.cc",
                 Fix(f"set {least} to at most {most}", (f"unset {least}",)),
             )
@@ -259,7 +260,8 @@ def _local_transports(place: Place) -> Iterator[Judged]:
             place,
             "warning",
             names,
-            "with both off, GPUs of one node can only talk through the network card: the slowest way there is",
+            "with both off, GPUs of one node can only communicate through the network card, the "
+            "slowest transport",
             "NCCL src/graph/paths.cc, src/transport/shm.cc",
             unset(*names),
         )
@@ -279,7 +281,7 @@ def _torch_waits(place: Place) -> Iterator[Judged]:
             place,
             "warning",
             (wait, handling),
-            "a blocking wait overrides the handling of errors, so the watchdog ends no job that hangs",
+            "a blocking wait overrides error handling, so the watchdog does not end a job that hangs",
             "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp",
             unset(wait),
         )
@@ -301,7 +303,7 @@ def _old_and_new_name(place: Place) -> Iterator[Judged]:
                 place,
                 "warning",
                 (name, variable.successor),
-                f"both are names of one setting; {variable.successor} wins",
+                f"both names are the same setting; {variable.successor} wins",
                 "torch/csrc/distributed/c10d/Utils.hpp",
                 unset(name),
             )
@@ -333,7 +335,7 @@ def _environment_and_file(place: Place) -> Iterator[Judged]:
                 f"{winner} wins, so what {file.path} says is not used",
                 "one value",
                 "NCCL src/misc/param.cc (setEnvFile)",
-                Fix("remove the one that is not meant"),
+                Fix("remove the wrong one"),
             )
 
 

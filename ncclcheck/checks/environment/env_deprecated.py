@@ -16,20 +16,20 @@ from ncclcheck.nccl.variables.variables_types import Variable, is_gone, is_too_n
 @check(
     "NC606",
     "env-deprecated",
-    "Every setting is one that this version reads",
+    "This version reads every setting",
     needs=("environment", "nccl"),
     image=True,
 )
 def env_deprecated(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every variable is read by the NCCL or torch of its node, under the name that is to stay.
+    """The NCCL or torch of the node reads every variable, under its current name.
 
     ## Why it matters
-    A name that was dropped (NCCL_TREE_THRESHOLD, NCCL_WORK_FIFO_DEPTH) has no effect and nobody says so: a warning.
-    A name that this version does not know yet has none either, which is harmless in an environment that serves
-    several versions, and an old name that is still read may go one day: both are told for information.
+    A removed name (NCCL_TREE_THRESHOLD, NCCL_WORK_FIFO_DEPTH) has no effect, and no program reports it: a warning. A
+    name that this version does not support yet has no effect either, which is harmless in an environment for several
+    versions. An old name that is still read may be removed later. Both are information.
 
     ## How to fix
-    Take the successor that the finding names, or remove the variable.
+    Use the successor that the finding names, or remove the variable.
 
     ## Source
     NCCL's sources from 2.4.2 to 2.30.7 and the libraries 2.31.2 and 2.32.3; torch's ProcessGroupNCCL.hpp.
@@ -62,13 +62,14 @@ def _verdict(variable: Variable, version: str) -> tuple[Severity, str] | None:
     if is_gone(variable, version):
         return (
             "warning",
-            f"{variable.owner} reads it no more (last in {variable.until.removesuffix('.99')}), so it does nothing",
+            f"{variable.owner} no longer reads it (last in {variable.until.removesuffix('.99')}), "
+            "so it has no effect",
         )
     if is_too_new(variable, version):
-        return "info", f"{variable.owner} reads it from {variable.since} on, so it does nothing here yet"
+        return "info", f"{variable.owner} reads it from version {variable.since}, so it has no effect here"
     since = variable.obsolete_since
     if since and versions.parse(version) >= versions.parse(since):
-        return "info", f"an old name since {variable.owner} {since}, still read"
+        return "info", f"an old name since {variable.owner} {since}, but still read"
     return None
 
 
@@ -79,12 +80,12 @@ def _case(place: Place, variable: Variable, severity: Severity, why: str) -> Cas
     if successor and value is not None and variable.obsolete_since and _takes_the_same(variable):
         fix = Fix(f"rename it to {successor}", (f"unset {name}",), {successor: value})
     elif successor:
-        fix = unset(name, text=f"remove it; {successor} has taken its place")
+        fix = unset(name, text=f"remove it; {successor} replaces it")
     return Case(
         severity,
         (name,),
         f"{shown(name, place.environment[name])} with {variable.owner} {here or 'of any version'}",
-        f"{why}{f'; {successor} has taken its place' if successor else ''}",
+        f"{why}{f'; {successor} replaces it' if successor else ''}",
         successor or f"{name} not set",
         where_from(variable),
         fix,

@@ -41,14 +41,14 @@ def env_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The variables of NCCL, Gloo, torch, UCX and libfabric have the same value on all nodes and for all ranks.
 
     ## Why it matters
-    Every rank decides from its own environment. Ranks that disagree about NCCL_ALGO, NCCL_PROTO, NCCL_NET or
+    Every rank reads its own environment. Ranks that disagree about NCCL_ALGO, NCCL_PROTO, NCCL_NET or
     NCCL_P2P_DISABLE choose different algorithms or transports, and hang or exchange wrong sizes. A variable that is
-    missing on some nodes, or set on the first node only, was mostly lost by the launcher; one that comes from NCCL's
-    config file on some nodes is missing in that file on the others.
+    missing on some nodes, or set on the first node only, was usually lost by the launcher; one from NCCL's config
+    file on some nodes is missing in that file on the others.
 
     ## How to fix
-    Set the variable in the same place for all ranks. mpirun passes only what `-x NAME` names, ssh passes nothing; a
-    login script or /etc/nccl.conf on one node adds its own.
+    Set the variable in the same place for all ranks. mpirun only passes variables given with `-x NAME`, ssh passes
+    none; a login script or /etc/nccl.conf on one node adds others.
 
     ## Source
     NCCL src/misc/param.cc (environment first, then ~/.nccl.conf and /etc/nccl.conf); read where the ranks run.
@@ -147,7 +147,10 @@ def _why_only_there(snapshot: Snapshot, hosts: Sequence[str], path: str) -> str:
         return f", in {path} there"
     first = [node.host for node in snapshot.nodes if node.node_rank == 0]
     if list(hosts) == first:
-        return ", the first node, so the launcher may not pass on what is set where the job is started"
+        return (
+            ", the first node, so the launcher may not pass on variables that are set where the "
+            "job is started"
+        )
     return ""
 
 
@@ -159,8 +162,8 @@ def _different(snapshot: Snapshot, name: str, values: Comparison[str | None]) ->
     severity = _severity(snapshot, name, values)
     why = {
         "error": "ranks that disagree about it hang or exchange wrong sizes",
-        "warning": "the nodes do not behave alike",
-        "info": "which is fine as long as each node's choice is",
+        "warning": "the nodes behave differently",
+        "info": "which works if each node's choice works",
     }[severity]
     if name == "GLOO_SOCKET_IFNAME" and severity == "error":
         why = "Gloo makes connections for each name, so nodes with more names wait for those with fewer"
@@ -186,7 +189,7 @@ def _set_or_not(
         if fatal
         else "that makes no difference with these values, but what else is set there may be missing too"
         if set(severities.values()) == {"info"}
-        else "the nodes do not behave alike"
+        else "the nodes behave differently"
     )
     return Finding(
         "error" if fatal else "warning",
@@ -264,8 +267,9 @@ def _fix(snapshot: Snapshot, name: str) -> Fix:
     commands = (launcher.set_for_all_ranks for launcher in innermost_first() if launcher.name in sources)
     command = next((command for command in commands if command), "")
     return Fix(
-        "set it alike for all ranks, where the launcher passes it on (mpirun needs -x NAME, srun --export=ALL, ssh "
-        "passes nothing), and look for it in login scripts and /etc/nccl.conf of the odd nodes",
+        "set it for all ranks, where the launcher passes it on (mpirun needs -x NAME, srun "
+        "--export=ALL, ssh passes no variables), and look for it in login scripts and "
+        "/etc/nccl.conf of the nodes that differ",
         (command.format(name=name),) if command else (),
     )
 

@@ -24,23 +24,23 @@ Certainty: TypeAlias = Literal["yes", "no", "not known"]
 @check(
     "NC604",
     "env-harmful",
-    "No workaround was left over that costs speed",
+    "No leftover workaround costs speed",
     needs=("environment", "nccl"),
     image=True,
 )
 def env_harmful(snapshot: Snapshot) -> Iterator[Answer]:
-    """No setting is in force that turns a fast path off, or that is only meant for the search of a fault.
+    """No setting turns off a fast path or is only for debugging.
 
     ## Why it matters
-    Advice from old threads turns off NVLink, RDMA or NVLink SHARP to get round a fault, and stays in scripts and
-    images for years. NCCL's user guide says of its debugging variables that they must not be kept. A setting is only
-    reported where its value has that effect in this version, and where there is something to lose: NCCL_IB_DISABLE=1
-    only with RDMA devices, NCCL_P2P_DISABLE=1 only with several GPUs that have peer to peer. What merely prints more,
-    is forced where NCCL would find it by itself, or is turned off by frameworks on purpose (NCCL_NVLS_ENABLE=0), is
-    told for information. An error is one NCCL_HOSTID for several nodes: NCCL takes them for one machine.
+    Workarounds from old forum threads turn off NVLink, RDMA or NVLink SHARP, and stay in scripts and images for
+    years. NCCL's user guide says that its debugging variables must not be kept. A setting is only reported if its
+    value has that effect in this version, and if it costs something: NCCL_IB_DISABLE=1 only with RDMA devices,
+    NCCL_P2P_DISABLE=1 only with several GPUs that have peer-to-peer. A setting that only prints more, forces what
+    NCCL would find by itself, or that frameworks turn off on purpose (NCCL_NVLS_ENABLE=0), is information. The same
+    NCCL_HOSTID on several nodes is an error: NCCL treats them as one machine.
 
     ## How to fix
-    Remove it, then measure: `ncclcheck bench` before and after. Keep it where the fault is still there.
+    Remove it, then measure with `ncclcheck bench` before and after. Keep it only if the fault still exists.
 
     ## Source
     NCCL's user guide, environment variables; src/misc/utils.cc (getHostHash), src/graph/paths.cc, src/transport,
@@ -103,19 +103,19 @@ def _one_host_id(snapshot: Snapshot) -> Iterator[Finding]:
         if len(same) > 1:
             yield Finding(
                 "error",
-                f"{shown(_HOST_ID, value)} on {named(same)}: NCCL takes them for one machine, tries shared memory and "
-                "peer to peer between them, and fails or hangs",
+                f"{shown(_HOST_ID, value)} on {named(same)}: NCCL treats them as one machine, tries "
+                "shared memory and peer-to-peer between them, and fails or hangs",
                 tuple(same),
                 (
                     Evidence(
                         tuple(same),
                         _HOST_ID,
                         value,
-                        "a value of its own for each node",
+                        "a different value on each node",
                         "NCCL src/misc/utils.cc",
                     ),
                 ),
-                (unset(_HOST_ID, text="remove it: NCCL takes the host name and the boot id"),),
+                (unset(_HOST_ID, text="remove it: NCCL uses the host name and the boot id"),),
             )
 
 

@@ -14,29 +14,29 @@ from ncclcheck.model.policy.expected import Expectation, Presence
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.prediction import effective_environment
 
-_UNSEEN = Missing("denied", "its value is not shown, since it may be a secret")
+_UNSEEN = Missing("denied", "its value is not shown, since it may be secret")
 
 
 @check(
     "NC608",
     "env-unexpected",
-    "The variables of the job are as the policy demands",
+    "The variables of the job meet the policy",
     needs=("environment",),
     image=True,
     demands=("environment",),
 )
 def env_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
-    """What `[environment]` of the policy (`--expect`) says of a variable holds for every rank of every node.
+    """Every rank of every node meets `[environment]` of the policy (`--expect`).
 
-    `NAME = "value"` (or a list of values) is what it must be, `true` that it must be set, `false` that it must not be.
-    For NCCL's variables its configuration files count as well, as NCCL reads them.
+    `NAME = "value"` (or a list of values) is the required value, `true` requires that it is set, `false` that it is
+    not. For NCCL's variables its configuration files count as well, as NCCL reads them.
 
     ## Why it matters
     Settings that a cluster needs (its interface, its HCAs, its plug-in) are forgotten in a new job script, and
     left-over workarounds stay in old ones; either costs bandwidth or hangs, on the nodes concerned only.
 
     ## How to fix
-    Set or remove the variable where the job is started, or correct the policy: the finding names its line.
+    Set or remove the variable where the job is started, or correct the policy. The finding names the line.
 
     ## Source
     The policy, by file and line; the environment that ncclcheck was started with; nccl.conf.
@@ -53,7 +53,9 @@ def env_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
                     f"{name}{rank}", _value(place, name, expectation), place.sources.get(name, ENVIRONMENT)
                 )
 
-    yield from unexpected(snapshot, {"environment": reader}, "set it as demanded where the job is started")
+    yield from unexpected(
+        snapshot, {"environment": reader}, ("set it as the policy requires where the job is started")
+    )
 
 
 def _value(place: Place, name: str, expectation: Expectation) -> Fact[str]:

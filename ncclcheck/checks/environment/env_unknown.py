@@ -23,22 +23,22 @@ _SOURCE = "no such name in NCCL 2.4 to 2.32, torch 2.1 to 2.15, Gloo and the kno
 @check(
     "NC602",
     "env-unknown",
-    "Every setting has a name that somebody reads",
+    "Every setting has a name that a program reads",
     needs=("environment", "nccl"),
     image=True,
 )
 def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
-    """No variable begins with NCCL_, TORCH_NCCL_, GLOO_ or TORCHELASTIC_ (or nearly so) and is read by nobody.
+    """A program reads every variable that begins with NCCL_, TORCH_NCCL_, GLOO_ or TORCHELASTIC_ (or nearly so).
 
     ## Why it matters
-    NCCL, torch and Gloo say nothing about names they do not know, so a slip of the pen, or a name that never existed
-    (NCCL_TIMEOUT), does nothing, and whoever set it believes that it does. Names are exact: nobody reads `nccl_debug`,
-    and in nccl.conf a blank or `export` in front belongs to the name. Names of network plug-ins, forks, builds and
-    images are known too and are not reported. Where NCCL is newer than the table, or is a fork of NCCL (RCCL, ncclx),
-    only names that are certainly wrong are.
+    NCCL, torch and Gloo do not report unknown names, so a misspelt name, or one that never existed (NCCL_TIMEOUT),
+    has no effect, and the user does not notice. Names are exact: no program reads `nccl_debug`, and in nccl.conf a
+    leading blank or `export` is part of the name. Names of network plug-ins, forks, builds and images are known and
+    not reported. If NCCL is newer than the table, or a fork of NCCL (RCCL, ncclx), only names that are certainly
+    wrong are reported.
 
     ## How to fix
-    Take the name that the finding offers, or remove the variable.
+    Use the name that the finding proposes, or remove the variable.
 
     ## Source
     NCCL's sources from 2.4.2 to 2.30.7 and the libraries 2.31.2 and 2.32.3; torch's ProcessGroupNCCL.hpp and
@@ -69,7 +69,7 @@ def _advice(name: str) -> tuple[str, str | None] | None:
     """What to use instead, and the name itself where it is one."""
     plain = name.strip()
     if plain != name and plain in TABLE:
-        return f"a blank belongs to the name; {plain} is meant", plain
+        return f"the blank is part of the name; {plain} is meant", plain
     told = folklore(name)
     if told is not None:
         return told, RENAMED.get(name)
@@ -89,7 +89,7 @@ def _spelt_otherwise(place: Place, name: str) -> tuple[str, str | None] | None:
 
 
 def _case(place: Place, name: str, advice: tuple[str, str | None] | None) -> Case:
-    said, meant = advice or ("no known name is near it", None)
+    said, meant = advice or ("no known name is similar", None)
     value = place.value(name)
     fix = Fix(f"remove it: {said}" if meant is None else f"remove it; {said}", _unset(name))
     if meant is not None and value is not None and meant not in place.environment:
@@ -97,9 +97,9 @@ def _case(place: Place, name: str, advice: tuple[str, str | None] | None) -> Cas
     return Case(
         "warning",
         (name,),
-        f"{shown(name, place.environment[name])} is read by nobody",
-        f"it does nothing; {said}",
-        meant or "a name that is read",
+        f"no program reads {shown(name, place.environment[name])}",
+        f"it has no effect; {said}",
+        meant or "a known name",
         _SOURCE,
         fix,
     )

@@ -21,16 +21,16 @@ _SOURCE = "torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc"
 @check(
     "NC607",
     "gloo-ifname-syntax",
-    "GLOO_SOCKET_IFNAME is written as Gloo reads it",
+    "GLOO_SOCKET_IFNAME has a value that Gloo can read",
     needs=("environment", "interfaces"),
 )
 def gloo_ifname_syntax(snapshot: Snapshot) -> Iterator[Answer]:
     """GLOO_SOCKET_IFNAME is a comma list of exact names of interfaces that have an address.
 
     ## Why it matters
-    Gloo knows no prefix, no `^` and no `=`: a value copied from NCCL_SOCKET_IFNAME makes every Gloo group fail with
-    "Unable to find address for". That hits jobs that use NCCL too: init_process_group without a backend, DDP's and
-    FSDP's helper groups, monitored_barrier and checkpoints use Gloo. Over `lo` the nodes do not reach each other.
+    Gloo does not support prefixes, `^` or `=`: a value copied from NCCL_SOCKET_IFNAME makes every Gloo group fail
+    with "Unable to find address for". That hits jobs that use NCCL too: init_process_group without a backend, DDP's
+    and FSDP's helper groups, monitored_barrier and checkpoints use Gloo. Over `lo` the nodes cannot reach each other.
 
     ## How to fix
     Write the exact name of the interface on that node, such as `GLOO_SOCKET_IFNAME=eth0`.
@@ -51,7 +51,7 @@ def _judge_several(place: Place) -> Iterator[Judged]:
     loopback = {interface.name for interface in interfaces if interface.kind == "loopback"}
     names = [name for name in ifname.parse_gloo(value) or () if name in loopback]
     if value and names:
-        why = f"{names[0]} is the loopback interface, which no other node reaches"
+        why = f"{names[0]} is the loopback interface, which other nodes cannot reach"
         yield _case(place, value, why, _meant(("^" + names[0],), interfaces))
 
 
@@ -61,7 +61,7 @@ def _judge(place: Place) -> Iterator[Judged]:
     if value is None or not value:
         return
     if place.value(_VARIABLE) is None:
-        yield OneAnswer(f"the value of {_VARIABLE} was not kept")
+        yield OneAnswer(f"the value of {_VARIABLE} was not recorded")
         return
     interfaces = place.facts.interfaces
     if isinstance(interfaces, Missing):
@@ -70,7 +70,7 @@ def _judge(place: Place) -> Iterator[Judged]:
         yield _case(
             place,
             value,
-            "a single character counts as not set, so Gloo takes what the host name resolves to",
+            "a single character counts as not set, so Gloo uses the address of the host name",
             "",
         )
         return

@@ -14,7 +14,7 @@ from ncclcheck.model.gpu import Fabric
 from ncclcheck.model.snapshot import Snapshot
 
 _FIX = Fix(
-    "start the fabric manager of the driver's own version, or look at its log; on multi-node NVLink also at IMEX",
+    "start the fabric manager in the driver's version, or read its log; with multi-node NVLink also check IMEX",
     (
         "systemctl status nvidia-fabricmanager",
         "journalctl -u nvidia-fabricmanager",
@@ -25,16 +25,16 @@ _FIX = Fix(
 
 @check("NC407", "fabric-manager", "Every GPU has joined its NVLink fabric")
 def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
-    """Where GPUs are joined by NVSwitches, each says that its registration with the fabric is completed and healthy.
+    """Where NVSwitches connect GPUs, every GPU reports that its fabric registration is completed and healthy.
 
-    The GPUs themselves are asked, not the service: it may run outside of a container or a virtual machine.
+    The check asks the GPUs, not the service, which may run outside of a container or a virtual machine.
 
     ## Why it matters
     Until the fabric manager has set up the switches, every CUDA program ends with "system not yet initialized" (802).
     A GPU that joined a degraded fabric is slow, and NCCL may choose another transport for it than its peers.
 
     ## How to fix
-    Start `nvidia-fabricmanager` in exactly the version of the driver, and see in its log why it did not finish.
+    Start `nvidia-fabricmanager` in exactly the version of the driver. Its log says why it did not finish.
 
     ## Source
     nvmlDeviceGetGpuFabricInfoV (state, status, health); CUDA: cudaErrorSystemNotReady.
@@ -67,7 +67,8 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
         for text, hosts in by_text(those):
             yield Finding(
                 severity,
-                f"{named(hosts)}: GPUs are not well in their NVLink fabric: {text}: CUDA fails, or NCCL is slow",
+                f"{named(hosts)}: the NVLink fabric reports an unhealthy state: {text}: CUDA fails, "
+                "or NCCL is slow",
                 hosts,
                 (
                     Evidence(
@@ -77,7 +78,7 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
                 (_FIX,),
             )
     judged = any(fabric.state != "not-supported" for _, fabric in fabrics)
-    yield from closing(snapshot, judged, "belongs to an NVLink fabric, as far as the driver tells")
+    yield from closing(snapshot, judged, "is known to belong to an NVLink fabric")
 
 
 _SLOW = "its bandwidth is degraded"

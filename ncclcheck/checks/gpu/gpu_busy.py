@@ -22,17 +22,17 @@ _LIST = ("nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory 
 
 @check("NC403", "gpu-busy", "No other program uses the GPUs")
 def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
-    """No GPU runs a process that is not of this run, and none has memory in use by nobody that is seen.
+    """No GPU runs a process from outside this run, and no GPU has memory in use without a visible process.
 
-    Services that NVIDIA runs for everybody (MPS, DCGM) do not count. In a container the driver tells the number of a
-    process of another container, but not its name.
+    NVIDIA's shared services (MPS, DCGM) do not count. In a container the driver reports the PID of a process in
+    another container, but not its name.
 
     ## Why it matters
-    A leftover of an earlier job holds memory and computing time: the new job ends with "CUDA out of memory" on that
-    GPU, or every rank waits for the one that shares its GPU.
+    A leftover process of an earlier job uses memory and computing time. The new job ends with "CUDA out of memory" on
+    that GPU, or every rank waits for the rank that shares its GPU.
 
     ## How to fix
-    End the process if it is yours, or ask for another node. Nothing is killed by this check.
+    End the process if it is yours, or ask for another node. This check kills nothing.
 
     ## Source
     nvmlDeviceGetComputeRunningProcesses, nvmlDeviceGetMemoryInfo. The limits (5 % in use without an owner; an error
@@ -58,11 +58,10 @@ def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
     ]
     for text, hosts in by_text(full):
         summary = (
-            f"{named(hosts)} {verb(hosts, 'has', 'have')} GPU memory in use, and no process is seen that uses it: "
-            f"{text}"
+            f"{named(hosts)} {verb(hosts, 'has', 'have')} GPU memory in use without a visible process: {text}"
         )
         yield _finding("warning", summary, hosts, text)
-    yield from closing(snapshot, bool(processes or used), "tells who uses it")
+    yield from closing(snapshot, bool(processes or used), "reports which processes use it")
 
 
 def _counts(process: GpuProcess) -> bool:
@@ -93,5 +92,5 @@ def _finding(severity: Severity, summary: str, hosts: tuple[str, ...], text: str
         f"{summary}: the job runs out of memory there, or waits for the slowest GPU",
         hosts,
         (Evidence(hosts, "use of the GPUs", text, "only this run", "NVML"),),
-        (Fix("end what is left of earlier jobs, or take other nodes", _LIST),),
+        (Fix("end the processes of earlier jobs, or use other nodes", _LIST),),
     )

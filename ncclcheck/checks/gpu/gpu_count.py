@@ -18,18 +18,18 @@ _LIST = ("nvidia-smi -L", "lspci | grep -i nvidia")
 
 @check("NC401", "gpu-count", "Every node has the GPUs that the job uses")
 def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every node has the same number of GPUs (that of `--gpus-per-node`), and no fewer than the ranks started there.
+    """Every node has the same number of GPUs (that of `--gpus-per-node`), and one for each rank.
 
-    The PCI bus and torch are asked too. A GPU that the bus has and the driver lacks is named by its address, unless
-    there are as many as the job wants: a container may have been given some of a node's GPUs.
+    The check also asks the PCI bus and torch. A GPU on the bus that the driver does not list is named by its address,
+    unless the job has as many GPUs as it wants: a container may have only some of a node's GPUs.
 
     ## Why it matters
-    A GPU that fell off the bus is simply not listed any more. A rank without a GPU of its own fails with "invalid
-    device ordinal", or shares a GPU, which NCCL refuses ("Duplicate GPU detected").
+    A GPU that fell off the bus is no longer listed. A rank without a GPU of its own fails with "invalid device
+    ordinal", or shares a GPU, which NCCL refuses ("Duplicate GPU detected").
 
     ## How to fix
-    See what the driver lists (`nvidia-smi -L`) and what the bus has (`lspci`). Reset or reboot the node, take it out of
-    the job, or start fewer ranks with `--nproc-per-node`.
+    Compare what the driver lists (`nvidia-smi -L`) with what is on the bus (`lspci`). Reset or reboot the node, leave
+    it out of the job, or start fewer ranks with `--nproc-per-node`.
 
     ## Source
     NVML's list of devices; /sys/bus/pci; torch.cuda.device_count(); NCCL src/init.cc (duplicate GPU).
@@ -62,10 +62,11 @@ def _compared(snapshot: Snapshot) -> Iterator[Answer]:
     if comparison.differs:
         yield Finding(
             "warning",
-            f"the number of GPUs differs: {sentence(comparison)}: a job with equal ranks per node fails or idles",
+            f"the number of GPUs differs: {sentence(comparison)}: a job with equal ranks per node "
+            "fails or leaves GPUs idle",
             comparison.odd_hosts,
             evidence(comparison, "GPUs", "NVML"),
-            (Fix("see what the driver and the bus list", _LIST),),
+            (Fix("compare the GPUs that the driver lists with those on the PCI bus", _LIST),),
         )
     yield from unread(snapshot, "gpus")
 
@@ -82,11 +83,19 @@ def _other_than(snapshot: Snapshot, expected: int) -> Iterator[Answer]:
         why = " (no NVIDIA driver is there)" if set(hosts) <= set(without) else ""
         yield Finding(
             "error",
-            f"{named(hosts)} {verb(hosts, 'has', 'have')} {_gpus(count)}{why} where {expected} "
-            f"{'is' if expected == 1 else 'are'} demanded",
+            f"{named(hosts)} {verb(hosts, 'has', 'have')} {_gpus(count)}{why} but {expected} "
+            f"{'is' if expected == 1 else 'are'} required",
             hosts,
             (Evidence(hosts, "GPUs", str(count), str(expected), "NVML; --gpus-per-node of this run"),),
-            (Fix("see what the driver and the bus list, or correct --gpus-per-node", _LIST),),
+            (
+                Fix(
+                    (
+                        "compare the GPUs that the driver lists with those on the PCI bus, or correct "
+                        "--gpus-per-node"
+                    ),
+                    _LIST,
+                ),
+            ),
         )
     for known in unread(snapshot, "gpus"):
         if not set(known.hosts) <= set(without):
@@ -137,7 +146,15 @@ def _fell_off(snapshot: Snapshot) -> Iterator[Answer]:
             "have no driver, or were not given to this container",
             hosts,
             (Evidence(hosts, "GPUs that NVML lacks", addresses, "none", "/sys/bus/pci; NVML"),),
-            (Fix("see what the driver and the bus list; look for Xid 79 in the kernel's log", _LIST),),
+            (
+                Fix(
+                    (
+                        "compare the GPUs that the driver lists with those on the PCI bus; look for Xid 79 "
+                        "in the kernel log"
+                    ),
+                    _LIST,
+                ),
+            ),
         )
 
 
@@ -165,8 +182,8 @@ def _not_in_torch(snapshot: Snapshot) -> Iterator[Answer]:
             hosts,
             count,
             f"at least {ranks}",
-            f"for {ranks} ranks: GPUs there are in MIG mode, of which CUDA gives a process one instance, and NCCL has "
-            "no peer access between instances",
+            f"for {ranks} ranks: its GPUs are in MIG mode, where a process gets one instance, and "
+            "NCCL has no peer access between instances",
             Fix("switch MIG off for this job, or start one rank", ("nvidia-smi -q -d MIG | grep -A2 Mode",)),
         )
     for (count, total), hosts in found.items():
@@ -174,8 +191,8 @@ def _not_in_torch(snapshot: Snapshot) -> Iterator[Answer]:
             hosts,
             count,
             str(total),
-            f"of {total}, and nothing hides them: CUDA does not start",
-            Fix("see why CUDA does not start", ("python -c 'import torch; torch.cuda.init()'",)),
+            f"of {total}, though no setting hides any: CUDA does not start",
+            Fix("find out why CUDA does not start", ("python -c 'import torch; torch.cuda.init()'",)),
         )
 
 

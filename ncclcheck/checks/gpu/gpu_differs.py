@@ -43,8 +43,9 @@ def _memory(gpu: Gpu) -> Fact[str]:
 
 _QUALITIES = (
     _Quality("model of the GPUs", _model, "warning", "all ranks wait for the slowest model"),
-    _Quality("memory of the GPUs", _memory, "warning", "what fits on one does not fit on the other"),
-    _Quality("MIG mode", _mode("mig"), "warning", "a GPU in MIG mode is no whole GPU, and NCCL uses no NVLink there"),
+    _Quality("memory of the GPUs", _memory, "warning", "a job that fits on one GPU does not fit on the other"),
+    _Quality("MIG mode", _mode("mig"), "warning", ("a GPU in MIG mode is only a part of a GPU, and "
+        "NCCL does not use NVLink there")),
     _Quality("ECC mode", _mode("ecc"), "warning", "memory and speed differ, and errors go unnoticed where it is off"),
     _Quality("persistence mode", _mode("persistence"), "info", "the first CUDA call is slow where it is off"),
 )  # fmt: skip
@@ -52,15 +53,16 @@ _QUALITIES = (
 
 @check("NC408", "gpu-differs", "All nodes have the same GPUs in the same modes")
 def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
-    """The GPUs of all nodes are of one model with one size of memory, and MIG, ECC and persistence are set alike.
+    """All nodes have GPUs of the same model and memory size, with the same MIG, ECC and persistence modes.
 
-    How many there are is the question of gpu-count.
+    The number of GPUs is checked by gpu-count.
 
     ## Why it matters
     A synchronous job runs at the speed of its slowest GPU, and its memory must fit the smallest.
 
     ## How to fix
-    Ask the scheduler for nodes of one kind. Set modes alike with `nvidia-smi` as an administrator; nothing is set here.
+    Ask the scheduler for nodes of one kind. As an administrator, set the same modes with `nvidia-smi`; this check
+    changes nothing.
 
     ## Source
     NVML: names, memory and modes of the GPUs. A GPU that does not know a mode is not compared in it.
@@ -96,7 +98,7 @@ def _compared(quality: _Quality, of_host: dict[str, dict[str, int]]) -> Iterator
         f"{quality.name} differs: {text}: {quality.why}",
         hosts,
         evidence(comparison, quality.name, "NVML"),
-        (Fix("take nodes with GPUs of one kind, set alike", ("nvidia-smi -L", "nvidia-smi -q")),),
+        (Fix("use nodes with the same GPUs in the same modes", ("nvidia-smi -L", "nvidia-smi -q")),),
     )
 
 

@@ -13,11 +13,11 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
 from ncclcheck.model.snapshot import Snapshot
 
 _RESET = Fix(
-    "take the GPU's processes away and reset it, or reboot the node; take the node out of the job until then",
+    "stop the GPU's processes and reset it, or reboot the node; leave the node out of the job until then",
     ("nvidia-smi -q -d ECC,ROW_REMAPPER", "nvidia-smi --gpu-reset -i INDEX"),
     risk="a reset ends everything that runs on the GPU",
 )
-_REPLACE = Fix("take the node out of the job and have the GPU replaced", ("nvidia-smi -q -d ROW_REMAPPER",))
+_REPLACE = Fix("leave the node out of the job and have the GPU replaced", ("nvidia-smi -q -d ROW_REMAPPER",))
 
 
 class _Question(Struct, frozen=True):
@@ -40,10 +40,9 @@ _QUESTIONS = (
 
 @check("NC404", "gpu-ecc", "GPU memory has no uncorrected errors")
 def gpu_ecc(snapshot: Snapshot) -> Iterator[Answer]:
-    """No uncorrectable memory error since the driver was loaded, no row that waits for a reset or cannot be remapped.
+    """No GPU has uncorrectable memory errors since the driver was loaded, or rows that wait for or failed remapping.
 
-    Errors of earlier times (aggregate) that were remapped since are not held against a GPU. GPUs without ECC are not
-    judged.
+    Older errors (aggregate) that were remapped since do not count. GPUs without ECC are not judged.
 
     ## Why it matters
     An uncorrectable error ends the process that meets it, hours into the job. Memory whose bad rows could not be
@@ -68,9 +67,10 @@ def gpu_ecc(snapshot: Snapshot) -> Iterator[Answer]:
         for text, hosts in by_text(bad):
             yield Finding(
                 question.severity,
-                f"{named(hosts)} {verb(hosts, 'has', 'have')} {question.what}: {text}: a job may end at any time",
+                f"{named(hosts)} {verb(hosts, 'has', 'have')} {question.what}: {text}: the job can "
+                "fail at any time",
                 hosts,
                 (Evidence(hosts, question.what, text, "none", "NVML"),),
                 (question.fix,),
             )
-    yield from closing(snapshot, judged, "tells of its memory errors")
+    yield from closing(snapshot, judged, "reports its memory errors")

@@ -17,28 +17,27 @@ _OK = "ok"
 _SWITCHED_OFF = "disabled by registry key"
 _UNTOLD = "unknown"
 _FIX = Fix(
-    "see which pairs may not, and whether ACS, the IOMMU or a setting of the driver keeps them from it",
+    "list the pairs without P2P, and find out whether ACS, the IOMMU or a driver setting disables it",
     ("nvidia-smi topo -p2p r", "nvidia-smi topo -m", "cat /proc/driver/nvidia/params"),
 )
 _Pair: TypeAlias = tuple[int, int]
 
 
-@check("NC413", "gpu-peers", "The GPUs of a node may read each other's memory")
+@check("NC413", "gpu-peers", "The GPUs of a node can read each other's memory")
 def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every two GPUs of a node that could reach each other directly may do so, as the driver says.
+    """The driver allows peer access (P2P) between every two GPUs of a node that the hardware can connect.
 
-    There is no table of products, and hardware that cannot is not blamed: GPUs of one node without NVLink, of which
-    the driver says that they, the chipset or the topology do not support it, are only mentioned. It is a warning where
-    both GPUs have active NVLinks, where most other nodes with the same GPUs allow the same pair, and where a setting of
-    the driver switched it off. GPUs in MIG mode are no peers.
+    Hardware without P2P is not a fault: if the driver says that GPUs without NVLink, the chipset or the topology do
+    not support it, the finding is information. It is a warning if both GPUs have active NVLinks, if most other nodes
+    with the same GPUs allow the same pair, or if a driver setting disables it. GPUs in MIG mode are not peers.
 
     ## Why it matters
-    NCCL then moves everything between these GPUs through memory of the CPU (SHM), at a fraction of the speed, and one
-    such pair sets the pace of the node.
+    NCCL then moves all data between these GPUs through CPU memory (SHM), at a fraction of the speed, and one such
+    pair is the bottleneck of the node.
 
     ## How to fix
-    `nvidia-smi topo -p2p r` shows the pairs. See pcie-acs, pcie-iommu and fabric-manager for what may keep them from
-    it; a virtual machine must be given GPUs that share a switch.
+    `nvidia-smi topo -p2p r` shows the pairs. pcie-acs, pcie-iommu and fabric-manager check the usual causes. A
+    virtual machine needs GPUs that share a switch.
 
     ## Source
     nvmlDeviceGetP2PStatus (NVML_P2P_CAPS_INDEX_READ); NCCL src/graph/paths.cc (ncclTopoCheckP2p), which asks the same.
@@ -64,7 +63,7 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     for (severity, status), those in found.items():
         for pairs_text, hosts in by_text((host, _listed(those, host)) for host in dict(those)):
             yield _finding(severity, status, pairs_text, hosts)
-    yield from closing(snapshot, any(statuses.values()), "has another GPU beside it")
+    yield from closing(snapshot, any(statuses.values()), "shares its node with another GPU")
 
 
 def _with_several(gpus: list[GpuOn]) -> set[str]:
@@ -88,11 +87,11 @@ def _listed(those: list[tuple[str, str]], host: str) -> str:
 
 
 def _finding(severity: Severity, status: str, pairs: str, hosts: tuple[str, ...]) -> Finding:
-    why = "the driver does not know why" if status == _UNTOLD else f"the driver says: {status}"
+    why = "the driver gives no reason" if status == _UNTOLD else f"the driver says: {status}"
     return Finding(
         severity,
-        f"GPUs of {named(hosts)} may not read each other's memory: {pairs} ({why}): NCCL goes through the CPU's memory "
-        "between them",
+        f"GPUs of {named(hosts)} cannot read each other's memory: {pairs} ({why}): NCCL moves their "
+        "data through CPU memory",
         hosts,
         (Evidence(hosts, f"P2P status of GPUs {pairs}", status, _OK, "NVML, nvmlDeviceGetP2PStatus"),),
         (_FIX,),

@@ -16,22 +16,22 @@ _FAULTS = frozenset(
     {"hardware slowdown", "hardware thermal slowdown", "hardware power brake", "software thermal slowdown"}
 )
 _FIX = Fix(
-    "look at temperature, fans and power supplies of the node; clocks that were set come back with `nvidia-smi -rac`",
+    "check temperature, fans and power supplies of the node; `nvidia-smi -rac` resets application clocks",
     ("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",),
 )
 
 
-@check("NC409", "gpu-slowed", "No GPU is slowed down by heat or lack of power")
+@check("NC409", "gpu-slowed", "No GPU is throttled by heat or power")
 def gpu_slowed(snapshot: Snapshot) -> Iterator[Answer]:
-    """At the time of the run no GPU is slowed down by its temperature, its power supply or its board.
+    """During the run no GPU is throttled because of its temperature, its power supply or its board.
 
-    It is a look at one moment, before the job: heat under load is not seen. Clocks are read and never set.
+    The check looks once, before the job, and does not see heat under load. It reads clocks and never sets them.
 
     ## Why it matters
     A GPU at a fraction of its clock makes every rank wait in every collective.
 
     ## How to fix
-    Look at the cooling and the power supplies of the node, and take it out of the job until then.
+    Check the cooling and the power supplies of the node. Leave it out of the job until it is repaired.
 
     ## Source
     nvmlDeviceGetCurrentClocksEventReasons; the reasons are those of nvml.h.
@@ -47,9 +47,9 @@ def gpu_slowed(snapshot: Snapshot) -> Iterator[Answer]:
         for text, hosts in by_text(those):
             yield Finding(
                 severity,
-                f"{named(hosts)} {verb(hosts, 'has', 'have')} GPUs that run below their clock: {text}: all ranks wait",
+                f"{named(hosts)} {verb(hosts, 'has', 'have')} throttled GPUs: {text}: all ranks wait for them",
                 hosts,
                 (Evidence(hosts, "clock event reasons", text, "none, or idle", "NVML"),),
                 (_FIX,),
             )
-    yield from closing(snapshot, bool(known), "tells why it is slow")
+    yield from closing(snapshot, bool(known), "reports its clock event reasons")

@@ -17,29 +17,30 @@ FABRIC_WORDS = ("system not yet initialized", "system not initialized")  # cudaE
 OPENING = "open the GPU"  # the stage of the work in which a GPU that nobody used is started
 _LOADING = "nvmlInit"
 _LOOK = Fix(
-    "see what the driver says; take the node out of the job, and reset the GPU or reboot the node",
+    "read the driver's log, leave the node out of the job, and reset the GPU or reboot the node",
     ("nvidia-smi", "dmesg | grep -i -e nvrm -e xid"),
 )
 # How facts/gpus begins what NVML or its library answered, and what it names where the Python package failed instead.
 _OF_DRIVER, _OF_PACKAGE = "NVML: ", "nvidia-ml-py"
 
 
-@check("NC402", "gpu-unusable", "Every GPU answers and computes what it should")
+@check("NC402", "gpu-unusable", "Every GPU answers and computes correctly")
 def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
-    """The driver answers within 5 s, no GPU is lost or waits for a reset, and each multiplied two matrices rightly.
+    """The driver answers within 5 s, no GPU is lost or needs a reset, and every GPU multiplies matrices correctly.
 
-    A driver whose library is damaged, crashes, or refuses to list the GPUs is found too: no CUDA program starts there.
+    The check also finds a driver whose library is damaged, crashes, or does not list the GPUs: no CUDA program
+    starts.
 
-    The work is small: matrices of whole numbers of 512 rows, whose exact product is known. It is done in a process of
-    its own for each GPU that torch sees, and only where torch has CUDA.
+    The test multiplies integer matrices of 512 rows, whose exact product is known. It runs in a process of its own
+    for each GPU that torch sees, and only where torch has CUDA.
 
     ## Why it matters
     A job that meets such a GPU hangs in its first CUDA call, ends with an error of one rank only, or computes wrong
     numbers.
 
     ## How to fix
-    Look at `nvidia-smi` and the kernel's log; reset the GPU or reboot the node. A driver that takes long because nobody
-    keeps it loaded is helped by persistence mode (`nvidia-smi -pm 1`).
+    Read `nvidia-smi` and the kernel log; reset the GPU or reboot the node. If the driver is slow because every
+    program loads it anew, turn on persistence mode (`nvidia-smi -pm 1`).
 
     ## Source
     NVML (a call that does not return, NVML_ERROR_GPU_IS_LOST, the recovery action of nvml.h
@@ -57,7 +58,7 @@ def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     yield from unknown
     waiting = [(on.host, f"{on.label}: {action}") for on, action in actions if action != "none"]
     for text, hosts in by_text(waiting):
-        summary = f"{named(hosts)}: the driver says that GPUs must be recovered first: {text}"
+        summary = f"{named(hosts)}: the driver reports that GPUs need recovery: {text}"
         yield _finding(summary, hosts, text, "none", "NVML, recovery action")
     yield from _work(snapshot)
     yield from closing(snapshot, bool(gpus) or bool(snapshot.nodes and not no_driver(snapshot)), "is listed")
@@ -75,10 +76,10 @@ def _driver(node: Node) -> Iterator[Answer]:
     if isinstance(driver, GpuDriver) and driver.stuck_call:
         text = f"{driver.stuck_call}: {driver.stuck_why}"
         summary = (
-            f"the NVIDIA driver of {node.host} got stuck in {driver.stuck_call}: a job would hang there too"
+            f"the NVIDIA driver of {node.host} did not answer {driver.stuck_call}: a job would hang there too"
         )
         if driver.stuck_call == _LOADING:
-            summary += ", unless it was only being loaded, which takes long where persistence mode is off"
+            summary += ", unless the driver was only loading, which is slow with persistence mode off"
         yield _finding(summary, hosts, text, "an answer within 5 s", "NVML")
     elif isinstance(gpus, Missing) and _is_refused(gpus):
         summary = f"the NVIDIA driver of {node.host} does not work: {gpus.detail}"
@@ -87,8 +88,8 @@ def _driver(node: Node) -> Iterator[Answer]:
         addresses = gpu_addresses(pci)
         if addresses:
             summary = (
-                f"{node.host} has {len(addresses)} NVIDIA {verb(addresses, 'GPU', 'GPUs')} on its bus and no driver "
-                "library: no program can use them there"
+                f"{node.host} has {len(addresses)} NVIDIA {verb(addresses, 'GPU', 'GPUs')} on its "
+                "PCI bus and no driver library: programs cannot use them"
             )
             yield _finding(summary, hosts, str(gpus), "libnvidia-ml.so.1", "/sys/bus/pci; NVML")
     elif isinstance(driver, Missing) and not isinstance(gpus, Missing):
@@ -107,7 +108,7 @@ def _work(snapshot: Snapshot) -> Iterator[Answer]:
         work = node.facts.gpu_work
         if isinstance(work, Missing):
             if node.host not in no_driver(snapshot):
-                yield NotKnown(f"no GPU was made to work: {work}", (node.host,))
+                yield NotKnown(f"no GPU ran the test: {work}", (node.host,))
             continue
         for gpu_work in work:
             if gpu_work.outcome == "ok" or any(words in gpu_work.detail for words in FABRIC_WORDS):
@@ -118,13 +119,13 @@ def _work(snapshot: Snapshot) -> Iterator[Answer]:
             else:
                 wrong.append((node.host, f"CUDA device {gpu_work.ordinal} {gpu_work.outcome}{detail}"))
     for text, hosts in by_text(wrong):
-        summary = f"{named(hosts)}: a small multiplication did not succeed: {text}"
+        summary = f"{named(hosts)}: a small matrix multiplication failed: {text}"
         yield _finding(summary, hosts, text, "the exact product", "work of this run on each GPU")
 
     for text, hosts in by_text(slow):
         summary = (
-            f"{named(hosts)}: GPUs did not wake up in time: {text}: persistence mode is off there, so that each first "
-            "program waits until they are started; or they hang, which a second run tells"
+            f"{named(hosts)}: GPUs did not start in time: {text}: persistence mode is off, so the "
+            "first program waits until they start, or they hang; run again to find out which"
         )
         yield _finding(summary, hosts, text, "the exact product", "work of this run on each GPU", "warning")
 

@@ -18,26 +18,26 @@ _LOOK = ("dmesg -T | grep -i xid", "journalctl -k -b | grep -i xid")
 _WORDS: dict[Demand | None, str] = {
     "reset": "the GPU must be reset",
     "reboot": "the node must be rebooted",
-    "look": "somebody must look at the machine",
-    "application": "a program was ended by it",
-    None: "NVIDIA's catalogue did not know it when this version was made",
+    "look": "the hardware must be inspected",
+    "application": "the error ended a program",
+    None: "NVIDIA's catalogue did not list it when this version of ncclcheck was made",
 }
 
 
-@check("NC405", "gpu-xid", "The kernel's log has no GPU errors that ask for something")
+@check("NC405", "gpu-xid", "The kernel log has no GPU errors that need a reset, a reboot or a repair")
 def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
-    """Since boot, no Xid (GPU) or SXid (NVSwitch) error whose cure is a reset, a reboot or a person.
+    """Since boot, the kernel logged no Xid (GPU) or SXid (NVSwitch) error that needs a reset, a reboot or a repair.
 
-    Errors that end one program (13, 31, 94 ...) are only worth knowing, those that NVIDIA says to ignore are not told.
-    An unknown one is a warning. Where the driver itself says by now that this GPU needs no recovery, an older demand
-    is a warning too: it was probably followed.
+    Errors that end one program (13, 31, 94 ...) are information. Errors that NVIDIA says to ignore are not reported.
+    An unknown error is a warning. If the driver now says that the GPU needs no recovery, an older error is a warning
+    too: it was probably handled.
 
     ## Why it matters
     The driver logs what a job only sees as a hang or "unspecified launch failure". A GPU that fell off the bus (79) or
     had an uncontained memory error (95) will not recover by itself.
 
     ## How to fix
-    Do what the class says; take the node out of the job until then.
+    Follow the fix in the finding, and leave the node out of the job until then.
 
     ## Source
     /dev/kmsg, or journalctl; NVIDIA's Xid catalogue (immediate action); Fabric Manager User Guide, appendix on SXid
@@ -66,7 +66,7 @@ def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
                 f"{named(hosts)}: the driver logged {text}: {_WORDS[demand]}",
                 hosts,
                 (Evidence(hosts, "GPU errors", text, "none", "kernel log; NVIDIA's Xid catalogue"),),
-                (Fix(f"{_WORDS[demand]}; see what else the log says", _LOOK),),
+                (Fix(f"{_WORDS[demand]}; read the rest of the kernel log", _LOOK),),
             )
     yield from not_reported(snapshot)
     if not judged:

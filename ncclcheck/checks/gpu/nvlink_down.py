@@ -15,25 +15,26 @@ from ncclcheck.model.snapshot import Snapshot
 
 _CLEAR_MAJORITY = 0.75
 _FIX = Fix(
-    "see the links and their errors; reset the GPU or reboot, and have the node looked at if links stay down",
+    "list the links and their errors; reset the GPU or reboot, and have the hardware inspected if "
+    "links stay down",
     ("nvidia-smi nvlink -s", "nvidia-smi nvlink -e"),
 )
 
 
-@check("NC406", "nvlink-down", "Every GPU has as many active NVLinks as its like")
+@check("NC406", "nvlink-down", "Every GPU has as many active NVLinks as others of its model")
 def nvlink_down(snapshot: Snapshot) -> Iterator[Answer]:
-    """No GPU has fewer active NVLinks than most GPUs of the same product, on its node and on the others.
+    """No GPU has fewer active NVLinks than most GPUs of the same product, on all nodes.
 
-    There is no table of products: the same board has other links active in another machine, and some have links that
-    are inactive by design. What most GPUs of one product have here is what the others should have.
+    The expected number is what most GPUs of the product have in this run, not a table: a board has different links
+    active in different machines, and some links are inactive by design.
 
     ## Why it matters
-    A GPU with links down moves its share of every collective over what is left, or NCCL takes PCIe instead: all ranks
-    wait for it.
+    A GPU with links down moves its share of every collective over the remaining links, or NCCL uses PCIe instead. All
+    ranks wait for it.
 
     ## How to fix
-    `nvidia-smi nvlink -s` and `-e` name the links. A reset or reboot trains them anew; a link that stays down is
-    hardware.
+    `nvidia-smi nvlink -s` and `-e` name the links. A reset or reboot trains the links again. A link that stays down
+    is a hardware fault.
 
     ## Source
     nvmlDeviceGetNvLinkState of every link; the comparison is ours.

@@ -18,12 +18,12 @@ _PAIR = 2
 
 @check("NC712", "clock-offset", "The clocks of all nodes agree", nodes=2, met=True)
 def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
-    """The clock of no node is more than a second from that of the others, beyond the bound of the measurement.
+    """No node's clock differs from the others by more than a second, beyond the error bound of the measurement.
 
     ## Why it matters
-    NCCL and torch need no common clock, but what surrounds them does: Kerberos and TLS refuse a node that is minutes
-    off, "latest checkpoint" and caches on a shared filesystem go by time stamps, and logs of several nodes cannot be
-    put in order, which is what one needs after a hang. From 50 ms on it is reported as information, since logs show it.
+    NCCL and torch do not need synchronised clocks, but other parts of a job do. Kerberos and TLS reject a node that
+    is minutes off. "Latest checkpoint" and caches on a shared filesystem use time stamps. After a hang, the logs of
+    several nodes cannot be put in order. An offset of 50 ms or more is reported as information.
 
     ## How to fix
     Start a time daemon on the node (`chronyc tracking`, `timedatectl`) and give all nodes the same servers.
@@ -49,7 +49,7 @@ def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotKnown("the clock was not compared with the others", unmeasured)
     vague = tuple(deviation.host for deviation in found if deviation.bound_us > WARNING_US)
     if vague:
-        yield NotKnown("the round trips are too slow to tell a second", vague)
+        yield NotKnown("the round trips are too slow to detect an offset of a second", vague)
     yield from not_reported(snapshot)
 
 
@@ -84,7 +84,7 @@ def _findings(
             f"the clocks of {named(hosts)} are up to {_time(abs(worst.ahead_us))} off that of {named(usual)}"
         )
     why = (
-        "time stamps of files and logs mislead, and Kerberos or TLS may refuse it"
+        "time stamps of files and logs are wrong, and Kerberos or TLS may reject the node"
         if severity == "warning"
         else "logs of these nodes cannot be put in one order"
     )

@@ -10,17 +10,16 @@ from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC711", "clock-unsynced", "A time daemon keeps the clock of every node", needs=("clock",))
+@check("NC711", "clock-unsynced", "The clock of every node is synchronised", needs=("clock",))
 def clock_unsynced(snapshot: Snapshot) -> Iterator[Answer]:
     """The kernel of every node says that its clock is synchronised, whichever daemon does it.
 
-    It is a warning where other nodes are synchronised, since this one was then forgotten. Where none is, it is
-    information: virtual machines whose hypervisor sets the clock look the same. See clock-offset for what the clocks
-    really are apart.
+    It is a warning if other nodes are synchronised. If none is, it is information: virtual machines whose hypervisor
+    sets the clock look the same. clock-offset measures how far the clocks are apart.
 
     ## Why it matters
-    A clock that nobody keeps drifts by seconds a day. Then certificates and Kerberos tickets are refused, time stamps
-    on shared filesystems mislead, and logs of several nodes cannot be put in order.
+    A clock without a time daemon drifts by seconds a day. Then certificates and Kerberos tickets are rejected, time
+    stamps on shared filesystems are wrong, and logs of several nodes cannot be put in order.
 
     ## How to fix
     Start chronyd, systemd-timesyncd or ntpd on the host (a container uses its host's clock).
@@ -35,8 +34,8 @@ def clock_unsynced(snapshot: Snapshot) -> Iterator[Answer]:
         contrast = f", while {named(kept)} {verb(kept, 'is', 'are')}" if kept else ""
         yield Finding(
             "warning" if kept else "info",
-            f"the clock of {named(off)} is not synchronised{contrast}: it drifts by seconds a day, and time stamps of "
-            "files and logs mislead",
+            f"the clock of {named(off)} is not synchronised{contrast}: it drifts by seconds a day, "
+            "and time stamps of files and logs are wrong",
             off,
             (
                 Evidence(

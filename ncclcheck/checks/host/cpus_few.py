@@ -15,9 +15,9 @@ from ncclcheck.model.snapshot import Node, Snapshot
 PER_GPU_RANK = 2  # the rank's own thread, and NCCL's proxy that moves its data
 
 
-@check("NC704", "cpus-few", "The ranks of a node have CPUs enough", needs=("limits",))
+@check("NC704", "cpus-few", "Every rank has enough CPUs", needs=("limits",))
 def cpus_few(snapshot: Snapshot) -> Iterator[Answer]:
-    """The CPUs that the job may use, by affinity, cpuset and quota, are at least two for each rank with a GPU.
+    """The job may use at least two CPUs for each rank with a GPU, by affinity, cpuset and quota.
 
     ## Why it matters
     Beside its own thread each NCCL rank has a proxy thread that feeds the network and must not wait for a CPU. Where

@@ -17,17 +17,17 @@ LEAST_SHARE = 0.05
 LEAST_INODES = 100
 
 
-@check("NC709", "disk-full", "There is room on the filesystems of the given paths", needs=("paths",))
+@check("NC709", "disk-full", "The filesystems of the given paths have free space", needs=("paths",))
 def disk_full(snapshot: Snapshot) -> Iterator[Answer]:
-    """The filesystem of each given path that can be written to has room, in bytes and in files.
+    """The filesystem of each writable path has free space and free inodes.
 
     ## Why it matters
-    A job that cannot write its checkpoint has computed in vain; it fails at the first one, hours after the start. A
-    full filesystem beside the data breaks the caches and index files that libraries write there.
+    A job that cannot write a checkpoint fails at the first one, hours after its start. A full filesystem also breaks
+    the caches and index files that libraries write next to the data.
 
     ## How to fix
-    Remove old checkpoints and caches, or give the job another folder. `df -h PATH` and `df -i PATH` show both kinds
-    of room; a quota of the user is not in them.
+    Remove old checkpoints and caches, or give the job another folder. `df -h PATH` and `df -i PATH` show free space
+    and inodes, but not the user's quota.
 
     ## Source
     statvfs(3), what a user without rights may still write. An error for `--shared-dir` below 100 MiB or 100 files; a
@@ -38,7 +38,7 @@ def disk_full(snapshot: Snapshot) -> Iterator[Answer]:
     for one in found:
         for place in one.places:
             if isinstance(place.fact.kind, Missing):
-                yield NotKnown(f"room on {place.fact.path}: {place.fact.kind}", (place.host,))
+                yield NotKnown(f"free space on {place.fact.path}: {place.fact.kind}", (place.host,))
             else:
                 yield from _judged(place)
     yield from none_given(snapshot, found, "--data, --code or --shared-dir")
@@ -51,7 +51,7 @@ def _judged(place: Place) -> Iterator[Answer]:
         return
     for value in (fact.free_bytes, fact.size_bytes, fact.free_inodes):
         if isinstance(value, Missing):
-            yield NotKnown(f"room on {fact.path}: {value}", (place.host,))
+            yield NotKnown(f"free space on {fact.path}: {value}", (place.host,))
             return
     free, size, inodes = fact.free_bytes, fact.size_bytes, fact.free_inodes
     if isinstance(free, Missing) or isinstance(size, Missing) or isinstance(inodes, Missing) or not size:
@@ -60,7 +60,9 @@ def _judged(place: Place) -> Iterator[Answer]:
     is_full = free < LEAST_BYTES or out_of_files
     if not is_full and (free >= LEAST_SHARE * size or free >= AMPLE_BYTES or fact.purpose != "shared"):
         return
-    room = f"{inodes} files can still be made" if out_of_files else f"{_size(free)} of {_size(size)} are free"
+    room = (
+        f"{inodes} files can still be created" if out_of_files else f"{_size(free)} of {_size(size)} are free"
+    )
     yield Finding(
         "error" if is_full and fact.purpose == "shared" else "warning",
         f"{OPTION[fact.purpose]} {fact.path} is {_state(size, is_full)} on {place.host}: {room}, and a "
@@ -69,7 +71,7 @@ def _judged(place: Place) -> Iterator[Answer]:
         (
             Evidence(
                 (place.host,),
-                f"room on {fact.path}",
+                f"free space on {fact.path}",
                 room,
                 f"at least {LEAST_SHARE:.0%} or {_size(AMPLE_BYTES)}, and {LEAST_INODES} files",
                 "statvfs",
@@ -77,7 +79,8 @@ def _judged(place: Place) -> Iterator[Answer]:
         ),
         (
             Fix(
-                "remove what is not needed, or use another folder", (f"df -h {fact.path}; df -i {fact.path}",)
+                "remove files that are no longer needed, or use another folder",
+                (f"df -h {fact.path}; df -i {fact.path}",),
             ),
         ),
     )

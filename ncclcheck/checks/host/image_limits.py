@@ -23,19 +23,20 @@ _WHY = {
 @check(
     "NC714",
     "image-limits",
-    "The image does not lower the limits that the runtime gives",
+    "The image does not lower resource limits",
     needs=("image",),
     image="only",
 )
 def image_limits(snapshot: Snapshot) -> Iterator[Answer]:
     """No line in limits.conf, limits.d or a shell's start files sets memlock, nofile or nproc too low for a job.
 
-    Locked memory should be unlimited, at least 1 GiB; open files 65536; processes 4096. Where the image says nothing,
-    the runtime decides (`docker run --ulimit`), and so does it for /dev/shm (`--shm-size`): no image can know either.
+    Locked memory should be unlimited, at least 1 GiB; open files 65536; processes 4096. Without such a line the
+    runtime decides (`docker run --ulimit`), as it does for /dev/shm (`--shm-size`).
 
     ## Why it matters
-    Such a line comes with a base image that was made for something else. It counts where a session begins (sshd, su, a
-    login shell, as mpirun and many Slurm set-ups start ranks), so that a job fails there that works under `docker run`.
+    Such a line often comes with a base image for another purpose. It applies to sessions (sshd, su, a login shell),
+    which is how mpirun and many Slurm set-ups start ranks, so the job fails there although it works under `docker
+    run`.
 
     ## How to fix
     Remove the line, or set `* - memlock unlimited` and `* - nofile 1048576`.

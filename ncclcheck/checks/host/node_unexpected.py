@@ -23,7 +23,7 @@ _NO_GPU = Nothing("there is no GPU")
 @check(
     "NC713",
     "node-unexpected",
-    "Each node is as the policy demands: driver, GPUs, network, RDMA, PCIe, limits",
+    "Each node meets the policy: driver, GPUs, network, RDMA, PCIe, limits",
     demands=(
         "versions.driver",
         "versions.kernel",
@@ -37,25 +37,25 @@ _NO_GPU = Nothing("there is no GPU")
     ),
 )
 def node_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
-    """What the policy (`--expect`) says of the machines themselves is what they are.
+    """Each node meets what the policy (`--expect`) requires of machines.
 
-    That is `driver` and `kernel` of `[versions]`, the counts per node, and all of `[gpu]`, `[network]`, `[rdma]`,
+    These are `driver` and `kernel` of `[versions]`, the counts per node, and all of `[gpu]`, `[network]`, `[rdma]`,
     `[pcie]` and `[limits]`. `[network]` is about the interface that NCCL chooses; `[rdma]` about the ports that NCCL
-    may use by NCCL_IB_HCA, of which `rdma_ports_per_node` counts the ACTIVE ones. Sizes and rates are least values,
-    model and interface are shell patterns. The PCIe speed of a GPU is what the card can do, since an idle one slows
-    down. What could not be read is unknown, and the run then ends with exit code 3.
+    may use by NCCL_IB_HCA, of which `rdma_ports_per_node` counts the ACTIVE ones. Sizes and rates are minimum values,
+    model and interface are shell patterns. The PCIe speed of a GPU is the card's maximum, since an idle GPU lowers
+    its speed. What could not be read is unknown, and the run then ends with exit code 3.
 
     ## Why it matters
-    All nodes of a job being alike does not make them right: a whole rack can have the old driver or the slow ports.
-    The policy says what was ordered and tested.
+    Nodes that agree with each other can still be wrong: a whole rack can have an old driver or slow ports. The policy
+    says what was ordered and tested.
 
     ## How to fix
-    Take the node out of the job and mend it, or correct the policy: the finding names its line.
+    Leave the node out of the job and repair it, or correct the policy. The finding names the line.
 
     ## Source
     The policy, by file and line; NVML, /sys, /proc and the kernel's limits, as the evidence tells.
     """
-    yield from unexpected(snapshot, READERS, "mend the node or take it out of the job")
+    yield from unexpected(snapshot, READERS, "repair the node or leave it out of the job")
 
 
 def _driver(node: Node, expectation: Expectation) -> Iterator[Seen]:

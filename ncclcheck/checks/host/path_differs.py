@@ -21,13 +21,15 @@ _FIX = Fix(
 )
 
 
-@check("NC707", "path-differs", "The given paths hold the same on every node", needs=("paths",), nodes=2)
+@check(
+    "NC707", "path-differs", "The given paths have the same content on every node", needs=("paths",), nodes=2
+)
 def path_differs(snapshot: Snapshot) -> Iterator[Answer]:
-    """Each `--data` path has the same files on every node, and each given path is one kind of thing and filesystem.
+    """Each `--data` path has the same files on every node, and each given path has one type and filesystem.
 
     ## Why it matters
     Ranks that see different files read different samples, make different numbers of steps, and then wait for each
-    other until the timeout; or they train on an old copy and nobody notices.
+    other until the timeout; or they train on an old copy without an error.
 
     ## How to fix
     Copy the data again to the named node, or mount the same filesystem on all of them. `rsync -an` shows what differs.
@@ -57,7 +59,7 @@ def _kind(one: Wanted) -> Iterator[Answer]:
     if kinds.differs:
         yield Finding(
             "error",
-            f"{one.words} is not the same kind of thing everywhere: {sentence(kinds)}",
+            f"{one.words} has different types: {sentence(kinds)}",
             kinds.odd_hosts,
             evidence(kinds, one.path, "stat"),
             (_FIX,),
@@ -126,7 +128,8 @@ def _other_names(
     tie = " (no majority)" if listings.tie else ""
     return Finding(
         "error",
-        f"{one.words} has other files: {', '.join(pieces)}{tie}: ranks read different data, or wait for each other",
+        f"{one.words} has different files: {', '.join(pieces)}{tie}: ranks read different data, or "
+        "wait for each other",
         listings.odd_hosts,
         evidence(
             listings,
@@ -175,7 +178,8 @@ def _other_files(
         tie = " (no majority)" if files[0][1].tie else ""
         yield Finding(
             severity,
-            f"{one.words}: {_some(names)} {verb(names, 'has', 'have')} another {what} on {named(hosts)}{tie}"
+            f"{one.words}: {_some(names)} {verb(names, 'has', 'have')} a different {what} on "
+            f"{named(hosts)}{tie}"
             ": ranks read different data",
             hosts,
             tuple(

@@ -13,26 +13,26 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 _WORDS = {
-    "absent": ("is not there", "mount it there, or correct the path", "ls -ld {path}; findmnt -T {path}"),
+    "absent": ("does not exist", "mount it there, or correct the path", "ls -ld {path}; findmnt -T {path}"),
     "denied": ("may not be read by this user", "give the job's user access to it", "namei -l {path}"),
     "timeout": (
         "does not answer: its filesystem hangs",
-        "repair the mount; until then every process that touches it hangs",
+        "repair the mount; until then every process that accesses it hangs",
         "cat /proc/mounts; dmesg | tail",
     ),
 }
-_OTHER = ("cannot be looked at", "see what the filesystem reports", "dmesg | tail")
+_OTHER = ("cannot be examined", "find the error that the filesystem reports", "dmesg | tail")
 
 
-@check("NC706", "path-missing", "The given paths are there on every node", needs=("paths",))
+@check("NC706", "path-missing", "The given paths exist on every node", needs=("paths",))
 def path_missing(snapshot: Snapshot) -> Iterator[Answer]:
     """Each `--data`, `--code` and `--shared-dir` path exists on every node, answers, and may be read by this user.
 
     It is a folder or a file, `--shared-dir` a folder. A folder below `--data` that does not answer is found too.
 
     ## Why it matters
-    One node without the mount ends the whole job, often after minutes of loading. A mount whose server is gone is
-    worse: whoever touches it hangs and cannot be killed.
+    One node without the mount fails the whole job, often after minutes of loading. A mount whose server is gone is
+    worse: every process that accesses it hangs and cannot be killed.
 
     ## How to fix
     Mount the filesystem on the named nodes, correct the path, or give the user access. For a container, add the volume.
@@ -107,7 +107,8 @@ def _stuck_below(one: Wanted) -> Iterator[Answer]:
         _, advice, command = _WORDS["timeout"]
         yield Finding(
             "error",
-            f"{one.words} cannot be listed to its end on {named(hosts)}: {detail}: whoever reads it hangs there",
+            f"{one.words} cannot be listed to its end on {named(hosts)}: {detail}: a process that "
+            "reads it hangs there",
             hosts,
             (Evidence(hosts, f"below {one.path}", detail, "an answer", "scandir, lstat, read"),),
             (Fix(advice, (command.format(path=one.path),)),),

@@ -16,21 +16,21 @@ from ncclcheck.model.snapshot import SharedView, Snapshot
 @check(
     "NC710",
     "path-not-shared",
-    "What one node writes to a shared folder all others see",
+    "All nodes see what any node writes to a shared folder",
     needs=("paths",),
     nodes=2,
     met=True,
 )
 def path_not_shared(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every node can write to each `--shared-dir`, and sees there what every other node has written.
+    """Every node can write to each `--shared-dir`, and sees the files of every other node there.
 
     ## Why it matters
     A folder of the same name on a local disk looks shared until the job starts again: then the other nodes have no
     checkpoint. `file://` rendezvous and caches that one rank fills for all fail in the same way, as a hang.
 
     ## How to fix
-    Mount the same filesystem on all nodes (`findmnt -T PATH` shows what is there now), and give the job's user the
-    right to write. Where a mark is seen late, a client caches names: mount NFS with a smaller `actimeo`.
+    Mount the same filesystem on all nodes (`findmnt -T PATH` shows what is there now), and give the job's user write
+    permission. If a file is seen late, the client caches names: mount NFS with a smaller `actimeo`.
 
     ## Source
     Proven: each node writes one file of a few bytes, named `.ncclcheck-RUN-NUMBER`, and looks for those of all others
@@ -101,7 +101,7 @@ def _apart(path: str, seen: dict[str, frozenset[str]], wrote: set[str]) -> Findi
         tuple(
             Evidence(
                 (host,),
-                f"marks seen in {path}",
+                f"test files seen in {path}",
                 ", ".join(sorted(saw)) or "none",
                 ", ".join(sorted(wrote)),
                 "written and looked for",
@@ -135,9 +135,10 @@ def _not_writable(path: str, hosts: tuple[str, ...], why: str) -> Finding:
 def _left(view: SharedView) -> Finding:
     return Finding(
         "info",
-        f"{view.host} could not remove its mark in {view.path} ({view.left}): a file .ncclcheck-* of a few bytes stays",
+        f"{view.host} could not remove its test file in {view.path} ({view.left}): a file "
+        ".ncclcheck-* of a few bytes stays",
         (view.host,),
-        (Evidence((view.host,), view.path, view.left, "the mark is gone", "unlink(2)"),),
+        (Evidence((view.host,), view.path, view.left, "the test file is removed", "unlink(2)"),),
         (
             Fix(
                 "remove it",

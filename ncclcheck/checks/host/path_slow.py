@@ -16,16 +16,16 @@ SLOW_MS = 100.0
 LATE_MS = 10.0
 TIMES_USUAL = 10.0
 _OF_EVERY_PATH = "stat_ms"
-_CALLS = ((_OF_EVERY_PATH, "a look at a file"), ("read_ms", "opening a file and reading two parts of it"))
+_CALLS = ((_OF_EVERY_PATH, "the stat of a file"), ("read_ms", "opening and reading a file"))
 
 
 @check("NC708", "path-slow", "The given paths answer quickly", needs=("paths",))
 def path_slow(snapshot: Snapshot) -> Iterator[Answer]:
-    """Looking at a file of a given path, and reading a little of it, takes no node far longer than the others.
+    """No node takes far longer than the others to stat or read a file of a given path.
 
     ## Why it matters
-    Every step of training waits for the slowest loader. A node that reaches the filesystem by another network, or whose
-    client is in trouble, holds up all others, and it looks like a slow rank.
+    Every step of training waits for the slowest loader. A node that reaches the filesystem over another network, or
+    whose client has problems, delays all others and looks like a slow rank.
 
     ## How to fix
     Compare the mount of the named node with the others' (`findmnt -T PATH`: server, protocol, options) and look for
@@ -62,7 +62,8 @@ def _judged(one: Wanted, field: str, what: str) -> Iterator[Answer]:
             compared = f", while {usual:.2g} ms is usual" if value >= TIMES_USUAL * usual else ""
             yield Finding(
                 "warning",
-                f"{one.words} is slow on {host}: {what} takes {value:.0f} ms{compared}: loading data holds up the job",
+                f"{one.words} is slow on {host}: {what} takes {value:.0f} ms{compared}: loading "
+                "data delays the job",
                 (host,),
                 (
                     Evidence(

@@ -16,7 +16,7 @@ PER_RANK = 100
 _EXEMPT = frozenset({"sys_resource", "sys_admin"})
 
 
-@check("NC705", "pids-few", "The ranks of a node may start their threads", needs=("limits",))
+@check("NC705", "pids-few", "Every rank can start its threads", needs=("limits",))
 def pids_few(snapshot: Snapshot) -> Iterator[Answer]:
     """The control group and RLIMIT_NPROC let every rank start some hundred processes and threads.
 
@@ -49,7 +49,7 @@ def _of_the_group(snapshot: Snapshot, node: Node, limits: Limits) -> Iterator[An
         limit = "" if most is None or isinstance(most, Missing) else f" of {most}"
         yield _finding(
             node.host,
-            f"the control group of {node.host} lets {left}{limit} processes and threads start",
+            f"the control group of {node.host} has {left}{limit} processes and threads left",
             ranks,
             ("pids left in the control group", str(left), "pids.max and pids.current of the control group"),
             "docker run --pids-limit=-1 ...",

@@ -25,7 +25,7 @@ BY_RUNTIME = "the runtime gives /dev/shm its size (docker run --shm-size, else 6
 @check(
     "NC701",
     "shm-small",
-    "/dev/shm has room for what the ranks share",
+    "/dev/shm is large enough for the ranks",
     needs=("limits",),
     not_in_image=BY_RUNTIME,
 )
@@ -39,8 +39,8 @@ def shm_small(snapshot: Snapshot) -> Iterator[Answer]:
     error" when it is full. Containers get 64 MiB unless told otherwise.
 
     ## How to fix
-    Give the container more: `docker run --shm-size=1g` or `--ipc=host`; in Kubernetes an emptyDir with `medium: Memory`
-    mounted at /dev/shm. Where it is large but full, remove the `nccl-*` and `torch_*` files that dead jobs left.
+    Give the container more: `docker run --shm-size=1g` or `--ipc=host`; in Kubernetes an emptyDir with `medium:
+    Memory` mounted at /dev/shm. Where it is large but full, remove the `nccl-*` and `torch_*` files of ended jobs.
 
     ## Source
     NCCL src/transport/shm.cc (shmRecvSetup: one file per connection with the buffers of all protocols), sizes in
@@ -120,7 +120,7 @@ def _larger(kib: int) -> Fix:
 
 def _emptied() -> Fix:
     return Fix(
-        "remove what dead jobs left there",
+        "remove the files of ended jobs",
         ("ls -l /dev/shm", "lsof +D /dev/shm   # who still uses it"),
         risk="a file that a running job uses must stay",
     )

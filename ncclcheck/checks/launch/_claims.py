@@ -32,7 +32,7 @@ def not_claimed(snapshot: Snapshot) -> Iterator[NotKnown]:
     heard = {claim.host for claim in claims(snapshot)}
     mute = tuple(node.host for node in snapshot.nodes if node.host not in heard)
     if mute:
-        yield NotKnown("its launch is not known", mute)
+        yield NotKnown("how it was launched is not known", mute)
     if not snapshot.nodes and not heard:
         yield NotKnown("no node reported")
     yield from not_reported(snapshot)

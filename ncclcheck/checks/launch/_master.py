@@ -53,7 +53,7 @@ def sightings(snapshot: Snapshot) -> tuple[Sighting, ...]:
         for node, path in snapshot.known("master")
     ]
     seen += [
-        Sighting(silent.knock.host, silent.knock.node_rank, silent.knock.master, "told to node 0 by datagram")
+        Sighting(silent.knock.host, silent.knock.node_rank, silent.knock.master, "datagram to node 0")
         for silent in snapshot.silent
         if not isinstance(silent.knock, Missing)
     ]
@@ -76,20 +76,20 @@ def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | 
     One node only, no facts, a node without a word, or one whose way ended before it could have met `outcome`.
     """
     if job_size(snapshot) == 1:
-        yield NotApplicable("one node needs no way to a master")
+        yield NotApplicable("one node does not connect to a master")
         return
     yield from unread(snapshot, "master")
     mute = tuple(silent.host for silent in snapshot.silent if isinstance(silent.knock, Missing))
     if mute:
         yield NotKnown("did not report", mute)
     if snapshot.viewpoint == "one-node" and not snapshot.silent:
-        yield NotKnown("only this node's own way is known: it did not meet the others")
+        yield NotKnown("only this node's own attempt is known: it did not join the others")
     if not snapshot.nodes and not snapshot.silent:
         yield NotKnown("no node reported")
     for sighting in sightings(snapshot):
         if _stage(sighting.path.outcome) < _stage(outcome):
             yield NotKnown(
-                f"its way to the master ended before that ({sighting.path.outcome})", (sighting.host,)
+                f"its connection to the master failed before that ({sighting.path.outcome})", (sighting.host,)
             )
 
 
@@ -102,7 +102,7 @@ def path_evidence(seen: tuple[Sighting, ...], expected: str) -> tuple[Evidence, 
     return tuple(
         Evidence(
             (sighting.host,),
-            f"way to {sighting.target} from {_from(sighting.path)}",
+            f"connection to {sighting.target} from {_from(sighting.path)}",
             _observed(sighting.path),
             expected,
             sighting.source,
@@ -126,9 +126,9 @@ def others_came(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
     """Whom to suspect: the master, if nobody came through, or the way of those few, if others did."""
     through = hosts_of(tuple(sighting for sighting in saw(snapshot, "answered") if sighting.node_rank != 0))
     if through:
-        return f"{named(through)} came through, so node 0 serves: look at the way of these"
+        return f"{named(through)} connected, so node 0 serves: check the path from the nodes that did not"
     if len(hosts_of(seen)) > 1:
-        return "no other node came through: look at node 0 first"
+        return "no other node connected: check node 0 first"
     return ""
 
 

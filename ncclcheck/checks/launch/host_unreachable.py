@@ -13,80 +13,81 @@ from ncclcheck.model.snapshot import Snapshot, Unreached, UnreachedCause
 # What it is called in a sentence, and what to do; {host} and {python} are filled in.
 _CAUSES: dict[UnreachedCause, tuple[str, str, tuple[str, ...]]] = {
     "name-unknown": (
-        "the name is not known to ssh here",
-        "correct the name in --hosts, or let DNS, /etc/hosts or ~/.ssh/config know it",
+        "ssh cannot resolve the name",
+        "correct the name in --hosts, or add it to DNS, /etc/hosts or ~/.ssh/config",
         ("getent hosts {host}", "ssh -G {host} | grep ^hostname"),
     ),
     "refused": (
         "nothing listens at its ssh port",
-        "start sshd there, or name its port in ~/.ssh/config",
+        "start sshd on the host, or set its port in ~/.ssh/config",
         ("ssh -G {host} | grep -E '^(hostname|port)'",),
     ),
     "timed-out": (
-        "its ssh port gives no answer: the host is down, or a firewall drops the packets",
-        "see whether the host is up, and allow ssh to it from here",
+        "its ssh port does not answer: the host is down, or a firewall drops the packets",
+        "make sure that the host is up and that ssh to it is allowed",
         ("ping -c 3 {host}", "nc -vz -w 5 {host} 22"),
     ),
     "no-route": (
-        "there is no way to it from here: the host is down, or a route is missing",
-        "see whether the host is up, and how packets go there",
+        "it is unreachable from here: the host is down, or a route is missing",
+        "make sure that the host is up, and check the route to it",
         ("ping -c 3 {host}", "ip route get $(getent hosts {host} | cut -d' ' -f1)"),
     ),
     "host-key": (
-        "its host key is not the one that is known here, or none is known: this may be another machine than you think",
-        "make sure that it is the right machine, by the fingerprint that its administrator gives; then renew the key",
-        ("ssh-keygen -R {host}   # only after that: forgets the old key", "ssh {host} true   # asks about the new one"),
+        "its host key is unknown or has changed: this may be a different machine",
+        "compare the fingerprint with the one from its administrator, then accept the new key",
+        ("ssh-keygen -R {host}   # only after that: removes the old key", "ssh {host} true   # accept the new key"),
     ),
     "denied": (
-        "it does not let this user in without a password",
+        "it does not accept this user without a password",
         "install your public key there, load it into your ssh agent, or give the user as user@{host}",
         ("ssh-add -l", "ssh-copy-id {host}", "ssh -v {host} true"),
     ),
     "closed": (
-        "ssh ended before it could start anything",
-        "try it by hand; with many hosts through one jump host, MaxStartups of its sshd may be too small",
+        "ssh ended before it started ncclcheck",
+        "run the command by hand; with many hosts behind one jump host, MaxStartups of its sshd may "
+        "be too small",
         ("ssh -v {host} true",),
     ),
-    "no-ssh": ("there is no ssh client here", "install one (openssh-client), or name it with --ssh", ()),
+    "no-ssh": ("this machine has no ssh client", "install one (openssh-client), or name it with --ssh", ()),
     "not-started": (
-        "this machine could not start one more ssh: a limit of its own was reached",
+        "this machine could not start another ssh process: it reached a resource limit",
         "raise the limits here, or check the hosts in several runs",
         ("ulimit -Hn; ulimit -Hu", "free -h"),
     ),
     "no-python": (
-        "the Python that runs here is not there",
-        "install the same environment there, or name the Python of that host with --remote-python",
+        "the host does not have the Python that runs here",
+        "install the same environment on the host, or give its Python with --remote-python",
         ("ssh {host} 'command -v python3'",),
     ),
     "no-ncclcheck": (
-        "ncclcheck is not installed there, in the Python that was started",
-        "install it there, or name the Python that has it with --remote-python",
+        "the host's Python does not have ncclcheck",
+        "install ncclcheck on the host, or give the Python that has it with --remote-python",
         ("ssh {host} 'python3 -m pip install ncclcheck'",),
     ),
     "other-version": (
-        "another version of ncclcheck is there",
+        "the host has another version of ncclcheck",
         "install the same version on all hosts and here",
         ("ssh {host} 'python3 -m pip install --upgrade ncclcheck'",),
     ),
     "garbage": (
-        "what came from it is not what ncclcheck says",
-        "see what its shell prints for a command without a terminal, and end that in its startup files",
+        "its output is not from ncclcheck",
+        "check what its shell prints for a command without a terminal, and remove that from its startup files",
         ("ssh {host} true | head",),
     ),
     "ended": (
-        "ncclcheck was started there and ended at once",
-        "start it there by hand and see what it says",
+        "ncclcheck started on the host and ended at once",
+        "start ncclcheck on the host by hand and read its output",
         ("ssh {host} 'python3 -m ncclcheck preflight'",),
     ),
     "silent": (
-        "ncclcheck was started there and said nothing in time",
-        "see what holds up the host: a login script that waits, a home that hangs, a load; or give a longer "
-        "--join-timeout",
+        "ncclcheck started on the host and did not answer in time",
+        "find what delays the host: a login script that waits, a hanging home directory, high load; "
+        "or use a longer --join-timeout",
         ("time ssh {host} true",),
     ),
     "lost": (
-        "the connection to it was lost in the middle of the run, or ncclcheck was killed there",
-        "see whether the host is still up, and what its kernel says",
+        "the connection was lost during the run, or ncclcheck was killed on the host",
+        "make sure that the host is up, and read its kernel log",
         ("ssh {host} 'uptime; dmesg | tail'",),
     ),
 }  # fmt: skip
@@ -94,18 +95,18 @@ _CAUSES: dict[UnreachedCause, tuple[str, str, tuple[str, ...]]] = {
 
 @check("NC115", "host-unreachable", "ncclcheck ran on every host of --hosts")
 def host_unreachable(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every host that was named could be reached by ssh and could run ncclcheck to the end.
+    """Every host of --hosts could be reached by ssh and ran ncclcheck to the end.
 
     ## Why it matters
-    What was not looked at is not known to be fit. And a host that its operator cannot reach is often one that a job
-    would not reach either: it is down, newly installed (another host key), or without the environment of the others.
+    A host that was not checked may not be fit for the job. A host that its operator cannot reach is often one that a
+    job cannot reach either: it is down, newly installed (another host key), or without the environment of the others.
 
     ## How to fix
-    The finding carries ssh's own words. Try `ssh HOST true` from the same shell: it must work without a question. Host
-    keys are never passed over here: renew a changed one only when you know why it changed. The same ncclcheck must be
+    The finding quotes ssh. Try `ssh HOST true` from the same shell: it must work without a prompt. Unknown or changed
+    host keys are rejected: replace a changed key only when you know why it changed. The same ncclcheck must be
     installed on the hosts; `--remote-python` names the Python that has it.
 
-    Such a host is not known to be sick, so this is a warning, and the run ends with exit code 3 (could not tell).
+    Such a host may be fine, so this is a warning, and the run ends with exit code 3 (inconclusive).
 
     ## Source
     The messages and exit status 255 of OpenSSH's client (ssh(1); sshconnect.c), 126 and 127 of the shell (POSIX, sh).

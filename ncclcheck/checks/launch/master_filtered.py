@@ -21,12 +21,12 @@ from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC109", "master-filtered", "No firewall drops the way to the master port")
+@check("NC109", "master-filtered", "No firewall drops connections to the master port")
 def master_filtered(snapshot: Snapshot) -> Iterator[Answer]:
     """Connections to MASTER_ADDR:MASTER_PORT get an answer.
 
     ## Why it matters
-    A firewall or security group that drops packets gives no error at all: `init_process_group` waits in silence until
+    A firewall or security group that drops packets causes no error: `init_process_group` waits without output until
     its timeout.
 
     ## How to fix
@@ -46,10 +46,10 @@ def master_filtered(snapshot: Snapshot) -> Iterator[Answer]:
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     suspect = others_came(snapshot, seen)
-    source = f", called from {_source(path)}" if len(seen) == 1 else ""
+    source = f", connecting from {_source(path)}" if len(seen) == 1 else ""
     return Finding(
         "error",
-        f"{named(hosts)} got no answer at all from {seen[0].target}{source}: "
+        f"{named(hosts)} got no answer from {seen[0].target}{source}: "
         "a firewall or security group drops the port" + (f"; {suspect}" if suspect else ""),
         hosts,
         path_evidence(seen, "an answer"),

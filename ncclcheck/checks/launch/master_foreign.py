@@ -11,13 +11,13 @@ from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC111", "master-foreign", "What answers at the master port is this job's node 0")
+@check("NC111", "master-foreign", "Node 0 of this job answers at the master port")
 def master_foreign(snapshot: Snapshot) -> Iterator[Answer]:
     """The program that accepts connections at MASTER_ADDR:MASTER_PORT is the store of this job.
 
     ## Why it matters
-    A web server, a proxy, an ssh tunnel or the store of another job accepts the connection and never says the
-    right thing. The job hangs, or mixes its ranks with another job's.
+    A web server, a proxy, an ssh tunnel or the store of another job accepts the connection but does not answer as
+    this job's store. The job hangs, or its ranks join another job.
 
     ## How to fix
     Choose another MASTER_PORT on every node, or correct MASTER_ADDR.
@@ -36,7 +36,7 @@ def _finding(seen: tuple[Sighting, ...]) -> Finding:
     detail = f" ({path.detail})" if path.detail else ""
     return Finding(
         "error",
-        f"something that is not this job's store answers {named(hosts)} at {seen[0].target}{detail}: "
+        f"a program that is not this job's store answers {named(hosts)} at {seen[0].target}{detail}: "
         "the job would hang there, or join another job",
         hosts,
         path_evidence(seen, "the store of this job"),

@@ -22,7 +22,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 @check("NC105", "master-loopback", "MASTER_ADDR is not a loopback address")
 def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
-    """MASTER_ADDR leads to node 0 and not back to the node that asks.
+    """On every node MASTER_ADDR resolves to node 0 and not to a loopback address.
 
     ## Why it matters
     With 127.0.0.1, or a host name that /etc/hosts maps to 127.0.1.1, every node looks for the store on itself.
@@ -37,7 +37,7 @@ def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     torch/csrc/distributed/c10d/TCPStore.cpp binds all addresses; torch/distributed/run.py has the default 127.0.0.1.
     """
     if job_size(snapshot) == 1:
-        yield NotApplicable("one node: its ranks meet over loopback")
+        yield NotApplicable("one node: its ranks connect over loopback")
         return
     seen = tuple(sighting for sighting in sightings(snapshot) if _is_loopback(sighting))
     wrong = tuple(sighting for sighting in seen if sighting.node_rank != 0 or _is_literal(sighting.path.name))
@@ -45,7 +45,7 @@ def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding("error", wrong, "so each of them looks for node 0 on itself")
     elif seen:
         yield _finding(
-            "warning", seen, "which works for node 0 itself only; other nodes must resolve it otherwise"
+            "warning", seen, "which works only on node 0; on other nodes it must resolve to another address"
         )
     yield from not_seen(snapshot, "loopback")
 
@@ -79,7 +79,7 @@ def _finding(severity: Severity, seen: tuple[Sighting, ...], why: str) -> Findin
         (
             Fix(
                 "set MASTER_ADDR to node 0's address on the network between the nodes, the same "
-                f"{verb(hosts, 'as the others have', 'everywhere')}",
+                f"{verb(hosts, 'as on the other nodes', 'everywhere')}",
                 ("ip -brief address   # on node 0",),
             ),
         ),

@@ -21,14 +21,14 @@ from ncclcheck.model.snapshot import Snapshot
 
 @check("NC110", "master-no-route", "Every node has a route to the master")
 def master_no_route(snapshot: Snapshot) -> Iterator[Answer]:
-    """The kernel of every node knows a way to MASTER_ADDR, and nothing on that way says "unreachable".
+    """The kernel of every node has a route to MASTER_ADDR, and no router or firewall reports it as unreachable.
 
     ## Why it matters
     Without a route nothing can connect. The same error comes back from a firewall that rejects with "administratively
     prohibited", and from a router or a neighbour that cannot find the host.
 
     ## How to fix
-    Look at the route (`ip route get`), at the interface it names, and at the firewall of node 0.
+    Check the route (`ip route get`), its interface, and the firewall of node 0.
 
     ## Source
     connect(2): ENETUNREACH, EHOSTUNREACH; RFC 1812 5.2.7.1 (ICMP destination unreachable codes); icmp(7).
@@ -45,13 +45,13 @@ def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     address = first_address(path) or path.name
     return Finding(
         "error",
-        f"{named(hosts)} {verb(hosts, 'has', 'have')} no way to {seen[0].target}: no route, an unreachable host, or a "
-        "firewall that answers so" + (f"; {suspect}" if suspect else ""),
+        f"{named(hosts)} {verb(hosts, 'has', 'have')} no route to {seen[0].target}: a route is missing, "
+        "the host is unreachable, or a firewall rejects the packets" + (f"; {suspect}" if suspect else ""),
         hosts,
         path_evidence(seen, "a route, and an answer"),
         (
             Fix(
-                "look at the route to node 0 and at the firewalls on the way",
+                "check the route to node 0 and the firewalls on it",
                 (
                     f"ip route get {address}",
                     f"ip neighbour show {address}",

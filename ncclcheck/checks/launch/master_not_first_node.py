@@ -16,8 +16,8 @@ def master_not_first_node(snapshot: Snapshot) -> Iterator[Answer]:
     """MASTER_ADDR belongs to the node with node rank 0, which is where the store is served.
 
     ## Why it matters
-    Rank 0 opens the store on its own machine, whatever MASTER_ADDR says; the address is only used to connect. If it is
-    another node's, everybody knocks at a door where nobody listens.
+    Rank 0 opens the store on its own machine, whatever MASTER_ADDR says; the address is only used to connect. If it
+    belongs to another node, every connection goes to a machine without a store.
 
     ## How to fix
     Set MASTER_ADDR to an address of the node that is started with `--node-rank 0`, or give that node the rank 0.
@@ -38,10 +38,10 @@ def _finding(seen: tuple[Sighting, ...]) -> Finding:
         ranks = " and ".join(str(owner.node_rank) for owner in owners)
         summary = f"MASTER_ADDR {seen[0].target} is an address of {named(hosts_of(owners))}, which is node rank {ranks}"
     else:
-        summary = f"MASTER_ADDR {seen[0].target} is no address of {seen[0].host}, which is node rank 0"
+        summary = f"MASTER_ADDR {seen[0].target} is not an address of {seen[0].host}, which is node rank 0"
     return Finding(
         "error",
-        f"{summary}: the store is served by node rank 0, so nobody will find it",
+        f"{summary}: node rank 0 serves the store, so no node will find it",
         hosts_of(blamed),
         path_evidence(seen, "an address of node rank 0"),
         (

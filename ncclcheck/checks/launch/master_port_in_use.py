@@ -46,6 +46,6 @@ def _finding(sighting: Sighting) -> Finding:
             "end the process that holds the port, or choose another MASTER_PORT on every node",
             (f"ss -ltnp 'sport = :{path.port}'",),
             {"MASTER_PORT": str(another_port(path.port))},
-            "the other port may be held too: ncclcheck tells",
+            "the other port may be in use too: run ncclcheck again",
         )
     return Finding("error", what, (sighting.host,), path_evidence((sighting,), "a free port"), (fix,))

@@ -11,17 +11,17 @@ from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC108", "master-refused", "Nobody is refused at the master port")
+@check("NC108", "master-refused", "No node is refused at the master port")
 def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
     """Connections to MASTER_ADDR:MASTER_PORT are accepted, not refused.
 
     ## Why it matters
-    A refusal is an answer: the packet arrived, and either no program listens on that port (yet, or any more), or a
-    firewall rejects it. ncclcheck repeats refused attempts until the join deadline, since node 0 may start later.
+    A refusal is an answer: the packet arrived, and either no program listens on that port now, or a firewall rejects
+    it. ncclcheck repeats refused attempts until the join deadline, since node 0 may start later.
 
     ## How to fix
-    See whether node 0 runs and listens (`ss -ltn`), whether address and port are the ones it was started with, and
-    whether a firewall has a REJECT rule with tcp-reset.
+    Check that node 0 runs and listens (`ss -ltn`), that it was started with this address and port, and that no
+    firewall has a REJECT rule with tcp-reset.
 
     ## Source
     tcp(7), connect(2): ECONNREFUSED is the answer RST, or ICMP port unreachable.
@@ -33,7 +33,7 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding(
             snapshot,
             served,
-            "although node 0 says that it serves there: a firewall or an address translation rejects the connection",
+            "although node 0 serves there: a firewall or NAT rejects the connection",
         )
     if unserved:
         yield _finding(snapshot, unserved, _nobody_listens(snapshot))
@@ -44,7 +44,7 @@ def _nobody_listens(snapshot: Snapshot) -> str:
     owners = tuple(sighting for sighting in saw(snapshot, "not-first-node") if sighting.node_rank != 0)
     if owners:
         return f"because the address belongs to {named(hosts_of(owners))} and not to node 0"
-    return "so nothing listens there (not yet, or no more), or a firewall rejects it"
+    return "so no program listens there now, or a firewall rejects it"
 
 
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...], why: str) -> Finding:
@@ -58,7 +58,7 @@ def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...], why: str) -> Findin
         path_evidence(seen, "accepted"),
         (
             Fix(
-                "on node 0: see who listens on the port, and look for a rejecting rule",
+                "on node 0: check which program listens on the port, and look for a REJECT rule",
                 (f"ss -ltnp 'sport = :{path.port}'", "sudo nft list ruleset | grep -n reject"),
             ),
         ),

@@ -31,11 +31,11 @@ LOCAL = frozenset(
 
 @check("NC116", "meeting-place", "All nodes find each other in the folder of --meet-in")
 def meeting_place(snapshot: Snapshot) -> Iterator[Answer]:
-    """The folder of `--meet-in` is one and the same on all nodes, and each can read and write there.
+    """The folder of `--meet-in` is the same on all nodes, and every node can read and write there.
 
     ## Why it matters
-    Where TCP between the nodes is blocked, the folder is the only place where what they see can come together. A folder
-    that each node has for itself, such as /tmp, brings nobody together, and nothing says so but silence.
+    Where TCP between the nodes is blocked, the nodes can exchange their results only through the folder. A local
+    folder such as /tmp is not shared, and the nodes then wait for each other until the timeout.
 
     ## How to fix
     Name a folder on a filesystem that all nodes mount (NFS, Lustre, GPFS, ...), at the same path, that your user may
@@ -47,7 +47,7 @@ def meeting_place(snapshot: Snapshot) -> Iterator[Answer]:
     """
     views = snapshot.meetings
     if not views:
-        yield NotApplicable("no folder to meet in was named")
+        yield NotApplicable("--meet-in was not given")
         return
     for view in views:
         if view.outcome == "unusable":
@@ -93,10 +93,10 @@ def _apart(views: list[MeetingView]) -> Finding:
     kind = f" ({first.filesystem} there)" if first.filesystem else ""
     return Finding(
         "error",
-        f"{first.path} is not shared: node 0 is up and waits in its own, and {named(hosts)} "
+        f"{first.path} is not shared: node 0 is up and uses its own folder, and {named(hosts)} "
         f"{verb(hosts, 'does', 'do')} not see it there{kind}",
         hosts,
-        tuple(_evidence(view, _saw(view), "the mark of node 0, which is reached by TCP") for view in views),
+        tuple(_evidence(view, _saw(view), "the file of node 0, which answers over TCP") for view in views),
         (_fix(first),),
     )
 
@@ -105,10 +105,10 @@ def _local(views: list[MeetingView]) -> Finding:
     hosts, first = tuple(view.host for view in views), views[0]
     return Finding(
         "error",
-        f"{first.path} is on {first.filesystem} on {named(hosts)}, a filesystem of that machine alone: "
-        "no other node can be met there",
+        f"{first.path} is on {first.filesystem} on {named(hosts)}, a local filesystem: other nodes "
+        "cannot use it",
         hosts,
-        tuple(_evidence(view, _saw(view), "marks of other nodes") for view in views),
+        tuple(_evidence(view, _saw(view), "files of other nodes") for view in views),
         (_fix(first),),
     )
 
@@ -130,12 +130,12 @@ def _nobody(view: MeetingView) -> Finding:
 
 
 def _evidence(view: MeetingView, observed: str, expected: str) -> Evidence:
-    return Evidence((view.host,), f"folder {view.path}", observed, expected, "marks in the folder")
+    return Evidence((view.host,), f"folder {view.path}", observed, expected, "files in the folder")
 
 
 def _saw(view: MeetingView) -> str:
     kind = f" on {view.filesystem}" if view.filesystem else ""
-    return f"{named(view.others) or 'only its own mark'}{kind} in {view.waited_s:.0f} s"
+    return f"{named(view.others) or 'only its own file'}{kind} in {view.waited_s:.0f} s"
 
 
 def _fix(view: MeetingView) -> Fix:

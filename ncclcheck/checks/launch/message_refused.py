@@ -12,14 +12,14 @@ from ncclcheck.model.snapshot import Refused, Snapshot
 ORDER = "order "  # begins the subject of an order that the host named did not follow
 
 
-@check("NC112", "message-refused", "Every message between the nodes was understood")
+@check("NC112", "message-refused", "Every message between the nodes was valid")
 def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every message that a node sent was of a known schema version, within the size limit, and well formed.
+    """Every message of a node has a known schema version, a permitted size and a valid format.
 
     ## Why it matters
-    A refused message means that a node runs another version of ncclcheck, or that something else writes into the
-    job's store. Its content was dropped unread, so that node was not checked. An order that a node refused asked for
-    what node 0 never asks for, such as a variable that loads a library: the node did not follow it.
+    A rejected message means that a node runs another version of ncclcheck, or that another program writes into the
+    job's store. Its content was dropped unread, so that node was not checked. A rejected order asked for something
+    that node 0 never asks for, such as a variable that loads a library: the node did not follow it.
 
     ## How to fix
     Install the same ncclcheck on every node. If the versions are equal, look for another job on the same master
@@ -41,7 +41,8 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
         subjects = ", ".join(dict.fromkeys(message.subject for message in messages))
         yield Finding(
             "error",
-            f"a message of {host} ({subjects}) was refused, so this node was not checked: {messages[0].reason}",
+            f"a message of {host} ({subjects}) was rejected, so this node was not checked: "
+            f"{messages[0].reason}",
             (host,),
             tuple(
                 Evidence(
@@ -65,8 +66,8 @@ def _not_followed(orders: list[Refused]) -> Finding:
     hosts = tuple(dict.fromkeys(order.host for order in orders))
     return Finding(
         "error",
-        f"{named(hosts)} refused an order that node 0 did not give ({orders[0].subject.removeprefix(ORDER)}): "
-        f"{orders[0].reason}; somebody else writes into the store of this run",
+        f"{named(hosts)} rejected an order that node 0 did not send ({orders[0].subject.removeprefix(ORDER)}): "
+        f"{orders[0].reason}; another program writes into the store of this run",
         hosts,
         tuple(
             Evidence(
@@ -74,11 +75,11 @@ def _not_followed(orders: list[Refused]) -> Finding:
                 f"message {order.subject!r}",
                 order.reason,
                 "an order of node 0",
-                "the store, which everybody who reaches the master port can write to",
+                "the store, which every machine that reaches the master port can write to",
             )
             for order in orders
         ),
-        (Fix("close the master port to everybody but the nodes of the job"),),
+        (Fix("allow only the nodes of the job to connect to the master port"),),
     )
 
 

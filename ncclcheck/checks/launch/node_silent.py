@@ -13,25 +13,25 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Silent, Snapshot
 
 _PHASES = {
-    "join": "never came",
+    "join": "did not join",
     "facts": "joined, but sent no facts",
     "probes": "sent facts, but no result of the connection tests",
     "confirm": "did not answer when the advice was confirmed",
 }
 
 
-@check("NC101", "node-silent", "Every node of the job came and answered")
+@check("NC101", "node-silent", "Every node of the job joined and answered")
 def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every node that the launcher counted joined this run and answered until its end.
+    """Every node that the launcher started joined this run and answered until its end.
 
     ## Why it matters
-    `init_process_group` and `ncclCommInitRank` wait for every rank. One node that does not come holds all others
-    until a timeout of 10 to 30 minutes, and the log of a waiting rank does not say who is missing.
+    `init_process_group` and `ncclCommInitRank` wait for every rank. One node that does not join blocks all others
+    until a timeout of 10 to 30 minutes, and the log of a waiting rank does not name the missing node.
 
     ## How to fix
-    Look at the named node: did the launcher start the command there, does it print something, can it reach the
-    master? A node that could not join prints its own report. A silent node is not known to be sick, so this is a
-    warning and the run ends with exit code 3 (could not tell).
+    On the named node, check that the launcher started the command, what it prints, and that it can reach the master.
+    A node that could not join prints its own report. A silent node may be fine, so this is a warning, and the run
+    ends with exit code 3 (inconclusive).
 
     ## Source
     torch's TCPStore and NCCL's bootstrap need the whole world (torch/csrc/distributed/c10d, NCCL src/bootstrap.cc).
@@ -87,7 +87,7 @@ def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) ->
         f"{summary}: {said}" if said else summary,
         hosts,
         (evidence,),
-        (Fix(f"see whether the launcher started ncclcheck on {named(hosts)}, and what it printed there"),),
+        (Fix(f"check that the launcher started ncclcheck on {named(hosts)}, and read its output there"),),
     )
 
 
@@ -95,11 +95,11 @@ def _launch_hint(snapshot: Snapshot) -> str:
     seen = claims(snapshot)
     sizes = sorted({claim.launch.nnodes for claim in seen})
     if len(sizes) > 1:
-        return f"those who came do not agree on the number of nodes ({', '.join(map(str, sizes))})"
+        return f"the nodes that joined do not agree on the number of nodes ({', '.join(map(str, sizes))})"
     twice = duplicated_node_ranks(seen)
     if twice:
         rank, hosts = next(iter(twice.items()))
-        return f"{named(hosts)} both came as node rank {rank}, so another rank was given to nobody"
+        return f"{named(hosts)} both joined as node rank {rank}, so another rank is missing"
     return ""
 
 
@@ -116,15 +116,15 @@ def _lost(snapshot: Snapshot) -> Finding:
     evidence = Evidence(
         hosts,
         f"store at {path.name}:{path.port}",
-        path.detail or "answered, then no more",
+        path.detail or "answered, then stopped answering",
         "answers",
         "this run",
     )
     return Finding(
         "warning",
-        f"node 0 ({first}) answered {named(hosts)} and then no more: its process ended or hangs, "
+        f"node 0 ({first}) answered {named(hosts)} and then stopped answering: its process ended or hangs, "
         f"so {verb(hosts, 'this node', 'these nodes')} cannot go on",
         (first,),
         (evidence,),
-        (Fix(f"look at the output of ncclcheck on {first}"),),
+        (Fix(f"read the output of ncclcheck on {first}"),),
     )

@@ -13,7 +13,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 @check("NC102", "rank-duplicate", "No two processes claim the same rank")
 def rank_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every process of the job has a rank of its own: no two share a global rank, or a node rank and local rank.
+    """Every process of the job has a unique rank: no two share a global rank, or a node rank and local rank.
 
     ## Why it matters
     Two processes with one rank overwrite each other's keys in the store. The job hangs, because another rank
@@ -59,9 +59,9 @@ def _finding(what: str, hosts: tuple[str, ...], processes: list[Claim]) -> Findi
         tuple(
             Evidence(
                 (claim.host,),
-                "place in the job",
+                "rank in the job",
                 f"rank {claim.launch.rank}, node rank {claim.launch.node_rank}, local rank {claim.launch.local_rank}",
-                "a rank of its own",
+                "a unique rank",
                 f"launch: {claim.launch.source}",
             )
             for claim in processes

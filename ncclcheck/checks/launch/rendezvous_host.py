@@ -16,19 +16,20 @@ from ncclcheck.model.snapshot import Snapshot
 _RULE = "torch's own rule, followed on this node"
 
 
-@check("NC113", "rendezvous-host", "One node takes itself for the host of the c10d rendezvous")
+@check("NC113", "rendezvous-host", "Exactly one node serves the c10d rendezvous")
 def rendezvous_host(snapshot: Snapshot) -> Iterator[Answer]:
     """With `--rdzv-backend c10d`, exactly one node serves the store of `--rdzv-endpoint`, and all others reach it.
 
     ## Why it matters
-    No torchrun is told to serve the store: each compares the endpoint with its own host name and with what that name
-    resolves to. Where the endpoint is an alias, an address of a second interface, of NAT or a virtual one, no node
-    takes itself for the host, and all wait until their timeout. Where the name leads to a loopback address, or to one
-    that several nodes have (172.17.0.1), several nodes serve a store of their own, and each waits alone.
+    Each torchrun decides by itself whether it serves the store: it compares the endpoint with its own host name and
+    the addresses of that name. If the endpoint is an alias, an address of a second interface, of NAT or a virtual
+    one, no node recognises itself as the host, and all wait until their timeout. If the name resolves to a loopback
+    address, or to one that several nodes have (172.17.0.1), several nodes serve a store of their own, and each waits
+    alone.
 
     ## How to fix
-    Name the endpoint as its node calls itself, or by the address that the host name resolves to there; or start
-    torchrun on that one node with `--rdzv-conf is_host=1`. Correct an /etc/hosts that maps the name to 127.0.1.1.
+    Use the node's own host name as the endpoint, or the address to which it resolves there; or start torchrun on that
+    node alone with `--rdzv-conf is_host=1`. Correct an /etc/hosts that maps the name to 127.0.1.1.
 
     ## Source
     torch/distributed/elastic/rendezvous: c10d_rendezvous_backend.py (_create_tcp_store), utils.py
@@ -36,7 +37,7 @@ def rendezvous_host(snapshot: Snapshot) -> Iterator[Answer]:
     """
     seen = tuple(claim for claim in claims(snapshot) if claim.launch.rendezvous == "c10d")
     if not seen:
-        yield NotApplicable("the job does not meet by a c10d rendezvous")
+        yield NotApplicable("the job does not use a c10d rendezvous")
         return
     hosting = tuple(claim for claim in seen if claim.launch.serves_store)
     if snapshot.viewpoint == "all" and not hosting:
@@ -64,8 +65,8 @@ def _nobody(snapshot: Snapshot, seen: tuple[Claim, ...]) -> Finding:
     pieces = tuple(_evidence(snapshot, claim) for claim in seen if claim.host in hosts)
     return Finding(
         "error",
-        f"no node takes itself for the host of the rendezvous endpoint {endpoint}{whose}: torchrun would serve its "
-        "store nowhere, and all nodes would wait until their timeout",
+        f"no node recognises itself as the host of the rendezvous endpoint {endpoint}{whose}: no "
+        "torchrun would serve the store, and all nodes would wait until their timeout",
         hosts,
         pieces,
         (
@@ -81,18 +82,19 @@ def _better_names(snapshot: Snapshot, owners: tuple[Sighting, ...], port: int) -
         known = () if isinstance(names.addresses, Missing) else names.addresses
         usable = [address for address in known if not is_loopback(address)]
         if usable and any(owner.host == node.host for owner in owners):
-            yield Fix(f"or name the endpoint as {node.host} knows itself: --rdzv-endpoint={usable[0]}:{port}")
+            yield Fix(f"or use an endpoint that {node.host} recognises: --rdzv-endpoint={usable[0]}:{port}")
 
 
 def _nobody_here(snapshot: Snapshot, seen: tuple[Claim, ...]) -> Finding:
     host, endpoint = seen[0].host, _endpoint(seen[0])
     return Finding(
         "warning",
-        f"nobody serves the rendezvous store at {endpoint}, and {host} does not take itself for its host: if it is "
-        "meant to be, torch does not recognise it; else its own node has not started, or does not recognise itself",
+        f"no node serves the rendezvous store at {endpoint}, and {host} does not recognise itself "
+        "as its host: if it should be the host, torch does not recognise it; otherwise the host has "
+        "not started, or does not recognise itself",
         (host,),
         (_evidence(snapshot, seen[0]),),
-        (Fix("start torchrun on the node that is meant, and on no other, with --rdzv-conf is_host=1"),),
+        (Fix("start torchrun on the intended host, and on no other node, with --rdzv-conf is_host=1"),),
     )
 
 
@@ -103,20 +105,20 @@ def _alone(snapshot: Snapshot, hosting: tuple[Claim, ...]) -> Iterator[Answer]:
         way = ways.get(claim.host)
         address = first_address(way.path) if way is not None else None
         if way is None or address is None:
-            yield NotKnown("where the endpoint leads is not known", (claim.host,))
+            yield NotKnown("the address of the endpoint is not known", (claim.host,))
             continue
         shared = _everywhere(snapshot, claim.host, address)
         if shared:
             yield Finding(
                 "error",
                 f"the rendezvous endpoint {_endpoint(claim)} is {address} on {claim.host}, {shared}: {claim.host} "
-                "serves a store of its own, and the nodes that reach another one never meet it",
+                "serves a store of its own, and nodes that reach another store never join it",
                 (claim.host,),
                 (_evidence(snapshot, claim),),
                 (
                     Fix(
-                        "let the name lead to the same address, of the network between the nodes, on every node, or "
-                        "give that address as --rdzv-endpoint",
+                        "make the name resolve to the same address of the network between the nodes "
+                        "on every node, or use that address as --rdzv-endpoint",
                         (f"getent ahosts {claim.launch.master_addr}   # on every node",),
                     ),
                 ),

@@ -12,15 +12,15 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKn
 from ncclcheck.model.snapshot import NameView, Snapshot, WorkersAddress
 
 
-@check("NC114", "rendezvous-name", "Every node reaches rank 0 by the name that the c10d rendezvous gives it")
+@check("NC114", "rendezvous-name", "Every node can resolve the name that the c10d rendezvous uses for rank 0")
 def rendezvous_name(snapshot: Snapshot) -> Iterator[Answer]:
-    """The name by which torch calls the node of rank 0 leads to that node from every other node.
+    """The name that torch uses for the node of rank 0 resolves to that node on every other node.
 
     ## Why it matters
-    With `--rdzv-backend c10d` the workers' MASTER_ADDR is not the endpoint: it is the full host name (FQDN) of the node
-    that gets rank 0, which is the first in the order of these names. Where another node cannot resolve it, or its
-    /etc/hosts leads it elsewhere, the agents meet and the workers hang. With `--rdzv-backend static` the same nodes
-    work.
+    With `--rdzv-backend c10d` the workers' MASTER_ADDR is not the endpoint: it is the full host name (FQDN) of the
+    node that gets rank 0, which is the first in the order of these names. If another node cannot resolve it, or its
+    /etc/hosts has another address, the agents rendezvous and the workers hang. With `--rdzv-backend static` the same
+    nodes work.
 
     ## How to fix
     Make the name known on every node (DNS, /etc/hosts), or start torchrun on each node with `--local-addr` and that
@@ -32,7 +32,7 @@ def rendezvous_name(snapshot: Snapshot) -> Iterator[Answer]:
     """
     told = snapshot.workers_address
     if not any(launch.rendezvous == "c10d" for launch in snapshot.claims):
-        yield NotApplicable("the job does not meet by a c10d rendezvous")
+        yield NotApplicable("the job does not use a c10d rendezvous")
         return
     if isinstance(told, Missing):
         yield NotKnown(f"the name that workers will get: {told}")
@@ -44,7 +44,7 @@ def rendezvous_name(snapshot: Snapshot) -> Iterator[Answer]:
             continue
         wrong = _wrong(view, own)
         if isinstance(wrong, Missing):
-            yield NotKnown(f"what {told.name} leads to: {wrong}", (view.host,))
+            yield NotKnown(f"what {told.name} resolves to: {wrong}", (view.host,))
         elif wrong:
             groups.setdefault(wrong, []).append(view)
     for wrong, views in groups.items():
@@ -71,8 +71,8 @@ def _wrong(view: NameView, own: tuple[str, ...]) -> str | Missing:
     if any(address in own for address in view.addresses):
         return ""
     if all(is_loopback(address) for address in view.addresses):
-        return f"leads to {view.addresses[0]}, which is the asking node itself,"
-    return f"leads to {', '.join(view.addresses)}, which is no address of it," if own else ""
+        return f"resolves to {view.addresses[0]}, which is the asking node itself,"
+    return f"resolves to {', '.join(view.addresses)}, which is not an address of it," if own else ""
 
 
 def _finding(told: WorkersAddress, wrong: str, views: list[NameView], own: tuple[str, ...]) -> Finding:
@@ -81,7 +81,8 @@ def _finding(told: WorkersAddress, wrong: str, views: list[NameView], own: tuple
     local = f" (on {told.host}: --local-addr={usable[0]})" if usable else ""
     return Finding(
         "error",
-        f"the workers will be told MASTER_ADDR={told.name}, the name of {told.host}, which gets rank 0; it {wrong} on "
+        f"the workers will get MASTER_ADDR={told.name}, the name of {told.host}, which gets rank 0; "
+        f"it {wrong} on "
         f"{named(hosts)}, so {verb(hosts, 'its', 'their')} ranks would wait until the timeout",
         hosts,
         tuple(

@@ -14,11 +14,11 @@ from ncclcheck.model.snapshot import Snapshot
 
 @check("NC103", "world-size-mismatch", "All processes agree on the size of the job")
 def world_size_mismatch(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every process names the same number of nodes and of processes, and no node is told two sizes at once.
+    """Every process has the same number of nodes and of processes, and no node has two contradicting sizes.
 
     ## Why it matters
-    A process that expects 4 nodes where the others expect 3 waits for one that never comes, and the others refuse or
-    ignore its rank. Under a launcher, a flag that contradicts it makes two different jobs of one.
+    A process that expects 4 nodes where the others expect 3 waits for one that never joins, and the others reject or
+    ignore its rank. Under a launcher, a contradicting flag splits the job in two.
 
     ## How to fix
     Give the same `--nnodes` on every node. Under torchrun, Slurm or mpirun leave it out: the launcher knows.
@@ -43,7 +43,8 @@ def _finding(what: str, subject: str, sizes: Comparison[int], seen: Sequence[Cla
     hosts = tuple(dict.fromkeys(sizes.odd_hosts))
     return Finding(
         "error",
-        f"the number of {what} differs: {sentence(sizes)}: some wait for nodes that the others do not expect",
+        f"the number of {what} differs: {sentence(sizes)}: some nodes wait for nodes that the "
+        "others do not expect",
         hosts,
         tuple(
             Evidence(
@@ -61,7 +62,7 @@ def _unexpected(snapshot: Snapshot) -> Iterator[Finding]:
         hosts = tuple(node.host for node in snapshot.nodes)
         yield Finding(
             "error",
-            f"the job has {size} {'node' if size == 1 else 'nodes'} where {expected} are demanded",
+            f"the job has {size} {'node' if size == 1 else 'nodes'} but {expected} are required",
             hosts,
             (Evidence(hosts, "nodes", str(size), str(expected), "nodes of the --expect policy"),),
             (Fix("start the job on as many nodes as the policy says, or correct the policy"),),

@@ -27,7 +27,7 @@ def peer_answers(snapshot: Snapshot, outcome: ProbeOutcome, what: str, fix: Fix)
     for one in blame(both_ways(probed, outcome), probed):
         yield finding(one, what, fix)
     if any(probe.outcome == outcome for probe in one_way(probed)):
-        yield NotApplicable("one direction only: see peer-one-way")
+        yield NotApplicable("only one direction fails: see peer-one-way")
     yield from _spare(snapshot, outcome, what)
     yield from not_probed(snapshot, "tcp")
 
@@ -42,12 +42,18 @@ def subject(one: Blame) -> str:
     host = one.hosts[0]
     where = f"on {_interfaces(one.directions)}"
     sentences = {
-        "everyone": f"no node reaches any other {where}",
-        "cut-off": f"{host} is cut off {where}: it reaches nobody, and nobody reaches it",
-        "unreachable": f"nobody reaches {host} at {one.directions[0].address} ({one.directions[0].interface})",
-        "mute": f"{host} reaches nobody {where}",
-        "islands": f"the group of {named(one.hosts)} and the group of {named(one.others)} do not reach each other "
-        f"{where}, though the nodes within each do",
+        "everyone": f"no node can connect to any other node {where}",
+        "cut-off": (
+            f"{host} is isolated {where}: it cannot connect to other nodes, and they cannot connect to it"
+        ),
+        "unreachable": (
+            f"no node can connect to {host} at {one.directions[0].address} ({one.directions[0].interface})"
+        ),
+        "mute": f"{host} cannot connect to any node {where}",
+        "islands": (
+            f"the group of {named(one.hosts)} and the group of {named(one.others)} cannot "
+            f"connect to each other {where}, though the nodes within each group can"
+        ),
         "pairs": f"{len(one.directions)} connections between {named(one.hosts)} fail {where}",
     }
     return sentences.get(one.kind) or _pair(one.directions)
@@ -56,8 +62,8 @@ def subject(one: Blame) -> str:
 def _pair(probes: Sequence[Probe]) -> str:
     first = probes[0]
     if len(probes) > 1:
-        return f"{first.from_host} and {first.to_host} do not reach each other on {_interfaces(probes)}"
-    return f"{first.from_host} does not reach {first.to_host} at {first.address} ({first.interface})"
+        return f"{first.from_host} and {first.to_host} cannot connect to each other on {_interfaces(probes)}"
+    return f"{first.from_host} cannot connect to {first.to_host} at {first.address} ({first.interface})"
 
 
 def _interfaces(probes: Sequence[Probe]) -> str:
@@ -80,7 +86,7 @@ def evidence(probes: Sequence[Probe]) -> tuple[Evidence, ...]:
         return pieces
     rest = probes[_LISTED:]
     hosts = tuple(dict.fromkeys(host for probe in rest for host in (probe.from_host, probe.to_host)))
-    return (*pieces, Evidence(hosts, "further directions", f"{len(rest)} more", "ok", "probes of this run"))
+    return (*pieces, Evidence(hosts, "more directions", f"{len(rest)} more", "ok", "probes of this run"))
 
 
 def _spare(snapshot: Snapshot, outcome: ProbeOutcome, what: str) -> Iterator[Finding]:
@@ -90,8 +96,8 @@ def _spare(snapshot: Snapshot, outcome: ProbeOutcome, what: str) -> Iterator[Fin
         names = ", ".join(dict.fromkeys(probe.interface for probe in bad))
         yield Finding(
             "info",
-            f"not all nodes reach each other on {names} ({what}); NCCL does not meet there, but its socket transport "
-            "uses every interface that NCCL_SOCKET_IFNAME lets through",
+            f"not all nodes can connect to each other on {names} ({what}); NCCL does not bootstrap "
+            "there, but its socket transport uses every interface that NCCL_SOCKET_IFNAME matches",
             tuple(dict.fromkeys(probe.to_host for probe in bad)),
             evidence(bad),
         )

@@ -101,7 +101,7 @@ def not_probed(snapshot: Snapshot, kind: ProbeKind) -> Iterator[NotKnown]:
         if probe.outcome in {"error", "self", "wrong-peer"}:
             detail = f": {probe.detail}" if probe.detail else ""
             yield NotKnown(
-                f"the {kind} probe to {probe.to_host} says nothing ({probe.outcome}{detail})",
+                f"the {kind} probe to {probe.to_host} has no result ({probe.outcome}{detail})",
                 (probe.from_host,),
             )
     yield from _not_covered(snapshot, kind, {(probe.from_host, probe.to_host) for probe in probed})

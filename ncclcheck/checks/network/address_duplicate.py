@@ -13,19 +13,22 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Probe, Snapshot
 
 _FIX = Fix(
-    "give every node an address of its own on that network, or make NCCL use another interface",
-    ("ip -brief address", "arping -D -I eth0 ADDRESS   # on one of them: who else answers?"),
+    "give every node a unique address on that network, or make NCCL use another interface",
+    (
+        "ip -brief address",
+        ("arping -D -I eth0 ADDRESS   # on one of the nodes: shows whether another machine answers"),
+    ),
 )
 
 
 @check("NC207", "address-duplicate", "No two nodes have the same address", needs=("interfaces",), nodes=2)
 def address_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
-    """No address that NCCL uses belongs to two nodes, and whoever answers at it is the node that published it.
+    """Every address that NCCL uses belongs to one node, and the node that published it answers there.
 
     ## Why it matters
     A node that connects to an address which is also its own talks to itself, and with a duplicate address in the
     network the wrong machine answers. Everything looks connected, and then hangs. docker0 has 172.17.0.1 on every
-    machine: where NCCL does not use it, that is only worth knowing.
+    machine; where NCCL does not use it, the finding is information.
 
     ## How to fix
     Give every node an address of its own; or set NCCL_SOCKET_IFNAME to an interface whose addresses are distinct.
@@ -46,7 +49,7 @@ def address_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
     if spare:
         yield _spare(spare, owners, probes)
     if isinstance(snapshot.probes, Missing):
-        yield NotKnown(f"who answers at the addresses: {snapshot.probes}")
+        yield NotKnown(f"which node answers at the addresses: {snapshot.probes}")
     yield from not_chosen(snapshot)
 
 
@@ -74,9 +77,7 @@ def _finding(address: str, interface: str, hosts: tuple[str, ...], probes: list[
     if len(hosts) > 1:
         what = f"{named(hosts)} {verb(hosts, 'has', 'have')} the same address {address} on {interface}, which NCCL uses"
     else:
-        what = (
-            f"somebody else answers at {address} ({interface}), the address that NCCL uses on {named(hosts)}"
-        )
+        what = f"another machine answers at {address} ({interface}), the address that NCCL uses on {named(hosts)}"
     return Finding(
         "error",
         f"{what}: nodes connect to the wrong machine, or to themselves, and hang",
@@ -89,7 +90,7 @@ def _finding(address: str, interface: str, hosts: tuple[str, ...], probes: list[
             *(
                 Evidence(
                     (probe.from_host, probe.to_host),
-                    f"who answers at {address}:{probe.port} for {probe.to_host}, asked by {probe.from_host}",
+                    f"answer at {address}:{probe.port} for {probe.to_host}, asked by {probe.from_host}",
                     f"{probe.outcome}: {probe.detail}" if probe.detail else probe.outcome,
                     probe.to_host,
                     "probe of this run",
@@ -115,7 +116,7 @@ def _spare(
     listed = ", ".join(f"{address} ({names[address]})" for address in spare)
     return Finding(
         "info",
-        f"not unique between the nodes: {listed}. NCCL does not use it, and no setting must make it",
+        f"not unique between the nodes: {listed}. NCCL does not use it; do not name it in NCCL_SOCKET_IFNAME",
         tuple(dict.fromkeys(host for hosts in spare.values() for host in hosts)),
         tuple(
             Evidence(

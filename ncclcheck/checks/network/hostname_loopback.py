@@ -18,11 +18,11 @@ from ncclcheck.nccl import ifname
 @check(
     "NC208",
     "hostname-loopback",
-    "The host name leads to an address that other nodes reach",
+    "The host name resolves to an address that other nodes can reach",
     needs=("names", "environment"),
 )
 def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
-    """The host name of every node resolves there to an address of the node that is not a loopback address.
+    """On every node its own host name resolves to an address of the node that is not a loopback address.
 
     ## Why it matters
     Without GLOO_SOCKET_IFNAME, Gloo binds the address that the node's own name resolves to. Debian and Ubuntu map it to
@@ -36,7 +36,7 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice); gloo/transport/tcp/device.cc.
     """
     if job_size(snapshot) == 1:
-        yield NotApplicable("one node: Gloo over loopback is fine")
+        yield NotApplicable("one node: Gloo can use loopback")
         return
     groups: dict[tuple[Severity, str], list[Node]] = {}
     for node in snapshot.nodes:
@@ -64,7 +64,7 @@ def _loopback_reason(facts: NodeFacts) -> Fact[str]:
     own = _own_addresses(facts)
     bindable = [address for address in addresses if is_loopback(address) or own is None or address in own]
     if not bindable:
-        return f"resolves to {', '.join(addresses)}, which is no address of this node"
+        return f"resolves to {', '.join(addresses)}, which is not an address of this node"
     return f"resolves to {bindable[0]}" if is_loopback(bindable[0]) else ""
 
 
@@ -81,9 +81,9 @@ def _gloo_is_told(facts: NodeFacts) -> bool:
 def _finding(severity: Severity, why: str, nodes: list[Node]) -> Finding:
     hosts = tuple(node.host for node in nodes)
     consequence = (
-        f"{GLOO_VARIABLE} is set, so Gloo does not look there, but other programs may"
+        f"{GLOO_VARIABLE} is set, so Gloo does not use the host name, but other programs may"
         if severity == "info"
-        else "Gloo binds loopback there, and other nodes cannot connect to it"
+        else "Gloo binds loopback, and other nodes cannot connect"
     )
     return Finding(
         severity,

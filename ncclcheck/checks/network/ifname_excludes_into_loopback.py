@@ -21,7 +21,7 @@ from ncclcheck.model.snapshot import Snapshot
 @check(
     "NC202",
     "ifname-excludes-into-loopback",
-    "An exclusion in NCCL_SOCKET_IFNAME does not leave NCCL with lo",
+    "An exclusion in NCCL_SOCKET_IFNAME does not make NCCL use lo",
     needs=("interfaces", "environment", "nccl"),
 )
 def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
@@ -47,8 +47,8 @@ def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         yield Finding(
             "error" if several else "warning",
             f"{NCCL_VARIABLE}={value!r} makes NCCL choose {caught[0].choice.interface} ({caught[0].choice.address}) on "
-            f"{named(hosts)}: the exclusion replaces NCCL's own, which keeps lo out, so "
-            + ("no other node can connect" if several else "the same setting breaks a job of several nodes"),
+            f"{named(hosts)}: the exclusion replaces NCCL's default, which excludes lo, so "
+            + ("no other node can connect" if several else "the setting breaks jobs with several nodes"),
             hosts,
             tuple(_evidence(one) for one in caught),
             (Fix("exclude lo too, or name the interface to use", env={NCCL_VARIABLE: _mended(value)}),),

@@ -32,12 +32,12 @@ def ifname_no_match(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     Without a match NCCL fails at once ("Bootstrap : no socket interface found") and Gloo too ("Unable to find address
-    for"), on the nodes where the name is different only, while the others wait for them.
+    for"), but only on the nodes where the name differs, while the others wait for them.
 
     ## How to fix
     NCCL: name a prefix (`eth`) or an exact name (`=eth0`) that every node has; no spaces, no IP addresses. Gloo: a
     comma list of exact names; it knows neither prefixes nor `^` and `=`. From NCCL 2.28 an interface must be running.
-    A value that no node could use as it is written is reported by `env-bad-value` and `gloo-ifname-syntax`.
+    A value that is wrong on every node is reported by `env-bad-value` and `gloo-ifname-syntax`.
 
     ## Source
     NCCL src/misc/socket.cc (findInterfaces; since 2.29 src/os/linux.cc); torch's gloo device
@@ -104,7 +104,7 @@ def _nccl(value: str, failing: list[Setting]) -> Finding:
     return Finding(
         "error",
         f"{what} on {named(hosts)}{_ranks(failing)}{_state(value, failing[0])}: "
-        "the job fails there, and the others wait",
+        "the job fails there, and the other nodes wait",
         hosts,
         tuple(
             Evidence(
@@ -135,7 +135,7 @@ def _comm_id(value: str, failing: list[Setting]) -> Finding:
     return Finding(
         "error",
         f"NCCL_COMM_ID={value!r} leaves NCCL no interface on {named(hosts)}{_ranks(failing)}: "
-        "the job fails there, and the others wait",
+        "the job fails there, and the other nodes wait",
         hosts,
         tuple(
             Evidence(

@@ -14,8 +14,8 @@ from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
 
 _ALL_THE_SAME = {
-    "subnets": "the nodes reach each other all the same, through a router",
-    "address families": "the nodes reach each other all the same, since they have both",
+    "subnets": "the nodes reach each other through a router",
+    "address families": "the nodes reach each other, since they have both",
 }
 _NAME_FIX = Fix("make every node choose the same network: set NCCL_SOCKET_IFNAME", ("ip -brief address",))
 
@@ -34,12 +34,12 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     Every node hands its own address to the others, who connect to it with a socket of that address's family. A node
     without IPv6 cannot connect to an IPv6 address, and a node on the management network may not reach one on the fast
-    network: NCCL then hangs at its start. Names that differ, and families or subnets between which every connection
-    succeeded, are only worth knowing.
+    network: NCCL then hangs at its start. Names that differ are information, and so are families or subnets between
+    which every connection succeeded.
 
     ## How to fix
     Set NCCL_SOCKET_IFNAME so that every node chooses the same network; a prefix or a comma list covers names that
-    differ between nodes. NCCL_SOCKET_FAMILY=AF_INET settles the family.
+    differ between nodes. NCCL_SOCKET_FAMILY=AF_INET sets the family.
 
     ## Source
     NCCL src/bootstrap.cc: each rank sends the address of its first interface; src/misc/socket.cc (ncclSocketInit): a
@@ -57,7 +57,7 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
             yield from _reached(snapshot, "subnets", subnets)
     names = compare((one.host, one.name) for one in seen)
     if names.differs:
-        yield _finding("info", "interfaces", names, "a setting by name must cover them all")
+        yield _finding("info", "interfaces", names, "a setting by name must match all of them")
     yield from not_chosen(snapshot)
 
 
@@ -72,13 +72,11 @@ def _reached(snapshot: Snapshot, what: str, comparison: Comparison[str]) -> Iter
     blocked = [probe for probe in crossing if probe.outcome != "ok"]
     if blocked:
         pair = named((blocked[0].from_host, blocked[0].to_host))
-        yield _finding(
-            "error", what, comparison, f"there is no way between them ({pair}: {blocked[0].outcome})"
-        )
+        yield _finding("error", what, comparison, f"the nodes cannot connect ({pair}: {blocked[0].outcome})")
     elif crossing:
         yield _finding("info", what, comparison, _ALL_THE_SAME[what])
     else:
-        yield _finding("warning", what, comparison, "whether there is a way between them was not tried")
+        yield _finding("warning", what, comparison, "whether the nodes can connect was not tested")
         yield NotKnown(f"no probes between the {what}")
 
 

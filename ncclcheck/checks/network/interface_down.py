@@ -25,10 +25,10 @@ def interface_down(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     Up to NCCL 2.27 an interface without a carrier is chosen as long as it has an address, and nothing can connect.
-    From 2.28 it is passed over, so another network is used than the one that was named. Gloo never looks.
+    NCCL 2.28 and newer skip it and use another network than the one named. Gloo does not check.
 
     ## How to fix
-    Bring it up (`ip link set dev X up`), look at the cable or the switch port, or name another interface.
+    Bring it up (`ip link set dev X up`), check the cable and the switch port, or name another interface.
 
     ## Source
     NCCL src/misc/socket.cc and, from 2.28.3, its test of IFF_RUNNING; netdevice(7).
@@ -67,7 +67,7 @@ def _finding(name: str, role: str, found: list[tuple[Setting, Interface]]) -> Fi
     why = (
         "nothing can connect to it"
         if severity == "error"
-        else "so it carries nothing, or another one is used"
+        else "so it carries no data, or another interface is used"
     )
     return Finding(
         severity,
@@ -85,7 +85,7 @@ def _finding(name: str, role: str, found: list[tuple[Setting, Interface]]) -> Fi
         ),
         (
             Fix(
-                "bring the interface up, look at its cable or port, or name another one",
+                "bring the interface up, check its cable and switch port, or name another interface",
                 (f"ip link set dev {name} up",),
             ),
         ),

@@ -20,11 +20,11 @@ from ncclcheck.model.snapshot import Snapshot
     needs=("interfaces", "environment", "nccl"),
 )
 def interface_loopback(snapshot: Snapshot) -> Iterator[Answer]:
-    """In a job of several nodes the address that NCCL binds is one that other nodes can reach.
+    """In a job with several nodes, NCCL binds an address that other nodes can reach.
 
     ## Why it matters
-    A rank that listens on 127.0.0.1 hands that address to the others, and they connect to themselves: refused, or a
-    hang. NCCL falls back to lo by itself when it finds nothing else.
+    A rank that listens on 127.0.0.1 sends that address to the others, which then connect to themselves. The
+    connection is refused or hangs. NCCL falls back to lo if it finds no other interface.
 
     ## How to fix
     Give the node an interface that is up and has an address; unset `NCCL_SOCKET_IFNAME=lo`, or name another interface.
@@ -57,7 +57,7 @@ def _finding(caught: list[Chosen]) -> Finding:
                 (one.host,),
                 "interface NCCL uses",
                 f"{one.name} {one.address}",
-                "an address others reach",
+                "an address that others can reach",
                 "NCCL",
             )
             for one in caught

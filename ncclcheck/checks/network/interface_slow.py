@@ -36,24 +36,23 @@ _MBIT = 1000.0
 @check(
     "NC216",
     "interface-slow",
-    "NCCL's interface is as fast as the nodes have, on every node",
+    "NCCL uses the fastest network that all nodes share",
     needs=("interfaces",),
     nodes=2,
     met=True,
 )
 def interface_slow(snapshot: Snapshot) -> Iterator[Answer]:
-    """The network that NCCL uses carries as much as any other that all nodes share, and every node does its part.
+    """NCCL uses the fastest network that all nodes share, and no node is slower on it than the others.
 
     ## Why it matters
-    A collective is as fast as its slowest node. NCCL takes interfaces by name, not by speed: it may use a management
-    network with 1 Gbit/s next to one with 100; or one node of many has a link that came up at a lower speed, a bad
-    cable, or a limit that somebody set.
+    A collective is as fast as its slowest node. NCCL chooses interfaces by name, not by speed: it may use a 1 Gbit/s
+    management network although there is one with 100 Gbit/s. Or one node has a link that came up at a lower speed, a
+    bad cable, or a rate limit.
 
     ## How to fix
-    Another network is faster: use the settings that ncclcheck advises (`ncclcheck env`), which name it. One node is
-    slower: compare its link (`ethtool IFACE`), its errors (`ip -s link show IFACE`), its queues (`tc qdisc show`) and
-    its load with those of another node. One pair is slow, and each of both is fast with others: look at the switches
-    between them.
+    If another network is faster, use the settings from `ncclcheck env`, which name it. If one node is slower, compare
+    its link (`ethtool IFACE`), its errors (`ip -s link show IFACE`), its queues (`tc qdisc show`) and its load with
+    those of another node. If only one pair is slow, check the switches between the two nodes.
 
     ## Source
     Measured: each node sends to two or three others in turn, several TCP streams each, and the receiver counts. A node
@@ -93,13 +92,13 @@ def _link_finding(speeds: Comparison[int], slow: tuple[str, ...], name: str) -> 
 
     return Finding(
         "warning",
-        f"the link of NCCL's interface is slower on {named(slow)} than elsewhere: {sentence(speeds, show)}; every "
-        "collective is as slow as that",
+        f"the link of NCCL's interface is slower on {named(slow)} than elsewhere: "
+        f"{sentence(speeds, show)}; every collective runs at the speed of the slowest link",
         slow,
         compared_evidence(speeds, "link speed of NCCL's interface", f"/sys/class/net/{name}/speed", show),
         (
             Fix(
-                "look why the link came up at this speed: cable, transceiver, switch port, or a setting",
+                "find out why the link came up at this speed: cable, transceiver, switch port, or a setting",
                 (f"ethtool {name}", f"dmesg | grep {name}"),
             ),
         ),
@@ -135,7 +134,7 @@ def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iter
     used, better = _names(places), _names(network)
     data = _data_network(snapshot)
     what = "starts over" if data else "would use"
-    effect = f"; that is its start only, data goes over {data}" if data else ""
+    effect = f"; that affects only the bootstrap, data goes over {data}" if data else ""
     severity: Severity = "info" if data else "warning"
     in_unit = rate_unit((own.median, value.median))
     yield Finding(
@@ -147,7 +146,7 @@ def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iter
             _throughput_evidence(hosts, used, own, f"as fast as {better}", in_unit),
             _throughput_evidence(hosts, better, value, "", in_unit),
         ),
-        (Fix(f"make NCCL use {better}: ncclcheck advises the smallest setting", ("ncclcheck env",)),),
+        (Fix(f"make NCCL use {better}: `ncclcheck env` prints the setting", ("ncclcheck env",)),),
     )
 
 
@@ -181,8 +180,9 @@ def _end_finding(
     direction = "both directions" if len(ends) > 1 else "this direction only"
     return Finding(
         "warning",
-        f"{host} {does} on {name}, while {in_unit(usual)} is usual between the nodes ({direction}; it is {host}, since "
-        "all its transfers are slow, and its partners are fast with others): every collective waits for it",
+        f"{host} {does} on {name}, while {in_unit(usual)} is usual between the nodes ({direction}; "
+        f"all transfers of {host} are slow, and its partners are fast with other nodes): every "
+        "collective waits for it",
         (host,),
         tuple(
             _pair_evidence(pair, f" on {name}", values[pair], usual, often, in_unit)
@@ -205,13 +205,16 @@ def _pair_finding(pair: SlowPair, places: Places, often: Mapping[Pair, int]) -> 
     sends = f"{source} sends to {target} on {name} with {in_unit(pair.value)}, while {in_unit(pair.usual)}"
     if len(places) < FEWEST_NODES:
         what = (
-            f"{sends} goes the other way: every collective waits for the slow direction; of two nodes nobody can say "
-            "whose link it is"
+            f"{sends} is measured in the other direction: every collective waits for the slow "
+            "direction; with only two nodes, either link can be the cause"
         )
-        look = f"look at the links of both nodes: what {source} sends, and what {target} receives"
+        look = f"check the links of both nodes: what {source} sends, and what {target} receives"
     else:
-        what = f"{sends} is usual, and both are fast with others: the way between them is slow, in this direction"
-        look = "look at the switches and links between them"
+        what = (
+            f"{sends} is usual, and both are fast with other nodes: the path between them is "
+            "slow, in this direction"
+        )
+        look = "check the switches and links between them"
     return Finding(
         "warning",
         what,
@@ -229,18 +232,14 @@ def _pairs_finding(pairs: Sequence[SlowPair], transfers: int, often: Mapping[Pai
         "warning",
         f"{len(pairs)} of {transfers} transfers between the nodes are less than half as fast as is usual "
         f"({in_unit(slowest.usual)}), the slowest from {slowest.pair[0]} to {slowest.pair[1]} with "
-        f"{in_unit(slowest.value)}, and no single node is in all of them: switches between groups of nodes that are "
-        "overbooked, or other traffic",
+        f"{in_unit(slowest.value)}, and no single node is part of all of them: an oversubscribed "
+        "switch between groups of nodes, or other traffic",
         hosts,
         tuple(
             _pair_evidence(pair.pair, "", pair.value, pair.usual, often, in_unit)
             for pair in pairs[:_MANY_PAIRS]
         ),
-        (
-            Fix(
-                "compare the slow pairs with the plan of the network: racks, uplinks, and what else uses them now"
-            ),
-        ),
+        (Fix("compare the slow pairs with the network topology: racks, uplinks, and other traffic"),),
     )
 
 

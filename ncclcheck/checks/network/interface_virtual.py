@@ -26,12 +26,12 @@ _LOCAL_NAMES = (
     needs=("interfaces", "environment", "nccl"),
 )
 def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
-    """The interface that NCCL uses is no bridge, veth, tunnel or other product of a container engine or VPN.
+    """NCCL does not use a bridge, veth, tunnel or another virtual interface of a container engine or VPN.
 
     ## Why it matters
-    A bridge such as docker0 leads nowhere but to containers on the same machine, and a tunnel is slow. In a container a
-    veth or macvlan may be the only way out: where other nodes were seen to reach it and the node has no network
-    hardware of its own, there is nothing to say; where it has, the choice is worth knowing.
+    A bridge such as docker0 only reaches containers on the same machine, and a tunnel is slow. In a container a veth
+    or macvlan may be the only interface: if other nodes can reach it and the node has no network hardware of its own,
+    the check passes; if it has, the finding is information.
 
     ## How to fix
     Name the interface to use, such as `NCCL_SOCKET_IFNAME==eth0`, the same on all nodes.
@@ -50,13 +50,13 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
     dead_ends = [one for one in caught if one.host in tried - reached]
     second_best = [one for one in caught if one.host in reached and _has_hardware(snapshot, one.host)]
     if dead_ends:
-        yield _finding("warning", dead_ends, "and no other node was able to reach it")
+        yield _finding("warning", dead_ends, "and no other node could reach it")
     if second_best:
-        yield _finding("info", second_best, "though the node has some; it may be slower")
+        yield _finding("info", second_best, "though the node has network hardware, which may be faster")
     untried = tuple(one.host for one in caught if one.host not in tried)
     if untried:
         yield NotKnown(
-            "it was not tried whether the virtual interface NCCL uses leads to other nodes", untried
+            "whether other nodes can reach the virtual interface that NCCL uses was not tested", untried
         )
     yield from not_chosen(snapshot)
 
@@ -82,7 +82,7 @@ def _finding(severity: Severity, caught: list[Chosen], consequence: str) -> Find
     kinds = ", ".join(dict.fromkeys(f"{one.name} ({_kind(one)})" for one in caught))
     return Finding(
         severity,
-        f"NCCL uses {kinds} on {named(hosts)}, which is no network hardware, {consequence}",
+        f"NCCL uses {kinds} on {named(hosts)}, which is not network hardware, {consequence}",
         hosts,
         tuple(
             Evidence(

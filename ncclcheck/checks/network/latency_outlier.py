@@ -19,21 +19,21 @@ _LISTED = 6
 @check(
     "NC217",
     "latency-outlier",
-    "No node answers much later than the others",
+    "No node has a much higher latency than the others",
     needs=("interfaces",),
     nodes=3,
     met=True,
 )
 def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
-    """The round trip of a small message on NCCL's interface takes about as long between any two nodes.
+    """The round trip of a small message on NCCL's interface takes about the same time between all pairs of nodes.
 
     ## Why it matters
-    A collective is a chain of steps between neighbours, so one late node adds to every one of them. Small collectives,
-    which are most of them in training with many layers, take nothing but latency.
+    A collective is a chain of steps between neighbours, so one slow node delays every step. Small collectives, the
+    majority in training with many layers, are dominated by latency.
 
     ## How to fix
-    Look at what is special about the node that all late pairs have in common: another rack or zone, a way through a
-    router, firewall or tunnel, a CPU that sleeps deeply (`cpupower idle-info`) or is busy, interrupt coalescing
+    Check what differs on the node that all slow pairs have in common: another rack or zone, a path through a router,
+    firewall or tunnel, a CPU in deep sleep states (`cpupower idle-info`) or under load, interrupt coalescing
     (`ethtool -c IFACE`).
 
     ## Source
@@ -64,12 +64,12 @@ def _finding(late: LatePairs, medians: dict[Pair, float], places: Places) -> Fin
     hosts = tuple(dict.fromkeys(host for pair in late.pairs for host in pair))
     name = places[late.host or hosts[0]][0]
     who = (
-        f"{late.host} answers late"
+        f"{late.host} has a high latency"
         if late.host
-        else f"the way from {late.pairs[0][0]} to {late.pairs[0][1]} is late"
+        else f"the path from {late.pairs[0][0]} to {late.pairs[0][1]} has a high latency"
     )
     if late.host is None and len(late.pairs) > 1:
-        who = f"{len(late.pairs)} pairs of nodes that have no single node in common are late"
+        who = f"{len(late.pairs)} pairs of nodes without a common node have a high latency"
     worst = max(medians[pair] for pair in late.pairs)
     return Finding(
         "warning",
@@ -88,7 +88,7 @@ def _finding(late: LatePairs, medians: dict[Pair, float], places: Places) -> Fin
         ),
         (
             Fix(
-                "look for what is special about this way: hops, tunnels, firewalls, power saving, load",
+                "check what differs on this path: hops, tunnels, firewalls, power saving, load",
                 (f"ethtool -c {name}", f"tracepath {places[late.pairs[0][1]][1]}   # on {late.pairs[0][0]}"),
             ),
         ),

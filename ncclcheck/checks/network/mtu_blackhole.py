@@ -22,11 +22,12 @@ from ncclcheck.model.snapshot import Snapshot
     met=True,
 )
 def mtu_blackhole(snapshot: Snapshot) -> Iterator[Answer]:
-    """Between any two nodes not only small messages arrive but also packets as large as the MTU allows.
+    """Packets as large as the MTU allows arrive between all nodes, not only small messages.
 
     ## Why it matters
-    The nodes meet, since that takes small packets only. The first large message is sent in full packets, which
-    something between the nodes drops without a word, and sent again for ever: the job hangs in its first collective.
+    The nodes connect, since that needs only small packets. The first large message is sent in full-size packets. A
+    device between the nodes drops them without an error, and TCP sends them again forever: the job hangs in its first
+    collective.
 
     ## How to fix
     Set the MTU of the interface to what the network carries, on all nodes, or the MTU of the switch ports to that of
@@ -51,7 +52,7 @@ def _finding(one: Blame, mtus: dict[str, Chosen]) -> Finding:
     name = known[0].name if known else "eth0"
     return Finding(
         "error",
-        f"{subject(one)} with large packets: small messages arrive, large ones are lost on the way (MTU: {listed}), "
+        f"{subject(one)} with large packets: small messages arrive, large packets are lost (MTU: {listed}), "
         "so the first large collective hangs",
         one.hosts,
         (

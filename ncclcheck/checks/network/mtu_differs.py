@@ -25,9 +25,9 @@ def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The interface that NCCL uses has the same MTU on every node.
 
     ## Why it matters
-    TCP agrees on the smaller packet size of the two ends, so unequal MTUs often work. They hint at a node or a switch
-    port that was set up by hand, and where a switch between has the smaller MTU, large packets vanish: see
-    mtu-blackhole, which is the proof of that.
+    TCP agrees on the smaller packet size of the two ends, so unequal MTUs often work. They indicate a node or a
+    switch port that was set up by hand. If a switch in between has the smaller MTU, large packets are lost:
+    mtu-blackhole tests that.
 
     ## How to fix
     Set one MTU on all nodes and on the switch ports between them.
@@ -43,7 +43,7 @@ def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
         target = mtus.usual.value if mtus.usual else max(group.value for group in mtus.groups)
         stalled = any(probe.outcome == "stalled" for probe in directions(snapshot, "mtu"))
         proof = (
-            "large packets do get lost: see mtu-blackhole"
+            "large packets are lost: see mtu-blackhole"
             if stalled
             else "large packets may get lost between them"
         )
@@ -56,7 +56,7 @@ def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
                 Fix(
                     "set one MTU on all nodes and on the switch ports between them",
                     (f"ip link set dev {names[odd.hosts[0]]} mtu {target}",),
-                    risk="an MTU larger than that of a switch on the way loses packets",
+                    risk="an MTU larger than that of a switch in between loses packets",
                 ),
             ),
         )

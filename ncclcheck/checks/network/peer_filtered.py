@@ -16,7 +16,7 @@ _FIX = Fix(
         "sudo nft list ruleset   # or: sudo iptables -S",
         "sudo firewall-cmd --zone=trusted --add-source=SUBNET   # with firewalld",
     ),
-    risk="opens these ports to every machine that the rule names: name the nodes only",
+    risk="opens these ports to every machine in the rule: list only the nodes",
 )
 
 
@@ -29,11 +29,11 @@ _FIX = Fix(
     met=True,
 )
 def peer_filtered(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every node gets an answer from every other, on the interface that NCCL uses and on a port as NCCL uses.
+    """Every node gets an answer from every other node, on the interface that NCCL uses and on an ephemeral port.
 
     ## Why it matters
-    NCCL and Gloo listen on ports that the kernel picks. A firewall that allows only the master port lets the nodes meet
-    and then drops everything else: the job hangs in its first collective, without an error.
+    NCCL and Gloo listen on ports that the kernel picks. A firewall that allows only the master port lets the nodes
+    rendezvous and drops all other connections: the job hangs in its first collective, without an error.
 
     ## How to fix
     Allow all TCP ports of `net.ipv4.ip_local_port_range` between the nodes, in both directions. On AWS: a security

@@ -11,7 +11,8 @@ from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Probe, Snapshot
 
 _FIX = Fix(
-    "look for a rule in the direction that fails: for incoming connections on its target, outgoing ones on its source",
+    "find the rule that blocks this direction: for incoming connections on its target, or outgoing "
+    "ones on its source",
     ("sudo nft list ruleset   # or: sudo iptables -S", "sysctl net.ipv4.conf.all.rp_filter"),
 )
 
@@ -19,7 +20,7 @@ _FIX = Fix(
 @check(
     "NC212",
     "peer-one-way",
-    "Every way between two nodes is open in both directions",
+    "Nodes can connect to each other in both directions",
     needs=("interfaces",),
     nodes=2,
     met=True,
@@ -28,12 +29,12 @@ def peer_one_way(snapshot: Snapshot) -> Iterator[Answer]:
     """If one node can open connections to another, the other can open connections back.
 
     ## Why it matters
-    Any rank may connect to any other. A rule in one direction lets a job start, or not, depending on which rank
-    happens to be where, and hangs only some of the ranks.
+    Any rank may connect to any other. With a rule in one direction, a job may start or not, depending on the
+    placement of ranks, and only some ranks hang.
 
     ## How to fix
-    Look at the rules for the direction that is named: incoming on its target, outgoing on its source. Reverse path
-    filtering (`rp_filter`) with two interfaces in one network has the same effect.
+    Check the firewall rules for the direction that fails: incoming on its target, outgoing on its source. Reverse
+    path filtering (`rp_filter`) with two interfaces in one network has the same effect.
 
     ## Source
     NCCL src/bootstrap.cc, src/transport/net_socket.cc: both ends listen and connect. Linux ip-sysctl.rst (rp_filter).
@@ -48,8 +49,8 @@ def _what(one: Blame, probed: Sequence[Probe]) -> str:
     outcomes = " / ".join(dict.fromkeys(probe.outcome for probe in one.directions))
     if _answers_lost(one, probed):
         return (
-            f"{outcomes} in this direction only; with it go the answers to calls in the other direction, which do "
-            "arrive, so neither side can connect"
+            f"{outcomes} in this direction only; the answers to connections from the other side are "
+            "dropped too, so neither side can connect"
         )
     return f"{outcomes} in this direction only, so some connections of a job hang"
 
@@ -64,8 +65,8 @@ def _but(one: Blame, probed: Sequence[Probe]) -> str:
         return ""
     first = one.directions[0]
     open_ways = {
-        "unreachable": f", though {one.hosts[0]} reaches them",
-        "mute": ", though others reach it",
-        "pair": f", though {first.to_host} reaches {first.from_host}",
+        "unreachable": f", though {one.hosts[0]} can connect to them",
+        "mute": ", though other nodes can connect to it",
+        "pair": f", though {first.to_host} can connect to {first.from_host}",
     }
     return open_ways.get(one.kind, "")

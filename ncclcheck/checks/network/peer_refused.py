@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Snapshot
 
 _FIX = Fix(
-    "remove the rule that rejects TCP between the nodes, or the address translation between them",
+    "remove the rule that rejects TCP between the nodes, or the NAT between them",
     ("sudo nft list ruleset | grep -n reject", "sudo iptables -S | grep REJECT"),
 )
 
@@ -18,20 +18,20 @@ _FIX = Fix(
 @check(
     "NC210",
     "peer-refused",
-    "No node refuses connections of another",
+    "No node refuses connections from another node",
     needs=("interfaces",),
     nodes=2,
     met=True,
 )
 def peer_refused(snapshot: Snapshot) -> Iterator[Answer]:
-    """Connections between nodes are accepted, on the interface that NCCL uses and on a port as NCCL uses.
+    """Connections between nodes are accepted, on the interface that NCCL uses and on an ephemeral port.
 
     ## Why it matters
-    The probe's target was listening, so a refusal comes from something between: a firewall with a REJECT rule, a proxy,
-    or another machine behind an address translation. NCCL repeats refused connections for a minute and then fails.
+    The probe's target was listening, so the refusal comes from a device in between: a firewall with a REJECT rule, a
+    proxy, or another machine behind NAT. NCCL repeats refused connections for a minute and then fails.
 
     ## How to fix
-    Look for rejecting rules on the target and on the way; see whether the address is really the target's.
+    Look for REJECT rules on the target and on the path. Make sure that the address belongs to the target.
 
     ## Source
     connect(2), ECONNREFUSED; NCCL src/misc/socket.cc (retries: NCCL_SOCKET_RETRY_CNT from 2.24).

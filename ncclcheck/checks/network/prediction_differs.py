@@ -26,8 +26,8 @@ def prediction_differs(snapshot: Snapshot) -> Iterator[Answer]:
     It was asked under the job's environment, and again with each setting that could be advised.
 
     ## Why it matters
-    The answer of the library is what counts, and it is what is reported. A difference is a fault of ncclcheck: what it
-    predicts for other versions, or for nodes that cannot be asked, is then in doubt.
+    The report uses the library's answer. A difference is a bug in ncclcheck: its predictions for other versions, or
+    for nodes where the library cannot be asked, may then be wrong.
 
     ## How to fix
     Report it, with the file that `--save` writes.
@@ -40,7 +40,7 @@ def prediction_differs(snapshot: Snapshot) -> Iterator[Answer]:
         if setting.choice.disagreement:
             yield _finding(setting)
     if not any(setting.choice.source == "asked" for setting in known):
-        yield NotApplicable("the library was asked on no node")
+        yield NotApplicable("the NCCL library was not asked on any node")
     yield from _confirmed(snapshot)
     yield from not_settled(snapshot)
 

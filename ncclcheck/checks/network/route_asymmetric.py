@@ -23,7 +23,7 @@ _LISTED = 4
 @check(
     "NC218",
     "route-asymmetric",
-    "What is sent to an interface of a peer leaves through the interface of the same network",
+    "Traffic to a peer leaves through the interface of the same network",
     needs=("interfaces", "routes"),
     nodes=2,
     met=True,
@@ -32,9 +32,9 @@ def route_asymmetric(snapshot: Snapshot) -> Iterator[Answer]:
     """Each node sends to an address of a peer through its own interface in that address's network.
 
     ## Why it matters
-    NCCL binds an interface to listen, and lets the kernel choose the one to send from. Where that is another one, the
-    two directions of a connection take different ways: the fast network is used one way only, the slow one carries data
-    that nobody meant for it, and reverse path filtering or a firewall that sees half of a connection drops it.
+    NCCL binds an interface to listen, and the kernel chooses the interface to send from. If they differ, the two
+    directions of a connection take different paths. The fast network is used in one direction only, the slow one
+    carries part of the data, and reverse path filtering or a stateful firewall may drop the connection.
 
     ## How to fix
     Give each network its route on every node: `ip route add NETWORK dev IFACE` (or `via` its own router). Where two
@@ -186,25 +186,25 @@ def _finding(crossings: Sequence[_Crossing], snapshot: Snapshot) -> Finding:
     first = crossings[0]
     senders = tuple(dict.fromkeys(crossing.source for crossing in crossings))
     targets = tuple(dict.fromkeys(crossing.target for crossing in crossings))
-    more = f" (and {len(crossings) - 1} more such ways)" if len(crossings) > 1 else ""
+    more = f" (and {len(crossings) - 1} more such paths)" if len(crossings) > 1 else ""
     return Finding(
         "warning",
         f"{named(senders)} {verb(senders, 'sends', 'send')} to {first.name} of {named(targets)} through {first.actual} "
         f"and not through {first.expected}, {first.why}: {first.source} reaches {first.address} from "
-        f"{first.source_address}{more}; the two directions of a connection take different ways, and the data does not "
-        f"use {first.expected}",
+        f"{first.source_address}{more}; the two directions of a connection take different paths, "
+        f"and the data does not use {first.expected}",
         senders,
         tuple(piece for crossing in crossings[:_LISTED] for piece in _evidence(crossing, snapshot)),
         (
             Fix(
-                f"give the network of {first.address} a route through {first.expected} on {named(senders)}; where it "
-                "has several ways to the same place, with policy routing",
+                f"give the network of {first.address} a route through {first.expected} on "
+                f"{named(senders)}; if there are several routes to it, use policy routing",
                 (
                     f"ip route get {first.address}",
                     f"sudo ip route add {first.address} dev {first.expected}   # or the whole network, via its router",
                     f"sudo ip rule add from ADDRESS_OF_{first.expected} table 100   # policy routing",
                 ),
-                risk="a wrong route cuts the node off: try it with a second way in",
+                risk="a wrong route makes the node unreachable: keep a second access to it",
             ),
         ),
     )
@@ -243,6 +243,6 @@ def _not_asked(snapshot: Snapshot) -> Iterator[NotKnown]:
     tried = {(probe.from_host, probe.to_host, probe.address) for probe in probes if probe.kind == "tcp"}
     tried = {one for one in tried if used.get(one[1]) == one[2]}
     for host in dict.fromkeys(host for host, _, _ in sorted(tried - asked)):
-        yield NotKnown("its routes to the others were not asked", (host,))
+        yield NotKnown("its routes to the other nodes were not read", (host,))
     if not tried:
         yield NotKnown("no connection to an address that NCCL uses was tried")

@@ -21,15 +21,15 @@ _BOTH = 2  # GPU and NIC, or two GPUs
 @check(
     "NC411",
     "pcie-acs",
-    "PCIe switches pass traffic between GPUs and NICs on without the detour through the CPU",
+    "PCIe switches forward traffic between GPUs and NICs directly, not through the CPU",
     needs=("pci",),
 )
 def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
     """On bare metal no port of a PCIe switch with GPUs and NICs below it redirects their traffic to the root (ACS).
 
-    ACS is a setting of each port. It matters where two devices that talk to each other, a GPU and a NIC or two GPUs,
-    are below the same switch. In a virtual machine the host needs it to keep machines apart, so it is not judged there:
-    what counts there is address translation in the NIC (ATS). Reading it needs root; without it the answer is unknown.
+    ACS is a setting of each port. It matters where a GPU and a NIC, or two GPUs, are below the same switch. In a
+    virtual machine the host needs ACS to isolate machines, so it is not judged; there, address translation in the NIC
+    (ATS) matters. Only root can read ACS; without root the answer is unknown.
 
     ## Why it matters
     With ACS request redirect, GPUDirect RDMA and GPU peer-to-peer traffic goes up to the CPU and back instead of
@@ -74,7 +74,8 @@ def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding(on, below, tuple(hosts), is_context_unknown=is_context_unknown)
     if not asked and not redirecting and any(True for _ in snapshot.known("pci")):
         yield NotApplicable(
-            f"{named(virtual)} {verb(virtual, 'is a virtual machine', 'are virtual machines')}: ACS is the host's"
+            f"{named(virtual)} {verb(virtual, 'is a virtual machine', 'are virtual machines')}: the "
+            "host controls ACS"
             if virtual
             else "no GPU shares a PCIe switch with a NIC or another GPU"
         )
@@ -116,7 +117,7 @@ def _finding(
     on: tuple[str, ...], below: tuple[str, ...], hosts: tuple[str, ...], *, is_context_unknown: bool
 ) -> Finding:
     doubt = (
-        " (whether this is a virtual machine, where that is right, is not known)"
+        " (that is right in a virtual machine; whether this is one is not known)"
         if is_context_unknown
         else ""
     )
@@ -135,7 +136,10 @@ def _finding(
             Fix(
                 "switch ACS off in the BIOS, or at each boot for the bridges that are named",
                 tuple(f"sudo setpci -s {address} ECAP_ACS+0x6.w=0000" for address in on[:_MOST_EVIDENCE]),
-                risk="virtual machines on this host are then no longer kept apart; the command is undone by a reboot",
+                risk=(
+                    "virtual machines on this host are then no longer isolated from each other; a "
+                    "reboot undoes the command"
+                ),
             ),
         ),
     )

@@ -37,11 +37,11 @@ class _Slow(Struct, frozen=True):
     needs=("pci",),
 )
 def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
-    """Each link between a GPU or RDMA NIC and the root has the width and speed that every part of the path can do.
+    """Each PCIe link between a GPU or RDMA NIC and the root runs at the width and speed that its path supports.
 
-    What is expected comes from the machine itself: the least of the maxima along the path, so that an x16 card in an
-    x8 slot is fine. A GPU that is idle lowers its speed to save power, so a lower speed of its link is only mentioned;
-    its width does not change. In a virtual machine the bridges are emulated, and only the devices themselves count.
+    The expected value comes from the machine itself: the lowest maximum along the path, so an x16 card in an x8 slot
+    is fine. An idle GPU lowers its link speed to save power, so a lower speed is information; the width does not
+    change. In a virtual machine the bridges are emulated, and only the devices themselves are judged.
 
     ## Why it matters
     A card that is not seated well, dust, or a bad riser makes a link train at fewer lanes or an older speed, without

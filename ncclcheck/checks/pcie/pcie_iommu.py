@@ -25,9 +25,9 @@ _BY_DESIGN = ("aarch64", "arm64")
 def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
     """On bare metal with x86 the IOMMU is off for GPUs and RDMA NICs, or passes their accesses through (iommu=pt).
 
-    A virtual machine needs the IOMMU of its host, and one that it is given itself is its administrator's decision; on
-    Arm machines with Grace and the like, the SMMU is part of the design. Neither is judged. Nor is a node with one GPU
-    and no RDMA NIC, where nothing talks past the CPU.
+    Virtual machines are not judged: they need the IOMMU of their host, and an IOMMU of their own is their
+    administrator's decision. Nor are Arm machines such as Grace, whose SMMU is part of the design, and nodes with one
+    GPU and no RDMA NIC, which have no peer traffic.
 
     ## Why it matters
     With translation every access between two PCIe devices goes up to the root complex, instead of through the switch
@@ -118,7 +118,7 @@ def _finding(on: tuple[Path, ...], hosts: tuple[str, ...]) -> Finding:
             Fix(
                 "boot with iommu=pt, or switch VT-d or AMD-Vi off in the BIOS",
                 ("cat /proc/cmdline", "sudo dmesg | grep -i -e DMAR -e AMD-Vi -e iommu"),
-                risk="devices are then no longer kept from each other's memory",
+                risk="devices can then access each other's memory",
             ),
         ),
     )

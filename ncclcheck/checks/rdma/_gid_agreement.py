@@ -80,14 +80,16 @@ def _could_agree(those: Sequence[Used], where: Comparison[str]) -> bool:
 def _of_kind(comparison: Comparison[str], names: Sequence[str]) -> Finding:
     return Finding(
         "error",
-        f"the GIDs that NCCL takes on {listed(names)} do not fit together: {sentence(comparison)}: such ports cannot "
+        f"the GIDs that NCCL uses on {listed(names)} are incompatible: {sentence(comparison)}: such "
+        "ports cannot "
         "connect to each other (ibv_modify_qp failed, or a timeout in the first collective)",
         comparison.odd_hosts,
         evidence(comparison, f"GID of {listed(names)}", _GIDS),
         (
             Fix(
-                "let every node take the same kind: unset NCCL_IB_GID_INDEX (from NCCL 2.21 on NCCL finds the RoCE v2 "
-                "address itself), and give the interface an address of that family where it has none",
+                "make every node use the same kind: unset NCCL_IB_GID_INDEX (NCCL 2.21 and newer "
+                "find the RoCE v2 address themselves), and give the interface an address of that "
+                "family where it has none",
                 ("unset NCCL_IB_GID_INDEX", _LOOK),
             ),
         ),
@@ -98,13 +100,14 @@ def _of_subnet(comparison: Comparison[str], names: Sequence[str]) -> Finding:
     wanted = comparison.groups[0].value
     return Finding(
         "warning",
-        f"the GIDs that NCCL takes on {listed(names)} lie in different subnets: {sentence(comparison)}: they reach "
+        f"the GIDs that NCCL uses on {listed(names)} are in different subnets: "
+        f"{sentence(comparison)}: they reach "
         "each other only if there is a router between them",
         comparison.odd_hosts,
         evidence(comparison, f"subnet of the GID of {listed(names)}", _GIDS),
         (
             Fix(
-                "say which subnet NCCL shall use where a port has several addresses, or correct the address",
+                "set the subnet that NCCL uses if a port has several addresses, or correct the address",
                 (f"export NCCL_IB_ADDR_RANGE={wanted}", "ip -brief address"),
                 {"NCCL_IB_ADDR_RANGE": wanted},
                 "with a subnet per rail the range must cover all of them",

@@ -23,14 +23,14 @@ _VERSION_FILE = "/proc/driver/nvidia/version"
 @check(
     "NC307",
     "gdr-unavailable",
-    "The NICs can read and write GPU memory by themselves (GPUDirect RDMA)",
+    "The NICs can read and write GPU memory directly (GPUDirect RDMA)",
     needs=("rdma", "pci"),
 )
 def gdr_unavailable(snapshot: Snapshot) -> Iterator[Answer]:
     """Where NCCL uses InfiniBand or RoCE on a node with GPUs, a peer-memory module is loaded, or DMA-BUF can be used.
 
-    Either of the two is enough. Which module NCCL looks for depends on its version. EFA and other plug-ins have their
-    own ways and are not judged; neither are nodes without GPUs.
+    Either is enough. The module that NCCL looks for depends on its version. EFA and other plug-ins have their own
+    methods and are not judged, nor are nodes without GPUs.
 
     ## Why it matters
     Without GPUDirect RDMA every byte is first copied from the GPU to host memory and then sent: NCCL says so in its
@@ -126,8 +126,8 @@ def _finding(reasons: tuple[str, ...], those: list[Surveyed]) -> Finding:
     ports = listed(dict.fromkeys(port.device for port in first.active))
     return Finding(
         "warning",
-        f"the NICs of {named(hosts)} ({ports}) cannot reach GPU memory, so every byte takes the way through host "
-        f"memory: {'; '.join(reasons)}",
+        f"the NICs of {named(hosts)} ({ports}) cannot reach GPU memory, so all data is copied "
+        f"through host memory: {'; '.join(reasons)}",
         hosts,
         (
             Evidence(

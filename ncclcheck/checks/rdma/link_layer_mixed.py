@@ -37,9 +37,9 @@ def link_layer_mixed(snapshot: Snapshot) -> Iterator[Answer]:
     """The ports that NCCL would use have one link layer, InfiniBand or Ethernet, on each node and on all of them.
 
     ## Why it matters
-    NCCL takes every ACTIVE port that NCCL_IB_HCA does not exclude, the Ethernet card of management or storage too. A
+    NCCL uses every ACTIVE port that NCCL_IB_HCA does not exclude, also the Ethernet card for management or storage. A
     connection between an InfiniBand and an Ethernet port cannot work ("Attempted to connect incompatible devices"),
-    and where it is not tried the slow network still carries a share of the traffic.
+    and otherwise the slow network still carries a share of the traffic.
 
     ## How to fix
     Name the ports of the fast network in NCCL_IB_HCA, in the exact form: `NCCL_IB_HCA==mlx5_0,mlx5_1` (without the

@@ -23,7 +23,8 @@ from ncclcheck.nccl import hca
 
 _FOLDER = "/sys/class/infiniband"
 _FIX = Fix(
-    "see what the kernel has and what the bus has; a card that is gone from the bus needs a reboot or a replacement",
+    "compare the cards in the kernel with those on the bus; a card missing from the bus needs a "
+    "reboot or a replacement",
     (
         "ls /sys/class/infiniband",
         "lspci | grep -i -e mellanox -e infiniband -e ethernet",
@@ -40,12 +41,12 @@ _FIX = Fix(
     nodes=2,
 )
 def rdma_count_differs(snapshot: Snapshot) -> Iterator[Answer]:
-    """The number of RDMA ports that NCCL_IB_HCA lets NCCL use is the same on all nodes, up or down; so is EFA's.
+    """The number of RDMA ports that NCCL_IB_HCA lets NCCL use is the same on all nodes, up or down, and so is EFA's.
 
     ## Why it matters
-    A card that fell off the bus is simply not there any more. NCCL pairs the cards of the nodes: where one node has
-    fewer, its GPUs share a card and the whole ring runs at that pace. A node with none uses sockets where the others
-    use RDMA, and the job fails at its start or hangs.
+    A card that fell off the bus is no longer listed. NCCL pairs the cards of the nodes: if one node has fewer, its
+    GPUs share a card, which is the bottleneck of the whole ring. A node with none uses sockets where the others use
+    RDMA, and the job fails at its start or hangs.
 
     ## How to fix
     Compare `ls /sys/class/infiniband` and `lspci`. A card that is on the bus without an RDMA device lacks its driver
@@ -75,7 +76,7 @@ def _compared(ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]], what: str)
     cost = (
         "those without use another network than the others"
         if has_none
-        else "the node with fewer slows every ring down to its pace"
+        else "the node with fewer ports is the bottleneck of every ring"
     )
     lacking = _lacking(ports)
     yield Finding(

@@ -21,22 +21,22 @@ _EXPECTED = ("symbol_error", "link_downed", "port_rcv_errors")
 _BROKEN: dict[str, str] = {"link_downed": "the link went down"}
 _CONGESTED = ("cnp", "ecn_marked", "slow_restart", "rnr_nak", "switch_relay")
 _MEANINGS: dict[str, str] = {
-    "link_error_recovery": "the link had to train again",
+    "link_error_recovery": "the link was retrained",
     "symbol_error": "bits were damaged on the cable",
     "port_rcv_errors": "packets arrived damaged",
     "port_rcv_remote_physical_errors": "packets were damaged on a link further away",
-    "port_xmit_discards": "packets were thrown away here",
-    "local_link_integrity_errors": "the link damaged more bits than it may",
-    "excessive_buffer_overrun_errors": "packets were lost for want of buffers",
-    "out_of_sequence": "packets were lost or overtaken on the way here",
+    "port_xmit_discards": "packets were discarded here",
+    "local_link_integrity_errors": "the link had too many bit errors",
+    "excessive_buffer_overrun_errors": "packets were lost because buffers were full",
+    "out_of_sequence": "packets were lost or reordered in the network",
     "packet_seq_err": "the other end missed packets",
     "implied_nak_seq_err": "answers were lost",
-    "duplicate_request": "the other end had to repeat",
+    "duplicate_request": "the other end retransmitted",
     "local_ack_timeout_err": "the other end did not answer in time",
-    "roce_adp_retrans": "packets had to be repeated",
-    "roce_adp_retrans_to": "packets had to be repeated after a timeout",
+    "roce_adp_retrans": "packets were retransmitted",
+    "roce_adp_retrans_to": "packets were retransmitted after a timeout",
     "rx_icrc_encapsulated": "packets arrived with a wrong checksum",
-    "out_of_buffer": "packets were dropped since nothing waited for them",
+    "out_of_buffer": "packets were dropped because no receive was posted",
     "rnr_nak_retry_err": "the receiver was not ready",
 }
 
@@ -54,19 +54,19 @@ class _Grown(Struct, frozen=True):
 def rdma_errors(snapshot: Snapshot) -> Iterator[Answer]:
     """The error counters of every RDMA port are the same after the run as before it.
 
-    All counters of a port are compared whose names speak of errors, lost or repeated packets. A link that went down is
-    an error, damaged and repeated packets are a warning; marks of congestion (ECN, CNP), which RoCE uses to slow down
-    senders, are only worth knowing. What a counter held before the run is not judged. A counter that wraps is followed;
-    one that was reset tells what came after that; one that stands at its largest value tells nothing.
+    The check compares all counters for errors and for lost or retransmitted packets. A link that went down is an
+    error; damaged and retransmitted packets are a warning; congestion marks (ECN, CNP), which RoCE uses to slow down
+    senders, are information. The value before the run is not judged. A counter may wrap; after a reset, the new value
+    counts; a counter at its maximum says nothing.
 
     ## Why it matters
-    RDMA repeats what is lost, so that a bad cable, a dirty plug or a network that drops RoCE packets shows as a slow
-    job, and as an error (IBV_WC_RETRY_EXC_ERR, local_ack_timeout) only when it gets worse.
+    RDMA retransmits lost packets, so a bad cable, a dirty plug or a network that drops RoCE packets first makes the
+    job slow, and causes an error (IBV_WC_RETRY_EXC_ERR, local_ack_timeout) only when it gets worse.
 
     ## How to fix
-    Damaged packets and links that go down: clean or replace the cable or transceiver of the named port, and look at the
-    switch port at its other end. Repeated packets on RoCE without damage: flow control (PFC) or ECN is not set alike
-    on cards and switches.
+    Damaged packets and links that go down: clean or replace the cable or transceiver of the named port, and check the
+    switch port at its other end. Retransmitted packets on RoCE without damage: cards and switches have different
+    settings for flow control (PFC) or ECN.
 
     ## Source
     /sys/class/infiniband/*/ports/*/counters and hw_counters, read with the facts and again at the end of the run;
@@ -109,7 +109,7 @@ def _unread(node: Node, port: PortCounters) -> Iterator[tuple[str, str]]:
     for counter in sorted(before.keys() | after.keys()):
         for value in (before.get(counter), after.get(counter)):
             if value is None or isinstance(value, Missing):
-                yield counter, "told only once" if value is None else str(value)
+                yield counter, "read only once" if value is None else str(value)
                 break
     if _is_native(node, port):
         yield from (
@@ -193,9 +193,10 @@ def _fix(counter: str, one: _Grown) -> Fix:
     look = (f"rdma statistic show link {one.port.replace(':', '/')}", f"ibstat {device}")
     if _severity(counter) == "info":
         return Fix(
-            "compare the congestion settings (ECN, DCQCN) of cards and switches, and who else sends", look
+            "compare the congestion settings (ECN, DCQCN) of cards and switches, and look for other traffic",
+            look,
         )
-    return Fix("look at the cable and transceiver of the port, and at the switch port at its other end", look)
+    return Fix("check the cable and transceiver of the port, and the switch port at its other end", look)
 
 
 def _uncertain(grown: Iterable[_Grown]) -> list[tuple[str, tuple[str, ...]]]:
@@ -203,10 +204,6 @@ def _uncertain(grown: Iterable[_Grown]) -> list[tuple[str, tuple[str, ...]]]:
     found: dict[tuple[str, str], list[str]] = {}
     for one in grown:
         if not one.growth.is_certain and not one.growth.count:
-            why = (
-                "was reset during the run"
-                if one.growth.was_reset
-                else f"stands at its largest value, {one.after}"
-            )
+            why = "was reset during the run" if one.growth.was_reset else f"is at its maximum, {one.after}"
             found.setdefault((one.host, f"{one.counter} {why}"), []).append(one.port)
     return [(f"{listed(ports)}: {text}", (host,)) for (host, text), ports in found.items()]

@@ -25,11 +25,11 @@ def rdma_firmware_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """Cards of one model (board id) have one firmware version, on a node and between nodes. EFA shows none.
 
     ## Why it matters
-    Old firmware has defects that were mended since: links that flap or come up slower, RoCE settings that are missing.
-    One node that was left out of an update is the node that differs in behaviour, too.
+    Old firmware has known defects: links that flap or come up slower, RoCE settings that are missing. A node that was
+    left out of an update also behaves differently.
 
     ## How to fix
-    Bring the cards to the version of the others with the tool of the vendor (`mlxfwmanager`, `flint`), and restart the
+    Update the cards to the version of the others with the vendor's tool (`mlxfwmanager`, `flint`), and restart the
     node.
 
     ## Source
@@ -74,13 +74,13 @@ def _by_host(each: list[tuple[str, str]]) -> list[tuple[str, str]]:
 def _finding(board: str, comparison: Comparison[str], devices: str) -> Finding:
     return Finding(
         "warning",
-        f"the firmware of RDMA cards of one model ({board}: {devices}) differs: {sentence(comparison)}: nodes with "
-        "other firmware may behave differently",
+        f"the firmware of RDMA cards of one model ({board}: {devices}) differs: "
+        f"{sentence(comparison)}: nodes with different firmware may behave differently",
         comparison.odd_hosts,
         evidence(comparison, f"firmware of {devices}", "/sys/class/infiniband/*/fw_ver"),
         (
             Fix(
-                "bring all cards of a model to one version",
+                "update all cards of a model to the same version",
                 ("grep . /sys/class/infiniband/*/fw_ver", "sudo mlxfwmanager --query"),
             ),
         ),

@@ -50,15 +50,15 @@ class _Fault(Struct, frozen=True):
 @check(
     "NC304",
     "rdma-gid",
-    "The address (GID) that NCCL takes on each RoCE port works between the nodes",
+    "The address (GID) that NCCL uses on each RoCE port works between the nodes",
     needs=("rdma",),
 )
 def rdma_gid(snapshot: Snapshot) -> Iterator[Answer]:
-    """On each RoCE port NCCL takes a GID that is set, is of this network namespace, and is not merely link-local.
+    """On each RoCE port NCCL uses a GID that is set, belongs to this network namespace, and is not link-local.
 
-    Between nodes the GIDs of one port have the same RoCE version and family, and lie in one subnet where most do; the
-    index may differ, since it follows the order in which addresses were added. Native InfiniBand is asked only for
-    its subnet prefix.
+    Between nodes the GIDs of one port have the same RoCE version and family, and are in the subnet of the majority;
+    the index may differ, since it follows the order in which addresses were added. On native InfiniBand only the
+    subnet prefix is judged.
 
     ## Why it matters
     The GID is the address of a RoCE connection. An index that is unset on a port, or two ends with different RoCE
@@ -66,9 +66,9 @@ def rdma_gid(snapshot: Snapshot) -> Iterator[Answer]:
     there is no router between the nodes.
 
     ## How to fix
-    From NCCL 2.21 on leave NCCL_IB_GID_INDEX unset: NCCL then finds the RoCE v2 address of IPv4 itself;
-    NCCL_IB_ADDR_RANGE says in which subnet where a port has several, NCCL_IB_ADDR_FAMILY=AF_INET6 asks for IPv6. Older
-    versions take index 0 (RoCE v1) unless NCCL_IB_GID_INDEX, usually 3, is set. `show_gids` lists them.
+    With NCCL 2.21 or newer, leave NCCL_IB_GID_INDEX unset: NCCL finds the RoCE v2 address of IPv4 itself;
+    NCCL_IB_ADDR_RANGE selects the subnet if a port has several, NCCL_IB_ADDR_FAMILY=AF_INET6 selects IPv6. Older
+    versions use index 0 (RoCE v1) unless NCCL_IB_GID_INDEX, usually 3, is set. `show_gids` lists them.
 
     ## Source
     NCCL src/transport/net_ib.cc (ncclIbGetGidIndex), since 2.29 net_ib/connect.cc;
@@ -116,8 +116,8 @@ def _judged(node: Surveyed, port: RdmaPort) -> NotKnown | _Fault | Gid | None:
     choice = choose_gid(port, node.environment, node.version)
     if choice.index is None:
         if isinstance(port.gid_table_length, Missing):
-            return NotKnown(f"which GID NCCL takes on {name}: {choice.reason}", (node.host,))
-        return _fault(node, port, "error", f"no GID that NCCL can take: {choice.reason}", "none", None)
+            return NotKnown(f"which GID NCCL uses on {name}: {choice.reason}", (node.host,))
+        return _fault(node, port, "error", f"no GID that NCCL can use: {choice.reason}", "none", None)
     entry = gids.entry_of(port, choice.index)
     if entry is None:
         if isinstance(port.gid_table_length, Missing):
@@ -126,7 +126,7 @@ def _judged(node: Surveyed, port: RdmaPort) -> NotKnown | _Fault | Gid | None:
             node,
             port,
             "error",
-            f"GID {choice.index}, which NCCL takes ({choice.reason}), is unset: {_FAIL}",
+            f"GID {choice.index} ({choice.reason}), which is unset: {_FAIL}",
             "unset",
             choice.index,
         )
@@ -146,10 +146,15 @@ def _entry(node: Surveyed, port: RdmaPort, entry: Gid, reason: str) -> NotKnown 
         what = f"GID {entry.index}, {gids.address(entry)}, of another network namespace: {_FAIL}"
         return _fault(node, port, "error", what, str(entry.type), entry.index)
     if gids.is_link_local(entry):
-        what = f"GID {entry.index}, {shown}, which no router passes on, though other nodes may be behind one"
+        what = (
+            f"GID {entry.index}, {shown}, which routers do not forward, and other nodes may be "
+            "behind a router"
+        )
         return _fault(node, port, "warning", what, shown, entry.index)
     if gids.roce_version(entry) == 1 and gids.better(port):
-        what = f"GID {entry.index}, {shown} ({reason}), which no router passes on; it has RoCE v2 too"
+        what = (
+            f"GID {entry.index}, {shown} ({reason}), which routers do not forward; the port also has RoCE v2"
+        )
         return _fault(node, port, "warning", what, shown, entry.index)
     return entry
 
@@ -178,11 +183,11 @@ def _fix(node: Surveyed, port: RdmaPort) -> Fix:
         )
     if gids.family(good[0]) == "IPv6":
         return Fix(
-            "ask for IPv6", ("export NCCL_IB_ADDR_FAMILY=AF_INET6", look), {"NCCL_IB_ADDR_FAMILY": "AF_INET6"}
+            "use IPv6", ("export NCCL_IB_ADDR_FAMILY=AF_INET6", look), {"NCCL_IB_ADDR_FAMILY": "AF_INET6"}
         )
     index = str(good[0].index)
     return Fix(
-        f"take the RoCE v2 address {gids.address(good[0])}",
+        f"use the RoCE v2 address {gids.address(good[0])}",
         (f"export {_VARIABLE}={index}", look),
         {_VARIABLE: index},
         "the index must be that of the RoCE v2 address on every port of every node",
@@ -242,7 +247,7 @@ def _native_subnets(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
             ),
             (
                 Fix(
-                    "see to which fabric the port is cabled, and the subnet prefix of its subnet manager",
+                    "check which fabric the port is connected to, and the subnet prefix of its subnet manager",
                     ("grep . /sys/class/infiniband/*/ports/*/gids/0", "sudo sminfo"),
                 ),
             ),

@@ -37,15 +37,15 @@ class _Ignored(Struct, frozen=True):
     told_by: str = ""
 
 
-@check("NC305", "rdma-ignored", "NCCL uses the RDMA devices that are there", needs=("rdma",))
+@check("NC305", "rdma-ignored", "NCCL uses the available RDMA devices", needs=("rdma",))
 def rdma_ignored(snapshot: Snapshot) -> Iterator[Answer]:
-    """A node with RDMA ports that could be used has NCCL choose InfiniBand or RoCE, or a plug-in, and not sockets.
+    """On a node with usable RDMA ports, NCCL chooses InfiniBand, RoCE or a plug-in, and not sockets.
 
-    Ports that NCCL_IB_HCA leaves out are the user's choice, as long as one is left.
+    Ports that NCCL_IB_HCA excludes are the user's choice, as long as one remains.
 
     ## Why it matters
-    NCCL says nothing when it cannot use RDMA: it goes on with TCP sockets, which are often ten times slower and load
-    the CPU. The usual causes are a container without libibverbs, a list in NCCL_IB_HCA that matches no device, a
+    NCCL reports no error when it cannot use RDMA: it falls back to TCP sockets, which are often ten times slower and
+    load the CPU. The usual causes are a container without libibverbs, a list in NCCL_IB_HCA that matches no device, a
     variable left over from a debugging session, and a network plug-in (EFA) that is not in the image.
 
     ## How to fix
@@ -160,7 +160,7 @@ def _severity(one: _Ignored, using: Sequence[str]) -> Severity:
 def _fix(one: _Ignored) -> Fix:
     environment, look = one.node.environment, "ncclcheck predict"
     if one.told_by:
-        return Fix(f"see what {one.told_by} says", (f"ncclcheck checks {one.told_by}",))
+        return Fix(f"see the finding {one.told_by}", (f"ncclcheck checks {one.told_by}",))
     if one.node.is_switched_off:
         names = [name for name in ("NCCL_IB_DISABLE", "NCCL_NET") if environment.get(name)]
         return Fix(
@@ -182,4 +182,4 @@ def _fix(one: _Ignored) -> Fix:
             "correct NCCL_IB_HCA or unset it: it is a list of device names (prefixes, unless `=` stands in front)",
             ("ls /sys/class/infiniband", "unset NCCL_IB_HCA", look),
         )
-    return Fix("remove the reason that is given above", (look,))
+    return Fix("remove the cause given above", (look,))

@@ -21,21 +21,21 @@ from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC311", "rdma-mtu-differs", "All RDMA ports that NCCL uses have one MTU", needs=("rdma",))
+@check("NC311", "rdma-mtu-differs", "All RDMA ports that NCCL uses have the same MTU", needs=("rdma",))
 def rdma_mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The active MTU of the ports that NCCL may use is the same on every port of every node, per kind of network.
 
-    It is what the two ends of a connection would agree on at best: 256 to 4096 bytes. On InfiniBand the subnet manager
-    sets it, on RoCE it follows from the MTU of the network interface.
+    The active MTU is the largest packet that the two ends of a connection can agree on: 256 to 4096 bytes. On
+    InfiniBand the subnet manager sets it, on RoCE it follows from the MTU of the network interface.
 
     ## Why it matters
-    NCCL of today takes the smaller MTU of the two ends, so that one port with a small one makes all its connections
-    pay more for each byte; the rest is as it was. Older versions, other programs, and switches in between that pass
-    only the smaller one lose the larger packets: the connection is made, and the first large message never arrives.
+    Current NCCL uses the smaller MTU of the two ends, so one port with a small MTU adds overhead to all its
+    connections. With older versions, other programs, or switches that only pass the smaller size, larger packets are
+    lost: the connection succeeds, and the first large message never arrives.
 
     ## How to fix
     RoCE: set the same MTU on all interfaces of the rail and on the switch ports (`ip link set IFACE mtu 9000` gives
-    4096). InfiniBand: look at the partition's MTU in the subnet manager, and at the port with `ibv_devinfo -v`.
+    4096). InfiniBand: check the partition's MTU in the subnet manager, and the port with `ibv_devinfo -v`.
 
     ## Source
     libibverbs, ibv_query_port (active_mtu), asked on each node; NCCL src/transport/net_ib/connect.cc (the smaller
@@ -70,8 +70,8 @@ def _compared(ports: Sequence[PortOn]) -> Iterator[Finding]:
     ]
     yield Finding(
         "warning",
-        f"the active MTU of RDMA ports differs: {', '.join(texts)}, where the others have {usual}{tie}: large messages "
-        "are sent in smaller packets, or are lost on the way",
+        f"the active MTU of RDMA ports differs: {', '.join(texts)}, where the others have "
+        f"{usual}{tie}: large messages are sent in smaller packets, or are lost",
         hosts,
         pieces((on, str(mtu), str(usual), "ibv_query_port, active_mtu") for on, mtu in odd),
         (

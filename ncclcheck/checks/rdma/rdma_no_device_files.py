@@ -27,10 +27,10 @@ _CONTAINER = Fix(
     ),
 )
 _HOST = Fix(
-    "load the module that makes them, on the host", ("sudo modprobe ib_uverbs", "ls -l /dev/infiniband")
+    "load the module that creates them, on the host", ("sudo modprobe ib_uverbs", "ls -l /dev/infiniband")
 )
 _RIGHTS = Fix(
-    "let the job's user read and write them (usually mode 0666, by udev)",
+    "give the job's user read and write permission (usually mode 0666, by udev)",
     ("ls -l /dev/infiniband", "id", "sudo chmod 0666 /dev/infiniband/uverbs*"),
     risk="chmod lasts until the next boot; rdma-core brings a udev rule for it",
 )
@@ -39,15 +39,15 @@ _RIGHTS = Fix(
 @check(
     "NC306",
     "rdma-no-device-files",
-    "The RDMA devices that the kernel has can be opened by the job",
+    "The job can open all RDMA devices",
     needs=("rdma",),
 )
 def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every RDMA device has its file /dev/infiniband/uverbsN here, and this process may read and write it.
+    """Every RDMA device has a file /dev/infiniband/uverbsN that this process can read and write.
 
     ## Why it matters
     A container sees the host's RDMA devices in /sys, but can use only those whose device file it was given. Without
-    them NCCL says nothing and uses plain sockets, which is often ten times slower; the plug-in of EFA does the same.
+    them NCCL reports no error and uses sockets, which are often ten times slower; the EFA plug-in does the same.
 
     ## How to fix
     docker: `--device=/dev/infiniband`; Kubernetes: the RDMA device plug-in's resource, or `privileged`; Slurm with
@@ -139,8 +139,8 @@ def _partial(severity: str, names: tuple[str, ...], found: list[str], what: str,
     hosts = tuple(found)
     return Finding(
         "error" if severity == "error" else "warning",
-        f"on {named(hosts)} {listed(names)} {verb(names, 'has', 'have')} {what}: NCCL leaves "
-        f"{verb(names, 'it', 'them')} out without an error, and the job loses "
+        f"on {named(hosts)} {listed(names)} {verb(names, 'has', 'have')} {what}: NCCL skips "
+        f"{verb(names, 'it', 'them')} without an error, and the job loses "
         f"{verb(names, 'its', 'their')} bandwidth",
         hosts,
         tuple(

@@ -39,7 +39,7 @@ _SEVERITIES: Mapping[_Why, Severity] = {
     "alone": "warning",
     "spare": "info",
 }
-_COST = "NCCL skips it without a word, and the traffic of its GPU takes a longer way"
+_COST = "NCCL skips it without an error, and the traffic of its GPU takes a longer path"
 
 
 class _Down(Struct, frozen=True):
@@ -54,18 +54,18 @@ class _Down(Struct, frozen=True):
 def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
     """Every RDMA port that NCCL_IB_HCA lets NCCL use is ACTIVE, as it is on the other nodes.
 
-    A port without a link (nobody plugged a cable in) may be meant to be unused: it is a warning, no more, unless the
-    other nodes have that port ACTIVE or NCCL_IB_HCA names it. Where no node has a link there, it is only mentioned.
+    A port without a link (no cable) may be unused on purpose: it is only a warning, unless the port is ACTIVE on the
+    other nodes or NCCL_IB_HCA names it. If no node has a link there, it is information.
 
     ## Why it matters
-    NCCL skips a port that is not ACTIVE, without an error. The GPU beside it then sends through another GPU's card, so
-    the job is slower, and where no port is left it uses plain sockets. Nodes with different numbers of ports pair
-    them in different ways.
+    NCCL skips a port that is not ACTIVE, without an error. The GPU next to it then sends through another GPU's card,
+    so the job is slower. If no port is left, NCCL uses sockets. Nodes with different numbers of ports pair them in
+    different ways.
 
     ## How to fix
     `ibstat` or `rdma link` shows state and physical state. Disabled: switch the port on (`ip link set DEV up` on
-    Ethernet). Polling: cable, transceiver or switch port. LinkUp with INIT or ARMED: no subnet manager answers. A port
-    that is meant to be unused can be left out by NCCL_IB_HCA.
+    Ethernet). Polling: cable, transceiver or switch port. LinkUp with INIT or ARMED: no subnet manager answers.
+    NCCL_IB_HCA can exclude a port that is unused on purpose.
 
     ## Source
     NCCL src/transport/net_ib.cc (ncclIbInit: only IBV_PORT_ACTIVE); /sys/class/infiniband/*/ports/*/state and
@@ -180,12 +180,12 @@ def _because(why: _Why, those: Sequence[_Down]) -> str:
     if why == "named":
         return f", though NCCL_IB_HCA names {'it' if len(those) == 1 else 'them'}: {_COST}"
     if why == "half-up":
-        return f": there is a link, but no subnet manager has brought it up. {_COST}"
+        return f": it has a link, but no subnet manager has activated it. {_COST}"
     if why == "failing":
         return f": its link does not come up. {_COST}"
     if why == "spare":
-        return " on every node: without a link everywhere, so probably meant to be unused"
-    return f": it has no link (switched off, or no cable). If it is meant to be used, {_COST}"
+        return " on every node: no node has a link there, so it is probably unused on purpose"
+    return f": it has no link (switched off, or no cable). If it should be used, {_COST}"
 
 
 def _fix(why: _Why, those: Sequence[_Down]) -> Fix:
@@ -196,12 +196,12 @@ def _fix(why: _Why, those: Sequence[_Down]) -> Fix:
     names = listed(one.place.name for one in those)
     if why in ("alone", "spare"):
         return Fix(
-            f"plug the cable in or switch {names} on, or leave it out of the job with NCCL_IB_HCA",
+            f"connect the cable or enable {names}, or exclude it with NCCL_IB_HCA",
             tuple(commands),
         )
     if why == "half-up":
-        return Fix("see whether a subnet manager runs in this fabric", (*commands, "sudo sminfo"))
-    return Fix(f"bring {names} up: look at the cable, the transceiver and the switch port", tuple(commands))
+        return Fix("check that a subnet manager runs in this fabric", (*commands, "sudo sminfo"))
+    return Fix(f"bring {names} up: check the cable, the transceiver and the switch port", tuple(commands))
 
 
 def _state(port: RdmaPort) -> str:

@@ -46,18 +46,18 @@ class _Odd(Struct, frozen=True):
     needs=("rdma",),
 )
 def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every ACTIVE port that NCCL would use runs at the rate of its siblings, and of the same port of the other nodes.
+    """Every ACTIVE port that NCCL would use runs at the rate of its siblings and of the same port on the other nodes.
 
     Siblings are ports of the same card model and link layer: a storage or management card of another model may be
-    slower. The usual rate is that of most; where there is no majority, that is said.
+    slower. The expected rate is that of the majority; without a majority the finding says so.
 
     ## Why it matters
     A cable or transceiver that is damaged makes a link come up at fewer lanes or a lower speed, without any error.
     Collectives run in rings and trees over all cards, so one port at half the rate halves the whole job.
 
     ## How to fix
-    Reseat or replace the cable, look at the switch port's settings and at the firmware; `ibstat` and `mlxlink -d DEV`
-    show lanes, speed and errors of the link.
+    Reseat or replace the cable, check the switch port's settings and the firmware; `ibstat` and `mlxlink -d DEV` show
+    lanes, speed and errors of the link.
 
     ## Source
     /sys/class/infiniband/*/ports/*/rate: width times speed as negotiated (drivers/infiniband/core/sysfs.c).
@@ -198,7 +198,7 @@ def _gbit(rate: float) -> str:
 
 def _lanes(port: RdmaPort) -> str:
     known = [value for value in (port.width, port.speed) if isinstance(value, str)]
-    return " ".join(known) or "width and speed not told"
+    return " ".join(known) or "width and speed not known"
 
 
 def _observed(port: RdmaPort) -> str:

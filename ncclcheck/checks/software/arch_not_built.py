@@ -33,11 +33,11 @@ class _Pair(Struct, frozen=True):
         return f"{self.gpu}, torch has {', '.join(self.built) or 'nothing'}"
 
 
-@check("NC508", "arch-not-built", "torch has code for the GPUs that are there", image=True)
+@check("NC508", "arch-not-built", "torch has code for the GPUs of every node", image=True)
 def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
-    """For each GPU torch was built with machine code of its architecture, or PTX that the driver can compile.
+    """For each GPU torch has machine code of its architecture, or PTX that the driver can compile.
 
-    So it is for GPUs that are only expected: those of `gpu.compute_capability` in the policy (--expect).
+    GPUs that the policy expects (`gpu.compute_capability` of --expect) are judged too.
 
     Machine code (sm_XY) runs on GPUs of the same major version and at least that minor one; sm_XYa only on exactly that
     one, sm_XYf on its family. PTX (compute_XY) runs on every newer GPU, but the driver must be as new as torch's CUDA,
@@ -66,7 +66,7 @@ def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
             is_compiled = runs_ptx(answer.capability, answer.built) and _can_compile(answer.node)
             (compiled if is_compiled else none).append((answer.node.host, str(answer)))
     for text, hosts in by_text(none):
-        summary = f"torch on {named(hosts)} has no code that its GPUs run: {text}: the first operation fails"
+        summary = f"torch on {named(hosts)} has no code for its GPUs: {text}: the first operation fails"
         yield _finding("error", summary, hosts, text)
     for text, hosts in by_text(compiled):
         summary = (
@@ -76,7 +76,7 @@ def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
     if snapshot.of == "image":
         yield from _of_image(snapshot)
         return
-    yield from closing(snapshot, judged, "is there for which torch was built")
+    yield from closing(snapshot, judged, "is present that torch was built for")
 
 
 def _of_image(snapshot: Snapshot) -> Iterator[Answer]:

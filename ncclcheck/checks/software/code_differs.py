@@ -23,8 +23,8 @@ def code_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """Every `--code` path has the same content on every node, and the same Python packages are installed.
 
     ## Why it matters
-    Ranks that run different code call different collectives, or the same ones with other sizes. The job hangs,
-    or, worse, trains on wrong numbers. A forgotten `git pull` on one node is enough.
+    Ranks that run different code call different collectives, or the same ones with other sizes. The job hangs or,
+    worse, computes wrong results. A forgotten `git pull` on one node is enough.
 
     ## How to fix
     Bring the named nodes to the commit of the others, or use one image or a shared filesystem.
@@ -40,7 +40,7 @@ def code_differs(snapshot: Snapshot) -> Iterator[Answer]:
     for path, places in by_path.items():
         lacking = tuple(host for host, _ in codes if host not in places)
         if lacking:
-            yield NotKnown(f"{path} was not looked at", lacking)
+            yield NotKnown(f"{path} was not read", lacking)
         yield from _path(path, places)
     yield from _packages(codes)
     yield from not_reported(snapshot)
@@ -109,7 +109,7 @@ def _finding(
         pieces,
         (
             Fix(
-                f"bring {named(hosts)} to the state of the others",
+                f"update {named(hosts)} to the state of the others",
                 (f"git -C {path} status", f"git -C {path} pull"),
             ),
         ),

@@ -14,21 +14,20 @@ from ncclcheck.model.snapshot import Node, Snapshot
 _WORDS: dict[str, tuple[Severity, str, str]] = {
     "stub": (
         "error",
-        "is a stub, which only lets programs be linked: whoever loads it instead of the driver's gets error 34, 'CUDA "
-        "driver is a stub library'",
-        "keep the folder stubs out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d; give it to the linker with -L while "
-        "the image is built",
+        "is a stub, which is only for linking: a program that loads it instead of the driver's "
+        "library gets error 34, 'CUDA driver is a stub library'",
+        "remove the folder stubs from LD_LIBRARY_PATH and /etc/ld.so.conf.d; pass it to the linker "
+        "with -L while the image is built",
     ),
     "compat": (
         "info",
-        "is of CUDA's forward compatibility: it works on data-centre GPUs only, and with an older driver than itself; "
-        "elsewhere CUDA ends with error 804",
-        "leave it to NVIDIA's container runtime, which uses the folder compat where it fits; keep it out of "
-        "LD_LIBRARY_PATH",
+        "is from CUDA's forward compatibility package: it works only on data-centre GPUs and with "
+        "an older driver; otherwise CUDA ends with error 804",
+        "remove it from LD_LIBRARY_PATH: NVIDIA's container runtime uses the folder compat where it is needed",
     ),
     "driver": (
         "warning",
-        "is the driver's own, of one driver version: a node with another driver fails with 'driver/library version "
+        "belongs to one driver version: a node with another driver fails with 'driver/library version "
         "mismatch'",
         "remove the driver packages (libnvidia-compute, cuda-drivers) from the image: the runtime mounts the host's",
     ),
@@ -38,7 +37,7 @@ _WORDS: dict[str, tuple[Severity, str, str]] = {
 @check(
     "NC514",
     "cuda-stub",
-    "No library of the NVIDIA driver in the image stands before the host's",
+    "No library in the image hides the host's NVIDIA driver libraries",
     needs=("image",),
     image="only",
 )
@@ -46,9 +45,8 @@ def cuda_stub(snapshot: Snapshot) -> Iterator[Answer]:
     """The loader finds no stub, no forward compatibility library and no real libcuda or libnvidia-ml in the image.
 
     ## Why it matters
-    The container runtime mounts the driver's libraries of the host. One that is in the image and found first takes
-    their place: a stub (.../lib64/stubs, put into LD_LIBRARY_PATH to get something linked) makes every CUDA call
-    fail.
+    The container runtime mounts the driver's libraries of the host. A library in the image that is found first
+    replaces them: a stub (.../lib64/stubs, added to LD_LIBRARY_PATH for linking) makes every CUDA call fail.
 
     ## How to fix
     Keep such folders out of LD_LIBRARY_PATH and of the loader's cache of the finished image.

@@ -33,17 +33,17 @@ _LEAST_DRIVER: dict[tuple[int, ...], tuple[int, ...]] = {
     needs=("software",),
 )
 def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
-    """The driver's CUDA is of the major version of torch's, or newer; a newer minor version of torch's is allowed.
+    """The driver supports the major CUDA version of torch or a newer one; torch's minor version may be newer.
 
-    What counts is the libcuda that a program gets on the node, so that a forward compatibility package in the container
-    is taken into account. Where NVML does not tell it, the version of the driver decides.
+    The check uses the libcuda that a program loads on the node, so a forward compatibility package in the container
+    counts. If NVML does not report it, the driver version decides.
 
     ## Why it matters
-    "The NVIDIA driver on your system is too old": torch sees no GPU on that node, and its ranks end at once or, worse,
-    go on with the CPU.
+    "The NVIDIA driver on your system is too old": torch sees no GPU on that node, and its ranks end at once or,
+    worse, continue on the CPU.
 
     ## How to fix
-    Update the driver, take a torch that was built with an older CUDA, or (data-centre GPUs only) install the
+    Update the driver, use a torch that was built with an older CUDA, or (data-centre GPUs only) install the
     cuda-compat package of torch's CUDA.
 
     ## Source

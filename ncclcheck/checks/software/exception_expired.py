@@ -11,18 +11,18 @@ from ncclcheck.model.snapshot import Snapshot
 _WORDS = {"ignore": "the exception of", "demote": "the demotion of", "require": "the requirement of"}
 
 
-@check("NC511", "exception-expired", "No exception of the policy is over", image=True)
+@check("NC511", "exception-expired", "No exception of the policy has expired", image=True)
 def exception_expired(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every `ignore`, `demote` and `require` of the policy (`--expect`) whose `until` is past is named.
+    """No `ignore`, `demote` or `require` of the policy (`--expect`) is past its `until` date.
 
-    The day is that of the run, in UTC; the day of `until` itself still counts.
+    The date is that of the run in UTC; the exception still applies on the day of `until`.
 
     ## Why it matters
-    An exception is made for a while, and forgotten. When it is over the check counts again, as if the exception were
-    not there: a gate that was green yesterday may be red today, and this says why.
+    An exception is temporary and easily forgotten. After its date the check counts again: a gate that passed
+    yesterday may fail today, and this finding says why.
 
     ## How to fix
-    Mend what the exception was for and remove it, or give it a new day and a reason that still holds.
+    Fix the problem and remove the exception, or set a new date and a valid reason.
 
     ## Source
     The policy, by file and line; the time at which the run began.
@@ -33,11 +33,11 @@ def exception_expired(snapshot: Snapshot) -> Iterator[Answer]:
     for rule in expected.rules:
         if expected.is_over(rule):
             reason = f" ({rule.reason})" if rule.reason else ""
-            counts = "does not count any more" if rule.kind == "require" else "counts again"
+            counts = "no longer counts" if rule.kind == "require" else "counts again"
             yield Finding(
                 "info",
-                f"{_WORDS[rule.kind]} {rule.check}{reason} ended on {rule.until}: it {counts}",
+                f"{_WORDS[rule.kind]} {rule.check}{reason} expired on {rule.until}: it {counts}",
                 (),
                 (Evidence((), f"until of {rule.kind}", rule.until, f"{expected.on} or later", rule.source),),
-                (Fix(f"remove it from the policy, or give it a new day ({rule.source})"),),
+                (Fix(f"remove it from the policy, or set a new date ({rule.source})"),),
             )

@@ -52,26 +52,26 @@ class _Broken(Struct, frozen=True):
 @check(
     "NC505",
     "library-conflict",
-    "There is one NCCL, and it is the one torch was built for",
+    "Only the NCCL that torch was built for can be loaded",
     needs=("nccl", "software"),
     image=True,
 )
 def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
-    """The NCCL library that torch loads is of the version torch was built for, and no other version is in reach.
+    """torch loads the NCCL version it was built for, and no other version is in the search path.
 
     ## Why it matters
-    LD_PRELOAD and LD_LIBRARY_PATH of a module or an image put another NCCL before torch's, or beside it. An older one
-    lacks what torch calls: the job ends with `undefined symbol` or an internal error. One that is merely there is
-    taken as soon as the environment changes, or by another program of the job, and ranks of different versions do not
-    understand each other. A damaged file, or one that is no NCCL, ends the program that gets it.
+    LD_PRELOAD and LD_LIBRARY_PATH of a module or an image can make programs load another NCCL than torch's. An older
+    one lacks functions that torch calls: the job ends with `undefined symbol` or an internal error. Another version
+    in the search path is loaded as soon as the environment changes, or by another program of the job, and ranks of
+    different versions cannot communicate. A damaged file, or one that is not NCCL, ends the program that loads it.
 
-    One that does not work is an error, and a warning behind one that does. An older one is an error, one that
-    LD_LIBRARY_PATH or LD_PRELOAD names beside torch's a warning; a newer one, or the system's behind torch's (as in
-    NVIDIA's CUDA images), is told for information.
+    A library that does not work is an error, or a warning if one that works is found first. An older version is an
+    error. Another one in LD_LIBRARY_PATH or LD_PRELOAD is a warning. A newer version, or the system's behind torch's
+    (as in NVIDIA's CUDA images), is information.
 
     ## How to fix
-    Keep one. torch's own package needs no LD_LIBRARY_PATH: its wheels name the folder in their DT_RPATH, which comes
-    first. The evidence lists every library, its version, and the way it was found.
+    Keep one NCCL. torch's own package needs no LD_LIBRARY_PATH: its wheels name the folder in their DT_RPATH, which
+    comes first. The evidence lists every library, its version, and how it was found.
 
     ## Source
     ncclGetVersion of each library; the order of ld.so(8), read from torch's own files; the version that torch's package
@@ -99,7 +99,7 @@ def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
     for one, hosts in broken.items():
         yield _of_broken(one, hosts)
     if not has_one:
-        yield NotApplicable("torch loads an NCCL library on no node")
+        yield NotApplicable("torch does not load an NCCL library on any node")
     yield from not_reported(snapshot)
 
 
@@ -135,10 +135,10 @@ def _of_broken(broken: _Broken, hosts: list[str]) -> Finding:
     library = broken.library
     return Finding(
         broken.severity,
-        f"on {named(hosts)} the NCCL library {library.path} ({library.origin}) does not work, and a program that gets "
-        f"it ends: {_why_broken(library)}",
+        f"on {named(hosts)} the NCCL library {library.path} ({library.origin}) does not work, and a "
+        f"program that loads it ends: {_why_broken(library)}",
         tuple(hosts),
-        (_evidence(hosts, "an NCCL in reach", library, "a library that can be loaded"),),
+        (_evidence(hosts, "another NCCL in the search path", library, "a library that can be loaded"),),
         (_FIX,),
     )
 
@@ -180,7 +180,10 @@ def _with(text: str, others: Sequence[NcclLibrary]) -> str:
     if not others:
         return text
     ways = "; ".join(f"{library.origin} gives {library.version}" for library in others)
-    return f"{text}, and another version is in reach: {ways}. Which one a program gets depends on its environment"
+    return (
+        f"{text}, and another version is in the search path: {ways}. The environment decides "
+        "which one a program loads"
+    )
 
 
 def _finding(conflict: _Conflict, hosts: list[str]) -> Finding:
@@ -191,7 +194,7 @@ def _finding(conflict: _Conflict, hosts: list[str]) -> Finding:
         (
             _evidence(hosts, "NCCL that torch loads", conflict.loaded, conflict.expected),
             *(
-                _evidence(hosts, "another NCCL in reach", library, "one version everywhere")
+                _evidence(hosts, "another NCCL in the search path", library, "one version everywhere")
                 for library in conflict.others
             ),
         ),

@@ -13,8 +13,8 @@ from ncclcheck.model.snapshot import Node, Snapshot
 _WHY = {
     "torch": "'import torch' or its first use ends with 'cannot open shared object file'",
     "NCCL": "NCCL cannot be loaded, and no job of several GPUs starts",
-    "network plug-in": "NCCL says nothing when it cannot load a plug-in, and goes on with slow sockets",
-    "verbs": "the cards that need it are not seen, and NCCL goes on with slow sockets",
+    "network plug-in": "NCCL reports no error when it cannot load a plug-in, and falls back to slow sockets",
+    "verbs": "the cards that need it are not found, and NCCL falls back to slow sockets",
 }
 
 _SEVERE = ("torch", "NCCL", "network plug-in")
@@ -30,14 +30,13 @@ _SEVERE = ("torch", "NCCL", "network plug-in")
 def library_missing(snapshot: Snapshot) -> Iterator[Answer]:
     """The loader finds all libraries of torch, of the NCCL it loads, of the network plug-ins and of libibverbs.
 
-    All of them, down to the last one, and each missing one is named with the file that needs it; so is each that is
-    there but damaged: cut short by a full disk or a broken copy, or no library at all (a Git LFS pointer). What
-    NVIDIA's container runtime mounts from the host (libcuda.so.1, libnvidia-ml.so.1 and the like) does not have to be
-    there.
+    The check follows all dependencies and names each missing library with the file that needs it, and each damaged
+    one: truncated by a full disk or an interrupted copy, or not a library at all (a Git LFS pointer). Libraries that
+    NVIDIA's container runtime mounts from the host (libcuda.so.1, libnvidia-ml.so.1 and the like) may be missing.
 
     ## Why it matters
-    A library that is forgotten in an image is found out when the job starts, and only by the program that loads it:
-    NCCL falls back to sockets without a word where its plug-in or libibverbs cannot be loaded.
+    A library missing in an image shows only when the job starts, and only in the program that loads it. NCCL falls
+    back to sockets without an error if its plug-in or libibverbs cannot be loaded.
 
     ## How to fix
     Install the package that has the library, or put its folder into /etc/ld.so.conf.d (and run ldconfig) or into
@@ -62,7 +61,7 @@ def _judge(node: Node, libraries: Libraries) -> Iterator[Answer]:
         yield NotKnown(f"what {path} needs: {why}", (node.host,))
     looked_at = (*libraries.examined, *(library.examined for library in libraries.damaged))
     if not any(examined.part == "torch" for examined in looked_at):
-        yield NotKnown("no library of torch was found to be examined", (node.host,))
+        yield NotKnown("no library of torch was found", (node.host,))
 
 
 def _finding(host: str, name: str, those: list[AbsentLibrary]) -> Finding:
@@ -113,7 +112,8 @@ def _of_damaged(host: str, library: DamagedLibrary) -> Finding:
         ),
         (
             Fix(
-                "install the package that has it again; the build may have run out of space, or a copy was broken off",
+                "install the package that has it again; the build may have run out of space, or a "
+                "copy was interrupted",
                 (
                     f"ls -lL {library.path}; file -L {library.path}",
                     f"dpkg -S {library.path}   # or: rpm -qf; pip show -f",

@@ -46,7 +46,7 @@ def nccl_differs(snapshot: Snapshot) -> Iterator[Answer]:
     if versions.differs:
         yield _finding(versions, libraries)
     elif known and known[0][1] == _NOT_THERE:
-        yield NotKnown("there is no NCCL library on any node")
+        yield NotKnown("no node has an NCCL library")
     yield from not_reported(snapshot)
 
 
@@ -65,7 +65,7 @@ def _finding(versions: Comparison[str], libraries: dict[str, str]) -> Finding:
             pieces.setdefault((group.value, libraries[host]), []).append(host)
     return Finding(
         "error",
-        f"NCCL differs: {sentence(versions)}: ranks of different versions do not understand each other",
+        f"NCCL differs: {sentence(versions)}: ranks of different versions cannot communicate",
         versions.odd_hosts,
         tuple(
             Evidence(tuple(hosts), "NCCL version", version, usual, library)

@@ -22,16 +22,16 @@ _ASK = ("python -c 'import torch; print(torch.version.cuda, torch.cuda.nccl.vers
     image="only",
 )
 def nccl_missing(snapshot: Snapshot) -> Iterator[Answer]:
-    """torch was built with CUDA, and an NCCL is there for it that is no older than the one torch was compiled with.
+    """torch was built with CUDA, and loads an NCCL that is not older than the one torch was compiled with.
 
     ## Why it matters
-    A torch from the wrong index has no CUDA, and every job of this image computes on CPUs and talks through Gloo, or
-    fails at init_process_group("nccl"). An NCCL older than the one that torch was compiled with lacks functions that
-    torch calls.
+    A torch from the wrong index has no CUDA, and every job of this image computes on CPUs and communicates with Gloo,
+    or fails at init_process_group("nccl"). An NCCL older than the one that torch was compiled with lacks functions
+    that torch calls.
 
     ## How to fix
-    Install torch for the CUDA of the cluster (https://pytorch.org/get-started/locally), and nothing that replaces the
-    nvidia-nccl package that it asks for.
+    Install torch for the CUDA of the cluster (https://pytorch.org/get-started/locally), and no package that replaces
+    the nvidia-nccl package it requires.
 
     ## Source
     torch/version.py; torch.cuda.nccl.version(), a constant of torch's build; ncclGetVersion of the library.
@@ -51,7 +51,7 @@ def _without_cuda(node: Node, cuda: Missing) -> Iterator[Answer]:
         return
     yield Finding(
         "warning",
-        f"torch of the image on {node.host} was built without CUDA: jobs use CPUs and Gloo, and NCCL is not there",
+        f"torch of the image on {node.host} was built without CUDA: jobs use CPUs and Gloo, not NCCL",
         (node.host,),
         (Evidence((node.host,), "CUDA of torch", "none", "a version", "torch/version.py"),),
         (
@@ -71,7 +71,7 @@ def _with_cuda(node: Node, compiled: object) -> Iterator[Answer]:
         return
     loaded = next((library for library in nccl.libraries if library.loaded_by_torch), None)
     if loaded is None:
-        yield _finding(node.host, "no NCCL library is there for torch", "none", str(compiled))
+        yield _finding(node.host, "torch finds no NCCL library", "none", str(compiled))
     elif isinstance(loaded.version, Missing) and loaded.version.missing in ("error", "unsupported"):
         said = loaded.version.detail.removeprefix(f"{loaded.path}: ")
         what = f"the NCCL that torch loads does not work: {loaded.path} {said}"
@@ -101,7 +101,7 @@ def _finding(host: str, what: str, observed: str, expected: str) -> Finding:
         ),
         (
             Fix(
-                "install the NCCL package that torch asks for", ("pip install --force-reinstall torch", *_ASK)
+                "install the NCCL package that torch requires", ("pip install --force-reinstall torch", *_ASK)
             ),
         ),
     )

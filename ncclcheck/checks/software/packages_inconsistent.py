@@ -16,19 +16,20 @@ _MOST = 12
 @check(
     "NC513",
     "packages-inconsistent",
-    "The Python packages of the image fit each other and can be imported",
+    "The Python packages of the image are compatible and can be imported",
     needs=("image",),
     image="only",
 )
 def packages_inconsistent(snapshot: Snapshot) -> Iterator[Answer]:
-    """pip's own check finds no package that lacks another or has it in a version that it does not take.
+    """`pip check` finds no missing or incompatible package.
 
-    And torch, numpy, NVML's package and what ncclcheck itself needs can be imported in a new interpreter. A complaint
-    about torch or one of NVIDIA's packages is an error, any other a warning.
+    A new interpreter can import torch, numpy, NVML's package and the dependencies of ncclcheck. A problem with torch
+    or one of NVIDIA's packages is an error, any other a warning.
 
     ## Why it matters
     A `pip install` late in a Dockerfile replaces a package that torch was installed with (nvidia-nccl, nvidia-cudnn,
-    numpy), and says so in a line that nobody reads. The image then differs from what was tested, or fails at import.
+    numpy), and reports it in a line that is easily missed. The image then differs from what was tested, or fails at
+    import.
 
     ## How to fix
     Install everything in one `pip install`, or with the constraints of the base image (`pip install -c`), and let
@@ -47,17 +48,17 @@ def _pip(node: Node, problems: tuple[str, ...]) -> Iterator[Answer]:
         if lines:
             yield Finding(
                 "error" if severe else "warning",
-                f"pip's own check complains about the image on {node.host}: {lines[0]}"
+                f"`pip check` reports problems in the image on {node.host}: {lines[0]}"
                 + (f" (and {len(lines) - 1} more)" if len(lines) > 1 else "")
-                + ": what was tested is not what is installed",
+                + ": the installed packages are not those that were tested",
                 (node.host,),
                 tuple(
-                    Evidence((node.host,), "pip check", line, "no complaint", "python -m pip check")
+                    Evidence((node.host,), "pip check", line, "no problem", "python -m pip check")
                     for line in lines[:_MOST]
                 ),
                 (
                     Fix(
-                        "install what fits, and end the build where it does not",
+                        "install compatible packages, and fail the build if they are not",
                         (
                             "python -m pip check",
                             "RUN python -m pip check   # at the end of the Dockerfile",

@@ -50,16 +50,16 @@ class _Tried(Struct, frozen=True):
     image=True,
 )
 def plugin_missing(snapshot: Snapshot) -> Iterator[Answer]:
-    """NCCL_NET_PLUGIN names what is there, loads, and has an API of this NCCL; so has a libnccl-net.so that is there.
+    """The plug-in of NCCL_NET_PLUGIN, or libnccl-net.so, exists, loads, and has an API that this NCCL supports.
 
     ## Why it matters
-    NCCL says nothing when a plug-in cannot be loaded: it goes on with InfiniBand or plain sockets, ten times slower
-    where the plug-in was the way to the fast network (AWS EFA, TCPX). Where only some nodes have it, the ranks choose
+    NCCL reports no error when a plug-in cannot be loaded: it falls back to InfiniBand or sockets, which is ten times
+    slower if the plug-in drives the fast network (AWS EFA, TCPX). Where only some nodes have it, the ranks choose
     different networks, and the job fails at its start or hangs.
 
     ## How to fix
     Install the plug-in and the library that the evidence names on all nodes, with their folders in LD_LIBRARY_PATH of
-    the job. A plug-in with too old or too new an API needs the release that fits this NCCL.
+    the job. A plug-in with too old or too new an API needs the release for this NCCL.
 
     ## Source
     The file was loaded as NCCL does it (dlopen, RTLD_NOW), under the job's environment; the names and API versions are
@@ -78,7 +78,7 @@ def plugin_missing(snapshot: Snapshot) -> Iterator[Answer]:
     for name in dict.fromkeys(one.name for one in tried):
         yield from _findings([one for one in tried if one.name == name])
     if not tried:
-        yield NotApplicable("NCCL tries no network plug-in on any node")
+        yield NotApplicable("NCCL does not try a network plug-in on any node")
     yield from not_reported(snapshot)
 
 
@@ -108,13 +108,13 @@ def _state(files: Sequence[NetPlugin], version: str | None) -> tuple[str, str]:
             if any(number in accepted for number in file.apis):
                 return observed, ""
             if not file.apis:
-                return observed, "is no network plug-in: it has no symbol ncclNetPlugin_vN"
+                return observed, "is not a network plug-in: it has no symbol ncclNetPlugin_vN"
             takes = f"NCCL {version} takes v{accepted[0]} to v{accepted[-1]}"
-            return observed, f"has an API that this NCCL does not take (it has {found}; {takes})"
+            return observed, f"has an API that this NCCL does not support (it has {found}; {takes})"
     words = "; ".join(str(file.path) for file in files)
     broken = [file for file in files if isinstance(file.path, Missing) and file.path.missing != "absent"]
     if not broken:
-        return words, f"is not there ({' and '.join(file.file for file in files)} not found by the loader)"
+        return words, f"does not exist ({' and '.join(file.file for file in files)} not found by the loader)"
     detail = broken[0].path.detail if isinstance(broken[0].path, Missing) else ""
     if match := _NEEDS.match(detail):
         return words, f"cannot be loaded: {match['library']}, which it needs, is missing"
@@ -126,7 +126,7 @@ def _findings(tried: Sequence[_Tried]) -> Iterator[Finding]:
     groups: dict[str, list[_Tried]] = {}
     for one in tried:
         # The default may be absent, as long as it is absent everywhere.
-        if one.problem and (one.wanted or loads or not one.problem.startswith("is not there")):
+        if one.problem and (one.wanted or loads or not one.problem.startswith("does not exist")):
             groups.setdefault(one.problem, []).append(one)
     for problem, group in groups.items():
         yield _finding(problem, group, loads)

@@ -37,24 +37,23 @@ READERS: dict[str, Reader] = {
 @check(
     "NC510",
     "software-unexpected",
-    "torch, its CUDA, NCCL, Python and ncclcheck have the versions that the policy demands",
+    "torch, its CUDA, NCCL, Python and ncclcheck have the versions that the policy requires",
     image=True,
     demands=tuple(READERS),
 )
 def software_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
-    """What `[versions]` of the policy (`--expect`) says of torch, cuda, nccl, python and ncclcheck is what is there.
+    """torch, cuda, nccl, python and ncclcheck have the versions in `[versions]` of the policy (`--expect`).
 
     A version alone must be that version; a range is one of PEP 440 (`>=2.27,<2.30`, `==2.9.*`). What could not be read
     is unknown, and the run then ends with exit code 3.
 
     ## Why it matters
-    A policy is what was tested. Another version may be fine, or be the reason why the job hangs on these nodes only:
-    nobody knows, and the gate is there to have it looked at.
+    A policy lists what was tested. Another version may be fine, or may be why the job hangs on these nodes only.
 
     ## How to fix
-    Use the image or environment that the policy was written for, or correct the policy: the finding names its line.
+    Use the image or environment that the policy was written for, or correct the policy. The finding names the line.
 
     ## Source
     The policy, by file and line; the versions as each part says them itself; PEP 440 as in the library `packaging`.
     """
-    yield from unexpected(snapshot, READERS, "install what the policy demands")
+    yield from unexpected(snapshot, READERS, "install what the policy requires")

@@ -18,14 +18,14 @@ _WORDS: dict[str, tuple[Severity, str]] = {
 
 @check("NC504", "torch-unusable", "torch can be imported on every node", needs=("master",), nodes=2)
 def torch_unusable(snapshot: Snapshot) -> Iterator[Answer]:
-    """Names every node on which `import torch` fails or does not end.
+    """`import torch` succeeds on every node.
 
     ## Why it matters
-    Such a node cannot join the job: its process ends before it has said a word to the others, who then wait for it.
+    A node without torch cannot join the job: its process ends before it contacts the others, which then wait for it.
 
     ## How to fix
-    Run `python -c "import torch"` on the node, with the interpreter and environment of the job, and mend what it says:
-    a missing shared library, a broken installation, a filesystem that does not answer.
+    Run `python -c "import torch"` on the node, with the interpreter and environment of the job, and fix what it
+    reports: a missing shared library, a broken installation, a filesystem that does not answer.
 
     ## Source
     The node's own attempt to import torch, which every rank of the job makes first.
@@ -45,5 +45,5 @@ def torch_unusable(snapshot: Snapshot) -> Iterator[Answer]:
                 f"torch cannot be used on {host}, {consequence}: {way.detail}",
                 (host,),
                 (Evidence((host,), "import torch", way.detail, "is imported", "the attempt of this run"),),
-                (Fix("Mend the torch installation of this node", ('python -c "import torch"',)),),
+                (Fix("repair the torch installation of this node", ('python -c "import torch"',)),),
             )

@@ -14,7 +14,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 
 _NAME = re.compile(r"lib(?P<name>\w+)-rdmav(?P<abi>\d+)\.so$")
 _FIX = Fix(
-    "install libibverbs and its providers in one release, the one of the hosts' driver or newer",
+    "install libibverbs and its providers of the same release, that of the hosts' driver or newer",
     (
         "apt-get install -y libibverbs1 ibverbs-providers   # or: dnf install libibverbs",
         "ls /etc/libibverbs.d",
@@ -30,12 +30,12 @@ _FIX = Fix(
     image="only",
 )
 def verbs_incomplete(snapshot: Snapshot) -> Iterator[Answer]:
-    """libibverbs is there, and with it the provider of at least one kind of card, of the same release, and announced.
+    """The image has libibverbs and a registered provider of the same release for at least one kind of card.
 
     ## Why it matters
-    libibverbs speaks to a card through a provider (libmlx5-rdmav34.so). Where either is missing, or the provider is
-    of another release (rdmav25 for a libibverbs that loads rdmav34, as after copying the host's), `ibv_devices` is
-    empty and NCCL uses sockets without a word, ten times slower.
+    libibverbs drives a card through a provider (libmlx5-rdmav34.so). Where either is missing, or the provider is of
+    another release (rdmav25 for a libibverbs that loads rdmav34, as after copying the host's), `ibv_devices` is empty
+    and NCCL uses sockets without an error, ten times slower.
 
     ## How to fix
     `apt-get install libibverbs1 ibverbs-providers`, or the vendor's packages, both of one release. EFA brings its own
@@ -71,12 +71,15 @@ def _judge(node: Node, verbs: Verbs) -> Iterator[Answer]:
         if verbs.drivers.missing != "absent":
             yield NotKnown(f"/etc/libibverbs.d: {verbs.drivers}", (node.host,))
         else:
-            what = f"libibverbs{version} has {len(fitting)} providers, and no /etc/libibverbs.d that announces them"
+            what = (
+                f"libibverbs{version} has {len(fitting)} providers, and no /etc/libibverbs.d "
+                "that registers them"
+            )
             yield _finding(node.host, what, "/etc/libibverbs.d", "not there", "/etc/libibverbs.d/*.driver")
     else:
         names = {match["name"] for path in fitting if (match := _NAME.search(path))}
         if not names.intersection(verbs.drivers):
-            what = f"none of the providers of libibverbs{version} ({', '.join(sorted(names))}) is announced"
+            what = f"none of the providers of libibverbs{version} ({', '.join(sorted(names))}) is registered"
             told = ", ".join(verbs.drivers) or "none"
             yield _finding(node.host, what, "drivers", told, "/etc/libibverbs.d/*.driver")
 
@@ -84,7 +87,7 @@ def _judge(node: Node, verbs: Verbs) -> Iterator[Answer]:
 def _finding(host: str, what: str, subject: str, observed: str, source: str) -> Finding:
     return Finding(
         "warning",
-        f"in the image on {host} {what}: RDMA cards are not seen, and NCCL uses sockets",
+        f"in the image on {host} {what}: RDMA cards are not found, and NCCL uses sockets",
         (host,),
         (
             Evidence(

@@ -40,12 +40,13 @@ _QUANTITIES = (
     ),
     Quantity(
         "Python", lambda one: ".".join(one.python.split(".")[:2]), "platform.python_version()", "warning",
-        "another interpreter loads other packages",
+        "a different interpreter loads different packages",
     ),
-    Quantity("ncclcheck", lambda one: one.ncclcheck, "ncclcheck itself", "warning", "nodes check different things"),
+    Quantity("ncclcheck", lambda one: one.ncclcheck, "ncclcheck itself", "warning", ("nodes run "
+        "different checks")),
     Quantity("architecture", lambda one: one.machine, "uname -m", "warning", "results of floating point may differ"),
-    Quantity("kernel", lambda one: one.kernel, "uname -r", "info", "worth knowing"),
-    Quantity("operating system", lambda one: one.os, "/etc/os-release", "info", "worth knowing"),
+    Quantity("kernel", lambda one: one.kernel, "uname -r", "info", "for information"),
+    Quantity("operating system", lambda one: one.os, "/etc/os-release", "info", "for information"),
 )  # fmt: skip
 
 
@@ -55,10 +56,10 @@ def version_differs(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     One node with another image is the classic cause of a job that hangs or gives wrong numbers on that node only.
-    Different minor versions of torch do not even agree on what they send to each other.
+    Different minor versions of torch send each other incompatible messages.
 
     ## How to fix
-    Use one image or one environment on all nodes. Kernel and operating system may differ; that is only worth knowing.
+    Use one image or one environment on all nodes. Kernel and operating system may differ; that is information.
 
     ## Source
     The versions as each part says them itself, without loading it; where, is in the evidence.

@@ -18,7 +18,8 @@ _NOBODY = "no node reported"
 _EXPLAINED = (
     "did not report",
     "did not meet",
-    "its way to the master ended before that",
+    "did not join",
+    "its connection to the master failed before that",
     "no probes were made",
 )
 

@@ -49,7 +49,7 @@ def test_a_loss_of_60_percent_at_one_size_is_found_though_the_mean_is_fine() -> 
     )
     assert "5% is tolerated" in found.summary
     assert "2500 us over 20 iterations" in found.evidence[0].observed
-    assert "1000 us; chance explains a loss of" in found.evidence[0].expected
+    assert "1000 us; noise explains a loss of" in found.evidence[0].expected
 
 
 def test_a_greater_tolerance_allows_it() -> None:

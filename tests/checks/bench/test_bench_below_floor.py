@@ -113,14 +113,14 @@ def h100s(busbw_gb_s: float, *rules: str) -> Snapshot:
 def test_a_floor_above_what_no_algorithm_exceeds_is_refused_as_impossible() -> None:
     found = finding(SLUG, h100s(437.0, "800"))
     assert (
-        "the floor 800.0 is refused as impossible: no algorithm takes all_reduce above 750" in found.summary
+        "the floor 800.0 is rejected as impossible: no algorithm gets all_reduce above 750" in found.summary
     )
     assert "measured at 437.0 GB/s" in found.summary
 
 
 def test_a_floor_that_can_be_met_is_judged_and_the_binding_link_told() -> None:
     found = finding(SLUG, h100s(300.0, "440"))
-    assert "18 NVLinks of 20.6 GB/s per GPU binds, which gives 370.8 GB/s" in found.summary
+    assert "the bottleneck is 18 NVLinks of 20.6 GB/s per GPU, which allows 370.8 GB/s" in found.summary
     assert is_silent(SLUG, h100s(450.0, "440"))
 
 

@@ -21,8 +21,8 @@ def test_all_finished() -> None:
     [
         ("died", "died"),
         ("stopped", "is stopped"),
-        ("late", "did not come in time"),
-        ("lost", "is out of reach"),
+        ("late", "did not arrive in time"),
+        ("lost", "is unreachable"),
         ("error", "ended with an error"),
     ],
 )

@@ -21,9 +21,7 @@ def test_the_rank_that_keeps_the_others_waiting_is_named() -> None:
     points = tuple(bench_point(1 << size, (9.0, 4.0, 600.0, 7.0)) for size in (20, 21, 22))
     found = finding("bench-slow-rank", with_bench(cluster(4), *points))
     assert (found.severity, found.hosts) == ("warning", ("node03",))
-    assert (
-        "rank 2 on node03 keeps the others waiting: typically 0.60 ms, 60% of an iteration" in found.summary
-    )
+    assert "rank 2 on node03 delays the others: typically 0.60 ms, 60% of an iteration" in found.summary
     assert len(found.evidence) == 3
 
 
@@ -80,9 +78,7 @@ def test_a_rank_whose_core_is_taken_is_named() -> None:
 def test_a_node_with_a_slow_link_is_named_with_the_direction() -> None:
     found = finding("bench-slow-rank", apart(4, slow_sender=2))
     assert found.hosts == ("node03",)
-    assert (
-        "rank 2 on node03 keeps the others waiting: its link is slow, in this direction only" in found.summary
-    )
+    assert "rank 2 on node03 delays the others: its link is slow, in this direction only" in found.summary
     assert "sends with 96 Mbit/s, while 960 Mbit/s is usual" in found.summary
     assert len(found.evidence) == 3
 
@@ -99,10 +95,10 @@ def test_of_two_nodes_both_are_named_with_the_direction() -> None:
     found = finding("bench-slow-rank", apart(2, slow_sender=1))
     assert found.hosts == ("node02", "node01")
     assert "the link from node02 to node01" in found.summary
-    assert "the sending side, the receiving side, or the way between them" in found.summary
+    assert "the sending side, the receiving side, or the path between them" in found.summary
 
 
 def test_a_node_that_lacks_a_core_is_not_blamed_for_its_link_as_well() -> None:
     assert finding("bench-slow-rank", apart(4, slow_core=2, slow_sender=2)).summary.startswith(
-        "rank 2 on node03 keeps"
+        "rank 2 on node03 delays"
     )

@@ -82,7 +82,7 @@ def test_what_keeps_them_apart_is_named() -> None:
     logs = (node_log("node01", 0, 1, of=2, **SOCKET),)
     snapshot = with_environment(cluster(1), "node01", NCCL_P2P_DISABLE="1", NCCL_SHM_DISABLE="1")
     found = finding(SLUG, with_nccl_bench(snapshot, *logs, ranks=2))
-    assert "NCCL_P2P_DISABLE=1, NCCL_SHM_DISABLE=1 keeps them apart" in found.summary
+    assert "NCCL_P2P_DISABLE=1, NCCL_SHM_DISABLE=1 separates them" in found.summary
 
 
 def test_ranks_of_one_host_over_nvlink_are_silent() -> None:

@@ -23,10 +23,12 @@ def test_points_that_are_not_are_told_with_the_reason() -> None:
     snapshot = replace(with_bench(cluster(2), POINT, SHAKY), bench_demands=BenchDemands())
     found = finding(SLUG, snapshot)
     assert found.severity == "info"
-    assert "1 of 2 points is not known well enough to be cited: all_reduce of 1M" in found.summary
+    assert "1 of 2 points is too noisy to report: all_reduce of 1M" in found.summary
     assert "only known to -9.1% +7.4%" in found.summary
-    assert "2 of 2 points are not known" in finding(SLUG, with_bench(cluster(2), SHAKY, SHAKY)).summary
-    assert "1 of 1 point is not known" in finding(SLUG, with_bench(cluster(2), SHAKY)).summary
+    assert (
+        "2 of 2 points are too noisy to report" in finding(SLUG, with_bench(cluster(2), SHAKY, SHAKY)).summary
+    )
+    assert "1 of 1 point is too noisy to report" in finding(SLUG, with_bench(cluster(2), SHAKY)).summary
 
 
 def test_it_is_a_warning_where_they_are_judged_or_vary_wildly() -> None:

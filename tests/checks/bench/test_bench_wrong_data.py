@@ -36,7 +36,7 @@ def test_where_every_rank_has_them_no_single_one_is_blamed() -> None:
     point = replace(bench_point(1 << 20, LATE, wrong=4), first_wrong=first, wrong_ranks=(0, 1, 2, 3))
     found = finding("bench-wrong-data", with_bench(cluster(4), point))
     assert found.hosts == ("node01", "node02", "node03", "node04")
-    assert "which is not known" in found.summary
+    assert "which one is not known" in found.summary
 
 
 def test_what_was_not_verified_is_unknown() -> None:

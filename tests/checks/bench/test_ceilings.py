@@ -58,7 +58,7 @@ def test_what_was_measured_is_no_ceiling_where_the_benchmark_got_more_through() 
         point("all_reduce", 16 * M, 0.119), point("all_gather", 16 * M, 0.079), mbps=None, gbit_s=0.6
     )
     found = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).each}
-    assert found["all_reduce"].binds == "0.95 Gbit/s on eth0 (the most that was seen there)"
+    assert found["all_reduce"].binds == "0.95 Gbit/s on eth0 (the highest measured there)"
     assert found["all_reduce"].reached == 1.0
     assert 0.6 < found["all_gather"].reached < 0.7
 
@@ -69,7 +69,7 @@ def test_a_speed_that_the_link_exceeds_is_not_believed() -> None:
     assert (one.source, one.limit_gb_s, one.limited_by) == ("measured", None, "")
     assert one.binds.endswith("(as measured)")
     (alone,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench).each
-    assert alone.binds == "4.8 Gbit/s on eth0 (the most that was seen there, more than the speed it claims)"
+    assert alone.binds == "4.8 Gbit/s on eth0 (the highest measured there, more than the speed it claims)"
     assert (alone.limit_gb_s, alone.label) == (None, "")
     small = replace(bench, points=(point("all_reduce", 1 << 16, 0.6),))
     (told,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), small).each
@@ -91,7 +91,7 @@ def test_the_backend_binds_where_another_op_fills_the_same_link() -> None:
     assert list(told) == ["all_gather"]
     assert "all_gather reached 6" in told["all_gather"]
     assert "all_reduce 100%" in told["all_gather"]
-    assert "the backend (gloo) binds, not the link" in told["all_gather"]
+    assert "the bottleneck is the backend (gloo), not the link" in told["all_gather"]
 
 
 def test_alone_it_is_judged_by_the_measured_bandwidth() -> None:
@@ -125,9 +125,9 @@ def h100s(
 
 
 def test_what_lifts_a_figure_above_the_ring_is_labelled() -> None:
-    assert ceilings(*h100s(2, 470.0, "TREE")).each[0].label.startswith("a tree, which two nodes")
+    assert ceilings(*h100s(2, 470.0, "TREE")).each[0].label.startswith("a tree, which is faster than a ring")
     assert ceilings(*h100s(2, 300.0)).each[0].label.startswith("two nodes: NCCL's tree may")
-    assert ceilings(*h100s(1, 480.0, "NVLS")).each[0].label.startswith("NVLS: the switch adds")
+    assert ceilings(*h100s(1, 480.0, "NVLS")).each[0].label.startswith("NVLS: the switch reduces")
     assert ceilings(*h100s(4, 387.0, "COLLNET_DIRECT")).each[0].label.startswith("SHARP")
     assert ceilings(*h100s(4, 400.0)).each[0].label.startswith("above what a ring reaches")
     assert ceilings(*h100s(4, 360.0)).each[0].label == ""

@@ -85,7 +85,7 @@ def test_what_the_cpu_limited_is_no_measure_of_the_link() -> None:
     veth = interface("eth0", "10.0.0.2/24", kind="virtual", tunnel="veth")
     found = network_terms(replace(with_interfaces(cluster(4), "node02", veth), probes=probes), gloo())
     assert isinstance(found, Missing)
-    assert "with the CPU as the limit: the CPU binds, and the link may do more" in found.detail
+    assert "with the CPU as the bottleneck; the link may be faster" in found.detail
 
 
 def test_nccl_by_the_rates_of_the_ports_in_its_log() -> None:
@@ -107,7 +107,7 @@ def test_a_card_is_no_faster_than_its_pcie_link() -> None:
     bench = some(with_nccl_bench(snapshot, node_log("node01", 0, of=1, **IB)).bench)
     (term,) = terms(snapshot, bench)
     assert term.gb_s == pytest.approx(350 + 8 * 8 * 128 / 130 / 8)
-    assert "PCIe links of the cards are the limit" in term.text
+    assert "limited by the PCIe links of the cards" in term.text
 
 
 def test_nccl_over_sockets_by_the_interfaces_in_its_log() -> None:

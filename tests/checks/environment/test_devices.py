@@ -16,7 +16,7 @@ DEVICES = ("mlx5_0", "mlx5_1", "mlx5_10", "mlx5_11", "mlx5_2")
 def test_a_name_that_another_begins_with_takes_that_one_too() -> None:
     found = finding(SLUG, with_rdma(running({"NCCL_IB_HCA": "mlx5_0,mlx5_1"}), *DEVICES))
     assert (found.severity, found.hosts) == ("warning", ("node01", "node02"))
-    assert "takes mlx5_10, mlx5_11 too" in found.summary
+    assert "also matches mlx5_10, mlx5_11" in found.summary
     assert found.fixes[0].env == {"NCCL_IB_HCA": "=mlx5_0,mlx5_1"}
 
 
@@ -41,7 +41,7 @@ def test_a_list_that_takes_what_it_names_is_fine(value: str) -> None:
 def test_a_list_that_leaves_no_device_is_reported(value: str) -> None:
     found = finding(SLUG, with_rdma(running({"NCCL_IB_HCA": value}), *DEVICES))
     assert found.severity == "warning"
-    assert "leaves none of the usable RDMA devices" in found.summary
+    assert "matches none of the usable RDMA devices" in found.summary
 
 
 def test_without_usable_devices_there_is_nothing_to_compare() -> None:

@@ -22,21 +22,21 @@ SLUG = "env-contradiction"
             "ignores NCCL_SOCKET_IFNAME",
         ),
         ({"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": "mlx5_0"}, "warning", "RDMA is turned off"),
-        ({"NCCL_NET": "Socket", "NCCL_IB_HCA": "mlx5_0"}, "warning", "do nothing"),
+        ({"NCCL_NET": "Socket", "NCCL_IB_HCA": "mlx5_0"}, "warning", "have no effect"),
         ({"NCCL_NET": "IB", "NCCL_IB_DISABLE": "1"}, "error", "fails"),
         ({"NCCL_NET": "AWS Libfabric", "NCCL_NET_PLUGIN": "none"}, "error", "no plug-in is loaded"),
-        ({"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}, "warning", "slowest way"),
+        ({"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}, "warning", "slowest transport"),
         ({"NCCL_SOCKET_NTHREADS": "16", "NCCL_NSOCKS_PERTHREAD": "8"}, "warning", "at most 64"),
-        ({"NCCL_MIN_CTAS": "32", "NCCL_MAX_CTAS": "16"}, "warning", "the least is more than the most"),
+        ({"NCCL_MIN_CTAS": "32", "NCCL_MAX_CTAS": "16"}, "warning", "the minimum is larger than the maximum"),
         (
             {"NCCL_MIN_NCHANNELS": "32", "NCCL_MAX_NCHANNELS": "4"},
             "warning",
-            "the least is more than the most",
+            "the minimum is larger than the maximum",
         ),
         (
             {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_ADDR_RANGE": "10.0.0.0/8"},
             "warning",
-            "the range chooses nothing",
+            "the range has no effect",
         ),
         ({"NCCL_SOCKET_FAMILY": "AF_INET6", "NCCL_SOCKET_IFNAME": "eth0"}, "error", "only IPv4 addresses"),
         ({"NCCL_SOCKET_IFNAME": "ib0", "GLOO_SOCKET_IFNAME": "eth0"}, "info", "different interfaces"),
@@ -85,7 +85,7 @@ def test_settings_that_go_together_are_silent(environment: dict[str, str]) -> No
 def test_nccl_2_29_errs_with_a_comm_id(version: str) -> None:
     found = finding(SLUG, running({"NCCL_COMM_ID": "10.0.0.1:5000"}, version))
     assert found.severity == "error"
-    assert "mended in 2.30.3" in found.summary
+    assert "fixed in 2.30.3" in found.summary
     assert is_silent(SLUG, running({"NCCL_COMM_ID": "10.0.0.1:5000"}, "2.30.3"))
 
 

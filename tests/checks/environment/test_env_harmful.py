@@ -14,18 +14,18 @@ SLUG = "env-harmful"
     ("name", "value", "words"),
     [
         ("NCCL_P2P_DISABLE", "1", "host memory instead of NVLink"),
-        ("NCCL_P2P_LEVEL", "LOC", "no peer to peer"),
+        ("NCCL_P2P_LEVEL", "LOC", "LOC disables peer-to-peer"),
         ("NCCL_SHM_DISABLE", "1", "network card"),
         ("NCCL_PXN_DISABLE", "1", "crosses rails"),
         ("NCCL_NET_GDR_LEVEL", "LOC", "GPUDirect RDMA is off"),
         ("NCCL_NET_GDR_LEVEL", "0", "GPUDirect RDMA is off"),
-        ("NCCL_IB_TIMEOUT", "0", "for ever"),
+        ("NCCL_IB_TIMEOUT", "0", "forever"),
         ("NCCL_COMM_ID", "10.0.0.1:5000", "earlier job"),
         ("CUDA_LAUNCH_BLOCKING", "1", "nothing overlaps"),
         ("TORCH_NCCL_BLOCKING_WAIT", "true", "nothing overlaps"),
         ("NCCL_BLOCKING_WAIT", "1", "nothing overlaps"),
         ("NCCL_COMM_BLOCKING", "0", "which torch does not expect"),
-        ("TORCH_DISTRIBUTED_DEBUG", "DETAIL", "check of all ranks"),
+        ("TORCH_DISTRIBUTED_DEBUG", "DETAIL", "checks all ranks"),
     ],
 )
 def test_a_left_over_workaround_is_a_warning_with_its_cost(name: str, value: str, words: str) -> None:
@@ -142,7 +142,7 @@ def test_cards_without_peer_to_peer_lose_nothing_without_it() -> None:
 def test_one_host_id_for_several_nodes_is_an_error() -> None:
     found = finding(SLUG, running({"NCCL_HOSTID": "worker"}))
     assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
-    assert "takes them for one machine" in found.summary
+    assert "treats them as one machine" in found.summary
     assert is_silent(SLUG, running({"NCCL_HOSTID": "worker"}, nodes=1))
 
 

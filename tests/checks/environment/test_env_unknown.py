@@ -32,13 +32,13 @@ def test_known_names_are_silent() -> None:
         ("GLOO_IFNAME", "GLOO_SOCKET_IFNAME"),
         ("TORCH_NCCL_HEARTBEAT_TIMEOUT", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"),
         ("TORCHELASTIC_MAX_RESTART", "TORCHELASTIC_MAX_RESTARTS"),
-        ("NCCL_BLAH_BLUB_NOTHING", "no known name is near it"),
+        ("NCCL_BLAH_BLUB_NOTHING", "no known name is similar"),
     ],
 )
 def test_a_name_that_nobody_reads_is_a_warning_with_what_to_use(name: str, words: str) -> None:
     found = finding(SLUG, running({name: "600"}))
     assert (found.severity, found.hosts) == ("warning", ("node01", "node02"))
-    assert found.summary.startswith(f"{name}=600 is read by nobody on node01 and node02")
+    assert found.summary.startswith(f"no program reads {name}=600 on node01 and node02")
     assert words in found.summary
 
 
@@ -59,7 +59,7 @@ def test_a_name_of_another_version_is_not_unknown() -> None:
 def test_a_blank_in_front_of_the_equals_sign_of_a_file_makes_another_name() -> None:
     file = NcclConfigFile("/etc/nccl.conf", {"NCCL_DEBUG ": "INFO"})
     found = finding(SLUG, running({}, "2.27.5", file))
-    assert "a blank belongs to the name; NCCL_DEBUG is meant" in found.summary
+    assert "the blank is part of the name; NCCL_DEBUG is meant" in found.summary
     assert "set in /etc/nccl.conf" in found.summary
 
 
@@ -131,5 +131,5 @@ def test_a_line_of_a_file_that_sets_another_name_is_told(name: str) -> None:
 
 def test_a_name_that_no_shell_can_hold_is_shown_and_not_unset() -> None:
     found = finding(SLUG, running({"NCCL-IB-HCA": " mlx5_0\r"}))
-    assert found.summary.startswith("'NCCL-IB-HCA'=")
+    assert found.summary.startswith("no program reads 'NCCL-IB-HCA'=")
     assert (found.fixes[0].commands, found.fixes[0].env) == ((), {"NCCL_IB_HCA": "mlx5_0"})

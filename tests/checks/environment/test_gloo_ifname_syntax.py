@@ -79,5 +79,5 @@ def test_a_further_rank_is_named() -> None:
 def test_the_loopback_interface_joins_no_nodes() -> None:
     found = finding(SLUG, running({NAME: "lo"}))
     assert (found.severity, found.fixes[0].env) == ("error", {NAME: "eth0"})
-    assert "no other node reaches" in found.summary
+    assert "other nodes cannot reach" in found.summary
     assert is_silent(SLUG, running({NAME: "lo"}, nodes=1))

@@ -77,7 +77,7 @@ def test_the_demanded_number_everywhere_is_silent() -> None:
 def test_nodes_with_another_number_than_demanded_are_an_error() -> None:
     result = run("gpu-count", demanded(with_gpus(cluster(3), "node02", 7), 8))
     assert [(found.severity, found.hosts) for found in result.findings] == [("error", ("node02",))]
-    assert result.findings[0].summary == "node02 has 7 GPUs where 8 are demanded"
+    assert result.findings[0].summary == "node02 has 7 GPUs but 8 are required"
     everyone = finding("gpu-count", demanded(cluster(3), 4))
     assert everyone.hosts == ("node01", "node02", "node03")
     assert everyone.evidence[0].expected == "4"
@@ -85,7 +85,7 @@ def test_nodes_with_another_number_than_demanded_are_an_error() -> None:
 
 def test_no_driver_is_no_gpu_and_what_could_not_be_counted_is_unknown() -> None:
     lone = finding("gpu-count", demanded(everywhere(cluster(1), gpus=NO_DRIVER), 8))
-    assert lone.summary == "node01 has 0 GPUs (no NVIDIA driver is there) where 8 are demanded"
+    assert lone.summary == "node01 has 0 GPUs (no NVIDIA driver is there) but 8 are required"
     none = demanded(everywhere(cluster(2), gpus=NO_DRIVER), 0)
     assert is_silent("gpu-count", everywhere(none, pci=Pci(())))
     unread = run("gpu-count", everywhere(none, pci=Missing("error", "/sys/bus/pci/devices")))

@@ -50,7 +50,7 @@ def test_what_nvidia_says_to_ignore_is_silent(number: int) -> None:
 
 
 def test_an_unknown_number_is_said_to_be_unknown() -> None:
-    assert "did not know it" in finding("gpu-xid", logged(replace(FELL_OFF, number=999))).summary
+    assert "did not list it" in finding("gpu-xid", logged(replace(FELL_OFF, number=999))).summary
 
 
 def test_a_driver_that_says_no_recovery_is_needed_makes_it_a_warning() -> None:

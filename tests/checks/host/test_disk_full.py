@@ -32,7 +32,7 @@ def test_nearly_full_is_a_warning_and_ample_room_of_a_large_disk_is_not() -> Non
 
 
 def test_no_more_files_can_be_made() -> None:
-    assert "3 files can still be made" in finding("disk-full", seen(free_inodes=3)).summary
+    assert "3 files can still be created" in finding("disk-full", seen(free_inodes=3)).summary
     assert is_silent("disk-full", seen(free_inodes=None))
 
 

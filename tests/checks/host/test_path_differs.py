@@ -35,8 +35,8 @@ def test_a_missing_and_a_further_file_are_named() -> None:
 def test_another_size_is_named() -> None:
     results = run("path-differs", holding({**FILES, "shard-05.bin": 17}))
     assert [one.hosts for one in results.findings] == [("node02",), ("node02",)]
-    assert "shard-05.bin has another size on node02" in results.findings[0].summary
-    assert "another content" in results.findings[1].summary
+    assert "shard-05.bin has a different size on node02" in results.findings[0].summary
+    assert "a different content" in results.findings[1].summary
 
 
 def test_of_two_nodes_nobody_is_called_right() -> None:

@@ -19,10 +19,10 @@ def seen(fact: PathFact) -> Snapshot:
 @pytest.mark.parametrize(
     ("why", "words"),
     [
-        ("absent", "is not there"),
+        ("absent", "does not exist"),
         ("denied", "may not be read"),
         ("timeout", "hangs"),
-        ("error", "cannot be looked at"),
+        ("error", "cannot be examined"),
     ],
 )
 def test_a_path_that_is_of_no_use_on_one_node(why: Why, words: str) -> None:

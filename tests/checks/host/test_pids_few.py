@@ -21,7 +21,7 @@ def pids(left: Any, nproc: Any = 1 << 18, **changes: Any) -> Snapshot:
 def test_too_few_left_in_the_group() -> None:
     found = finding("pids-few", pids(300))
     assert (found.severity, found.hosts) == ("warning", ("node02",))
-    assert "lets 300 of 4096 processes and threads start, while 8 ranks may need 800" in found.summary
+    assert "has 300 of 4096 processes and threads left, while 8 ranks may need 800" in found.summary
     assert is_silent("pids-few", pids(4000))
     assert is_silent("pids-few", pids(None))
 

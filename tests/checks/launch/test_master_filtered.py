@@ -13,7 +13,7 @@ def test_a_healthy_way_is_silent() -> None:
 def test_the_node_and_its_source_address_are_named() -> None:
     found = finding("master-filtered", with_master(cluster(4), "node03", "filtered"))
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert "10.0.0.1:29500, called from 10.0.0.3 (eth0)" in found.summary
+    assert "10.0.0.1:29500, connecting from 10.0.0.3 (eth0)" in found.summary
     assert any("29500" in command for command in found.fixes[0].commands)
 
 
@@ -23,19 +23,19 @@ def test_where_nobody_comes_through_node_0_is_suspected_once() -> None:
         broken = with_master(broken, host, "filtered")
     found = finding("master-filtered", broken)
     assert found.hosts == ("node02", "node03", "node04")
-    assert "look at node 0 first" in found.summary
+    assert "check node 0 first" in found.summary
 
 
 def test_a_node_whose_way_ended_earlier_says_nothing_about_it() -> None:
     result = run("master-filtered", with_master(cluster(4), "node03", "unresolvable"))
     assert result.outcome == "unknown"
-    assert "ended before that (unresolvable)" in result.reason
+    assert "failed before that (unresolvable)" in result.reason
 
 
 def test_the_word_of_a_node_that_could_not_join_counts() -> None:
     found = finding("master-filtered", with_silent(cluster(4), "node03", "filtered"))
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert found.evidence[-1].source == "told to node 0 by datagram"
+    assert found.evidence[-1].source == "datagram to node 0"
 
 
 def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:

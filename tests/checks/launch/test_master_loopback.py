@@ -39,7 +39,7 @@ def test_the_cause_is_told_once_where_all_have_it() -> None:
 def test_the_word_of_a_node_that_could_not_join_counts() -> None:
     found = finding("master-loopback", with_silent(cluster(4), "node03", "loopback"))
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert found.evidence[-1].source == "told to node 0 by datagram"
+    assert found.evidence[-1].source == "datagram to node 0"
 
 
 def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:

@@ -15,14 +15,14 @@ def test_the_node_and_the_word_of_the_kernel_are_told() -> None:
         "master-no-route", with_master(cluster(4), "node03", "no-route", detail="Network is unreachable")
     )
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert "has no way to 10.0.0.1:29500" in found.summary
+    assert "has no route to 10.0.0.1:29500" in found.summary
     assert "Network is unreachable" in found.evidence[0].observed
 
 
 def test_the_word_of_a_node_that_could_not_join_counts() -> None:
     found = finding("master-no-route", with_silent(cluster(4), "node03", "no-route"))
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert found.evidence[-1].source == "told to node 0 by datagram"
+    assert found.evidence[-1].source == "datagram to node 0"
 
 
 def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:

@@ -22,13 +22,13 @@ def test_node_0_that_does_not_own_the_address_says_so() -> None:
         "master-not-first-node", with_master(cluster(4), "node01", "not-first-node", name="10.0.0.99")
     )
     assert found.hosts == ("node01",)
-    assert "is no address of node01" in found.summary
+    assert "is not an address of node01" in found.summary
 
 
 def test_the_word_of_a_node_that_could_not_join_counts() -> None:
     found = finding("master-not-first-node", with_silent(cluster(4), "node03", "not-first-node"))
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert found.evidence[-1].source == "told to node 0 by datagram"
+    assert found.evidence[-1].source == "datagram to node 0"
 
 
 def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:

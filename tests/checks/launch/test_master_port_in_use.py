@@ -27,7 +27,7 @@ def test_a_privileged_port_is_told_apart() -> None:
 def test_the_word_of_a_node_that_could_not_join_counts() -> None:
     found = finding("master-port-in-use", with_silent(cluster(4), "node03", "port-in-use"))
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert found.evidence[-1].source == "told to node 0 by datagram"
+    assert found.evidence[-1].source == "datagram to node 0"
 
 
 def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:

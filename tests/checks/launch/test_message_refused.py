@@ -29,10 +29,10 @@ def test_an_order_that_nodes_refused_accuses_none_of_them() -> None:
     orders = tuple(Refused(host, "order step 3", reason) for host in ("node02", "node03"))
     found = finding("message-refused", replace(cluster(4), refused=orders))
     assert found.summary.startswith(
-        "node02 and node03 refused an order that node 0 did not give (step 3): bench: "
+        "node02 and node03 rejected an order that node 0 did not send (step 3): bench: "
     )
     assert "LD_PRELOAD" in found.summary
-    assert "somebody else writes" in found.summary
+    assert "another program writes" in found.summary
 
 
 def test_a_node_that_met_nobody_cannot_tell() -> None:

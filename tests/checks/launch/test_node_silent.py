@@ -39,7 +39,7 @@ def test_nodes_with_different_causes_are_different_findings() -> None:
 def test_a_duplicate_rank_is_given_as_the_likely_cause() -> None:
     short = with_silent(cluster(4), "node03")
     twice = replace(short, claims=(*short.claims, launch(1, 4)), claim_hosts=(*short.claim_hosts, "node03"))
-    assert "node02 and node03 both came as node rank 1" in finding("node-silent", twice).summary
+    assert "node02 and node03 both joined as node rank 1" in finding("node-silent", twice).summary
 
 
 def test_different_sizes_are_given_as_the_likely_cause() -> None:
@@ -59,7 +59,7 @@ def test_node_0_that_was_lost_is_named_by_the_node_that_is_left_alone() -> None:
     alone = seen_alone(with_master(cluster(4), "node02", "lost"), "node02")
     found = finding("node-silent", alone)
     assert (found.severity, found.hosts) == ("warning", ("10.0.0.1",))
-    assert "and then no more" in found.summary
+    assert "and then stopped answering" in found.summary
 
 
 def test_a_node_that_met_nobody_cannot_tell() -> None:

@@ -44,7 +44,7 @@ def test_nobody_is_the_host_and_the_owner_of_the_address_is_named() -> None:
     )
     found = finding("rendezvous-host", broken)
     assert (found.severity, found.hosts) == ("error", ("node01",))
-    assert "no node takes itself for the host of the rendezvous endpoint head:29400" in found.summary
+    assert "no node recognises itself as the host of the rendezvous endpoint head:29400" in found.summary
     assert "its own name is 'node01', which is 127.0.1.1, 10.0.0.1 there" in found.evidence[0].observed
     assert "is_host=1" in found.fixes[0].text
     assert "--rdzv-endpoint=10.0.0.1:29400" in found.fixes[1].text

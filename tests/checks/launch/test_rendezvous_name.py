@@ -13,7 +13,7 @@ from tests.fact_builders import address_of
 
 
 def named(**views: Fact[tuple[str, ...]]) -> Snapshot:
-    """Four nodes whose workers are told the name of node02, and what it leads to on each."""
+    """Four nodes whose workers are told the name of node02, and what it resolves to on each."""
     good: Fact[tuple[str, ...]] = (address_of(1),)
     seen = {f"node0{number}": good for number in range(1, 5)} | views
     told = WorkersAddress("aa.cluster", "node02", tuple(NameView(host, view) for host, view in seen.items()))
@@ -34,9 +34,9 @@ def test_a_name_that_cannot_be_resolved() -> None:
 
 
 def test_a_name_that_leads_back_or_astray() -> None:
-    assert "leads to 127.0.1.1" in finding("rendezvous-name", named(node01=("127.0.1.1",))).summary
+    assert "resolves to 127.0.1.1" in finding("rendezvous-name", named(node01=("127.0.1.1",))).summary
     found = finding("rendezvous-name", named(node01=("192.0.2.9",)))
-    assert "leads to 192.0.2.9, which is no address of it" in found.summary
+    assert "resolves to 192.0.2.9, which is not an address of it" in found.summary
 
 
 def test_another_rendezvous_gives_no_name() -> None:

@@ -54,5 +54,5 @@ def test_without_claims_and_launch_facts_nothing_is_known() -> None:
 
 def test_another_number_of_nodes_than_the_policy_demands_is_an_error() -> None:
     found = finding("world-size-mismatch", replace(cluster(3), expected_nodes=4))
-    assert (found.severity, found.summary) == ("error", "the job has 3 nodes where 4 are demanded")
+    assert (found.severity, found.summary) == ("error", "the job has 3 nodes but 4 are required")
     assert is_silent("world-size-mismatch", replace(cluster(4), expected_nodes=4))

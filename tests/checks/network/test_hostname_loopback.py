@@ -25,7 +25,7 @@ def test_a_name_with_the_nodes_address_is_silent() -> None:
         (("127.0.1.1",), "resolves to 127.0.1.1"),
         (("::1", "10.0.0.3"), "resolves to ::1"),
         (("192.0.2.7", "127.0.0.1"), "resolves to 127.0.0.1"),
-        (("192.0.2.7",), "no address of this node"),
+        (("192.0.2.7",), "not an address of this node"),
         (Missing("absent", "node03: Name or service not known"), "does not resolve"),
         (Missing("error", "node03: Temporary failure in name resolution"), "does not resolve"),
     ],

@@ -33,7 +33,7 @@ def later(snapshot: Snapshot, more_us: float, *hosts: str, quickest: float | Non
 def test_a_late_node_is_named_and_not_its_partners(nodes: int) -> None:
     found = finding("latency-outlier", later(cluster(nodes), 500.0, "node02"))
     assert (found.severity, found.hosts) == ("warning", ("node02",))
-    assert found.summary.startswith("node02 answers late on eth0: a round trip takes 52")
+    assert found.summary.startswith("node02 has a high latency on eth0: a round trip takes 52")
     assert "while 25 us is usual" in found.summary
     assert all("node02" in evidence.hosts for evidence in found.evidence)
 

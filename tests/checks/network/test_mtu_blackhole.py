@@ -19,14 +19,14 @@ def test_the_pair_is_named_with_its_mtu_and_what_to_set() -> None:
     broken = with_outcome(cluster(4), "stalled", both_ways("node02", "node04"), kind="mtu")
     found = finding("mtu-blackhole", broken)
     assert (found.severity, found.hosts) == ("error", ("node02", "node04"))
-    assert "node02 and node04 do not reach each other on eth0 with large packets" in found.summary
+    assert "node02 and node04 cannot connect to each other on eth0 with large packets" in found.summary
     assert "node02 9000, node04 9000" in found.summary
     assert found.fixes[0].commands[0] == "ip link set dev eth0 mtu 1500"
 
 
 def test_one_direction_is_named_as_one() -> None:
     found = finding("mtu-blackhole", with_outcome(cluster(4), "stalled", [("node02", "node04")], kind="mtu"))
-    assert "node02 does not reach node04" in found.summary
+    assert "node02 cannot connect to node04" in found.summary
 
 
 def test_a_node_behind_a_small_switch_port_is_one_finding() -> None:

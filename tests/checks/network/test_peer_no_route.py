@@ -22,7 +22,9 @@ def test_nodes_that_reach_each_other_are_silent() -> None:
 def test_one_pair_is_named_with_both_ends() -> None:
     found = finding(SLUG, with_outcome(cluster(4), OUTCOME, both_ways("node02", "node04")))
     assert (found.severity, found.hosts) == ("error", ("node02", "node04"))
-    assert "node02 and node04 do not reach each other on eth0: there is no route" in found.summary
+    assert (
+        "node02 and node04 cannot connect to each other on eth0: the kernel reports no route" in found.summary
+    )
     assert len(found.evidence) == 2
 
 
@@ -31,7 +33,7 @@ def test_a_node_that_is_cut_off_is_one_finding_that_names_it() -> None:
     broken = with_outcome(healthy, OUTCOME, (*into(healthy, "node03"), *out_of(healthy, "node03")))
     found = finding(SLUG, broken)
     assert found.hosts == ("node03",)
-    assert "node03 is cut off on eth0" in found.summary
+    assert "node03 is isolated on eth0" in found.summary
 
 
 def test_where_nobody_reaches_anybody_it_is_said_once() -> None:
@@ -39,12 +41,12 @@ def test_where_nobody_reaches_anybody_it_is_said_once() -> None:
     everything = [(probe.from_host, probe.to_host) for probe in some(healthy.probes)]
     found = finding(SLUG, with_outcome(healthy, OUTCOME, everything))
     assert found.hosts == ("node01", "node02", "node03", "node04")
-    assert "no node reaches any other on eth0" in found.summary
+    assert "no node can connect to any other node on eth0" in found.summary
 
 
 def test_one_direction_belongs_to_peer_one_way() -> None:
     result = run(SLUG, with_outcome(cluster(4), OUTCOME, [("node02", "node04")]))
-    assert (result.outcome, result.reason) == ("not_applicable", "one direction only: see peer-one-way")
+    assert (result.outcome, result.reason) == ("not_applicable", "only one direction fails: see peer-one-way")
 
 
 def test_an_interface_that_nccl_does_not_use_is_worth_knowing_only() -> None:

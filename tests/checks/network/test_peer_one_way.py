@@ -19,7 +19,7 @@ def test_the_direction_is_named_with_its_outcome() -> None:
     found = finding("peer-one-way", with_outcome(cluster(4), "filtered", [("node02", "node04")]))
     assert (found.severity, found.hosts) == ("error", ("node02", "node04"))
     assert (
-        "node02 does not reach node04 at 10.0.0.4 (eth0), though node04 reaches node02: filtered"
+        "node02 cannot connect to node04 at 10.0.0.4 (eth0), though node04 can connect to node02: filtered"
         in found.summary
     )
 
@@ -33,13 +33,15 @@ def test_it_is_the_only_finding_about_that_pair() -> None:
 def test_a_node_that_nobody_reaches_is_one_finding_that_names_it() -> None:
     found = finding("peer-one-way", with_outcome(cluster(4), "filtered", into(cluster(4), "node03")))
     assert found.hosts == ("node03",)
-    assert "nobody reaches node03 at 10.0.0.3 (eth0), though node03 reaches them" in found.summary
+    assert (
+        "no node can connect to node03 at 10.0.0.3 (eth0), though node03 can connect to them" in found.summary
+    )
 
 
 def test_a_node_that_reaches_nobody_is_one_finding_that_names_it() -> None:
     found = finding("peer-one-way", with_outcome(cluster(4), "filtered", out_of(cluster(4), "node03")))
     assert found.hosts == ("node03",)
-    assert "node03 reaches nobody on eth0" in found.summary
+    assert "node03 cannot connect to any node on eth0" in found.summary
 
 
 def test_both_directions_are_another_matter() -> None:

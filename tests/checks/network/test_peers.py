@@ -11,7 +11,10 @@ from tests.probe_builders import probe
 
 def test_every_explanation_has_its_words() -> None:
     ways = tuple(probe("tcp", source, target, "filtered") for source, target in permutations(range(2), 2))
-    assert subject(Blame("everyone", ("node01", "node02"), ways)) == "no node reaches any other on eth0"
+    assert (
+        subject(Blame("everyone", ("node01", "node02"), ways))
+        == "no node can connect to any other node on eth0"
+    )
     islands = Blame("islands", ("node01", "node02"), ways, ("node03", "node04"))
     assert "node01 and node02 and node03 and node04" not in subject(islands)
     assert subject(islands).startswith("the group of node01 and node02 and the group of node03 and node04")

@@ -103,8 +103,8 @@ def test_a_sample_is_complete_when_all_of_it_was_probed() -> None:
 def test_probes_that_say_nothing_are_named() -> None:
     unclear = with_outcome(cluster(2), "error", both_ways("node01", "node02"))
     assert reasons(unclear) == [
-        "the tcp probe to node02 says nothing (error)",
-        "the tcp probe to node01 says nothing (error)",
+        "the tcp probe to node02 has no result (error)",
+        "the tcp probe to node01 has no result (error)",
     ]
 
 
@@ -130,4 +130,4 @@ def test_what_nccls_own_listener_meets_counts_though_ours_was_reached(outcome: P
 
 def test_a_listener_of_nccl_that_is_gone_leaves_the_direction_open() -> None:
     snapshot = with_nccl_probe("error")
-    assert any("says nothing (error" in known.reason for known in not_probed(snapshot, "tcp"))
+    assert any("has no result (error" in known.reason for known in not_probed(snapshot, "tcp"))

@@ -144,4 +144,7 @@ def test_a_route_that_the_kernel_does_not_know_is_not_passed() -> None:
 
 def test_routes_that_were_not_asked_are_not_passed() -> None:
     result = run("route-asymmetric", with_facts(cluster(3), "node02", routes=()))
-    assert (result.outcome, result.reason) == ("unknown", "node02: its routes to the others were not asked")
+    assert (result.outcome, result.reason) == (
+        "unknown",
+        "node02: its routes to the other nodes were not read",
+    )

@@ -37,9 +37,9 @@ def with_counters(
         ("link_downed", "error", "the link went down"),
         ("symbol_error", "warning", "bits were damaged on the cable"),
         ("port_rcv_errors", "warning", "packets arrived damaged"),
-        ("out_of_sequence", "warning", "packets were lost or overtaken"),
+        ("out_of_sequence", "warning", "packets were lost or reordered"),
         ("packet_seq_err", "warning", "the other end missed packets"),
-        ("roce_adp_retrans", "warning", "packets had to be repeated"),
+        ("roce_adp_retrans", "warning", "packets were retransmitted"),
         ("local_ack_timeout_err", "warning", "did not answer in time"),
         ("np_cnp_sent", "info", "congested"),
         ("rp_cnp_handled", "info", "congested"),
@@ -91,7 +91,7 @@ def test_a_counter_at_its_largest_value_tells_nothing() -> None:
     full: dict[str, Fact[int]] = {"link_downed": 255}
     result = run(SLUG, with_counters(rdma_cluster(2), "node01", "mlx5_0", full, full))
     assert result.outcome == "unknown"
-    assert "link_downed stands at its largest value, 255" in result.reason
+    assert "link_downed is at its maximum, 255" in result.reason
 
 
 @pytest.mark.parametrize("value", [Missing("denied", "not allowed"), Missing("error", "no number: 'x'")])
@@ -104,7 +104,7 @@ def test_a_counter_that_cannot_be_read_is_unknown(value: Missing) -> None:
 
 def test_a_counter_that_is_told_only_once_is_unknown() -> None:
     result = run(SLUG, with_counters(rdma_cluster(2), "node01", "mlx5_0", {}, {"packet_seq_err": 0}))
-    assert (result.outcome, result.reason) == ("unknown", "node01: mlx5_0:1: packet_seq_err: told only once")
+    assert (result.outcome, result.reason) == ("unknown", "node01: mlx5_0:1: packet_seq_err: read only once")
 
 
 def test_without_a_second_reading_nothing_passes() -> None:

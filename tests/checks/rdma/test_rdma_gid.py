@@ -58,7 +58,7 @@ def test_a_forced_index_that_is_unset_on_some_port_is_an_error() -> None:
     found = finding(SLUG, snapshot)
     assert (found.severity, found.hosts) == ("error", ("node02",))
     assert "mlx5_4:1 on node02" in found.summary
-    assert "GID 3, which NCCL takes (set by NCCL_IB_GID_INDEX), is unset" in found.summary
+    assert "GID 3 (set by NCCL_IB_GID_INDEX), which is unset" in found.summary
     assert found.evidence[0].source == "/sys/class/infiniband/mlx5_4/ports/1/gids/3"
 
 

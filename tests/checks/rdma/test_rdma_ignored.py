@@ -92,7 +92,7 @@ def test_efa_where_nobody_looked_for_plugins_is_unknown() -> None:
     snapshot = efa_cluster()
     for one in snapshot.nodes:
         choice = some(node(snapshot, one.host).facts.nccl)
-        untold = replace(choice, plugins=Missing("absent", "a recorded tree does not tell"))
+        untold = replace(choice, plugins=Missing("absent", "not known of a recorded tree"))
         snapshot = with_facts(snapshot, one.host, nccl=untold)
     result = run(SLUG, snapshot)
     assert result.outcome == "unknown"

@@ -19,7 +19,7 @@ DRIVER = DriverLibrary("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "driver", "a de
     [
         (STUB, "error", "is a stub"),
         (COMPAT, "info", "forward compatibility"),
-        (DRIVER, "warning", "is the driver's own"),
+        (DRIVER, "warning", "belongs to one driver version"),
     ],
 )
 def test_a_library_of_the_driver_is_told_with_the_way_to_it(

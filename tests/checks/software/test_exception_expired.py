@@ -14,9 +14,9 @@ TEXT = '{kind} = [\n{{check = "NC604", reason = "ticket 7", until = 2026-06-30}}
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("ignore", "the exception of NC604 (ticket 7) ended on 2026-06-30: it counts again"),
-        ("demote", "the demotion of NC604 (ticket 7) ended on 2026-06-30: it counts again"),
-        ("require", "the requirement of NC604 (ticket 7) ended on 2026-06-30: it does not count any more"),
+        ("ignore", "the exception of NC604 (ticket 7) expired on 2026-06-30: it counts again"),
+        ("demote", "the demotion of NC604 (ticket 7) expired on 2026-06-30: it counts again"),
+        ("require", "the requirement of NC604 (ticket 7) expired on 2026-06-30: it no longer counts"),
     ],
 )
 def test_a_rule_that_is_over_is_said(kind: str, words: str) -> None:

@@ -31,7 +31,7 @@ def test_a_torch_without_cuda_is_told() -> None:
 def test_a_torch_with_cuda_and_no_nccl_is_an_error() -> None:
     found = finding("nccl-missing", loading())
     assert found.severity == "error"
-    assert "no NCCL library is there for torch" in found.summary
+    assert "torch finds no NCCL library" in found.summary
 
 
 def test_an_older_nccl_than_torch_was_compiled_with_is_an_error() -> None:

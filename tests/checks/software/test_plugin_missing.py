@@ -42,7 +42,7 @@ def test_a_plugin_that_loads_is_silent() -> None:
 def test_a_named_plugin_that_is_not_there_is_a_warning() -> None:
     found = finding("plugin-missing", told("ofi", absent("ofi"), absent("libnccl-net-ofi.so")))
     assert (found.severity, found.hosts) == ("warning", ("node01", "node02"))
-    assert "is not there" in found.summary
+    assert "does not exist" in found.summary
     assert "libnccl-net-ofi.so" in found.summary
 
 
@@ -101,7 +101,7 @@ def test_none_is_no_plugin_in_every_version(value: str) -> None:
 
 def test_one_of_a_list_is_named() -> None:
     snapshot = told("ofi,hpcx", absent("ofi"), GOOD, absent("hpcx"), absent("libnccl-net-hpcx.so"))
-    assert "plug-in hpcx is not there" in finding("plugin-missing", snapshot).summary
+    assert "plug-in hpcx does not exist" in finding("plugin-missing", snapshot).summary
 
 
 def test_what_was_not_looked_for_leaves_it_open() -> None:

@@ -18,7 +18,7 @@ def test_another_version_is_an_error_on_its_hosts_with_the_line_of_the_policy() 
     snapshot = with_software(with_software(snapshot, "node02", torch="2.8.0"), "node03", torch="2.8.0")
     found = finding("software-unexpected", snapshot)
     assert (found.severity, found.hosts) == ("error", ("node02", "node03"))
-    assert "torch on node02 and node03 is 2.8.0, where the policy demands >=2.9,<3" in found.summary
+    assert "torch on node02 and node03 is 2.8.0, but the policy requires >=2.9,<3" in found.summary
     (piece,) = found.evidence
     assert (piece.observed, piece.expected) == ("2.8.0", ">=2.9,<3")
     assert piece.source == "torch/version.py; site.toml, line 3"

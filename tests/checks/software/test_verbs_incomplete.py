@@ -32,8 +32,8 @@ def verbs(**changes: Any) -> Verbs:
         (verbs(library=NONE), "there is no libibverbs"),
         (verbs(providers=()), "loads providers named *-rdmav34.so, and there is none (there: none)"),
         (verbs(abi=25), "loads providers named *-rdmav25.so, and there is none (there: libmlx5-rdmav34.so)"),
-        (verbs(drivers=NONE), "no /etc/libibverbs.d that announces them"),
-        (verbs(drivers=("efa",)), "none of the providers of libibverbs 1.14.44.0 (mlx5) is announced"),
+        (verbs(drivers=NONE), "no /etc/libibverbs.d that registers them"),
+        (verbs(drivers=("efa",)), "none of the providers of libibverbs 1.14.44.0 (mlx5) is registered"),
     ],
 )
 def test_what_is_missing_is_named(part: Verbs, words: str) -> None:

@@ -51,7 +51,9 @@ def test_passed_checks_are_listed_only_when_asked_for() -> None:
 
 
 NOT_MET = [
-    check_run("master-foreign", "unknown", "only this node's own way is known: it did not meet the others"),
+    check_run(
+        "master-foreign", "unknown", "only this node's own attempt is known: it did not join the others"
+    ),
     check_run("mtu-differs", "unknown", "the nodes did not meet"),
     check_run(
         "gpu-count",
