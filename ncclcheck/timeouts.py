@@ -17,9 +17,8 @@ BENCH_BUDGET_S = 20.0  # --budget: for all measuring of a benchmark
 LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a larger number is a typing error
 # Between two plain lines about the same point of a benchmark, where no terminal shows progress
 LIVE_LINE_S = 10.0
-CONCLUDE_S = (
-    3.0  # kept back from --timeout to judge, write and tell the other nodes; of a short run a fifth at most
-)
+# Kept back from --timeout to judge, write and tell the other nodes; of a short run a fifth at most
+CONCLUDE_S = 3.0
 UNTIL_THE_END_S = math.inf  # a step that ends with --timeout, or whose order says how long it takes
 
 # --- Polling: how long a loop sleeps before it looks again ---
@@ -69,21 +68,18 @@ WRONG_NODES_QUIET_S = 2.0  # as many came as were expected, but with ranks that 
 RANKS_QUIET_S = 10.0  # every node is there, further ranks of them are not: they may still be importing torch
 SERVE_STORE_S = 30.0  # opening the TCPStore at the master port, on a busy node
 JOIN_LAUNCHER_STORE_S = 10.0  # connecting to the store that torchrun serves already
-DOOMED_JOIN_S = (
-    10.0  # the job cannot start as it is: the other nodes may still come for so long, to be diagnosed too
-)
+# The job cannot start as it is: the other nodes may still come for so long, to be diagnosed too
+DOOMED_JOIN_S = 10.0
 STAND_DOWN_S = 3.0  # node 0 cannot serve: it tells the nodes that ask for so long, so that they do not wait
 # The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
 FAILED_STAND_DOWN_S = 15.0
 STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run
 KNOWN_STORE_ANSWERS_S = 6.0  # the same where the run meets elsewhere, so that little depends on it
-MASTER_UP_S = (
-    10.0  # reaching a master address that is known to be served: long enough to tell filtered from slow
-)
+# Reaching a master address that is known to be served: long enough to tell filtered from slow
+MASTER_UP_S = 10.0
 MASTER_DOWN_S = 5.0  # reaching one that is known not to be
-FOLDER_OPENS_S = (
-    9.0  # the first sign of life of a shared folder: a call to a mount that hangs takes STORE_CALL_S
-)
+# The first sign of life of a shared folder: a call to a mount that hangs takes STORE_CALL_S
+FOLDER_OPENS_S = 9.0
 FOLDER_ALONE_S = 3.0  # node 0 is not in the folder: from then on it is looked for by TCP too
 FOLDER_APPEARS_S = 6.0  # node 0 is in its folder: files of another node may take so long to appear there
 # Node 0 has left the master port: it waits BYE_S for the other nodes, and may have large files to write
@@ -104,9 +100,11 @@ SHARE_WRITE_S = 4.0  # a mount that does not take a small file by then counts as
 SHARE_START_S = 1.0  # more for the slowest node, after which the others look anyway
 SHARE_LOOK_S = 3.0  # another node's file may take so long to appear
 SHARE_REMOVE_S = 3.0  # removing the own file
-SHARE_S = SHARE_WRITE_S + 2 * SHARE_START_S + SHARE_LOOK_S + SHARE_REMOVE_S
+SHARE_S = SHARE_WRITE_S + 2 * SHARE_START_S + SHARE_LOOK_S + SHARE_REMOVE_S  # all of it
 SHARE_FILE_LIFETIME_S = 60.0  # then a file removes itself whose process no other speaks to any more
 BYE_S = 2.0  # for the other nodes to read the report and leave
+CONFIRM_LEAST_ASK_S = 0.5  # asking the real library once more, even where the time is over
+LONGEST_CALLS_S = 60.0  # an order to call other nodes may not ask for more: calling takes far less
 
 # --- Probing reachability between nodes ---
 
@@ -122,9 +120,8 @@ PROBE_CLOSE_S = 2.0  # closing them, and again the thread that serves them
 RAS_GATHER_S = 5
 RAS_CONNECT_S = 5.0  # NCCL RAS: connecting to a rank of the job
 RAS_ANSWER_S = 30.0  # NCCL RAS: the whole answer, which takes at least twice RAS_GATHER_S if ranks are gone
-BETWEEN_RAS_ANSWERS_S = (
-    3.0  # NCCL RAS: counts that differ are normal while they grow, and a second answer tells
-)
+# NCCL RAS: counts that differ are normal while they grow, and a second answer tells
+BETWEEN_RAS_ANSWERS_S = 3.0
 
 # --- Measuring between nodes ---
 
@@ -178,9 +175,8 @@ END_WORKERS_S = 6.0  # for the nodes to say that their workers have ended
 VERDICT_S = 2.0  # of --timeout, kept for the verdict when nodes are waited for at the end of a benchmark
 KILL_WORKERS_S = 3.0  # for the workers of a node to die
 WORKERS_POLL_S = 0.1  # between two looks of a node at its workers
-LONGEST_GAP_S = (
-    0.5  # between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
-)
+# Between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
+LONGEST_GAP_S = 0.5
 COMPARE_S = 40.0  # the comparison of as-is and advised: starting torch on a busy node may take most of it
 LEAST_COMPARE_S = 12.0  # with less time its workers could not start, form a group and measure
 AFTER_COMPARE_S = 15.0  # of --timeout, kept for the benchmark that follows

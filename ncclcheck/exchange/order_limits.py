@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from ncclcheck.nccl.settable import first_refusal
 from ncclcheck.timeouts import LONGEST_OPTION_S
 
-LONGEST_CALLS_S = 60.0  # calling other nodes takes far less
 MOST_SETTINGS = 64
 MOST_ENVIRONMENTS = 64
 

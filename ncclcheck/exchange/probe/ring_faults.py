@@ -12,7 +12,6 @@ from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
 _MOST_PEERS = 1 << 17
 _MOST_SHIFTS = 8
 _MOST_NETWORKS = 64
-_MOST_PINGS_S = 1.0
 
 
 def ring_faults(ring: Ring, again: RepeatedRounds | None, caller: Caller) -> Iterator[str]:
@@ -31,7 +30,7 @@ def ring_faults(ring: Ring, again: RepeatedRounds | None, caller: Caller) -> Ite
         and 0 <= plan.window_s <= timeouts.LINKS_WINDOW_S * 2
     ):
         yield "transfers that take too long"
-    elif not 0 <= plan.pings_s <= _MOST_PINGS_S:
+    elif not 0 <= plan.pings_s <= timeouts.LINKS_PINGS_S:
         yield "round trips that take too long"
     elif again is not None and not _is_of_ring(again, ring):
         yield "further rounds that are none of this ring"

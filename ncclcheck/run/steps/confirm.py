@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.advice.interface import propose
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
@@ -19,8 +20,6 @@ from ncclcheck.nccl.settable import first_refusal
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import ANSWER_S, CONFIRM_S, LEAST_CONFIRM_S
-
-_LEAST_ASK_S = 0.5
 
 
 class ConfirmOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="confirm"):
@@ -76,7 +75,7 @@ def _follow(participant: Participant, order: ConfirmOrder) -> Confirmed:
             return Missing("denied", reason)
         environment = {name: value for name, value in environ.items() if name not in settings}
         environment |= {name: value for name, value in settings.items() if value is not None}
-        return ask_library(library, environment, max(deadline.left(), _LEAST_ASK_S))
+        return ask_library(library, environment, max(deadline.left(), timeouts.CONFIRM_LEAST_ASK_S))
 
     environments = order.environments.get(str(participant.ticket), ())
     return Confirmed(SCHEMA, TOOL_VERSION, tuple(chosen(settings) for settings in environments))

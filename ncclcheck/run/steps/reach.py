@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.announcements import peer_faults
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
-from ncclcheck.exchange.order_limits import LONGEST_CALLS_S, seconds_faults
+from ncclcheck.exchange.order_limits import seconds_faults
 from ncclcheck.exchange.probe.both_ends import compare_notes, with_nccl_there, without_the_silent
 from ncclcheck.exchange.probe.reachability import Peer, probe_peers
 from ncclcheck.facts.network.routes import source_for
@@ -141,7 +142,7 @@ def _routes_to(peers: Sequence[Peer], interfaces: Fact[tuple[Interface, ...]]) -
 def _faults(order: ReachOrder, bounds: Bounds) -> Iterator[str]:
     if not bounds.most_ranks:
         return  # a further rank calls nobody
-    yield from seconds_faults(order.deadline_s, LONGEST_CALLS_S)
+    yield from seconds_faults(order.deadline_s, timeouts.LONGEST_CALLS_S)
     if len(order.peers) > _MOST_PEERS or len({peer.ticket for peer in order.peers}) != len(order.peers):
         yield "peers that are not one each"
     if any(not key.isascii() or not key.isdigit() or str(int(key[:20])) != key for key in order.targets_of):

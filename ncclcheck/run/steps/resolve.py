@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION
-from ncclcheck.exchange.order_limits import LONGEST_CALLS_S, seconds_faults
+from ncclcheck.exchange.order_limits import seconds_faults
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import NameView, Node, Snapshot, WorkersAddress
@@ -86,7 +87,7 @@ def _follow(_: Participant, order: ResolveOrder) -> Resolved:
 def _faults(order: ResolveOrder, bounds: Bounds) -> Iterator[str]:
     if not bounds.most_ranks:
         return  # a further rank calls nobody
-    yield from seconds_faults(order.deadline_s, LONGEST_CALLS_S)
+    yield from seconds_faults(order.deadline_s, timeouts.LONGEST_CALLS_S)
     announced = bounds.announced(order.ticket)
     if announced is None or order.name not in announced.names or len(order.name) > _LONGEST_NAME:
         yield f"no member of this run is called {order.name[:60]!a}"
