@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.model.bench import BenchPlan, BenchResult, Point, RankTime, TimeUs
-from ncclcheck.model.demands import Baseline, BaselinePoint, BenchDemands, Floor
+from ncclcheck.model.bench_demands import Baseline, BaselinePoint, BenchDemands, Floor
 from ncclcheck.model.snapshot import (
     Snapshot,
 )

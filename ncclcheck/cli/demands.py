@@ -9,8 +9,7 @@ from typing import Any, get_args
 from ncclcheck.cli.documents import load
 from ncclcheck.measure.baseline import baseline_point
 from ncclcheck.model.bench import Backend, BenchResult
-from ncclcheck.model.bench_setup import BenchRequest
-from ncclcheck.model.demands import (
+from ncclcheck.model.bench_demands import (
     MOST_FLOORS,
     TOLERANCE,
     Baseline,
@@ -18,6 +17,7 @@ from ncclcheck.model.demands import (
     Floor,
     parse_floor,
 )
+from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import BenchReport, Report

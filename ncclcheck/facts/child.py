@@ -17,7 +17,7 @@ from msgspec import Struct
 
 import ncclcheck
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.model.fact import Missing
 
 OUTPUT_LIMIT_BYTES = 1 << 20

@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ncclcheck import timeouts
-from ncclcheck.facts.collect import read_all
 from ncclcheck.facts.network.names import printable_name
+from ncclcheck.facts.node_facts import read_all
 from ncclcheck.facts.section import NOT_IN_A_TREE
 from ncclcheck.facts.section_registry import all_sections
 from ncclcheck.facts.tree import machine

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 

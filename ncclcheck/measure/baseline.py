@@ -22,7 +22,7 @@ from msgspec import UNSET, Struct
 
 from ncclcheck.measure.statistics import PRECISION, median_interval, nearest_rank
 from ncclcheck.model.bench import Backend, Point, TimeUs
-from ncclcheck.model.demands import BaselinePoint
+from ncclcheck.model.bench_demands import BaselinePoint
 
 FALSE_ALARMS = 0.005  # per run, over all its points
 # Two sound runs differ by so much (standard deviation) even where their iterations do not tell: a part of the time, and

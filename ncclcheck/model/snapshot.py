@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.model.bench import BenchResult, Comparison
-from ncclcheck.model.demands import BenchDemands
+from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.events import Log
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts

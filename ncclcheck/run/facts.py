@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ncclcheck.facts.collect import collect
+from ncclcheck.facts.node_facts import collect
 from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.facts.section import FactsRequest
 from ncclcheck.launch.detect import detect

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.facts.collect import nccl_version
-from ncclcheck.facts.deadline import start
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.image.image_facts import ImageRequest, read_image
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.facts.nccl.nccl_choice import read_nccl
+from ncclcheck.facts.node_facts import nccl_version
 from ncclcheck.facts.software.software import read_software
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Fact, Missing

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.probe.reachability import Listeners, Target
 from ncclcheck.exchange.probe.ring import answer_latency
-from ncclcheck.facts.collect import collect
 from ncclcheck.facts.nccl.nccl_library import find_library, inquire
 from ncclcheck.facts.nccl.nccl_listener import NcclListener
+from ncclcheck.facts.node_facts import collect
 from ncclcheck.facts.section import FactsRequest
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, MasterPath, NodeFacts, Route

@@ -10,8 +10,8 @@ from msgspec import Struct
 from ncclcheck.checks.registry import Selection
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
+from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.bench_setup import BenchRequest
-from ncclcheck.model.demands import BenchDemands
 from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved

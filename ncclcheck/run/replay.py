@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.demands import TOLERANCE, BenchDemands
+from ncclcheck.model.bench_demands import TOLERANCE, BenchDemands
 from ncclcheck.model.saved import Saved
 from ncclcheck.run.judge import judge, start_clock, with_policy
 from ncclcheck.run.options import Ended, RunOptions

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import start
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.facts.nccl.nccl_config import settings_in
 from ncclcheck.facts.pci.pci_address import is_pci_address

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.bench_network import BenchWish, bench_network, compared_networks
 from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
-from ncclcheck.facts.collect import compiled_nccl
+from ncclcheck.facts.node_facts import compiled_nccl
 from ncclcheck.model.bench import Comparison, ComparisonVerdict, Variant
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest
 from ncclcheck.model.fact import Missing

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from ncclcheck.cli.demands import bench_demands, load_baseline
 from ncclcheck.cli.documents import SAVED_KIND
+from ncclcheck.model.bench_demands import TOLERANCE, BenchDemands, Floor
 from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.codec import decode, encode
-from ncclcheck.model.demands import TOLERANCE, BenchDemands, Floor
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.report import SCHEMA_VERSION, Tool
 from ncclcheck.model.saved import Saved

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from ncclcheck.facts.deadline import start
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.software.code import read_code
 from ncclcheck.facts.storage.paths import WantedPath, read_paths
 from ncclcheck.model.codec import encode

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ncclcheck.measure.baseline import Compared, compare
 from ncclcheck.measure.statistics import decide, time_us
 from ncclcheck.model.bench import Point
-from ncclcheck.model.demands import BaselinePoint
+from ncclcheck.model.bench_demands import BaselinePoint
 from tests.bench_builders import bench_point
 
 SIZES = tuple(1 << bits for bits in range(16, 26))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ncclcheck.model.demands import BenchDemands
+from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.report import BenchReport
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.bench_report import bench_report

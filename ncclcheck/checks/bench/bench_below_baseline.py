@@ -10,7 +10,7 @@ from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.baseline import Compared, compare
 from ncclcheck.model.bench import BenchResult, Op
-from ncclcheck.model.demands import Baseline, BenchDemands
+from ncclcheck.model.bench_demands import Baseline, BenchDemands
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size

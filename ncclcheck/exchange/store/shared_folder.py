@@ -18,8 +18,8 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.pipe import Pipe
 from ncclcheck.exchange.store.run_folder import FolderView
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.child import end_child, surviving_command
-from ncclcheck.facts.deadline import missing_for
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing

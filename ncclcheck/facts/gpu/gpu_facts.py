@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import start
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.gpu.gpu_log import read_gpu_log
 from ncclcheck.facts.gpu.gpu_work import read_gpu_work, read_torch_gpus
-from ncclcheck.facts.gpu.gpus import Nvml, read_nvml
+from ncclcheck.facts.gpu.nvml_gpus import Nvml, read_nvml
 from ncclcheck.facts.pci.pci import nvidia_gpus, read_pci
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
 from ncclcheck.facts.tree import Folder

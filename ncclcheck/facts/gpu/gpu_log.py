@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ncclcheck import timeouts
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.child import run_child
-from ncclcheck.facts.deadline import missing_for
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuLog, LoggedError
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from ncclcheck import timeouts
+from ncclcheck.facts.bounded_call import missing_for, start
 from ncclcheck.facts.child import Ending, end_child, python_command, read_child, start_child
-from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.software.software import torch_words
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuWork, TorchGpus, WorkOutcome

@@ -6,7 +6,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import read_line
 from ncclcheck.model.fact import Fact

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.host.cgroup import cpus_in, read_cgroup
 from ncclcheck.facts.text_files import link_target, read_line, read_text
 from ncclcheck.facts.tree import machine

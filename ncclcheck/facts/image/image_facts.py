@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import start
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.image.image_driver import driver_libraries
 from ncclcheck.facts.image.image_limit_files import read_limit_files
 from ncclcheck.facts.image.image_packages import pip_problems, read_imports

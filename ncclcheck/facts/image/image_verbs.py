@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.software.elf import Dynamic, read_dynamic
 from ncclcheck.facts.software.needed_libraries import LoaderSearch, find
 from ncclcheck.facts.text_files import readable

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.kept_environment import is_secret_name, without_secrets
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing

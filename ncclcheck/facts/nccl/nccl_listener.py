@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ncclcheck import timeouts
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.child import (
     ChildResult,
     Ending,
@@ -24,7 +25,6 @@ from ncclcheck.facts.child import (
     read_child,
     start_child,
 )
-from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.nccl.nccl_child import MARK
 from ncclcheck.facts.nccl.nccl_library import CHILD, Inquiry, talkative, understood
 from ncclcheck.facts.text_files import read_number

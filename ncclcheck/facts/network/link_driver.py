@@ -7,7 +7,7 @@ import fcntl
 import socket
 import struct
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 

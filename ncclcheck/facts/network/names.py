@@ -6,7 +6,7 @@ import socket
 import time
 
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import missing_for, start
+from ncclcheck.facts.bounded_call import missing_for, start
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder

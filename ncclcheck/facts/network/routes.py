@@ -6,7 +6,7 @@ import errno
 import socket
 from collections.abc import Sequence
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import start
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.rdma.rdma import read_rdma, unusable_files
 from ncclcheck.facts.rdma.verbs_library import find_verbs_library
 from ncclcheck.facts.rdma.verbs_ports import with_active_mtu

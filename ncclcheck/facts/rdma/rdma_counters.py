@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import within
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine

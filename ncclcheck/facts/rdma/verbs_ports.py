@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
-from ncclcheck.facts.deadline import missing_for
 from ncclcheck.model.fact import Fact, Missing, Why
 from ncclcheck.model.hardware import Rdma, RdmaPort
 

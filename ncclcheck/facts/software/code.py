@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 
 from ncclcheck import timeouts
+from ncclcheck.facts.bounded_call import missing_for, start
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
-from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.git import read_git
 from ncclcheck.facts.software.packages import installed

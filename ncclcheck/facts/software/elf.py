@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.model.fact import Fact, Missing
 
 _LOAD, _DYNAMIC = 1, 2  # p_type of elf.h

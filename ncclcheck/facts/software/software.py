@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ncclcheck import __version__
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.packages import installed, metadata_lines
 from ncclcheck.facts.text_files import read_line, read_text

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncclcheck import timeouts
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.child import end_child, read_child, surviving_command
-from ncclcheck.facts.deadline import missing_for
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing, Why
 

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck import timeouts
+from ncclcheck.facts.bounded_call import missing_for, start
 from ncclcheck.facts.child import end_child, python_command, read_child, start_child
-from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.section import FactsRequest, Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.codec import decode, encode

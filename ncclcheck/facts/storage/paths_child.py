@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from ncclcheck import timeouts
-from ncclcheck.facts.deadline import missing_for
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.software.manifest import Listing, Times, read_manifest
 from ncclcheck.facts.storage.mounts import mount_at
 from ncclcheck.facts.text_files import readable

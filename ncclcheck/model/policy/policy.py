@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.model.demands import Floor, parse_floor
+from ncclcheck.model.bench_demands import Floor, parse_floor
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy import policy_values as values
 from ncclcheck.model.policy.expected import Expectation, Expected, Number, PolicyRule, Profile

@@ -14,7 +14,7 @@ from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.facts.deadline import start
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.storage.marks import Mark
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing

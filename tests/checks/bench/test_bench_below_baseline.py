@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.model.bench import Point
-from ncclcheck.model.demands import BenchDemands
+from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_demands, bench_point, bench_result, with_bench

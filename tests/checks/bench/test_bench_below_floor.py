@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.bench.bench_below_floor import points_of
 from ncclcheck.model.bench import BenchPlan, BenchResult, Op, Point
-from ncclcheck.model.demands import BenchDemands, parse_floor
+from ncclcheck.model.bench_demands import BenchDemands, parse_floor
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_point, bench_result, with_bench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.demands import BenchDemands
+from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.fact import Missing
 from tests.bench_builders import bench_point, with_bench
 from tests.builders import cluster

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.model.demands import Floor
+from ncclcheck.model.bench_demands import Floor
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.expected import (
     Expectation,

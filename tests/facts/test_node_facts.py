@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.collect import collect, compiled_nccl
+from ncclcheck.facts.node_facts import collect, compiled_nccl
 from ncclcheck.facts.section import FactsRequest
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
@@ -48,7 +48,7 @@ def test_a_torch_that_pins_no_nccl_package_is_asked_itself() -> None:
 def test_nothing_of_it_costs_much_or_loads_torch() -> None:
     program = (
         "import os, sys\n"
-        "from ncclcheck.facts.collect import collect\n"
+        "from ncclcheck.facts.node_facts import collect\n"
         "from ncclcheck.facts.section import FactsRequest\n"
         "from ncclcheck.model.launch import Launch\n"
         "launch = Launch('none', 0, 1, 0, 1, 0, 1, None, 29500)\n"

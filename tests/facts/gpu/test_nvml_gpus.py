@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import asdict
 
 from ncclcheck.facts.gpu.gpu_values import bus_address
-from ncclcheck.facts.gpu.gpus import Nvml, read_nvml
+from ncclcheck.facts.gpu.nvml_gpus import Nvml, read_nvml
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.gpu import Fabric, GpuDriver, GpuProcess, GpuState, NvLink, PeerAccess

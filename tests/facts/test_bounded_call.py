@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.deadline import start, within
+from ncclcheck.facts.bounded_call import start, within
 from ncclcheck.model.fact import Missing
 
 

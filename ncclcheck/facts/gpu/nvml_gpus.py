@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from ncclcheck import timeouts
+from ncclcheck.facts.bounded_call import missing_for, start
 from ncclcheck.facts.child import Ending, end_child, python_command, read_child, start_child
-from ncclcheck.facts.deadline import missing_for, start
 from ncclcheck.facts.gpu.gpu_processes import described
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError

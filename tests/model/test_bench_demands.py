@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.model.demands import Floor, parse_floor
+from ncclcheck.model.bench_demands import Floor, parse_floor
 from ncclcheck.model.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.facts.deadline import Started
+from ncclcheck.facts.bounded_call import Started
 from ncclcheck.facts.section import FactsRequest, Section
 from ncclcheck.facts.section_registry import all_sections
 from ncclcheck.model.fact import Fact, Missing
