@@ -35,6 +35,8 @@ def healthy_state(index: int = 0) -> GpuState:
         compute_capability="9.0",
         pcie_generation=5,
         pcie_width=16,
+        max_pcie_generation=5,
+        max_pcie_width=16,
         nvlinks=tuple(NvLink(link, True) for link in range(LINKS)),
         fabric=Fabric("completed", 0, "healthy", False),
         peers=tuple(PeerAccess(peer, "ok") for peer in range(8) if peer != index),

@@ -13,6 +13,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.topology import gpu_addresses
 
 _NAMED = 4
 
@@ -96,6 +97,12 @@ def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]
     for one in unread(snapshot, "gpus"):
         if judged or not set(one.hosts) <= set(without):
             yield one
+    for node in snapshot.nodes:
+        is_without = not judged and node.host in without
+        count = 0 if isinstance(node.facts.pci, Missing) else len(gpu_addresses(node.facts.pci))
+        if is_without and count:
+            gpus = "1 GPU" if count == 1 else f"{count} GPUs"
+            yield NotKnown(f"the PCI bus has {gpus}, and no driver tells of them", (node.host,))
     yield from not_reported(snapshot)
     if not judged:
         yield NotApplicable(f"no GPU {question}")

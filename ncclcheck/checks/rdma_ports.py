@@ -118,10 +118,17 @@ def is_verbs(port: RdmaPort) -> bool:
 
 
 def has_gpus(facts: NodeFacts) -> bool | None:
-    """Return True if the PCI bus or the driver lists NVIDIA GPUs; None if neither was read."""
+    """Return True if the PCI bus or the driver lists NVIDIA GPUs; None if it is not known.
+
+    In some virtual machines and containers /sys does not list the GPUs, so the bus alone does not prove that there is
+    none.
+    """
     if not isinstance(facts.gpus, Missing) and facts.gpus:
         return True
-    return None if isinstance(facts.pci, Missing) else bool(topology.gpu_addresses(facts.pci))
+    if isinstance(facts.pci, Missing):
+        return None
+    was_asked = not isinstance(facts.gpus, Missing) or facts.gpus.missing == "absent"
+    return bool(topology.gpu_addresses(facts.pci)) or (False if was_asked else None)
 
 
 def file_of(port: RdmaPort, name: str) -> str:

@@ -91,6 +91,8 @@ class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
     compute_capability: Fact[str] = UNREAD  # 9.0
     pcie_generation: Fact[int] = UNREAD
     pcie_width: Fact[int] = UNREAD
+    max_pcie_generation: Fact[int] = UNREAD  # of the device in this slot
+    max_pcie_width: Fact[int] = UNREAD
     nvlinks: Fact[tuple[NvLink, ...]] = UNREAD  # empty: this GPU has none
     fabric: Fact[Fabric] = UNREAD
     peers: Fact[tuple[PeerAccess, ...]] = UNREAD

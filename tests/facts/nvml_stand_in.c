@@ -137,6 +137,12 @@ int nvmlDeviceGetCurrPcieLinkGeneration(void *gpu, unsigned *value) {
 int nvmlDeviceGetCurrPcieLinkWidth(void *gpu, unsigned *value) {
     return number("nvmlDeviceGetCurrPcieLinkWidth", gpu, -1, 16, value);
 }
+int nvmlDeviceGetMaxPcieLinkGeneration(void *gpu, unsigned *value) {
+    return number("nvmlDeviceGetMaxPcieLinkGeneration", gpu, -1, 5, value);
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void *gpu, unsigned *value) {
+    return number("nvmlDeviceGetMaxPcieLinkWidth", gpu, -1, 16, value);
+}
 int nvmlDeviceGetMigMode(void *gpu, unsigned *now, unsigned *later) {
     *later = 0;
     return number("nvmlDeviceGetMigMode", gpu, -1, 0, now);

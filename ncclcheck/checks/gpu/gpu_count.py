@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.gpus import by_text, together
+from ncclcheck.checks.gpus import by_text, label, together
 from ncclcheck.checks.hosts import named, not_reported, unread, verb
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
@@ -38,12 +38,24 @@ def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _compared(snapshot) if expected is None else _other_than(snapshot, expected)
     yield from _too_few(snapshot)
     yield from _fell_off(snapshot)
+    yield from _without_handle(snapshot)
     yield from _not_in_torch(snapshot)
     yield from not_reported(snapshot)
 
 
 def _counts(snapshot: Snapshot) -> list[tuple[str, int]]:
     return [(node.host, len(gpus)) for node, gpus in snapshot.known("gpus")]
+
+
+def _without_handle(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """GPUs that the driver counts, and of which it cannot even tell the name or address: they may be of no use."""
+    for node, gpus in snapshot.known("gpus"):
+        for gpu in gpus:
+            why = gpu.name
+            if isinstance(why, Missing) and isinstance(gpu.uuid, Missing) and isinstance(gpu.pci, Missing):
+                yield NotKnown(
+                    f"whether {label(gpu)} can be used, which the driver counts: {why}", (node.host,)
+                )
 
 
 def _without_driver(snapshot: Snapshot) -> list[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks.gpus import closing, listed_gpus, told, untold
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, together, told, untold
+from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu
-from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -70,10 +72,12 @@ def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     judged = False
     for quality in _QUALITIES:
         of_host: dict[str, dict[str, int]] = {}
+        known: list[tuple[GpuOn, str]] = []
         read = [(gpu, quality.read(gpu.gpu)) for gpu in listed_gpus(snapshot)]
         for on, value in told(read):
             counts = of_host.setdefault(on.host, {})
             counts[value] = counts.get(value, 0) + 1
+            known.append((on, value))
         if quality.read is _model:
             for on, value in read:
                 if isinstance(value, Missing):
@@ -81,11 +85,29 @@ def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
         else:
             yield from untold(read, quality.name)
         judged = judged or bool(of_host)
-        yield from _compared(quality, of_host)
+        yield from _compared(quality, of_host, _odd_gpus(known))
     yield from closing(snapshot, judged, "is listed")
 
 
-def _compared(quality: _Quality, of_host: dict[str, dict[str, int]]) -> Iterator[Answer]:
+def _odd_gpus(known: Sequence[tuple[GpuOn, str]]) -> dict[str, list[str]]:
+    """Return the GPUs that differ from others of their own node, by host: those without the most frequent value."""
+    values = Counter(value for _, value in known)
+    if len(values) < 2:  # noqa: PLR2004 (one value is no difference)
+        return {}
+    usual = values.most_common(1)[0][0]
+    kinds: dict[str, set[str]] = {}
+    for on, value in known:
+        kinds.setdefault(on.host, set()).add(value)
+    odd: dict[str, list[str]] = {}
+    for on, value in known:
+        if value != usual and len(kinds[on.host]) > 1:
+            odd.setdefault(on.host, []).append(f"{on.label} has {value}")
+    return odd
+
+
+def _compared(
+    quality: _Quality, of_host: dict[str, dict[str, int]], odd: dict[str, list[str]]
+) -> Iterator[Answer]:
     """The kinds on each node, not how many of each; a node of several kinds says so with numbers."""
     comparison = compare((host, _kinds(counts)) for host, counts in of_host.items())
     mixed = any(len(counts) > 1 for counts in of_host.values())
@@ -95,11 +117,23 @@ def _compared(quality: _Quality, of_host: dict[str, dict[str, int]]) -> Iterator
     text = sentence(comparison) if comparison.differs else f"{comparison.groups[0].value} on every node"
     yield Finding(
         quality.severity,
-        f"{quality.name} differs: {text}: {quality.why}",
+        f"{quality.name} differs: {text}{_on_hosts(odd)}: {quality.why}",
         hosts,
-        evidence(comparison, quality.name, "NVML"),
+        (
+            *evidence(comparison, quality.name, "NVML"),
+            *(
+                Evidence((host,), quality.name, together(gpus), "the same on every GPU", "NVML")
+                for host, gpus in odd.items()
+            ),
+        ),
         (Fix("use nodes with the same GPUs in the same modes", ("nvidia-smi -L", "nvidia-smi -q")),),
     )
+
+
+def _on_hosts(odd: dict[str, list[str]]) -> str:
+    """` (GPU 2 (0000:1b:00.0) has on, on node03)`; empty where no node has several kinds."""
+    texts = by_text((host, together(gpus)) for host, gpus in odd.items())
+    return f" ({'; '.join(f'{text}, on {named(hosts)}' for text, hosts in texts)})" if texts else ""
 
 
 def _kinds(counts: dict[str, int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.pcie._driver_links import unknown_places
 from ncclcheck.checks.pcie_path import Path, paths, unplaced
 from ncclcheck.checks.rdma_ports import listed
 from ncclcheck.checks.registry import Answer, check
@@ -53,6 +54,7 @@ def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
             virtual.append(node.host)
             continue
         found = paths(pci, node.facts.rdma)
+        yield from unknown_places(node)
         ports = _ports_that_matter(found)
         asked = asked or bool(ports)
         on = tuple(port.address for port in ports if port.acs_redirect is True)

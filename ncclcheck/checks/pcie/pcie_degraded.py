@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
+from ncclcheck.checks.gpus import label
 from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.pcie._driver_links import SOURCE, links_of_driver, unread_gpus, with_links_of_driver
 from ncclcheck.checks.pcie_path import Path, least, paths, unplaced
 from ncclcheck.checks.rdma_ports import listed
 from ncclcheck.checks.registry import Answer, check
@@ -14,7 +16,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.hardware import PciDevice
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import Node, Snapshot
 
 _MOST_EVIDENCE = 12
 
@@ -52,14 +54,20 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
     BIOS (bifurcation, "link speed"); reboot to let the link train again.
 
     ## Source
-    /sys/bus/pci/devices/*/{current,max}_link_{width,speed}; PCI Express Base Specification, Link Status register.
+    /sys/bus/pci/devices/*/{current,max}_link_{width,speed}; PCI Express Base Specification, Link Status register. For
+    GPUs that /sys lacks, as in some virtual machines and containers, NVML (nvmlDeviceGetCurrPcieLinkWidth,
+    nvmlDeviceGetMaxPcieLinkWidth: the most that device and slot can do; and those of the generation).
     """
     judged = False
     slow: dict[_Slow, list[str]] = {}
-    idle: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for node, pci in snapshot.known("pci"):
+    idle: dict[tuple[str, str, tuple[str, ...], bool], list[str]] = {}
+    for node in snapshot.nodes:
+        pci = with_links_of_driver(node.facts)
         found = paths(pci, node.facts.rdma)
         judged = judged or bool(found)
+        yield from _unread_gpus(node)
+        if isinstance(node.facts.pci, Missing) and not found:
+            continue
         if pci.unread:
             yield NotKnown(f"which devices are at {listed(pci.unread)} of the PCI bus", (node.host,))
         untold = [path.label for path in found if _is_untold(path)]
@@ -69,15 +77,27 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
             yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
         elif lost := unplaced(pci, node.facts.rdma):
             yield NotKnown(f"where {listed(lost)} {verb(lost, 'is', 'are')} on the PCI bus", (node.host,))
-        for link in _slow_links(found, are_bridges_real=not _is_virtual(node.facts)):
+        by_driver = {device.address for device in links_of_driver(node.facts).devices}
+        hops_are_real = not _is_virtual(node.facts)
+        for link in _slow_links(found, by_driver, are_bridges_real=hops_are_real):
             slow.setdefault(link, []).append(node.host)
-        for key in _idle_gpus(found):
+        for key in _idle_gpus(found, by_driver):
             idle.setdefault(key, []).append(node.host)
     if not judged and any(True for _ in snapshot.known("pci")):
         yield NotApplicable("there is no GPU and no RDMA NIC on the PCI bus")
     yield from (_finding(one, tuple(hosts)) for one, hosts in slow.items())
     yield from (_mention(*key, tuple(hosts)) for key, hosts in idle.items())
     yield from not_reported(snapshot)
+
+
+def _unread_gpus(node: Node) -> Iterator[NotKnown]:
+    """GPUs of which neither /sys nor the driver tells the link."""
+    if why := unread_gpus(node.facts):
+        yield NotKnown(f"the PCIe links of its GPUs: {why}", (node.host,))
+    if not isinstance(node.facts.gpus, Missing):
+        nameless = [label(gpu) for gpu in node.facts.gpus if isinstance(gpu.pci, Missing)]
+        if nameless:
+            yield NotKnown(f"the PCIe link of {listed(nameless)} could not be read", (node.host,))
 
 
 def _is_virtual(facts: NodeFacts) -> bool:
@@ -91,7 +111,7 @@ def _is_untold(path: Path) -> bool:
     return any(isinstance(value, Missing) for value in needed)
 
 
-def _slow_links(found: Sequence[Path], *, are_bridges_real: bool) -> list[_Slow]:
+def _slow_links(found: Sequence[Path], by_driver: Collection[str], *, are_bridges_real: bool) -> list[_Slow]:
     """Every slow link once, named by its lower end, with all that send through it."""
     gpu_links = {one.bridges[-1].address for one in found if one.is_gpu and one.bridges}
     links: dict[tuple[str, str], list[tuple[PciDevice, str, str, str]]] = {}
@@ -115,7 +135,7 @@ def _slow_links(found: Sequence[Path], *, are_bridges_real: bool) -> list[_Slow]
             what,
             link[0][1],
             link[0][2],
-            f"/sys/bus/pci/devices/{address}/current_link_{what}",
+            SOURCE if address in by_driver else f"/sys/bus/pci/devices/{address}/current_link_{what}",
             tuple(one[3] for one in link),
         )
         for (address, what), link in links.items()
@@ -136,15 +156,18 @@ def _is_less(now: Fact[float] | Fact[int], could: float | None) -> bool:
     return not isinstance(now, Missing) and could is not None and now < could
 
 
-def _idle_gpus(found: Sequence[Path]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    groups: dict[tuple[str, str], list[str]] = {}
+def _idle_gpus(
+    found: Sequence[Path], told_by_driver: Collection[str]
+) -> Iterator[tuple[str, str, tuple[str, ...], bool]]:
+    groups: dict[tuple[str, str, bool], list[str]] = {}
     for path in found:
         speed = least(hop.max_link_speed_gt_s for hop in path.hops)
         now = path.device.link_speed_gt_s
         if path.is_gpu and _is_less(now, speed):
-            groups.setdefault((f"{now} GT/s", f"{speed:g} GT/s"), []).append(path.label)
-    for (now_text, could), labels in groups.items():
-        yield now_text, could, tuple(labels)
+            by_driver = path.device.address in told_by_driver
+            groups.setdefault((f"{now} GT/s", f"{speed:g} GT/s", by_driver), []).append(path.label)
+    for (now_text, could, by_driver), labels in groups.items():
+        yield now_text, could, tuple(labels), by_driver
 
 
 def _finding(link: _Slow, hosts: tuple[str, ...]) -> Finding:
@@ -169,10 +192,17 @@ def _finding(link: _Slow, hosts: tuple[str, ...]) -> Finding:
         (
             Fix(
                 "reseat the card or its riser, look at the slot's limits in the BIOS, and reboot to train it again",
-                (f"sudo lspci -vv -s {address} | grep -e LnkCap: -e LnkSta:", f"cat {link.file}"),
+                (f"sudo lspci -vv -s {address} | grep -e LnkCap: -e LnkSta:", _look(link)),
             ),
         ),
     )
+
+
+def _look(link: _Slow) -> str:
+    if link.file != SOURCE:
+        return f"cat {link.file}"
+    fields = "pci.bus_id,pcie.link.width.current,pcie.link.width.max"
+    return f"nvidia-smi --query-gpu={fields} --format=csv"
 
 
 def _part(link: _Slow) -> str:
@@ -180,15 +210,19 @@ def _part(link: _Slow) -> str:
     return f"{100 * now / could:.0f} %"
 
 
-def _mention(now: str, could: str, labels: tuple[str, ...], hosts: tuple[str, ...]) -> Finding:
+def _mention(
+    now: str, could: str, labels: tuple[str, ...], by_driver: bool, hosts: tuple[str, ...]
+) -> Finding:
     return Finding(
         "info",
         f"the PCIe links of {listed(labels, 3)} on {named(hosts)} run at {now} now and could run at {could}: an idle "
         "GPU saves power that way, so whether they are slow shows only under load",
         hosts,
         tuple(
-            Evidence(hosts, f"PCIe link speed of {label}", now, could, _speed_file(label))
-            for label in labels[:_MOST_EVIDENCE]
+            Evidence(
+                hosts, f"PCIe link speed of {name}", now, could, SOURCE if by_driver else _speed_file(name)
+            )
+            for name in labels[:_MOST_EVIDENCE]
         ),
         (
             Fix(

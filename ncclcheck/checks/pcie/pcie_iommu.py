@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named, not_reported, verb
+from ncclcheck.checks.pcie._driver_links import unknown_places
 from ncclcheck.checks.pcie_path import Path, paths, unplaced
 from ncclcheck.checks.rdma_ports import listed
 from ncclcheck.checks.registry import Answer, check
@@ -48,6 +49,7 @@ def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
     for node, pci in snapshot.known("pci"):
         found = paths(pci, node.facts.rdma)
         yield from _unplaced(node, pci)
+        yield from unknown_places(node)
         if len(found) < _TWO or not any(path.is_gpu for path in found):
             continue
         why = _excuse(node.facts)

@@ -134,6 +134,12 @@ def _speed(nvml: Any, handle: Any) -> Readers:
         "pcie_width": (
             ("nvmlDeviceGetCurrPcieLinkWidth", lambda: int(nvml.nvmlDeviceGetCurrPcieLinkWidth(handle))),
         ),
+        "max_pcie_generation": (
+            ("nvmlDeviceGetMaxPcieLinkGeneration", lambda: int(nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle))),
+        ),
+        "max_pcie_width": (
+            ("nvmlDeviceGetMaxPcieLinkWidth", lambda: int(nvml.nvmlDeviceGetMaxPcieLinkWidth(handle))),
+        ),
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, everywhere, node, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import launch, some
-from tests.gpu_builders import with_all_gpus
+from tests.gpu_builders import with_all_gpus, with_gpu
 from tests.hardware_builders import gpu_of, rdma_cluster
 
 NO_DRIVER = Missing("absent", "NVML: no libnvidia-ml.so.1")
@@ -139,3 +139,16 @@ def test_gpus_in_mig_mode_are_too_few_for_a_rank_each() -> None:
     assert (found.severity, found.hosts) == ("error", ("node01", "node02"))
     assert "sees 1 GPU for 8 ranks" in found.summary
     assert is_silent("gpu-count", with_torch(with_all_gpus(cluster(2), mig=True), 8))
+
+
+def test_a_gpu_that_the_driver_counts_and_cannot_open_keeps_the_check_from_passing() -> None:
+    lost = Missing("error", "NVML: GPU is lost")
+    snapshot = with_gpu(cluster(2), "node02", 7, name=lost, uuid=lost, pci=lost, memory_bytes=lost)
+    result = run("gpu-count", snapshot)
+    assert result.outcome == "unknown"
+    assert "node02: whether GPU 7 can be used" in result.reason
+
+
+def test_gpus_on_the_bus_that_no_driver_tells_of_are_unknown_and_not_not_applicable() -> None:
+    bare = everywhere(rdma_cluster(2), gpus=NO_DRIVER)
+    assert run("gpu-ecc", bare).outcome == "unknown"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ncclcheck.model.fact import Missing
@@ -41,6 +43,7 @@ def test_the_odd_node_is_named(change: dict[str, object], words: str, severity: 
 def test_one_odd_gpu_on_a_node_is_told_with_numbers() -> None:
     found = finding("gpu-differs", with_gpu(cluster(4), "node03", 2, mig=True))
     assert "7 x off and 1 x on on node03" in found.summary
+    assert re.search(r"\(GPU 2 \(.*\) has on, on node03\)", found.summary)
 
 
 def test_a_tie_is_said_to_be_one() -> None:
