@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
-from ncclcheck.checks.rdma_ports import has_gpus
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import Pci, Rdma
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import everywhere, without
 from tests.checks.running import finding, is_silent, run
-from tests.gpu_builders import with_gpu
 from tests.hardware_builders import (
     above_gpu,
     above_nic,
@@ -114,38 +111,3 @@ def test_what_was_not_read_is_unknown() -> None:
 def test_a_machine_with_neither_is_not_applicable() -> None:
     empty = everywhere(rdma_cluster(2), pci=Pci(()), rdma=Rdma((), (), ()), gpus=NO_DRIVER)
     assert run(SLUG, empty).outcome == "not_applicable"
-
-
-# machines whose /sys has no entries for the GPUs
-
-
-def virtual(nnodes: int = 2) -> Snapshot:
-    return everywhere(rdma_cluster(nnodes), pci=Pci(()), rdma=Rdma((), (), ()))
-
-
-def test_without_entries_in_sys_the_driver_tells_the_links_of_its_gpus() -> None:
-    assert run(SLUG, virtual()).outcome == "passed"
-    found = finding(SLUG, with_gpu(virtual(), "node02", 3, pcie_width=8))
-    assert (found.severity, found.hosts) == ("warning", ("node02",))
-    assert "runs at x8 where its path allows x16" in found.summary
-    assert found.evidence[0].source.startswith("NVML")
-    assert "/sys" not in str(found.fixes)
-
-
-def test_an_idle_gpu_that_only_the_driver_knows_is_mentioned() -> None:
-    found = finding(SLUG, with_gpu(virtual(), "node02", 3, pcie_generation=1))
-    assert found.severity == "info"
-    assert "2.5 GT/s now and could run at 32 GT/s" in found.summary
-    assert found.evidence[0].source.startswith("NVML")
-
-
-def test_a_gpu_whose_link_nobody_tells_is_unknown() -> None:
-    assert run(SLUG, with_gpu(virtual(), "node02", 3, pcie_width=UNREAD)).outcome == "unknown"
-    assert run(SLUG, with_gpu(virtual(), "node02", 3, pci=UNREAD)).outcome == "unknown"
-
-
-@pytest.mark.parametrize("slug", [SLUG, "pcie-iommu", "pcie-acs"])
-def test_gpus_that_were_not_read_are_unknown_and_not_not_applicable(slug: str) -> None:
-    late = everywhere(virtual(), gpus=Missing("timeout", "NVML: nvmlInit did not answer within 5 s"))
-    assert run(slug, late).outcome == "unknown"
-    assert has_gpus(late.nodes[0].facts) is None
