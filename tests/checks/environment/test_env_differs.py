@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.launch.launcher import Launcher
+from ncclcheck.launch.launcher_registry import all_launchers
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
 from ncclcheck.model.snapshot import RankPlace, Snapshot
 from tests.builders import cluster, with_choice, with_environment, with_facts, with_interfaces, without
@@ -20,6 +22,15 @@ def with_rank(snapshot: Snapshot, **differs: str | None) -> Snapshot:
 
 def test_the_same_settings_are_silent() -> None:
     assert is_silent("env-differs", cluster(4))
+
+
+@pytest.mark.parametrize("launcher", all_launchers(), ids=lambda launcher: launcher.name)
+def test_the_variables_of_a_launcher_may_differ_between_nodes_and_ranks(launcher: Launcher) -> None:
+    names = [pattern.replace("*", "SIZE") for pattern in launcher.variables]
+    snapshot = cluster(4)
+    for number, node in enumerate(snapshot.nodes):
+        snapshot = with_environment(snapshot, node.host, **dict.fromkeys(names, str(number)))
+    assert is_silent("env-differs", with_rank(snapshot, **dict.fromkeys(names, "9")))
 
 
 def test_another_value_is_a_warning_that_names_the_node() -> None:

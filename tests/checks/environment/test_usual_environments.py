@@ -103,6 +103,17 @@ SLURM = {
     "GLOO_SOCKET_IFNAME": "eth0",
     "TP_SOCKET_IFNAME": "eth0",
 }
+OTHER_LAUNCHERS = {  # LSF, SageMaker, Kubeflow and Open MPI
+    "JSM_NAMESPACE_RANK": "0",
+    "JSM_NAMESPACE_SIZE": "4",
+    "LSB_MCPU_HOSTS": "launch1 1 node01 42 node02 42",
+    "SM_HOSTS": '["algo-1", "algo-2"]',
+    "SM_CURRENT_HOST": "algo-1",
+    "PET_NNODES": "2",
+    "PET_NODE_RANK": "0",
+    "OMPI_MCA_orte_hnp_uri": "3871211520.0;tcp://10.77.0.1:47111",
+    "PMIX_NAMESPACE": "prterun-node01-1@1",
+}
 TORCHRUN = {
     "TORCHELASTIC_RUN_ID": "none",
     "TORCHELASTIC_RESTART_COUNT": "0",
@@ -183,6 +194,7 @@ USUAL = {
     "Oracle": ORACLE,
     "Slurm": SLURM,
     "torchrun": TORCHRUN,
+    "other launchers": OTHER_LAUNCHERS,
 }
 # What a policy demands of the environment is no question of what is usual.
 FAMILY = [
