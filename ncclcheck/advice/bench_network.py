@@ -42,7 +42,7 @@ def bench_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
     if under == "as-is":
         return as_is_network(snapshot, backend, ranks_of)
     why = "the advised settings" if under == "advised" else _why_advised(snapshot.comparison)
-    two = as_is_and_advised(snapshot) if why else Missing("absent", "the advised settings are not wanted")
+    two = as_is_and_advised(snapshot) if why else Missing("absent", "the advised settings were not requested")
     if not isinstance(two, Missing):
         return bound_network(snapshot, two.advised, two.changes, backend, ranks_of, why)
     if under == "advised":
@@ -252,7 +252,7 @@ def _binding(snapshot: Snapshot, backend: Backend) -> Fact[tuple[Binding, str]]:
         if _carries(snapshot, backend, reach, binding):
             return binding, proof
     return Missing(
-        "unsupported", "there is no interface on which all nodes reach each other, so nothing can be measured"
+        "unsupported", "there is no interface on which all nodes can connect, so nothing can be measured"
     )
 
 
@@ -264,7 +264,7 @@ def _alternatives(snapshot: Snapshot, reach: Reach) -> Iterator[tuple[Binding, s
     if advised.gloo.network is not None:
         yield advised.gloo.network.places, "not NCCL's own choice, but the one advised for Gloo"
     for network in find_networks(snapshot, reach):
-        yield network.places, "not NCCL's choice, but all nodes reach each other there"
+        yield network.places, "not NCCL's choice, but all nodes can connect there"
 
 
 def _carries(snapshot: Snapshot, backend: Backend, reach: Reach, binding: Binding) -> bool:

@@ -25,9 +25,7 @@ def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...],
     if isinstance(comparison, Missing) or not settled.parts:
         return settled.parts, ()
     if _set(comparison.advised.changes) != settled.changes or _set(comparison.as_is.changes):
-        return settled.parts, (
-            "the comparison was made with other settings than these, so it proves nothing",
-        )
+        return settled.parts, ("the comparison was made with other settings than these, so it is no proof",)
     tried = [part for part in settled.parts if _is_used(snapshot, settled, part, comparison)]
     kept = [part for part in settled.parts if part not in tried]
     if not tried or comparison.verdict == "not measured":

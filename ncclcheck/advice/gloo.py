@@ -107,10 +107,10 @@ def _faster(
         return _nothing(f"{reachable}: nothing to set")
     if any(not _is_without_gpu(node.facts) for node in snapshot.nodes):
         slow = f"{figure(better[0])}; {figure(current)}"
-        return _nothing(f"{reachable}, and beside NCCL it carries little: nothing to set ({slow})")
+        return _nothing(f"{reachable}, and it carries little traffic next to NCCL: nothing to set ({slow})")
     why = why_slow("Gloo's", current, better[0])
     return _on_the_first(snapshot, better, why) or _nothing(
-        f"{reachable}; no exact name leads to {better[0].name} on every node: nothing to set"
+        f"{reachable}; no exact name selects {better[0].name} on every node: nothing to set"
     )
 
 

@@ -60,9 +60,9 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
     """Return the probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
     hosts = dict.fromkeys(node.host for node in snapshot.nodes)
     if snapshot.viewpoint == "one-node":
-        return Missing("absent", "the nodes did not meet, so nothing is known of the ways between them")
+        return Missing("absent", "the nodes did not meet, so the connections between them were not tested")
     if snapshot.silent:
-        return Missing("absent", f"nothing is known of {some_of(node.host for node in snapshot.silent)}")
+        return Missing("absent", f"no results from {some_of(node.host for node in snapshot.silent)}")
     if isinstance(snapshot.probes, Missing):
         return snapshot.probes
     outcomes: dict[tuple[str, str, str], ProbeOutcome] = {}

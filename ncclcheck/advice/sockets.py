@@ -57,7 +57,7 @@ def speed_up(
     if isinstance(found, Proposal) and not is_clearly_faster(
         network_of(snapshot, reach, found.places), current
     ):
-        return f"NCCL: {why}; but the smallest setting leads to a network that is not, so nothing is advised"
+        return f"NCCL: {why}; but the smallest setting selects a network that is not, so nothing is advised"
     return replace(found, purpose="speed") if isinstance(found, Proposal) else found
 
 
@@ -68,20 +68,20 @@ def keep_for_bootstrap(
     current = network_of(snapshot, reach, places)
     faster = [one for one in usable if is_clearly_faster(one, current)]
     rest = (
-        f"; {figure(faster[0])} is faster than {figure(current)}, but no reason for a setting"
+        f"; {figure(faster[0])} is faster than {figure(current)}, but that is no reason for a setting"
         if faster
         else ""
     )
     return (
         f"NCCL: its own choice, {current.name}, is reachable between all nodes: nothing to set. "
-        f"{network} carries the data, and sockets only the first contact{rest}"
+        f"{network} carries the data, and sockets only the bootstrap{rest}"
     )
 
 
 def stray_devices(networks: Sequence[Network], choices: Mapping[str, Prediction]) -> tuple[str, ...]:
     """Return a note on each broken network that NET/Socket uses as a device beside the bootstrap network."""
     return tuple(
-        f"NCCL: its sockets take {network.name} as a network device too, which not all nodes reach each other on "
+        f"NCCL: its sockets take {network.name} as a network device too, on which not all nodes can connect "
         f"({network.failure}). Should data hang there, name the interface that works in NCCL_SOCKET_IFNAME; not "
         "advised, since only a running job shows which devices it uses (NCCL src/transport/net_socket.cc)"
         for network in networks
@@ -154,14 +154,14 @@ def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]
     if failure:
         return f"NCCL's choice is not reachable: {failure.text}"
     stall = reach.stall(places)
-    return f"NCCL's choice loses what is large: {stall}" if stall else ""
+    return f"NCCL's choice loses large messages: {stall}" if stall else ""
 
 
 def _why_untested(places: ChosenPlaces) -> str:
     if not any(address.lower().startswith("fe80:") for _, address in places.values()):
         return ""
     return (
-        ", since a link-local address leads to its node only where the interface has the same number on all nodes "
+        ", since a link-local address works only if the interface has the same index on all nodes "
         "(NCCL src/misc/socket.cc: the scope id goes to the others with the address)"
     )
 

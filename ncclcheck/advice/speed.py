@@ -81,9 +81,7 @@ def why_slow(whose: str, current: Network, better: Network) -> str:
     figures = f"{whose} choice is reachable but slow: {figure(current)}; {figure(better)}"
     if current.slowest is None:
         return figures
-    return (
-        f"{figures}. Every collective waits for the slowest part, and all nodes have to use the same network"
-    )
+    return f"{figures}. Every collective waits for the slowest part, and all nodes must use the same network"
 
 
 def _measured(one: Throughput) -> str:

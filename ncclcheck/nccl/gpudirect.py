@@ -104,14 +104,14 @@ def _reach(
     if not gpus:
         return "; how far the GPUs are from these NICs is not known"
     if not limit:
-        return f"; NCCL_NET_GDR_LEVEL={environment['NCCL_NET_GDR_LEVEL']} lets no GPU use it"
+        return f"; NCCL_NET_GDR_LEVEL={environment['NCCL_NET_GDR_LEVEL']} prevents every GPU from using it"
     allowed = PATHS[: PATHS.index(limit) + 1]
     near = [gpu for gpu in gpus if any(nic.gpu == gpu and nic.distance in allowed for nic in known)]
     far = [gpu for gpu in gpus if gpu not in near]
     if not far:
         return f"; every GPU has a NIC within {limit}"
     at_cpu = any(nic.gpu in far and nic.distance == "PHB" for nic in known)
-    grace = ", which is no matter if it has a C2C link to its CPU (Grace)"
+    grace = ", which does not matter if it has a C2C link to its CPU (Grace)"
     return f"; no NIC within {limit} of {', '.join(far)}" + (
         grace if at_cpu and _counts_c2c(environment, version) else ""
     )

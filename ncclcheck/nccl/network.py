@@ -114,7 +114,9 @@ def _ib(around: Surroundings, environment: Mapping[str, str], version: str) -> _
             IB, False, f"NET/IB is off: libibverbs, which it needs, cannot be loaded ({library.detail})"
         )
     if around.interfaces == ():
-        return _Offer(IB, False, "NET/IB is off: it finds no interface with an address for its first contact")
+        return _Offer(
+            IB, False, ("NET/IB is off: it finds no interface with an address for its connection setup")
+        )
     return _ib_ports(around.rdma, environment, version)
 
 

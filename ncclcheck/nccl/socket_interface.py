@@ -172,7 +172,7 @@ def _choose_by_comm_id(
         return Choice(None, None, reason, (), INVALID_ARGUMENT, undecided=True)
     inverted = versions.is_comm_id_inverted(number) and ":" not in remote.address
     found = next(_in_subnet(entries, remote, inverted), None)
-    side = "outside (a defect of NCCL 2.29)" if inverted else "in"
+    side = "outside (a bug of NCCL 2.29)" if inverted else "in"
     what = f"the first address {side} the subnet of {remote.address}"
     reason = f"NCCL_COMM_ID={value} takes {what}; NCCL_SOCKET_IFNAME is ignored"
     if found is None:

@@ -104,7 +104,7 @@ def test_where_not_all_reach_each_other_nothing_is_measured() -> None:
     broken = (replace(healthy.probes[0], outcome="filtered"), *healthy.probes[1:])
     found = bench_network(GLOO, replace(healthy, probes=broken))
     assert isinstance(found, Missing)
-    assert "all nodes reach each other" in found.detail
+    assert "all nodes can connect" in found.detail
 
 
 def test_without_probes_the_choice_is_used_and_called_unproven() -> None:

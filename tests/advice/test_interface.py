@@ -59,7 +59,7 @@ def test_a_setting_of_the_user_that_works_is_left_alone() -> None:
 
 
 def test_a_silent_node_leaves_reach_unproven() -> None:
-    assert "nothing is known of node03" in notes(with_silent(cluster(), "node03"))
+    assert "no results from node03" in notes(with_silent(cluster(), "node03"))
 
 
 def test_a_node_that_met_nobody_advises_nothing() -> None:

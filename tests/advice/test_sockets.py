@@ -72,7 +72,7 @@ def test_a_bootstrap_needs_no_faster_network() -> None:
     snapshot = with_bandwidth(with_rdma(2, port()), eth0=1.0, eth1=9.0)
     reach = some(read_reach(snapshot))
     note = keep_for_bootstrap(snapshot, reach, find_networks(snapshot, reach), ETH0, "IB")
-    assert "IB carries the data, and sockets only the first contact; eth1: 8.91 Gbit/s" in note
+    assert "IB carries the data, and sockets only the bootstrap; eth1: 8.91 Gbit/s" in note
     decision = decide(snapshot)
     assert not decision.proposals
     assert note in decision.notes
@@ -98,9 +98,7 @@ def test_a_broken_network_that_sockets_take_as_a_device_too_is_told() -> None:
         assert not decision.proposals
         return " ".join(decision.notes)
 
-    told = (
-        "take eth1 as a network device too, which not all nodes reach each other on (node01 to node02 on eth1"
-    )
+    told = "take eth1 as a network device too, on which not all nodes can connect (node01 to node02 on eth1"
     assert told in notes(with_probes(with_rdma(2), "filtered", interface="eth1"))
     assert told not in notes(with_probes(with_rdma(2, port()), "filtered", interface="eth1"))
     named = with_rdma(2, NCCL_SOCKET_IFNAME="eth0")

@@ -119,7 +119,7 @@ def test_a_slow_part_is_told_with_what_is_usual_and_why_it_concerns_all() -> Non
     assert figure(slow) == told
     assert why_slow("NCCL's", slow, network("eth1", 10.0)) == (
         f"NCCL's choice is reachable but slow: {told}; eth1: 10 Gbit/s (9.5 to 10.5 over 12 transfers). "
-        "Every collective waits for the slowest part, and all nodes have to use the same network"
+        "Every collective waits for the slowest part, and all nodes must use the same network"
     )
     assert why_slow("Gloo's", network("eth0", 1.0), network("eth1", 9.0)) == (
         "Gloo's choice is reachable but slow: eth0: 1 Gbit/s (0.95 to 1.05 over 12 transfers); "

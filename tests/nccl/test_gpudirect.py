@@ -66,7 +66,7 @@ def test_what_was_not_read_is_not_known() -> None:
 def test_every_gpu_needs_a_nic_near_enough() -> None:
     assert words((MODULE,)).endswith("every GPU has a NIC within PXB")
     assert words((MODULE,), NET_GDR_LEVEL="PIX", NET_GDR_C2C="0").endswith("no NIC within PIX of gpu1")
-    assert "lets no GPU use it" in words((MODULE,), NET_GDR_LEVEL="LOC")
+    assert "prevents every GPU from using it" in words((MODULE,), NET_GDR_LEVEL="LOC")
     assert words((MODULE,), distances=()).endswith("is not known")
 
 
@@ -86,7 +86,7 @@ def test_a_link_of_the_gpu_to_its_cpu_makes_up_for_a_nic_at_that_cpu(
     at_cpu = (GpuNic("gpu0", "mlx5_0", "PHB"),)
     text = words((MODULE,), version=version, distances=at_cpu, NET_GDR_C2C=setting)
     assert "no NIC within PXB of gpu0" in text
-    assert text.endswith("of gpu0, which is no matter if it has a C2C link to its CPU (Grace)") is counts
+    assert text.endswith("of gpu0, which does not matter if it has a C2C link to its CPU (Grace)") is counts
     far = (GpuNic("gpu0", "mlx5_0", "SYS"),)
     assert "C2C" not in words((MODULE,), distances=far)
 

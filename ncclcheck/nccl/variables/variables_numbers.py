@@ -41,11 +41,11 @@ _OUTSIDE = {
     "NCCL_MAX_CTAS": "NCCL ignores it",
     "NCCL_P2P_MAX_PEERS": "NCCL ignores it",
     "NCCL_SHM_LOCALITY": "NCCL ignores it",
-    "NCCL_IB_TIMEOUT": "the field has five bits, so the connection fails or gets another time-out",
-    "NCCL_IB_RETRY_CNT": "the field has three bits, so the connection fails or gets another count",
-    "NCCL_IB_SUBNET_PREFIX_LEN": "NCCL refuses it",
-    "TORCH_NCCL_ASYNC_ERROR_HANDLING": "torch knows no such mode and handles no errors",
-    "NCCL_ASYNC_ERROR_HANDLING": "torch knows no such mode and handles no errors",
+    "NCCL_IB_TIMEOUT": "the field has five bits, so the connection fails or gets a different timeout",
+    "NCCL_IB_RETRY_CNT": "the field has three bits, so the connection fails or gets a different count",
+    "NCCL_IB_SUBNET_PREFIX_LEN": "NCCL rejects it",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING": "torch does not know this mode and does not handle errors",
+    "NCCL_ASYNC_ERROR_HANDLING": "torch does not know this mode and does not handle errors",
 }
 
 
@@ -95,11 +95,13 @@ def misread_by_torch(variable: Variable, value: str) -> Misreading | None:
             return None
         better = "1" if value.strip().strip("\"'").lower() in _ON else "0"
         return Misreading(
-            "error", "is no value that torch takes (1, 0, true, false): init_process_group raises", better
+            "error",
+            "is not a value that torch accepts (1, 0, true, false): init_process_group raises",
+            better,
         )
     match = _STOI.match(value)
     if match is None or not -_INT_LIMIT <= int(match[1][:20]) < _INT_LIMIT:
-        return Misreading("error", "is no number that torch can read: init_process_group raises")
+        return Misreading("error", "is not a number that torch can read: init_process_group raises")
     if value[match.end() :].strip():
         return Misreading("warning", f"is read as {int(match[1])}, the rest is ignored", str(int(match[1])))
     return _outside(variable, int(match[1]), versions.NEWEST)
@@ -131,16 +133,16 @@ def _word_as_number(variable: Variable, value: str, version: str) -> Misreading:
     if plain != value.strip() and inner.is_number:
         weight: Weight = "error" if stays_off == bool(inner.value) else "info"
         odd = "the quotes are part of it" if word != value.strip() else "its digits or signs are not ASCII"
-        return Misreading(weight, f"is no number, since {odd}, {effect}", plain)
+        return Misreading(weight, f"is not a number, since {odd}, {effect}", plain)
     if variable.kind != "switch":
-        return Misreading("warning", f"is no number, {effect}")
+        return Misreading("warning", f"is not a number, {effect}")
     if word.lower() in _ON | _OFF:
         is_met = stays_off == (word.lower() in _OFF)
         better = "0" if word.lower() in _OFF else "1"
-        end = "which happens to be what it says" if is_met else "the opposite of what it says"
-        return Misreading("info" if is_met else "error", f"is no number, {effect}, {end}", better)
+        end = "which is what it says" if is_met else "the opposite of what it says"
+        return Misreading("info" if is_met else "error", f"is not a number, {effect}, {end}", better)
     weight = "warning" if is_refused or default in {"0", ""} else "error"
-    return Misreading(weight, f"is no number, {effect}{'' if is_refused else ', which turns it off'}")
+    return Misreading(weight, f"is not a number, {effect}{'' if is_refused else ', which turns it off'}")
 
 
 def _in_ascii(text: str) -> str:
@@ -172,24 +174,22 @@ def _rest(parsed: Parsed) -> Misreading | None:
 def _only_one_counts(variable: Variable, number: int) -> Misreading | None:
     """NCCL_P2P_DISABLE is compared with 1 (src/graph/paths.cc, ncclGetLevel)."""
     if variable.name == "NCCL_P2P_DISABLE" and number not in {0, 1}:
-        return Misreading("error", "does nothing: only exactly 1 disables", "1")
+        return Misreading("error", "has no effect: only exactly 1 disables", "1")
     return None
 
 
 def _outside(variable: Variable, number: int, version: str) -> Misreading | None:
     if variable.name == "NCCL_IB_GID_INDEX" and number == -1:
         if versions.parse(version) < _GID_INDEX_BY_ITSELF_SINCE:
-            return Misreading(
-                "error", "asks for GID -1, which does not exist before NCCL 2.21 finds one by itself"
-            )
+            return Misreading("error", "asks for GID -1, which is valid only from NCCL 2.21 on")
         return None
     low, high = variable.lowest, variable.highest
     if (low is not None and number < low) or (high is not None and number > high):
         bounds = f"from {low} to {high}" if low is not None and high is not None else _one_bound(low, high)
-        consequence = _OUTSIDE.get(variable.name, "it cannot take effect as it stands")
+        consequence = _OUTSIDE.get(variable.name, "it has no effect as written")
         return Misreading("warning", f"is not {bounds}: {consequence}")
     if variable.name in {"NCCL_NTHREADS", "NCCL_LL128_NTHREADS"} and number % _THREADS_IN_A_WARP:
-        return Misreading("warning", f"is no multiple of 32, so NCCL takes {high}")
+        return Misreading("warning", f"is not a multiple of 32, so NCCL takes {high}")
     return None
 
 

@@ -53,7 +53,7 @@ def _word(variable: Variable, value: str, version: str) -> Misreading | None:
     words = values_of(variable, version)
     if _matches(variable, value, words):
         return None
-    effect = _UNKNOWN_WORD.get(variable.name, "NCCL does not know it and goes on as if it were not set")
+    effect = _UNKNOWN_WORD.get(variable.name, "NCCL does not know it and ignores it")
     weight: Weight = "error" if variable.owner == "torch" or _asks_for_ipv6(variable, value) else "warning"
     return Misreading(
         weight, f"is none of {', '.join(words)}{_case(variable, value)}: {effect}", _nearest(value, words)
@@ -61,7 +61,7 @@ def _word(variable: Variable, value: str, version: str) -> Misreading | None:
 
 
 _UNKNOWN_WORD = {
-    "NCCL_DEBUG": "NCCL then prints nothing at all, no warnings either",
+    "NCCL_DEBUG": "NCCL then prints nothing, not even warnings",
     "NCCL_SOCKET_FAMILY": "NCCL takes any family, IPv4 first",
     "NCCL_IB_ADDR_FAMILY": "NCCL takes AF_INET",
     "NCCL_LAUNCH_MODE": "NCCL takes PARALLEL",
@@ -120,7 +120,10 @@ def _level(variable: Variable, value: str, version: str) -> Misreading | None:
     if value in words or value[:1].isdigit():
         return None
     if value.strip().upper() in words:
-        what = f"is not written as NCCL knows it ({value.strip().upper()}, in capitals, no blanks), so NCCL ignores it"
+        what = (
+            f"does not have the spelling that NCCL knows ({value.strip().upper()}, in capitals, "
+            "no blanks), so NCCL ignores it"
+        )
         return Misreading("warning", what, value.strip().upper())
     return Misreading("warning", f"is none of {', '.join(words)}, so NCCL ignores it")
 
@@ -143,7 +146,7 @@ def _log_words(variable: Variable, value: str, version: str) -> Misreading | Non
         )
     if len(unknown) == len([one for one in tokens if one]) and not value.startswith("^"):
         return Misreading(
-            "warning", f"holds nothing that NCCL knows ({shown}): all output is off, warnings too"
+            "warning", f"has no word that NCCL knows ({shown}): all output is off, warnings too"
         )
     return Misreading(
         "warning", f"holds {shown}, which NCCL does not know and skips", _joined(value, tokens, unknown)
@@ -168,8 +171,8 @@ def _algorithms(variable: Variable, value: str, version: str) -> Misreading | No
     if len(unknown) < len(tokens) or value.startswith("^"):
         return Misreading("warning", f"holds {shown}, which NCCL does not know and skips")
     if variable.name == "NCCL_PROTO":
-        return Misreading("error", f"holds nothing that NCCL knows ({shown}), so no protocol is left")
-    return Misreading("warning", f"holds nothing that NCCL knows ({shown}), so no choice of it remains")
+        return Misreading("error", f"has no word that NCCL knows ({shown}), so no protocol is left")
+    return Misreading("warning", f"has no word that NCCL knows ({shown}), so it has no effect")
 
 
 def _algorithms_by_function(variable: Variable, value: str, version: str) -> Misreading | None:
@@ -181,17 +184,18 @@ def _algorithms_by_function(variable: Variable, value: str, version: str) -> Mis
         if len(pieces) == 1 and number:
             return Misreading(
                 "error",
-                f"has {part!r} without a function in front, which NCCL refuses: the job fails with invalid usage",
+                f"has {part!r} without a function in front, which NCCL rejects: the job fails with "
+                "invalid usage",
             )
         if len(pieces) > 1 and pieces[0].lower() not in _FUNCTIONS:
             return Misreading(
                 "error",
-                f"names the function {pieces[0]!r}, which NCCL refuses: the job fails with invalid usage",
+                f"names the function {pieces[0]!r}, which NCCL rejects: the job fails with invalid usage",
             )
         for token in pieces[min(1, len(pieces) - 1)].removeprefix("^").split(","):
             if token and token.upper() not in words:
                 return Misreading(
-                    "error", f"holds {token!r}, which NCCL refuses: the job fails with invalid usage"
+                    "error", f"holds {token!r}, which NCCL rejects: the job fails with invalid usage"
                 )
     return None
 
@@ -202,7 +206,7 @@ def _algorithms_by_function(variable: Variable, value: str, version: str) -> Mis
 def _interfaces(variable: Variable, value: str, version: str) -> Misreading | None:  # noqa: ARG001
     """NCCL_SOCKET_IFNAME and NCCL_IB_HCA (src/misc/socket.cc, src/misc/utils.cc)."""
     if not ifname.is_set(value) and variable.name != "NCCL_IB_HCA":
-        return Misreading("warning", "is a single character, which NCCL takes as not set")
+        return Misreading("warning", "is a single character, which NCCL treats as not set")
     body = value.removeprefix("^").removeprefix("=")
     entries = [one for one in body.split(",") if one]
     prefix = value[: len(value) - len(body)]
@@ -274,11 +278,11 @@ def _address_range(value: str, family: str) -> Misreading | None:
         length = int(re.match(r"\s*\d+", prefix)[0]) if slash else -1  # type: ignore[index]
     except (ValueError, TypeError):
         return Misreading(
-            "warning", "is no range in the form 10.0.0.0/16, so NCCL ignores it and takes any GID"
+            "warning", "is not a range in the form 10.0.0.0/16, so NCCL ignores it and takes any GID"
         )
     if length < 0 or length > parsed.max_prefixlen:
         return Misreading(
-            "warning", "is no range in the form 10.0.0.0/16, so NCCL ignores it and takes any GID"
+            "warning", "is not a range in the form 10.0.0.0/16, so NCCL ignores it and takes any GID"
         )
     if isinstance(parsed, ipaddress.IPv6Address) != wants_ipv6:
         wanted = "AF_INET" if wants_ipv6 else "AF_INET6"
@@ -292,12 +296,12 @@ def _address_range(value: str, family: str) -> Misreading | None:
 def _debug_file(variable: Variable, value: str, version: str) -> Misreading | None:  # noqa: ARG001
     """Only %h, %p and %% mean something; `~` is not the home (src/debug.cc)."""
     if value.startswith("~"):
-        return Misreading("warning", "begins with ~, which NCCL takes as a folder of that name")
+        return Misreading("warning", "begins with ~, which NCCL reads as a folder of that name")
     strange = [one for one in re.findall(r"%(.)", value.replace("%%", "")) if one not in "hp"]
     if strange:
         return Misreading(
             "warning",
-            f"holds %{strange[0]}, which stays as it is: NCCL knows only %h (host) and %p (process)",
+            f"holds %{strange[0]}, which is not replaced: NCCL knows only %h (host) and %p (process)",
         )
     if value and "%" not in value and not value.startswith("/dev/"):
         return Misreading(
@@ -308,7 +312,7 @@ def _debug_file(variable: Variable, value: str, version: str) -> Misreading | No
 
 def _path(variable: Variable, value: str, version: str) -> Misreading | None:  # noqa: ARG001
     if value.startswith("~"):
-        return Misreading("warning", "begins with ~, which nobody replaces by the home folder")
+        return Misreading("warning", "begins with ~, which is not expanded to the home folder")
     return None
 
 
@@ -328,7 +332,12 @@ def _net(variable: Variable, value: str, version: str) -> Misreading | None:  # 
     if plain.lower() in _NO_NETWORKS:
         better = "Socket" if plain.lower() in {"tcp", "ethernet", "eth", "sockets"} else "IB"
         return Misreading(
-            "error", "is no network of NCCL, which knows IB, Socket and its plug-ins': the job fails", better
+            "error",
+            (
+                "is not a network of NCCL, which knows IB, Socket and the networks of its "
+                "plug-ins: the job fails"
+            ),
+            better,
         )
     return None
 
@@ -340,7 +349,7 @@ def _cta_policy(variable: Variable, value: str, version: str) -> Misreading | No
         return (
             None
             if value[0] in "012"
-            else Misreading("warning", "is no policy (0, 1, 2): NCCL takes the default")
+            else Misreading("warning", "is not a policy (0, 1, 2): NCCL takes the default")
         )
     unknown = [one for one in value.split("|") if one.upper() not in {"DEFAULT", "EFFICIENCY", "ZERO"}]
     if value and unknown:

@@ -131,7 +131,7 @@ def test_at_the_deadline_the_run_ends_without_blaming_anybody(store: Store, node
         (
             with_outcome(cluster(2), "filtered", [("node01", "node02"), ("node02", "node01")]),
             30.0,
-            "no interface on which all nodes reach each other",
+            "no interface on which all nodes can connect",
         ),
     ],
     ids=["silent", "clash", "late", "unreached"],

@@ -34,7 +34,7 @@ def test_a_node_that_does_not_say_what_nccl_chooses_there_with_the_proposal_is_s
     assert isinstance(second.answer, Missing)
     assert [(silent.host, silent.phase) for silent in asked.silent] == [("node02", "confirm")]
     assert advise(asked).env == ()
-    assert "nothing is known of node02" in advise(asked).notes[0]
+    assert "no results from node02" in advise(asked).notes[0]
 
 
 def test_without_the_time_for_it_no_node_is_asked_and_none_is_silent(store: Store) -> None:
