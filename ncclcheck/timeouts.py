@@ -19,6 +19,7 @@ LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a large
 LIVE_LINE_S = 10.0
 # Kept back from --timeout to judge, write and tell the other nodes; of a short run a fifth at most
 CONCLUDE_S = 3.0
+USER_FILE_S = 10.0  # a file that the command line names: its mount may hang
 UNTIL_THE_END_S = math.inf  # a step that ends with --timeout, or whose order says how long it takes
 
 # --- Polling: how long a loop sleeps before it looks again ---

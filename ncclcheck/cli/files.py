@@ -7,34 +7,53 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from ncclcheck.facts.deadline import within
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Missing
+from ncclcheck.timeouts import USER_FILE_S
 
 LIMIT_BYTES = 1 << 28
+TEXT_LIMIT_BYTES = 1 << 20  # policies and host files: 4,096 names of 253 characters fit
 
 
-def read_bytes(file: str, option: str) -> bytes:
-    """Return the contents. Raises UsageError, naming `option` and the file, where it cannot be read or is too large."""
+def read_bytes(file: str, option: str, limit_bytes: int = LIMIT_BYTES) -> bytes:
+    """Return the contents. Raises UsageError, naming `option` and the file, where it cannot be read or is too large.
+
+    A mount that hangs, or a file that never ends, is refused after USER_FILE_S.
+    """
+    data = within(USER_FILE_S, _read, file, option, limit_bytes)
+    if isinstance(data, str):
+        raise UsageError(data)
+    if isinstance(data, Missing):
+        raise UsageError(f"{option} {file}: cannot be read: {data.detail or data.missing}")
+    return data
+
+
+def _read(file: str, option: str, limit_bytes: int) -> bytes | str:
+    """Return the contents, or the sentence that says why not."""
     path = Path(file)
     try:
         if not path.exists():
-            raise UsageError(f"{option} {file}: there is no such file")
+            return f"{option} {file}: there is no such file"
         if not path.is_file():  # a FIFO or device could keep us waiting for ever
-            raise UsageError(f"{option} {file}: not a regular file")
+            return f"{option} {file}: not a regular file"
+        if (
+            path.stat().st_dev == Path("/proc").stat().st_dev
+        ):  # /proc/kmsg: read once and gone, then it waits for more
+            return f"{option} {file}: not a regular file, but a part of /proc"
         with path.open("rb") as stream:
-            data = stream.read(LIMIT_BYTES + 1)
+            data = stream.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{option} {file}: cannot be read: {_reason(error)}") from error
-    if len(data) > LIMIT_BYTES:
-        raise UsageError(
-            f"{option} {file}: more than {LIMIT_BYTES >> 20} MiB, which no document of ncclcheck has"
-        )
+        return f"{option} {file}: cannot be read: {_reason(error)}"
+    if len(data) > limit_bytes:
+        return f"{option} {file}: more than {limit_bytes >> 20} MiB, which no such file of ncclcheck has"
     return data
 
 
 def read_text(file: str, option: str) -> str:
-    """Return the contents as text, without a byte order mark. Raises UsageError if it is not UTF-8."""
+    """Return the contents as text, without a byte order mark. Raises UsageError if it is not UTF-8, or over 1 MiB."""
     try:
-        return read_bytes(file, option).decode("utf-8-sig")
+        return read_bytes(file, option, TEXT_LIMIT_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{option} {file}: not UTF-8 text: {error.reason} at byte {error.start}") from error
 

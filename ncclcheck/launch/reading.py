@@ -63,7 +63,7 @@ def node_names(text: str) -> tuple[str, ...]:
         # Raises for what is no list. Its own order is of no use: a NodeSet is sorted.
         NodeSet(text, resolver=RESOLVER_NOGROUP)
         names = [name for entry in _entries(text) for name in NodeSet(entry, resolver=RESOLVER_NOGROUP)]
-    except NodeSetException:
+    except (NodeSetException, ValueError):  # ValueError: a number of more than 4,300 digits
         return ()
     return tuple(dict.fromkeys(names))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from ncclcheck.cli import files
 from ncclcheck.cli.files import read_bytes, read_text, refuse_unwritable, write_atomically
 from ncclcheck.model.errors import UsageError
 
@@ -86,3 +88,30 @@ def test_a_place_that_can_take_a_file_is_fine(tmp_path: Path) -> None:
 def test_a_directory_that_went_away_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
         write_atomically(str(tmp_path / "gone" / "a"), "x", "--output")
+
+
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="/proc/kmsg may not be read here")
+def test_a_file_that_waits_for_its_next_line_is_refused_at_once() -> None:
+    with pytest.raises(UsageError, match="--hostfile /proc/kmsg"):
+        read_text("/proc/kmsg", "--hostfile")
+
+
+def test_a_text_of_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("node01," * 200_000)
+    with pytest.raises(UsageError, match="more than 1 MiB"):
+        read_text(str(tmp_path / "hosts"), "--hostfile")
+
+
+def test_a_mount_that_hangs_is_refused_after_its_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("node01")
+    released = threading.Event()
+    monkeypatch.setattr(Path, "exists", lambda _: released.wait(30))
+    monkeypatch.setattr(files, "USER_FILE_S", 0.05)
+    try:
+        with pytest.raises(UsageError, match=r"cannot be read: .*no answer within"):
+            read_text(str(file), "--hostfile")
+    finally:
+        released.set()

@@ -36,6 +36,7 @@ def test_node_lists() -> None:
         "node3", "node09", "node10", "a", "rack2n1", "rack2n2", "rack1n1", "rack1n2",
     )  # fmt: skip
     assert node_names("node[1-") == ()
+    assert node_names("node" + "9" * 5000) == ()
     assert node_names("") == ()
 
 

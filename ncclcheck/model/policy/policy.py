@@ -31,6 +31,8 @@ _TOP = ("nodes", *COUNTS, "fail_on", "select", *_RULES, *SECTIONS, "floors")
 _MATCH = ("hosts", "gpu_model")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LIMIT_BYTES = 1 << 20
+_MOST_DOTS = 100  # in a line, outside of strings
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
 _SHOWN = 80
 
 
@@ -75,6 +77,14 @@ class _Part(Struct, frozen=True):
     match: Profile | None = None
 
 
+def _deep_key(text: str) -> int | None:
+    """Return the line, from 1, of a key with endless parts, over which TOML's parser takes quadratic time."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > _MOST_DOTS and _STRING.sub("", line).partition("#")[0].count(".") > _MOST_DOTS:
+            return number
+    return None
+
+
 class _PolicyDocument:
     """The file, and the sentence about a mistake in it."""
 
@@ -83,6 +93,8 @@ class _PolicyDocument:
         wrong = f"--expect {file}: not valid TOML:"
         if len(text) > _LIMIT_BYTES:
             raise UsageError(f"--expect {file}: more than {_LIMIT_BYTES >> 20} MiB, which no policy has")
+        if line := _deep_key(text):
+            raise UsageError(f"{wrong} a key of more than {_MOST_DOTS} parts (at line {line})")
         try:
             self.table = tomllib.loads(text)
             self._lines = lines_of(text)
