@@ -7,7 +7,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from ncclcheck.facts.deadline import within
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import USER_FILE_S
