@@ -261,6 +261,57 @@ def test_the_keys_of_the_store_are_listed_in_one_file(path: Path) -> None:
         assert not is_text, f"line {key.lineno}: take the key from exchange/store/keys.py"
 
 
+# Units and rates are data, and so is the largest number that a format takes.
+UNITS = frozenset({"_MINUTE_S", "_HOUR_S", "_DAY_S"})
+RATES = ("_PER_S", "_GB_S", "_GT_S")
+DATA = frozenset({("report/junit.py", "_LONGEST_S")})
+OWN_DURATIONS = ("logs/",)  # how long a log is silent, and how far its clocks differ
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield every module-level constant with its line."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        yield name.id, node.lineno
+
+
+def defaults(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
+    """Yield every argument and field that has a default."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            positional = (*node.args.posonlyargs, *node.args.args)
+            pairs = [*zip(reversed(positional), reversed(node.args.defaults), strict=False)]
+            keywords = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            pairs += [(argument, value) for argument, value in keywords if value is not None]
+            yield from ((argument.arg, value, node.lineno) for argument, value in pairs)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
+            yield node.target.id, node.value, node.lineno
+
+
+def is_duration(constant: str) -> bool:
+    """Return whether the name of a constant is that of a duration."""
+    return constant.endswith("_S") and constant not in UNITS and not constant.endswith(RATES)
+
+
+@in_each(
+    [path for path in FILES if path.name != "timeouts.py" and not name_of(path).startswith(OWN_DURATIONS)]
+)
+def test_durations_stand_in_one_file(path: Path) -> None:
+    tree = parsed(path)
+    for constant, line in constants(tree):
+        is_own = is_duration(constant) and (name_of(path), constant) not in DATA
+        assert not is_own, f"line {line}: move {constant} to ncclcheck/timeouts.py"
+    for argument, value, line in defaults(tree):
+        is_own = (
+            argument.endswith("_s") and isinstance(value, ast.Constant) and value.value not in (0, 0.0, None)
+        )
+        assert not is_own, f"line {line}: take the default of {argument} from ncclcheck/timeouts.py"
+
+
 @in_each(FILES)
 def test_nothing_is_unpickled_evaluated_or_given_to_a_shell(path: Path) -> None:
     tree = parsed(path)

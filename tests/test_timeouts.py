@@ -5,76 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ncclcheck import timeouts
+from tests.test_architecture import constants
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ncclcheck"
 SOURCE = (PACKAGE / "timeouts.py").read_text(encoding="utf-8")
 DURATIONS = {name: value for name, value in vars(timeouts).items() if name.isupper()}
-# Units and rates are data, and so is the largest number that a format takes.
-UNITS = frozenset({"_MINUTE_S", "_HOUR_S", "_DAY_S"})
-RATES = ("_PER_S", "_GB_S", "_GT_S")
-DATA = frozenset({("report/junit.py", "_LONGEST_S")})
-OWN_DURATIONS = ("logs/",)  # how long a log is silent, and how far its clocks differ
-
-
-def constants(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield every module-level constant with its line."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                for name in ast.walk(target):
-                    if isinstance(name, ast.Name):
-                        yield name.id, node.lineno
-
-
-def defaults(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
-    """Yield every argument and field that has a default."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            positional = (*node.args.posonlyargs, *node.args.args)
-            pairs = [*zip(reversed(positional), reversed(node.args.defaults), strict=False)]
-            keywords = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            pairs += [(argument, value) for argument, value in keywords if value is not None]
-            yield from ((argument.arg, value, node.lineno) for argument, value in pairs)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
-            yield node.target.id, node.value, node.lineno
-
-
-def is_duration(constant: str) -> bool:
-    """Return whether the name of a constant is that of a duration."""
-    return constant.endswith("_S") and constant not in UNITS and not constant.endswith(RATES)
 
 
 SOURCES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.name != "timeouts.py"]
-
-
-def test_no_other_module_has_a_duration_of_its_own() -> None:
-    found = []
-    for path in SOURCES:
-        name = path.relative_to(PACKAGE).as_posix()
-        if name.startswith(OWN_DURATIONS):
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        found += [
-            f"{name}:{line}: {constant}"
-            for constant, line in constants(tree)
-            if is_duration(constant) and (name, constant) not in DATA
-        ]
-        found += [
-            f"{name}:{line}: {argument}={value.value!r}"
-            for argument, value, line in defaults(tree)
-            if argument.endswith("_s")
-            and isinstance(value, ast.Constant)
-            and value.value not in (0, 0.0, None)
-        ]
-    assert not found, "move it to ncclcheck/timeouts.py: " + ", ".join(found)
 
 
 def test_every_duration_is_explained_used_and_above_zero() -> None:
