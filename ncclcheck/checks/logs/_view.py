@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ncclcheck.checks.addresses import is_loopback
-from ncclcheck.logs.patterns.topics import ALL_TOPICS
+from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.model.events import (
     AnyEvent,
     CollectiveTimeout,

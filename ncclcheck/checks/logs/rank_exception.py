@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks
-from ncclcheck.logs.patterns.topics import ALL_TOPICS
+from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.model.events import Event, Log, PythonException
 from ncclcheck.model.finding import Fix
 

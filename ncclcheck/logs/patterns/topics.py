@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ncclcheck.logs.patterns.literals import required
-from ncclcheck.logs.patterns.topics_machine import MACHINE_TOPICS
-from ncclcheck.logs.patterns.topics_network import NETWORK_TOPICS
-
-ALL_TOPICS = NETWORK_TOPICS + MACHINE_TOPICS
+from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 
 
 class _Family(Struct, frozen=True):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.logs.lines.prefix import Prefix
 from ncclcheck.logs.lines.raw import Raw
 from ncclcheck.logs.nccl_lines.nccl_info import version_in
-from ncclcheck.logs.patterns.topics import ALL_TOPICS
+from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.logs.patterns.topics import topics as topics_of
 from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -36,3 +38,11 @@ def test_no_line_takes_long(text: str) -> None:
     started = time.process_time()
     list(topics(text[:4096]))
     assert time.process_time() - started < 1.0
+
+
+def test_loading_the_checks_compiles_no_pattern() -> None:
+    script = (
+        "import sys\nfrom ncclcheck.checks.registry import all_checks\nall_checks('log')\n"
+        "sys.exit('ncclcheck.logs.patterns.topics' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ncclcheck.logs.patterns.literals import required
-from ncclcheck.logs.patterns.topics import ALL_TOPICS
+from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.logs.patterns.topics_harmless import HARMLESS_PATTERNS
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits
 from ncclcheck.logs.readers.glance import PATTERNS, QUIET_STARTS, may_mean_something

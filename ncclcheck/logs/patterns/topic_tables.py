@@ -1,0 +1,8 @@
+"""All topics, as tables: cheap to import, since no pattern is compiled here."""
+
+from __future__ import annotations
+
+from ncclcheck.logs.patterns.topics_machine import MACHINE_TOPICS
+from ncclcheck.logs.patterns.topics_network import NETWORK_TOPICS
+
+ALL_TOPICS = NETWORK_TOPICS + MACHINE_TOPICS
