@@ -28,6 +28,9 @@ from ncclcheck.model.events import (
 MOST_RANKS_SHOWN = 32
 OUTNUMBERED = 3  # so many ranks to one: then those that went on are the odd ones
 LONGEST_TEXT = 200
+# NCCL 2.28.7 and 2.28.9 write no comma after the `nvml_dev` of a missing rank (src/ras/client_support.cc,
+# jsonWriteMissingRank; mended in 2.29.2).
+_NO_COMMA = re.compile(rb'("nvml_dev": *\d+)(\s+"status")')
 _IN_PROGRESS, _SUCCESS = 7, 0  # ncclResult_t
 
 _COMMUNICATOR = re.compile(r"^#\d{1,9}-\d{1,9} \((?P<hash>[0-9a-fA-F]{1,16})\) (?P<kind>[A-Z]{1,20})")
@@ -113,7 +116,7 @@ def read_status(answer: bytes) -> RasStatus:
     """Return the answer, in whichever of the two formats. Raises DecodeError where it is neither."""
     if answer.lstrip()[:1] == b"{":
         try:
-            document = msgspec.json.decode(answer, type=_Document)
+            document = _document(answer)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DecodeError(f"a damaged answer of NCCL RAS: {error}") from error
         return RasStatus(
@@ -125,6 +128,16 @@ def read_status(answer: bytes) -> RasStatus:
     if "Communicators..." not in text and "Job summary" not in text:
         raise DecodeError("the answer is none of NCCL RAS")
     return _of_text(text.split("\n"))
+
+
+def _document(answer: bytes) -> _Document:
+    try:
+        return msgspec.json.decode(answer, type=_Document)
+    except msgspec.DecodeError:
+        repaired = _NO_COMMA.sub(rb"\1,\2", answer)
+        if repaired == answer:
+            raise
+        return msgspec.json.decode(repaired, type=_Document)
 
 
 def _communicator(described: _Communicator) -> Communicator:

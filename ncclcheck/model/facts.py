@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
-from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma, RdmaCounters
+from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma, RdmaCounters, TunerPlugin
 from ncclcheck.model.image import Image
 from ncclcheck.model.launch import Launch
 
@@ -254,6 +254,7 @@ class NcclChoice(Struct, frozen=True, forbid_unknown_fields=True):
     home_set: bool
     libraries: Fact[tuple[NcclLibrary, ...]] = NOT_READ  # all that could be loaded, torch's first
     plugins: Fact[tuple[NetPlugin, ...]] = NOT_READ  # the network plug-ins NCCL of any version would try
+    tuners: Fact[tuple[TunerPlugin, ...]] = NOT_READ  # the tuner plug-ins likewise
 
 
 MasterOutcome: TypeAlias = Literal[

@@ -181,6 +181,18 @@ class NetPlugin(Struct, frozen=True, forbid_unknown_fields=True):
     network: Fact[str] = NOT_TOLD
 
 
+class TunerPlugin(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file that NCCL would try as tuner plug-in, and what came of loading it: as of a network plug-in.
+
+    `apis`: the N of its ncclTunerPlugin_vN symbols. `name`: how it calls itself.
+    """
+
+    file: str
+    path: Fact[str]
+    apis: tuple[int, ...] = ()
+    name: Fact[str] = NOT_TOLD
+
+
 __all__ = [
     "Gid",
     "GpuNic",
@@ -194,4 +206,5 @@ __all__ = [
     "Rdma",
     "RdmaCounters",
     "RdmaPort",
+    "TunerPlugin",
 ]

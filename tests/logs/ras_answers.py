@@ -140,3 +140,49 @@ def as_json(
         },
         indent=2,
     )  # fmt: skip
+
+
+# As jsonWriteMissingRank of v2.28.9 prints it: no comma after the last `nvml_dev`.
+MISSING_JSON_2_28_9 = """{
+  "nccl_version": "2.28.9",
+  "communicators": [
+    {
+      "hash": "0x27a079b828ff1a75",
+      "size": 2,
+      "ranks": [
+        {
+          "rank": 4,
+          "host": "172.16.64.210",
+          "pid": 483072,
+          "cuda_dev": 0,
+          "nvml_dev": 0,
+          "status": {
+            "init_state": 0,
+            "async_error": 0
+          },
+          "collective_counts": {
+            "AllReduce": 12
+          }
+        }
+      ],
+      "missing_ranks": [
+        {
+          "rank": 5,
+          "host": "172.16.64.211",
+          "pid": 77,
+          "cuda_dev": 1,
+          "nvml_dev": 1
+          "status": {
+            "unresponsive": true,
+            "considered_dead": false
+          }
+        }
+      ]
+    }
+  ],
+  "ras": {
+    "collection_time_sec": 0.003,
+    "timeouts_count": 0
+  }
+}
+"""

@@ -9,7 +9,15 @@ import pytest
 from ncclcheck.logs.ras import log_of, read_status
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.events import RankBehind, RankDiffers, RankWaits, Remark
-from tests.logs.ras_answers import COUNTS_2_24, COUNTS_2_28, HEALTHY, MISSING_2_24, MISSING_2_30, as_json
+from tests.logs.ras_answers import (
+    COUNTS_2_24,
+    COUNTS_2_28,
+    HEALTHY,
+    MISSING_2_24,
+    MISSING_2_30,
+    MISSING_JSON_2_28_9,
+    as_json,
+)
 
 EVEN = dict.fromkeys(range(8), 40)
 
@@ -25,6 +33,14 @@ def behind(now: str, before: str | None = None) -> list[tuple[int | None, str | 
         for event in events(now, before)
         if isinstance(event, RankBehind)
     ]
+
+
+def test_the_answer_of_2_28_9_lacks_a_comma_and_is_read() -> None:
+    status = read_status(MISSING_JSON_2_28_9.encode())
+    assert [rank.rank for rank in status.communicators[0].missing] == [5]
+    assert status.version == "2.28.9"
+    with pytest.raises(DecodeError):
+        read_status(MISSING_JSON_2_28_9.replace('"host"', '"host').encode())
 
 
 def test_one_count_of_all_collectives() -> None:

@@ -9,16 +9,16 @@ from typing import TypeAlias
 from ncclcheck import timeouts
 from ncclcheck.facts.nccl.nccl_config import read_config_files, settings_in
 from ncclcheck.facts.nccl.nccl_library import Inquiry, first_library, inquire
-from ncclcheck.facts.nccl.nccl_plugins import as_plugins, plugin_files
+from ncclcheck.facts.nccl.nccl_plugins import TUNER_VARIABLE, as_plugins, as_tuners, plugin_files, tuner_files
 from ncclcheck.facts.nccl.nccl_search import Found, rpath_folders, search_libraries
 from ncclcheck.facts.nccl.nccl_words import version_text
 from ncclcheck.facts.section import NOT_IN_A_TREE, Section
-from ncclcheck.facts.software.loading import LibraryVersion, Loaded, load
+from ncclcheck.facts.software.loading import LibraryVersion, load
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
-from ncclcheck.model.hardware import NcclLibrary, NetPlugin
+from ncclcheck.model.hardware import NcclLibrary
 
 # How a library is asked: its path, the environment, and the time for it.
 Inquire: TypeAlias = Callable[[str, Mapping[str, str], float], Inquiry]
@@ -39,15 +39,27 @@ def read_nccl(environ: Mapping[str, str], deadline_s: float, ask_with: Inquire =
     ]
     groups = _plugin_groups(inquiry)
     left_s = min(timeouts.NCCL_LOADING_S, max(end - time.monotonic(), 0.1))
-    loaded = load(unasked, () if isinstance(groups, Missing) else groups, rpath_folders(), environ, left_s)
+    config_files = read_config_files(environ)
+    networks = () if isinstance(groups, Missing) else groups
+    tuners = tuner_files(_setting(TUNER_VARIABLE, environ, config_files)) if found else ()
+    loaded = load(unasked, [*networks, *tuners], rpath_folders(), environ, left_s)
     versions = dict(zip(unasked, loaded.versions, strict=True))
     return NcclChoice(
         asked=inquiry.answer,
-        config_files=read_config_files(environ),
+        config_files=config_files,
         home_set="HOME" in environ,
         libraries=tuple(_library(candidate, versions.get(candidate.path), inquiry) for candidate in found),
-        plugins=_plugins(groups, loaded),
+        plugins=groups
+        if isinstance(groups, Missing)
+        else as_plugins(groups, loaded.plugins[: len(networks)]),
+        tuners=as_tuners(loaded.plugins[len(networks) :]),
     )
+
+
+def _setting(name: str, environ: Mapping[str, str], files: Sequence[NcclConfigFile]) -> str | None:
+    """Return what NCCL reads of a setting: the environment first, then its config files."""
+    settings = [file.settings for file in files if not isinstance(file.settings, Missing)]
+    return next((known[name] for known in (environ, *settings) if name in known), None)
 
 
 def _library(found: Found, version: Fact[LibraryVersion] | None, inquiry: Inquiry) -> NcclLibrary:
@@ -67,10 +79,6 @@ def _plugin_groups(inquiry: Inquiry) -> Fact[Sequence[Sequence[str]]]:
     if isinstance(answer, Missing):
         return Missing(answer.missing, f"which plug-ins NCCL takes is not known: {answer.detail}")
     return plugin_files(inquiry.net_plugin)
-
-
-def _plugins(groups: Fact[Sequence[Sequence[str]]], loaded: Loaded) -> Fact[tuple[NetPlugin, ...]]:
-    return groups if isinstance(groups, Missing) else as_plugins(groups, loaded.plugins)
 
 
 def _read_tree(here: Folder) -> Fact[NcclChoice]:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from ncclcheck.facts.software.loading import Plugin
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.hardware import NetPlugin
+from ncclcheck.model.hardware import NetPlugin, TunerPlugin
 
 VARIABLE = "NCCL_NET_PLUGIN"
 DEFAULT = "libnccl-net.so"
+TUNER_VARIABLE = "NCCL_TUNER_PLUGIN"
+DEFAULT_TUNER = "libnccl-tuner.so"
 _MOST = 14  # NCCL_NET_MAX_PLUGINS without the two built-in networks
 
 
@@ -29,6 +31,32 @@ def plugin_files(value: str | None) -> tuple[tuple[str], ...]:
 
 def _files(name: str) -> tuple[str, str]:
     return name, f"libnccl-net-{name}.so"
+
+
+def tuner_files(value: str | None) -> tuple[tuple[str, ...], ...]:
+    """Return the tuner plug-in that NCCL tries under NCCL_TUNER_PLUGIN=`value`, as the files it tries for it.
+
+    Unset: libnccl-tuner.so, which is loaded unasked. NCCL src/misc/tuner.cc of 2.22 and 2.24, src/plugin/tuner.cc of
+    2.28 to 2.30.
+    """
+    if not value:
+        return ((DEFAULT_TUNER,),)
+    return () if value.lower() == "none" else ((value, f"libnccl-tuner-{value}.so"),)
+
+
+def as_tuners(answers: Sequence[Fact[tuple[Plugin, ...]]]) -> Fact[tuple[TunerPlugin, ...]]:
+    """Return what came of the files; Missing where the process that loads them died."""
+    found: list[TunerPlugin] = []
+    for answer in answers:
+        if isinstance(answer, Missing):
+            return answer
+        found += [
+            TunerPlugin(
+                readable(plugin.file), _readable(plugin.path), plugin.tuner_apis, _readable(plugin.tuner)
+            )
+            for plugin in answer
+        ]
+    return tuple(found)
 
 
 def as_plugins(

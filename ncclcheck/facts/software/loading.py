@@ -26,12 +26,14 @@ class LibraryVersion(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plugin(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that was tried as network plug-in: the path the loader found, its APIs and its network's name."""
+    """A file that was tried as plug-in: the path the loader found; its APIs and name as network, and as tuner."""
 
     file: str
     path: Fact[str]
     apis: tuple[int, ...] = ()
     network: Fact[str] = Missing("absent", "not loaded")
+    tuner_apis: tuple[int, ...] = ()
+    tuner: Fact[str] = Missing("absent", "not loaded")
 
 
 class Loaded(Struct, frozen=True, forbid_unknown_fields=True):

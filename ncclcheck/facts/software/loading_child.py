@@ -124,15 +124,22 @@ def _plugin(file: str, first_folders: list[str]) -> dict[str, object]:
     except OSError as error:
         kind = "absent" if str(error) == name + _NOT_THERE else "error"
         return {"file": file, "path": _missing(kind, str(error))}
-    symbols = {number: _address(library, f"ncclNetPlugin_v{number}") for number in range(1, _NEWEST_API + 1)}
+    apis, network = _interface(library, "ncclNetPlugin")
+    tuner_apis, tuner = _interface(library, "ncclTunerPlugin")
+    found = {"file": file, "path": _path(library, name), "apis": apis, "network": network}
+    return {**found, "tuner_apis": tuner_apis, "tuner": tuner}
+
+
+def _interface(library: ctypes.CDLL, prefix: str) -> tuple[list[int], object]:
+    """Return the versions of a plug-in interface that the library has, and how it calls itself there."""
+    symbols = {number: _address(library, f"{prefix}_v{number}") for number in range(1, _NEWEST_API + 1)}
     apis = [number for number, address in symbols.items() if address]
-    network: object = _missing("absent", "it has no ncclNetPlugin_vN symbol")
-    if apis:
-        # The first field of ncclNet_vN_t is `const char* name` in every version (nccl_net.h).
-        pointer = ctypes.c_void_p.from_address(symbols[apis[-1]]).value
-        text = ctypes.string_at(pointer, _LONGEST_NAME).partition(b"\0")[0] if pointer else b""
-        network = text.decode("utf-8", "replace")
-    return {"file": file, "path": _path(library, name), "apis": apis, "network": network}
+    if not apis:
+        return apis, _missing("absent", f"it has no {prefix}_vN symbol")
+    # The first field of ncclNet_vN_t and of ncclTuner_vN_t is `const char* name` in every version.
+    pointer = ctypes.c_void_p.from_address(symbols[apis[-1]]).value
+    text = ctypes.string_at(pointer, _LONGEST_NAME).partition(b"\0")[0] if pointer else b""
+    return apis, text.decode("utf-8", "replace")
 
 
 def _address(library: ctypes.CDLL, symbol: str) -> int:

@@ -13,7 +13,7 @@ from ncclcheck.facts.nccl.nccl_choice import read_nccl
 from ncclcheck.facts.nccl.nccl_library import Inquiry, find_library
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclAnswer
-from ncclcheck.model.hardware import NetPlugin
+from ncclcheck.model.hardware import NetPlugin, TunerPlugin
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library
 
 pytestmark = [
@@ -72,6 +72,19 @@ def test_the_plugins_are_those_of_the_librarys_own_settings(tmp_path: Path) -> N
     none = read_nccl(environment(tmp_path), 20, Library("none")).plugins
     assert not isinstance(none, Missing)
     assert [isinstance(net_plugin.path, Missing) for net_plugin in none] == [True, True]
+
+
+def test_the_tuner_that_nccl_loads_unasked_says_its_name(tmp_path: Path) -> None:
+    nccl_library(tmp_path / "libnccl.so.2", 22809)
+    source = 'struct {{ const char *name; }} ncclTunerPlugin_v4 = {{ "{}" }};'
+    path = shared_library(tmp_path / "libnccl-tuner.so", source.format("Example"))
+    named = shared_library(tmp_path / "libnccl-tuner-own.so", source.format("Own"))
+    found = read_nccl(environment(tmp_path), 20, Library("none")).tuners
+    assert found == (TunerPlugin("libnccl-tuner.so", path, (4,), "Example"),)
+    asked = read_nccl({**environment(tmp_path), "NCCL_TUNER_PLUGIN": "own"}, 20, Library("none")).tuners
+    assert not isinstance(asked, Missing)
+    assert asked[-1] == TunerPlugin("libnccl-tuner-own.so", named, (4,), "Own")
+    assert read_nccl({**environment(tmp_path), "NCCL_TUNER_PLUGIN": "none"}, 20, Library("none")).tuners == ()
 
 
 def test_a_library_that_could_not_be_asked_leaves_the_plugins_open(tmp_path: Path) -> None:

@@ -72,7 +72,8 @@ def test_a_plugin_tells_its_path_its_apis_and_its_network(tmp_path: Path) -> Non
     assert isinstance(group, tuple)
     first, second = group
     assert missing(first.path).missing == "absent"
-    assert second == Plugin("libnccl-net-ofi.so", path, (9, 10), "AWS Libfabric")
+    no_tuner = Missing("absent", "it has no ncclTunerPlugin_vN symbol")
+    assert second == Plugin("libnccl-net-ofi.so", path, (9, 10), "AWS Libfabric", (), no_tuner)
 
 
 def test_a_library_that_a_plugin_lacks_is_named(tmp_path: Path) -> None:
