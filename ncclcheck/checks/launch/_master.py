@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import job_size, named, unread
+from ncclcheck.checks.registry import Answer
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
-from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 # How far a node came on its way. A node that ended earlier says nothing about what lies behind.
@@ -41,6 +43,9 @@ class Sighting(Struct, frozen=True):
         return where if address in (None, self.path.name) else f"{where} ({address})"
 
 
+Judge: TypeAlias = Callable[[Snapshot, tuple[Sighting, ...]], Finding]
+
+
 def first_address(path: MasterPath) -> str | None:
     """Return the first address the name resolved to; None where it did not."""
     return None if isinstance(path.addresses, Missing) or not path.addresses else path.addresses[0]
@@ -68,6 +73,19 @@ def saw(snapshot: Snapshot, *outcomes: MasterOutcome) -> tuple[Sighting, ...]:
 def hosts_of(seen: tuple[Sighting, ...]) -> tuple[str, ...]:
     """Return the hosts of those sightings, each once."""
     return tuple(dict.fromkeys(sighting.host for sighting in seen))
+
+
+def master_answers(snapshot: Snapshot, outcome: MasterOutcome, judge: Judge) -> Iterator[Answer]:
+    """Yield the finding of `judge` about the nodes whose attempt ended in `outcome`, then what is not known of it."""
+    seen = saw(snapshot, outcome)
+    if seen:
+        yield judge(snapshot, seen)
+    yield from not_seen(snapshot, outcome)
+
+
+def master_finding(seen: tuple[Sighting, ...], summary: str, expected: str, fix: Fix) -> Finding:
+    """Return the error about `seen`, with the connection attempt of each node as evidence."""
+    return Finding("error", summary, hosts_of(seen), path_evidence(seen, expected), (fix,))
 
 
 def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | NotApplicable]:

@@ -9,10 +9,9 @@ from ncclcheck.checks.launch._master import (
     Sighting,
     first_address,
     hosts_of,
-    not_seen,
+    master_answers,
+    master_finding,
     others_came,
-    path_evidence,
-    saw,
 )
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -37,23 +36,19 @@ def master_filtered(snapshot: Snapshot) -> Iterator[Answer]:
     tcp(7): a SYN without any answer is sent again until the deadline; only dropped packets look like that. The ports:
     NCCL src/misc/socket.cc binds port 0.
     """
-    seen = saw(snapshot, "filtered")
-    if seen:
-        yield _finding(snapshot, seen)
-    yield from not_seen(snapshot, "filtered")
+    yield from master_answers(snapshot, "filtered", _finding)
 
 
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     suspect = others_came(snapshot, seen)
     source = f", connecting from {_source(path)}" if len(seen) == 1 else ""
-    return Finding(
-        "error",
+    return master_finding(
+        seen,
         f"{named(hosts)} got no answer from {seen[0].target}{source}: "
         "a firewall or security group drops the port" + (f"; {suspect}" if suspect else ""),
-        hosts,
-        path_evidence(seen, "an answer"),
-        (_fix(path),),
+        "an answer",
+        _fix(path),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.launch._master import Sighting, another_port, hosts_of, not_seen, path_evidence, saw
+from ncclcheck.checks.launch._master import Sighting, another_port, hosts_of, master_answers, master_finding
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -25,26 +25,20 @@ def master_foreign(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     ncclcheck's own rule: nothing is trusted that does not speak the store's protocol for this job.
     """
-    seen = saw(snapshot, "foreign")
-    if seen:
-        yield _finding(seen)
-    yield from not_seen(snapshot, "foreign")
+    yield from master_answers(snapshot, "foreign", _finding)
 
 
-def _finding(seen: tuple[Sighting, ...]) -> Finding:
+def _finding(_snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     detail = f" ({path.detail})" if path.detail else ""
-    return Finding(
-        "error",
+    return master_finding(
+        seen,
         f"a program that is not this job's store answers {named(hosts)} at {seen[0].target}{detail}: "
         "the job would hang there, or join another job",
-        hosts,
-        path_evidence(seen, "the store of this job"),
-        (
-            Fix(
-                "choose another MASTER_PORT on every node, or correct MASTER_ADDR",
-                (f"ss -ltnp 'sport = :{path.port}'   # on the machine with that address",),
-                {"MASTER_PORT": str(another_port(path.port))},
-            ),
+        "the store of this job",
+        Fix(
+            "choose another MASTER_PORT on every node, or correct MASTER_ADDR",
+            (f"ss -ltnp 'sport = :{path.port}'   # on the machine with that address",),
+            {"MASTER_PORT": str(another_port(path.port))},
         ),
     )

@@ -9,10 +9,9 @@ from ncclcheck.checks.launch._master import (
     Sighting,
     first_address,
     hosts_of,
-    not_seen,
+    master_answers,
+    master_finding,
     others_came,
-    path_evidence,
-    saw,
 )
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
@@ -33,30 +32,24 @@ def master_no_route(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     connect(2): ENETUNREACH, EHOSTUNREACH; RFC 1812 5.2.7.1 (ICMP destination unreachable codes); icmp(7).
     """
-    seen = saw(snapshot, "no-route")
-    if seen:
-        yield _finding(snapshot, seen)
-    yield from not_seen(snapshot, "no-route")
+    yield from master_answers(snapshot, "no-route", _finding)
 
 
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     suspect = others_came(snapshot, seen)
     address = first_address(path) or path.name
-    return Finding(
-        "error",
+    return master_finding(
+        seen,
         f"{named(hosts)} {verb(hosts, 'has', 'have')} no route to {seen[0].target}: a route is missing, "
         "the host is unreachable, or a firewall rejects the packets" + (f"; {suspect}" if suspect else ""),
-        hosts,
-        path_evidence(seen, "a route, and an answer"),
-        (
-            Fix(
-                "check the route to node 0 and the firewalls on it",
-                (
-                    f"ip route get {address}",
-                    f"ip neighbour show {address}",
-                    "sudo nft list ruleset   # on node 0",
-                ),
+        "a route, and an answer",
+        Fix(
+            "check the route to node 0 and the firewalls on it",
+            (
+                f"ip route get {address}",
+                f"ip neighbour show {address}",
+                "sudo nft list ruleset   # on node 0",
             ),
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.launch._master import Sighting, hosts_of, not_seen, path_evidence, saw
+from ncclcheck.checks.launch._master import Sighting, hosts_of, master_answers, path_evidence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -25,13 +25,10 @@ def master_not_first_node(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     torch/distributed/rendezvous.py: rank 0 starts the TCPStore server; MASTER_ADDR is for clients.
     """
-    seen = saw(snapshot, "not-first-node")
-    if seen:
-        yield _finding(seen)
-    yield from not_seen(snapshot, "not-first-node")
+    yield from master_answers(snapshot, "not-first-node", _finding)
 
 
-def _finding(seen: tuple[Sighting, ...]) -> Finding:
+def _finding(_snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     owners = tuple(sighting for sighting in seen if sighting.node_rank != 0)
     blamed = owners or seen
     if owners:

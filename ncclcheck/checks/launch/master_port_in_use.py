@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.launch._master import Sighting, another_port, not_seen, path_evidence, saw
+from ncclcheck.checks.launch._master import Sighting, another_port, master_finding, not_seen, saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -48,4 +48,4 @@ def _finding(sighting: Sighting) -> Finding:
             {"MASTER_PORT": str(another_port(path.port))},
             "the other port may be in use too: run ncclcheck again",
         )
-    return Finding("error", what, (sighting.host,), path_evidence((sighting,), "a free port"), (fix,))
+    return master_finding((sighting,), what, "a free port", fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.launch._master import Sighting, hosts_of, not_seen, others_came, path_evidence, saw
+from ncclcheck.checks.launch._master import Sighting, hosts_of, master_finding, not_seen, others_came, saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -50,16 +50,13 @@ def _nobody_listens(snapshot: Snapshot) -> str:
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...], why: str) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     suspect = others_came(snapshot, seen)
-    return Finding(
-        "error",
+    return master_finding(
+        seen,
         f"{named(hosts)} got connection refused from {seen[0].target}, {why}"
         + (f"; {suspect}" if suspect else ""),
-        hosts,
-        path_evidence(seen, "accepted"),
-        (
-            Fix(
-                "on node 0: check which program listens on the port, and look for a REJECT rule",
-                (f"ss -ltnp 'sport = :{path.port}'", "sudo nft list ruleset | grep -n reject"),
-            ),
+        "accepted",
+        Fix(
+            "on node 0: check which program listens on the port, and look for a REJECT rule",
+            (f"ss -ltnp 'sport = :{path.port}'", "sudo nft list ruleset | grep -n reject"),
         ),
     )

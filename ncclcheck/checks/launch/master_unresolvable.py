@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named, verb
-from ncclcheck.checks.launch._master import first_address, hosts_of, not_seen, path_evidence, saw, sightings
+from ncclcheck.checks.launch._master import first_address, hosts_of, master_finding, not_seen, saw, sightings
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -27,23 +27,20 @@ def master_unresolvable(snapshot: Snapshot) -> Iterator[Answer]:
     """
     seen = saw(snapshot, "unresolvable")
     for name in dict.fromkeys(sighting.path.name for sighting in seen):
-        those = tuple(sighting for sighting in seen if sighting.path.name == name)
-        hosts = hosts_of(those)
+        failing = tuple(sighting for sighting in seen if sighting.path.name == name)
+        hosts = hosts_of(failing)
         able = [one for one in sightings(snapshot) if one.path.name == name and first_address(one.path)]
         address = first_address(able[0].path) if able else None
         others = f" ({named(one.host for one in able)} can: {address})" if able else ""
-        yield Finding(
-            "error",
+        yield master_finding(
+            failing,
             f"{named(hosts)} cannot resolve MASTER_ADDR {name!r}{others}, so "
             f"{verb(hosts, 'it waits', 'they wait')} for node 0 until the timeout",
-            hosts,
-            path_evidence(those, "an address"),
-            (
-                Fix(
-                    "use the address of node 0, or a name that every node can resolve",
-                    (f"getent ahosts {name}",),
-                    {"MASTER_ADDR": address} if address else {},
-                ),
+            "an address",
+            Fix(
+                "use the address of node 0, or a name that every node can resolve",
+                (f"getent ahosts {name}",),
+                {"MASTER_ADDR": address} if address else {},
             ),
         )
     yield from not_seen(snapshot, "unresolvable")
