@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck import timeouts
-from tests.test_architecture import constants
+from tests.durations import constants
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ncclcheck"
