@@ -51,6 +51,25 @@ def bench_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
     return _proven_network(snapshot, backend, ranks_of)
 
 
+def no_group(snapshot: Snapshot) -> Missing | None:
+    """Return why no group of ranks can be formed at all; None where one may be."""
+    if snapshot.silent:
+        absent = ", ".join(sorted({silent.host for silent in snapshot.silent}))
+        return Missing("unsupported", f"a benchmark needs all nodes; silent: {absent}")
+    ranks = [claim.node_rank for claim in snapshot.claims if claim.is_agent]
+    if len(set(ranks)) != len(ranks):
+        return Missing("unsupported", "node ranks clash, so no group can be formed")
+    # Those who came over ssh or through a folder may be unable to do what the ranks have to.
+    ways = ((node, way) for node, way in snapshot.known("master") if node.node_rank != 0)
+    apart = sorted(node.host for node, way in ways if way.outcome != "answered")
+    if apart:
+        who = ", ".join(apart)
+        return Missing(
+            "unsupported", f"the ranks meet by TCP at the master address, which {who} cannot reach"
+        )
+    return None
+
+
 def as_is_network(snapshot: Snapshot, backend: Backend, ranks_of: dict[str, int]) -> Fact[BenchNetwork]:
     """Return what the job would get: NCCL chooses for itself, and Gloo is bound to the interface NCCL would choose.
 

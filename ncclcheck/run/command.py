@@ -13,13 +13,14 @@ from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import load_torch
 from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.report import Verdict
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.context import Context, host_name, in_background
+from ncclcheck.run.context import Context, in_background
 from ncclcheck.run.judge import Clock, judge, save, start_clock
 from ncclcheck.run.local_node import LocalNode, local_node, own_addresses, own_node, prepare, release
 from ncclcheck.run.options import Ended, RunOptions

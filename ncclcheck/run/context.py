@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -48,11 +47,6 @@ class Context(Struct, frozen=True):
     def join_deadline(self) -> Deadline:
         """Return until when nodes may join, counted from now."""
         return self.deadline.within(self.options.join_timeout_s)
-
-
-def host_name() -> str:
-    """Return this machine's name as its kernel has it, without anything a terminal would obey."""
-    return "".join(letter for letter in socket.gethostname() if letter.isprintable())[:253] or "localhost"
 
 
 def in_background(function: Callable[[], T], name: str) -> Future[T]:

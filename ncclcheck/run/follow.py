@@ -1,17 +1,24 @@
-"""A participant's side of a run: do what the coordinator orders, step by step, until it tells the verdict."""
+"""A participant's side of a run: do what the coordinator orders, step by step, until it tells the verdict.
+
+Orders are read in turn, each checked first. A refused one is told, and stops nothing.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.run.order_reader import OrderReader
 from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.finish import Finish
+from ncclcheck.run.steps.late import LONGEST_REASON, MOST_TOLD, OrdersRefused
 from ncclcheck.run.steps.reach import ReachOrder
-from ncclcheck.run.steps.sequence import step_of
+from ncclcheck.run.steps.sequence import read_order, step_of
 
 
 def follow(participant: Participant) -> Finish | Missing:
@@ -39,3 +46,69 @@ def _answer(participant: Participant, order: Any) -> Any:
     if not isinstance(order, ReachOrder):
         participant.node.nccl.close()  # once anything else is ordered, all probes have arrived
     return None if step.follow is None else step.follow(participant, order)
+
+
+class OrderReader:
+    """Reads the orders in turn. State: the number of the next one, and what was refused so far."""
+
+    def __init__(self, participant: Participant) -> None:
+        self._store, self._bounds, self._say = participant.store, participant.bounds, participant.context.say
+        self._vouch = participant.vouch
+        self._next = 0
+        self._told: list[tuple[str, str]] = []
+        self._refused_data: bytes | None = None
+        self._given: Counter[str] = Counter()
+
+    def next(self, deadline: Deadline) -> tuple[int, Any] | Missing:
+        """Return the next order and its number as soon as it is there.
+
+        Where the step was refused, node 0 may still write its own in its place, or go on to the one after it.
+        """
+        for _ in polls(deadline):
+            steps = (self._next,) if self._refused_data is None else (self._next, self._next + 1)
+            for number in steps:
+                order = self._look(number)
+                if self._store.lost is not None:
+                    return self._lost(self._store.lost)
+                if order is not None:
+                    self._next, self._refused_data = number + 1, None
+                    return number, order
+        return self._lost(Missing("timeout", f"step/{self._next} did not come in time"))
+
+    def _look(self, number: int) -> Any:
+        """Return the order that stands there, where it is new and node 0 may have given it."""
+        data = self._store.get_document(keys.step(number))
+        if isinstance(data, Missing):
+            if data.missing == "absent":
+                return None
+            data = data.detail.encode()  # no document: it is refused as one
+        return None if data == self._refused_data else self._accepted(number, data)
+
+    def _accepted(self, number: int, data: bytes) -> Any:
+        try:
+            order = read_order(data, self._bounds)
+        except DecodeError as error:
+            reason = str(error)[:LONGEST_REASON]
+        else:
+            step = step_of(order)
+            reason = f"{step.name}: given {step.most_given + 1} times, {step.most_given} are accepted"
+            if self._given[step.name] < step.most_given:
+                reason = self._vouch(order)[:LONGEST_REASON] if isinstance(order, Finish) else ""
+            if not reason:
+                self._given[step.name] += 1
+                return order
+        if number == self._next:
+            self._refused_data = data
+        if len(self._told) < MOST_TOLD and (f"step {number}", reason) not in self._told:
+            self._say(f"refused step {number}: {reason}")
+            self._told.append((f"step {number}", reason))
+            message = OrdersRefused(SCHEMA, TOOL_VERSION, tuple(self._told))
+            self._store.set_document(keys.refused_orders(self._bounds.ticket), encode(message))
+        return None
+
+    def _lost(self, why: Missing) -> Missing:
+        """Return why no order came, with what was refused before."""
+        if not self._told:
+            return why
+        step, reason = self._told[-1]
+        return Missing(why.missing, f"{why.detail}; {step} was refused before: {reason}")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
@@ -19,7 +20,7 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Knock, Silent, Snapshot
 from ncclcheck.run.context import Context
-from ncclcheck.run.state import Member, RunState
+from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.base import AnswerT, OrderT, Step
 
 T = TypeVar("T")

@@ -5,26 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from ncclcheck.exchange.gather import Arrivals
 from ncclcheck.exchange.probe.reachability import Target
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from ncclcheck.run.steps.finish import Finish
-
-
-class Member(Struct, frozen=True):
-    """A process that came: its ticket, its launch, and its node's name in the report."""
-
-    ticket: int
-    launch: Launch
-    host: str
 
 
 class RunState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.advice.bench_network import BenchWish, bench_network, compared_networks
+from ncclcheck.advice.bench_network import BenchWish, bench_network, compared_networks, no_group
 from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
 from ncclcheck.facts.node_facts import compiled_nccl
 from ncclcheck.model.bench import Comparison, ComparisonVerdict, Variant
@@ -14,7 +14,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import TorchGpus
 from ncclcheck.model.snapshot import Node, Snapshot
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
-from tests.builders import cluster, everywhere, with_facts
+from tests.builders import cluster, everywhere, with_facts, with_master
 from tests.fact_builders import interface, launch, software, some
 
 GLOO = BenchWish(BenchRequest(backend="gloo"))
@@ -264,3 +264,10 @@ def test_where_only_gloos_own_choice_is_to_change_it_chooses_by_itself_as_it_is(
     )
     assert as_is.environment_of == {}
     assert advised.environment_of == changes
+
+
+def test_ranks_that_cannot_reach_the_master_address_are_not_started() -> None:
+    assert no_group(cluster(2)) is None
+    found = no_group(with_master(cluster(2), "node02", "filtered"))
+    assert found is not None
+    assert "node02 cannot reach" in found.detail

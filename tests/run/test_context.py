@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.run.context import Context, host_name, in_background
+from ncclcheck.facts.network.names import host_name
+from ncclcheck.run.context import Context, in_background
 from ncclcheck.run.options import RunOptions
 from ncclcheck.run.state import RunState
 from tests.fact_builders import launch

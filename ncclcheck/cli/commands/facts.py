@@ -64,8 +64,8 @@ def facts(
                 f"{option}: {given[0]} is on this machine, of which --root reads nothing: give one of them"
             )
     from ncclcheck.cli.screen import write_out
+    from ncclcheck.facts.facts_document import recorded_machine, this_node
     from ncclcheck.model.codec import encode_pretty
-    from ncclcheck.run.facts import recorded_machine, this_node
 
     del format_  # there is only one
     document = this_node(os.environ, code, data, shared_dir) if root is None else recorded_machine(root)

@@ -76,8 +76,8 @@ def entries(nodes: Sequence[Node], nccl_versions: Sequence[str]) -> Iterator[tup
 
 def _nodes(file: str | None) -> Sequence[Node]:
     from ncclcheck.cli.documents import load_saved
+    from ncclcheck.facts.facts_document import this_node
     from ncclcheck.model.snapshot import Node
-    from ncclcheck.run.facts import this_node
 
     if file is None:
         document = this_node(os.environ, ())

@@ -110,7 +110,7 @@ def _start(prefixed: Prefixed, ended: Ended, *, applies: bool) -> NoReturn:
     """Replace this process by COMMAND once node 0 has left the master port."""
     from ncclcheck.advice.allowed import only_allowed
     from ncclcheck.cli.commands.prefix import advised_here, become, say_applied, say_refused
-    from ncclcheck.run.context import host_name
+    from ncclcheck.facts.network.names import host_name
 
     advice, refused = only_allowed(ended.report.advice)
     settings = advised_here(advice, host_name()) if applies else []

@@ -74,3 +74,8 @@ NAMES = Section(
     read=lambda request: read_names(min(timeouts.NAMES_S, request.parts_s)),
     read_tree=_read_tree,
 )
+
+
+def host_name() -> str:
+    """Return this machine's name as its kernel has it, without anything a terminal would obey."""
+    return "".join(letter for letter in socket.gethostname() if letter.isprintable())[:253] or "localhost"

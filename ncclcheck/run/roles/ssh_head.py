@@ -22,6 +22,7 @@ from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.exchange.store.pipe import answer_call
 from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.reading import DEFAULT_PORT, port
 from ncclcheck.measure.remaining import Standing
@@ -30,7 +31,7 @@ from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Silent, Snapshot, Unreached
-from ncclcheck.run.context import Context, host_name
+from ncclcheck.run.context import Context
 from ncclcheck.run.judge import judge, save, start_clock
 from ncclcheck.run.lead import lead, tell_verdict
 from ncclcheck.run.local_node import own_addresses

@@ -7,22 +7,21 @@ from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ncclcheck.advice.bench_network import BenchWish, bench_network
-from ncclcheck.bench.footprint import memory_needed, shortage
-from ncclcheck.bench.free_memory import free_bytes
+from ncclcheck.advice.bench_network import BenchWish, bench_network, no_group
 from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
 from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
 from ncclcheck.bench.nodes.node_workers import WorkerNode, run_workers
+from ncclcheck.bench.nodes.plan_memory import too_large_for, too_large_here
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
+from ncclcheck.exchange.roster import Member
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, broadcast_order
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import END_WORKERS_S, LEAST_BENCH_S, UNTIL_THE_END_S, VERDICT_S
 
@@ -39,7 +38,7 @@ def lead_bench(session: Session) -> Fact[BenchResult]:
     Each partial result is in the session's snapshot.
     """
     context, snapshot, deadline = session.context, session.snapshot, session.deadline
-    missing = cannot_measure(snapshot, deadline)
+    missing = cannot_measure(session)
     if missing is not None:
         return missing
     network = bench_network(wish_of(session), snapshot)
@@ -48,7 +47,7 @@ def lead_bench(session: Session) -> Fact[BenchResult]:
     order = order_of(session.agents, network, _plan(session, network), deadline.left())
     too_large = too_large_for(order, network, snapshot)
     if too_large is None and context.options.head is None:  # else node 0 is another machine
-        too_large = _too_large_here(order, network, snapshot)
+        too_large = too_large_here(order, network, snapshot)
     if too_large is not None:
         return too_large
 
@@ -99,25 +98,11 @@ def quick_deadlines(order: BenchOrder) -> Deadlines:
     return Deadlines(join_s=group_s, first_call_s=group_s, stall_s=8.0)
 
 
-def cannot_measure(snapshot: Snapshot, deadline: Deadline) -> Missing | None:
-    """Return why no group of ranks can be formed at all; None where one may be."""
-    if snapshot.silent:
-        absent = ", ".join(sorted({silent.host for silent in snapshot.silent}))
-        return Missing("unsupported", f"a benchmark needs all nodes; silent: {absent}")
-    ranks = [claim.node_rank for claim in snapshot.claims if claim.is_agent]
-    if len(set(ranks)) != len(ranks):
-        return Missing("unsupported", "node ranks clash, so no group can be formed")
-    # Those who came over ssh or through a folder may be unable to do what the ranks have to.
-    ways = ((node, way) for node, way in snapshot.known("master") if node.node_rank != 0)
-    apart = sorted(node.host for node, way in ways if way.outcome != "answered")
-    if apart:
-        who = ", ".join(apart)
-        return Missing(
-            "unsupported", f"the ranks meet by TCP at the master address, which {who} cannot reach"
-        )
-    if deadline.left() < LEAST_BENCH_S:
-        return Missing("timeout", f"{deadline.left():.0f} s were left of --timeout")
-    return None
+def cannot_measure(session: Session) -> Missing | None:
+    """Return why nothing can be measured at all; None where it may be."""
+    left_s = session.deadline.left()
+    late = Missing("timeout", f"{left_s:.0f} s were left of --timeout") if left_s < LEAST_BENCH_S else None
+    return no_group(session.snapshot) or late
 
 
 def stop_workers(session: Session, watches: Sequence[BenchWatch]) -> None:
@@ -135,35 +120,6 @@ def _never_started(order: BenchOrder, network: BenchNetwork) -> RankFailure:
     rank = order.hosts.index(host)
     more = f"; likewise on {len(network.fault) - 1} more nodes" if len(network.fault) > 1 else ""
     return RankFailure(rank, host, "error", "choosing a network interface", fault + more, 0.0)
-
-
-def too_large_for(order: BenchOrder, network: BenchNetwork, snapshot: Snapshot) -> Missing | None:
-    """Return why the plan cannot fit the memory of a node, going by all that is built in; None where it may."""
-    need = memory_needed(order.plan, order.world_size)
-    for node in snapshot.nodes:
-        gpus, limits = node.facts.gpus, node.facts.limits
-        if order.plan.backend == "nccl":
-            sizes = [] if isinstance(gpus, Missing) else [gpu.memory_bytes for gpu in gpus]
-            has = min((size for size in sizes if not isinstance(size, Missing)), default=None)
-            ranks, whose = 1, "a GPU"
-        else:
-            total = limits if isinstance(limits, Missing) else limits.mem_total_kib
-            has = None if isinstance(total, Missing) else total * 1024
-            ranks, whose = network.ranks_of[node.host], "the memory"
-        if has is not None and need * ranks > has:
-            text = shortage(order.plan, order.world_size, ranks, has, f"{whose} of {node.host} has")
-            return Missing("unsupported", text)
-    return None
-
-
-def _too_large_here(order: BenchOrder, network: BenchNetwork, snapshot: Snapshot) -> Missing | None:
-    """Return why the plan does not fit what is free now on this node, node 0. The others look themselves."""
-    host = min(snapshot.nodes, key=lambda node: node.node_rank).host
-    ranks, free = network.ranks_of[host], free_bytes()
-    if order.plan.backend == "nccl" or memory_needed(order.plan, order.world_size) * ranks <= free:
-        return None
-    text = shortage(order.plan, order.world_size, ranks, free, f"and what is free on {host} is")
-    return Missing("unsupported", text)
 
 
 def order_of(

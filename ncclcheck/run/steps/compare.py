@@ -6,24 +6,22 @@ time; the side whose turn it is not sleeps in the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from statistics import median
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.advice.bench_network import compared_networks
-from ncclcheck.advice.compared import AsIsAndAdvised, as_is_and_advised
+from ncclcheck.advice.compared import as_is_and_advised
 from ncclcheck.bench.nodes.ab_benchmark import SIZES, AbBenchmark, WorkerSet
+from ncclcheck.bench.nodes.ab_result import result_of
 from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
 from ncclcheck.bench.nodes.bench_watch import BenchWatch
 from ncclcheck.bench.nodes.node_workers import run_workers
+from ncclcheck.bench.nodes.plan_memory import too_large_for
 from ncclcheck.bench.nodes.turn_relay import relay_turns
-from ncclcheck.measure.busbw import algbw_gb_s
-from ncclcheck.measure.collectives import COLLECTIVES
-from ncclcheck.measure.paired import Speedup, paired_speedup
-from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict, Variant
+from ncclcheck.model.bench import BenchPlan, Comparison, Variant
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -34,7 +32,6 @@ from ncclcheck.run.steps.bench import (
     order_of,
     quick_deadlines,
     stop_workers,
-    too_large_for,
     watched,
     wish_of,
     worker_node,
@@ -63,7 +60,7 @@ def lead_comparison(session: Session) -> Fact[Comparison]:
     Where it is interrupted, what there is stands in the session's snapshot.
     """
     snapshot, deadline = session.snapshot, session.deadline
-    two = cannot_measure(snapshot, deadline) or as_is_and_advised(snapshot)
+    two = cannot_measure(session) or as_is_and_advised(snapshot)
     if isinstance(two, Missing):
         return two
     networks = compared_networks(wish_of(session), snapshot, two)
@@ -79,13 +76,17 @@ def lead_comparison(session: Session) -> Fact[Comparison]:
         return sides
     session.context.say("comparing the environment as it is with the advised one, in turns")
     ab_benchmark = AbBenchmark(sides, deadline.within(seconds))
+
+    def result() -> Comparison:
+        return result_of(ab_benchmark, Variant({}, two.as_is), Variant(two.changes, two.advised))
+
     try:
         broadcast_order(session, CompareOrder(tuple(side.order for side in sides if side.started)))
         ab_benchmark.measure()
-        return outcome(ab_benchmark, two)
+        return result()
     except KeyboardInterrupt:
         ab_benchmark.give_up("interrupted")
-        session.state.snapshot = replace(snapshot, comparison=outcome(ab_benchmark, two))
+        session.state.snapshot = replace(snapshot, comparison=result())
         raise
     finally:
         stop_workers(session, [side.watch for side in sides if side.started])
@@ -106,57 +107,6 @@ def _sides(
         cannot_start = "; ".join(f"{host}: {why}" for host, why in network.fault.items())
         sides.append(WorkerSet(session.store, watch, order, cannot_start))
     return sides
-
-
-def outcome(ab_benchmark: AbBenchmark, two: AsIsAndAdvised) -> Comparison:
-    """Return what the benchmark has shown up to now."""
-    as_is, advised = ab_benchmark.sides
-    speedup = None
-    if not (_has_failed(as_is) or _has_failed(advised)):
-        speedup = paired_speedup(as_is.times_us, advised.times_us)
-    order = advised.order
-    return Comparison(
-        backend=order.plan.backend,
-        op="all_reduce",
-        size_bytes=ab_benchmark.size_bytes,
-        world_size=order.world_size,
-        rounds=_rounds(ab_benchmark.sides),
-        as_is=_variant(ab_benchmark, as_is, Variant({}, two.as_is)),
-        advised=_variant(ab_benchmark, advised, Variant(two.changes, two.advised)),
-        speedup=speedup.median if speedup else None,
-        speedup_low=speedup.low if speedup else None,
-        speedup_high=speedup.high if speedup else None,
-        verdict=_verdict(as_is, advised, speedup),
-    )
-
-
-def _has_failed(side: WorkerSet) -> bool:
-    """Return whether its environment is the cause that it has no times."""
-    return bool(side.failure) and not side.by_accident
-
-
-def _rounds(sides: Sequence[WorkerSet]) -> int:
-    return min((len(side.times_us) for side in sides if not _has_failed(side)), default=0)
-
-
-def _verdict(as_is: WorkerSet, advised: WorkerSet, speedup: Speedup | None) -> ComparisonVerdict:
-    failed = (_has_failed(as_is), _has_failed(advised))
-    if failed == (True, True):
-        return "both failed"
-    if failed[0] and advised.times_us:
-        return "as-is failed"
-    if failed[1] and as_is.times_us:
-        return "advised failed"
-    return speedup.effect if speedup else "not measured"
-
-
-def _variant(ab_benchmark: AbBenchmark, side: WorkerSet, variant: Variant) -> Variant:
-    if _has_failed(side) or not side.times_us:
-        return replace(variant, failure=side.failure)
-    factor = COLLECTIVES["all_reduce"].bus_factor(side.order.world_size)
-    busbw_gb_s = algbw_gb_s(ab_benchmark.size_bytes, median(side.times_us)) * factor
-    times_us = tuple(round(time_us, 3) for time_us in side.times_us)
-    return replace(variant, times_us=times_us, busbw_gb_s=busbw_gb_s, failure=side.failure)
 
 
 # A participant

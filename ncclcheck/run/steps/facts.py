@@ -9,6 +9,7 @@ from ncclcheck.exchange.announcements import announce_self
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.probe.reachability import Target
+from ncclcheck.exchange.roster import Member, one_per_place, roster
 from ncclcheck.exchange.store import keys
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.elastic import settled
@@ -20,9 +21,7 @@ from ncclcheck.model.facts import MasterPath, NodeFacts
 from ncclcheck.model.snapshot import Node, RankPlace, Refused, Silent, Snapshot
 from ncclcheck.run.local_node import with_master
 from ncclcheck.run.session import Session
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.base import Participant, Step
-from ncclcheck.run.steps.join import one_per_place, roster
 from ncclcheck.timeouts import FACTS_ANSWER_S
 
 

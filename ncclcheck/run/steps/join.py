@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from ncclcheck.exchange.gather import Arrivals, gather_hellos
+from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, Hello
+from ncclcheck.exchange.roster import silent_nodes, silent_ranks
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import NOT_RANKED, Launch
-from ncclcheck.model.snapshot import Knock, Silent, Snapshot
+from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.session import Session
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.base import Participant, Step
 from ncclcheck.timeouts import JOIN_TIMEOUT_S
 
@@ -66,69 +65,6 @@ def _lead(session: Session) -> Snapshot:
     names = joining.names()
     named = (replace(node, host=names.get(node.node_rank, node.host)) for node in silent)
     return replace(session.snapshot, silent=tuple(named))
-
-
-def roster(arrivals: Arrivals) -> tuple[Member, ...]:
-    """Return everyone who came, by node rank. A host name that several nodes have gets the node rank added."""
-    hellos = arrivals.hellos
-    ranks = {(hello.host, hello.launch.node_rank) for hello in hellos.values() if hello.launch.is_agent}
-    agents = Counter(host for host, _ in ranks)
-    members = [
-        Member(
-            ticket,
-            hello.launch,
-            hello.host if agents[hello.host] <= 1 else f"{hello.host}#{hello.launch.node_rank}",
-        )
-        for ticket, hello in hellos.items()
-    ]
-    return tuple(
-        sorted(members, key=lambda member: (member.launch.node_rank, member.launch.local_rank, member.ticket))
-    )
-
-
-def one_per_place(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """Return the members without those that came second to a place (host, local rank): they are a clash of claims."""
-    first: dict[tuple[str, int], Member] = {}
-    for member in members:
-        first.setdefault((member.host, member.launch.local_rank), member)
-    return tuple(first.values())
-
-
-def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]) -> tuple[Silent, ...]:
-    """Return the nodes that never came; none where as many came as were expected, under clashing ranks."""
-    agents = [hello for hello in arrivals.hellos.values() if hello.launch.is_agent]
-    missing = sorted(set(range(launch.nnodes)) - {hello.launch.node_rank for hello in agents})
-    if len(agents) + len(arrivals.refused) >= launch.nnodes:
-        return ()
-    return tuple(
-        Silent(
-            _silent_name(rank, launch, knocks),
-            rank,
-            "join",
-            arrivals.waited_s,
-            knocks.get(rank, Missing("absent", "no word from it")),
-        )
-        for rank in missing
-    )
-
-
-def silent_ranks(arrivals: Arrivals) -> tuple[Silent, ...]:
-    """Return the further ranks that never came, of nodes that did: each agent knows how many were started there."""
-    there = {(hello.launch.node_rank, hello.launch.local_rank) for hello in arrivals.hellos.values()}
-    return tuple(
-        Silent(f"{hello.host}-local-rank-{local}", hello.launch.node_rank, "join", arrivals.waited_s)
-        for hello in arrivals.hellos.values()
-        if hello.launch.is_agent
-        for local in range(1, hello.launch.local_world_size)
-        if (hello.launch.node_rank, local) not in there
-    )
-
-
-def _silent_name(rank: int, launch: Launch, knocks: Mapping[int, Knock]) -> str:
-    """Return what to call a node that is not there: its own name, the launcher's, or its rank."""
-    if rank in knocks:
-        return knocks[rank].host
-    return launch.hosts[rank] if len(launch.hosts) == launch.nnodes else f"node-rank-{rank}"
 
 
 JOIN: Step[None, None] = Step("join", JOIN_TIMEOUT_S, applies=lambda _: True, lead=_lead)

@@ -8,8 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.advice.networks import find_networks
-from ncclcheck.advice.reach import read_reach
+from ncclcheck.advice.measured_networks import networks_of
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
 from ncclcheck.exchange.probe.both_ends import without_the_silent
@@ -27,6 +26,7 @@ from ncclcheck.exchange.probe.ring import (
 )
 from ncclcheck.exchange.probe.ring_faults import ring_faults
 from ncclcheck.exchange.probe.ring_results import Ends, bandwidths, round_trips
+from ncclcheck.exchange.roster import Member
 from ncclcheck.measure.links.again import (
     MOST_PASSES,
     MOST_ROUNDS,
@@ -38,13 +38,10 @@ from ncclcheck.measure.links.again import (
 from ncclcheck.measure.links.rounds import plan_rounds
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Silent, Snapshot
-from ncclcheck.nccl.prediction import chosen_interface
 from ncclcheck.run.session import Session, ask, with_silent
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import AFTER_MEASURE_S, SHORT_ANSWER_S, UNTIL_THE_END_S
 
-Places = Mapping[str, tuple[str, str]]
 Found: TypeAlias = tuple[tuple[Probe, ...], tuple[Silent, ...]]  # what was measured, and who did not answer
 
 
@@ -178,28 +175,6 @@ def ring_of(
         for agent in agents
     )
     return Ring(peers, plan)
-
-
-def networks_of(snapshot: Snapshot) -> Iterator[Places]:
-    """Yield the networks without a failed connection, NCCL's choice first, without those that add no new place."""
-    reach = read_reach(snapshot)
-    if isinstance(reach, Missing):
-        return
-    found = [network.places for network in find_networks(snapshot, reach) if network.failure is None]
-    chosen = _chosen_places(snapshot)
-    if len(chosen) == len(snapshot.nodes) and reach.failure(chosen) is None and reach.stall(chosen) is None:
-        found.insert(0, chosen)
-    known: set[tuple[str, tuple[str, str]]] = set()
-    for places in found:
-        if not known.issuperset(places.items()):
-            known.update(places.items())
-            yield places
-
-
-def _chosen_places(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
-    """Return where NCCL would listen on each host of which that is known."""
-    choices = ((node.host, chosen_interface(node.facts)) for node in snapshot.nodes)
-    return {host: choice for host, choice in choices if not isinstance(choice, Missing)}
 
 
 # A participant

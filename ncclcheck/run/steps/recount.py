@@ -6,13 +6,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
+from ncclcheck.exchange.roster import Member
 from ncclcheck.facts.rdma.rdma_counters import read_again
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, ask
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.base import Participant, Step
 from ncclcheck.timeouts import COUNTERS_AGAIN_S, SHORT_ANSWER_S
 

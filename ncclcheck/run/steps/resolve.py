@@ -11,8 +11,9 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION
 from ncclcheck.exchange.order_limits import seconds_faults
 from ncclcheck.facts.network.names import resolve
+from ncclcheck.launch.c10d import first_by_name
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.snapshot import NameView, Node, Snapshot, WorkersAddress
+from ncclcheck.model.snapshot import NameView, Snapshot, WorkersAddress
 from ncclcheck.run.session import Session, ask
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import ANSWER_S, RESOLVE_S
@@ -56,28 +57,6 @@ def _lead(session: Session) -> Snapshot:
         for host, answer in told.items()
     )
     return replace(snapshot, workers_address=WorkersAddress(name, host, views))
-
-
-def first_by_name(snapshot: Snapshot) -> tuple[str, str] | Missing:
-    """Return name and host of the node that gets rank 0: torch sorts the nodes by their --local-addr or FQDN.
-
-    (torch/distributed/elastic/rendezvous/dynamic_rendezvous.py: _NodeDesc, _mark_rendezvous_complete; the workers'
-    MASTER_ADDR is that name: rendezvous/api.py, RendezvousStoreInfo.build.)
-    """
-    names: list[tuple[str, str]] = []
-    for node in snapshot.nodes:
-        name = _name_of(node)
-        if isinstance(name, Missing):
-            return Missing(name.missing, f"how torch calls {node.host}: {name.detail}")
-        names.append((name, node.host))
-    return min(names) if names else Missing("absent", "no node reported")
-
-
-def _name_of(node: Node) -> Fact[str]:
-    launch, names = node.facts.launch, node.facts.names
-    if not isinstance(launch, Missing) and launch.local_addr:
-        return launch.local_addr
-    return names if isinstance(names, Missing) else names.fqdn
 
 
 def _follow(_: Participant, order: ResolveOrder) -> Resolved:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -12,18 +10,17 @@ from msgspec.structs import replace
 from ncclcheck.bench.nodes.bench_order import MOST_RANKS
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.bounded_call import start
-from ncclcheck.facts.storage.marks import Mark
+from ncclcheck.facts.storage.run_marks import MarksSeen, look_for, mark_of, seen_or
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import SharedView, Snapshot
 from ncclcheck.run.session import Session, ask
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import (
-    SHARE_FILE_LIFETIME_S,
     SHARE_LOOK_S,
     SHARE_REMOVE_S,
     SHARE_S,
@@ -114,15 +111,14 @@ def follow_share(participant: Participant, order: ShareOrder) -> Shared:
     store, count = participant.store, len(order.tickets)
     ours = {readable(path): path for path in own_paths if readable(path) in order.paths}
     deadline = Deadline(SHARE_WRITE_S)
-    name, content = mark_name(nonce, participant.ticket), mark_content(nonce, participant.ticket)
-    marks = {path: Mark(folder, name, content, SHARE_FILE_LIFETIME_S) for path, folder in ours.items()}
+    marks = {path: mark_of(folder, nonce, participant.ticket) for path, folder in ours.items()}
     wrote: dict[str, Missing | None] = {}
-    saw: dict[str, tuple[Fact[tuple[int, ...]], float]] = {}
+    saw: dict[str, MarksSeen] = {}
     try:
         wrote = {path: mark.written(deadline.left()) for path, mark in marks.items()}
         _meet(store, keys.share_wrote(nonce), count, Deadline(deadline.left() + SHARE_START_S))
-        looks = {path: start(_look, mark, nonce, order.tickets) for path, mark in marks.items()}
-        saw = {path: _pair(look.result(SHARE_LOOK_S + SHARE_START_S)) for path, look in looks.items()}
+        looks = {path: start(look_for, mark, nonce, order.tickets) for path, mark in marks.items()}
+        saw = {path: seen_or(look.result(SHARE_LOOK_S + SHARE_START_S)) for path, look in looks.items()}
         _meet(store, keys.share_looked(nonce), count, Deadline(SHARE_LOOK_S))
     finally:
         ends = {path: start(mark.close) for path, mark in marks.items()}
@@ -136,20 +132,6 @@ def follow_share(participant: Participant, order: ShareOrder) -> Shared:
     return Shared(SCHEMA, TOOL_VERSION, tuple(folders))
 
 
-def mark_name(nonce: str, ticket: int) -> str:
-    """Return the name of a node's mark: of this run, and without its nonce, since others may list the folder."""
-    return f".ncclcheck-{_digest('marks', nonce)[:16]}-{ticket}"
-
-
-def mark_content(nonce: str, ticket: int) -> str:
-    """Return what is in it, which nobody knows who does not know the nonce."""
-    return _digest(f"mark of {ticket}", nonce)
-
-
-def _digest(purpose: str, nonce: str) -> str:
-    return hashlib.sha256(f"{purpose} {nonce}".encode()).hexdigest()
-
-
 def _meet(store: Store, key: str, count: int, deadline: Deadline) -> None:
     """Wait until every node has come here, or the time is over."""
     if isinstance(store.add(key, 1), Missing):
@@ -158,18 +140,6 @@ def _meet(store: Store, key: str, count: int, deadline: Deadline) -> None:
         value = store.get(key)
         if isinstance(value, Missing) or (value.isdigit() and int(value) >= count):
             return
-
-
-def _look(mark: Mark, nonce: str, tickets: tuple[int, ...]) -> tuple[Fact[tuple[int, ...]], float]:
-    names: Mapping[str, int] = {mark_name(nonce, ticket): ticket for ticket in tickets}
-    began = time.monotonic()
-    seen = mark.seen({name: mark_content(nonce, ticket) for name, ticket in names.items()}, SHARE_LOOK_S)
-    waited_s = round(time.monotonic() - began, 2)
-    return seen if isinstance(seen, Missing) else tuple(sorted(names[name] for name in seen)), waited_s
-
-
-def _pair(found: tuple[Fact[tuple[int, ...]], float] | Missing) -> tuple[Fact[tuple[int, ...]], float]:
-    return (found, 0.0) if isinstance(found, Missing) else found
 
 
 def _faults(order: ShareOrder, _: Bounds) -> Iterator[str]:

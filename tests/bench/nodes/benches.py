@@ -14,6 +14,7 @@ from ncclcheck.bench.nodes.node_workers import WorkerNode
 from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import join
 from ncclcheck.launch.flags import LaunchFlags
@@ -24,7 +25,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.options import RunOptions
 from ncclcheck.run.session import Joining, Session
-from ncclcheck.run.state import Member, RunState
+from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.base import Bounds
 from ncclcheck.run.steps.sequence import read_order
 from tests.bench_builders import bench_point

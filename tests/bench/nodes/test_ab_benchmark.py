@@ -24,10 +24,10 @@ from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
 from ncclcheck.bench.nodes.node_workers import run_workers
 from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.bench_setup import BenchNetwork
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.bench import stop_workers
 from tests.bench.nodes.benches import client, context, session, worker_node
 from tests.builders import cluster

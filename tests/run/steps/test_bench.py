@@ -13,6 +13,7 @@ from ncclcheck.bench.nodes.bench_order import BenchOrder
 from ncclcheck.bench.nodes.node_workers import run_workers
 from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
@@ -21,8 +22,7 @@ from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
-from ncclcheck.run.state import Member
-from ncclcheck.run.steps.bench import cannot_measure, lead_bench, quick_deadlines
+from ncclcheck.run.steps.bench import lead_bench, quick_deadlines
 from ncclcheck.timeouts import LEAST_BENCH_S
 from tests.bench.nodes.benches import (
     AGENTS,
@@ -37,7 +37,7 @@ from tests.bench.nodes.benches import (
     word,
     worker_node,
 )
-from tests.builders import cluster, with_master, with_outcome, with_silent
+from tests.builders import cluster, with_outcome, with_silent
 from tests.fact_builders import launch, some
 
 Start = Callable[..., Nodes]
@@ -215,10 +215,3 @@ def test_a_job_as_it_is_gets_less_patience_and_more_where_more_has_to_come_toget
     assert small < 10 < DEADLINES.join_s
     assert quick_deadlines(replace(order, world_size=512)).join_s > small
     assert quick_deadlines(replace(order, plan=replace(plan, backend="nccl"))).join_s >= 20
-
-
-def test_ranks_that_cannot_reach_the_master_address_are_not_started() -> None:
-    assert cannot_measure(cluster(2), Deadline(60)) is None
-    found = cannot_measure(with_master(cluster(2), "node02", "filtered"), Deadline(60))
-    assert found is not None
-    assert "node02 cannot reach" in found.detail

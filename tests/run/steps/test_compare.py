@@ -9,15 +9,16 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.compared import AsIsAndAdvised
 from ncclcheck.bench.nodes.ab_benchmark import SIZES, AbBenchmark, WorkerSet
+from ncclcheck.bench.nodes.ab_result import result_of
 from ncclcheck.bench.nodes.bench_order import BenchOrder
 from ncclcheck.bench.nodes.bench_watch import BenchWatch
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict
+from ncclcheck.model.bench import BenchPlan, Comparison, ComparisonVerdict, Variant
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.steps.compare import lead_comparison, outcome
+from ncclcheck.run.steps.compare import lead_comparison
 from ncclcheck.timeouts import AFTER_COMPARE_S, LEAST_COMPARE_S
 from tests.advice.clusters import two_networks, with_bandwidth
 from tests.bench.nodes.benches import session, watched
@@ -51,7 +52,7 @@ def side(
 def shown(as_is: WorkerSet, advised: WorkerSet) -> Comparison:
     ab_benchmark = AbBenchmark([as_is, advised], Deadline(10))
     ab_benchmark.size_bytes = 1 << 20
-    return outcome(ab_benchmark, TWO)
+    return result_of(ab_benchmark, Variant({}, TWO.as_is), Variant(TWO.changes, TWO.advised))
 
 
 def test_times_of_both_give_the_speedup_with_its_interval_and_the_bus_bandwidth_of_each(

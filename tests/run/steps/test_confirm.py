@@ -6,10 +6,10 @@ import pytest
 
 from ncclcheck.advice.block import advise
 from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.confirm import CONFIRM, Confirmed
 from tests.advice.clusters import two_networks, with_probes
 from tests.bench.nodes.benches import session

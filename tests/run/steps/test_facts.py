@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.facts import NodeReport, read_members
 from tests.bench.nodes.benches import session
 from tests.fact_builders import launch, node_facts

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.advice.measured_networks import networks_of
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.probe.ring import Ring
+from ncclcheck.exchange.roster import Member
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.state import Member
-from ncclcheck.run.steps.measure import networks_of, ring_of
+from ncclcheck.run.steps.measure import ring_of
 from tests.builders import cluster, with_choice, with_interfaces, with_outcome, with_silent
 from tests.fact_builders import host_of, interface, launch, some
 

@@ -6,12 +6,12 @@ import threading
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.recount import RECOUNT, Recounted, RecountOrder, follow_recount
 from tests.bench.nodes.benches import session
 from tests.builders import node, with_facts

@@ -10,20 +10,19 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import serve
+from ncclcheck.facts.storage.run_marks import mark_content, mark_name
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
 from ncclcheck.run.options import RunOptions
-from ncclcheck.run.state import Member
 from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.share import (
     Shared,
     SharedFolder,
     ShareOrder,
     follow_share,
-    mark_content,
-    mark_name,
     views_of,
 )
 from tests.fact_builders import host_of, launch

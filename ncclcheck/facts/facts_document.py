@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.node_facts import collect
 from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.facts.section import FactsRequest
@@ -13,7 +14,6 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.report import SCHEMA_VERSION
 from ncclcheck.model.saved import FactsDocument
-from ncclcheck.run.context import host_name
 
 
 def this_node(

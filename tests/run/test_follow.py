@@ -9,8 +9,8 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
+from ncclcheck.run.follow import OrderReader
 from ncclcheck.run.options import RunOptions
-from ncclcheck.run.order_reader import OrderReader
 from ncclcheck.run.session import OrderMessage
 from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.confirm import ConfirmOrder

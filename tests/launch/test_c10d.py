@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.launch.c10d import first_by_name
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Names
-from ncclcheck.run.steps.resolve import first_by_name
 from tests.builders import cluster, with_facts
 from tests.fact_builders import launch
 

@@ -7,11 +7,11 @@ import pytest
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import Arrivals, gather_hellos
 from ncclcheck.exchange.messages import SCHEMA, Hello
+from ncclcheck.exchange.roster import one_per_place, roster, silent_nodes, silent_ranks
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Knock
-from ncclcheck.run.steps.join import one_per_place, roster, silent_nodes, silent_ranks
 from tests.fact_builders import launch, master_path
 
 

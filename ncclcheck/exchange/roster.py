@@ -1,0 +1,84 @@
+"""Who takes part in a run, by node rank and under which name, and who does not come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ncclcheck.exchange.gather import Arrivals
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import Knock, Silent
+
+
+class Member(Struct, frozen=True):
+    """A process that came: its ticket, its launch, and its node's name in the report."""
+
+    ticket: int
+    launch: Launch
+    host: str
+
+
+def roster(arrivals: Arrivals) -> tuple[Member, ...]:
+    """Return everyone who came, by node rank. A host name that several nodes have gets the node rank added."""
+    hellos = arrivals.hellos
+    ranks = {(hello.host, hello.launch.node_rank) for hello in hellos.values() if hello.launch.is_agent}
+    agents = Counter(host for host, _ in ranks)
+    members = [
+        Member(
+            ticket,
+            hello.launch,
+            hello.host if agents[hello.host] <= 1 else f"{hello.host}#{hello.launch.node_rank}",
+        )
+        for ticket, hello in hellos.items()
+    ]
+    return tuple(
+        sorted(members, key=lambda member: (member.launch.node_rank, member.launch.local_rank, member.ticket))
+    )
+
+
+def one_per_place(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """Return the members without those that came second to a place (host, local rank): they are a clash of claims."""
+    first: dict[tuple[str, int], Member] = {}
+    for member in members:
+        first.setdefault((member.host, member.launch.local_rank), member)
+    return tuple(first.values())
+
+
+def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]) -> tuple[Silent, ...]:
+    """Return the nodes that never came; none where as many came as were expected, under clashing ranks."""
+    agents = [hello for hello in arrivals.hellos.values() if hello.launch.is_agent]
+    missing = sorted(set(range(launch.nnodes)) - {hello.launch.node_rank for hello in agents})
+    if len(agents) + len(arrivals.refused) >= launch.nnodes:
+        return ()
+    return tuple(
+        Silent(
+            _silent_name(rank, launch, knocks),
+            rank,
+            "join",
+            arrivals.waited_s,
+            knocks.get(rank, Missing("absent", "no word from it")),
+        )
+        for rank in missing
+    )
+
+
+def silent_ranks(arrivals: Arrivals) -> tuple[Silent, ...]:
+    """Return the further ranks that never came, of nodes that did: each agent knows how many were started there."""
+    there = {(hello.launch.node_rank, hello.launch.local_rank) for hello in arrivals.hellos.values()}
+    return tuple(
+        Silent(f"{hello.host}-local-rank-{local}", hello.launch.node_rank, "join", arrivals.waited_s)
+        for hello in arrivals.hellos.values()
+        if hello.launch.is_agent
+        for local in range(1, hello.launch.local_world_size)
+        if (hello.launch.node_rank, local) not in there
+    )
+
+
+def _silent_name(rank: int, launch: Launch, knocks: Mapping[int, Knock]) -> str:
+    """Return what to call a node that is not there: its own name, the launcher's, or its rank."""
+    if rank in knocks:
+        return knocks[rank].host
+    return launch.hosts[rank] if len(launch.hosts) == launch.nnodes else f"node-rank-{rank}"
