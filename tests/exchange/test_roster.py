@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.gather import Arrivals, gather_hellos
+from ncclcheck.exchange.gather import Arrivals
 from ncclcheck.exchange.messages import SCHEMA, Hello
 from ncclcheck.exchange.roster import one_per_place, roster, silent_nodes, silent_ranks
-from ncclcheck.exchange.store.base import Store
-from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Knock
 from tests.fact_builders import launch, master_path
@@ -53,23 +48,3 @@ def test_a_rank_that_never_came_is_silent_though_its_node_is_there() -> None:
     (silent,) = silent_ranks(Arrivals(there, {}, 10.0))
     assert (silent.host, silent.node_rank) == ("node1-local-rank-1", 1)
     assert silent_nodes(launch(0, 2), Arrivals(there, {}, 10.0), {}) == ()
-
-
-def nothing(_: object) -> None:
-    """Nobody listens."""
-
-
-@pytest.mark.slow
-def test_garbage_hellos_are_refused_and_the_others_still_read(store: Store) -> None:
-    messages = [
-        encode(hello(0, "node1")),
-        b"\x80\x04garbage",
-        b'{"schema_version": "99"}',
-        encode(hello(1, "node2")),
-    ]
-    for message in messages:
-        store.set_document(f"hello/{store.add('tickets', 1)}", message)
-    arrivals = gather_hellos(store, launch(0, 4), dict, Deadline(10), nothing)
-    assert sorted(hello.host for hello in arrivals.hellos.values()) == ["node1", "node2"]
-    assert "schema version '99'" in arrivals.refused[3]
-    assert arrivals.waited_s < 5
