@@ -20,16 +20,11 @@ from ncclcheck.exchange.roster import Member
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, broadcast_order
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import END_WORKERS_S, LEAST_BENCH_S, UNTIL_THE_END_S, VERDICT_S
 
 # The coordinator
-
-
-def _lead(session: Session) -> Snapshot:
-    return replace(session.snapshot, bench=lead_bench(session))
 
 
 def lead_bench(session: Session) -> Fact[BenchResult]:
@@ -180,7 +175,7 @@ BENCH: Step[BenchOrder, None] = Step(
     "bench",
     UNTIL_THE_END_S,
     applies=lambda session: session.context.options.command != "preflight",
-    lead=_lead,
+    lead=lambda session: replace(session.snapshot, bench=lead_bench(session)),
     order=BenchOrder,
     follow=_follow,
     faults=_faults,

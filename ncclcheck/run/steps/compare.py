@@ -24,7 +24,6 @@ from ncclcheck.bench.nodes.turn_relay import relay_turns
 from ncclcheck.model.bench import BenchPlan, Comparison, Variant
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, broadcast_order
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.run.steps.bench import (
@@ -48,10 +47,6 @@ class CompareOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="compare
 
 
 # The coordinator
-
-
-def _lead(session: Session) -> Snapshot:
-    return replace(session.snapshot, comparison=lead_comparison(session))
 
 
 def lead_comparison(session: Session) -> Fact[Comparison]:
@@ -131,7 +126,7 @@ COMPARE: Step[CompareOrder, None] = Step(
     "compare",
     COMPARE_S,
     applies=lambda session: session.context.options.command == "run",
-    lead=_lead,
+    lead=lambda session: replace(session.snapshot, comparison=lead_comparison(session)),
     order=CompareOrder,
     follow=_follow,
     faults=_faults,
