@@ -1,4 +1,4 @@
-"""The files that the user names: regular files, gzip, folders, FIFOs, standard input; each read once, with an end.
+"""Read the files that the user names: regular files, gzip, folders, FIFOs, standard input; each once, bounded.
 
 A file that grows is read as far as it reached when it was opened. Whatever cannot be read becomes a reason.
 """

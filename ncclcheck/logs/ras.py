@@ -1,4 +1,4 @@
-"""What NCCL's RAS threads answer about a running job: who is missing, and whose count of collectives stands behind.
+"""What NCCL's RAS threads answer about a running job: missing ranks, and ranks that launched fewer collectives.
 
 Source: NCCL src/ras/client_support.cc, v2.24.3 (one count for all collectives) to v2.30.7 (a count of each; JSON since
 2.28.7), and docs/userguide/source/troubleshooting/ras.rst: counts that differ are normal while they grow, and a sign of

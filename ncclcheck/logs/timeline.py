@@ -1,4 +1,4 @@
-"""One order for the events of all files: by their clocks where they have any, by what all of them say where not.
+"""One order for the events of all files: by time stamps where there are any, else by events that files share.
 
 Clocks of hosts disagree, by milliseconds or by a time zone. A communicator's start and end are nearly the same moment
 on all of its ranks; from these landmarks the offset of each file's clock is estimated, and taken off. A file without

@@ -1,4 +1,4 @@
-"""What a job really used, as its processes said: one row per thing and value, with the ranks it holds for.
+"""What a job really used, as its processes logged it: one row per property and value, with its ranks.
 
 The one reader of this for `explain` (any job's logs) and for the benchmark (its own NCCL logs).
 """

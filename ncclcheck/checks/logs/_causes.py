@@ -1,4 +1,4 @@
-"""Causes: checks over the log of a job. Each yields suspects, and says what else they explain away."""
+"""Causes: checks over the log of a job. Each yields suspects, and names the causes that follow from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a cause points at, where its own lines do not say it outright: pure."""
+"""Which hosts or ranks to name for a cause whose lines do not name them. Pure."""
 
 from __future__ import annotations
 

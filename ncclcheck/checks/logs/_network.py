@@ -1,4 +1,4 @@
-"""Questions about the network that several causes ask of a log: failed connections, names, interfaces, devices."""
+"""What several causes ask a log about the network: failed connections, names, interfaces, devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a job ended by its log, and which cause comes first: pure, over the suspects of all causes."""
+"""How a job ended by its log, and the order of its causes. Pure, over the suspects of all causes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that several causes ask of a log; all pure."""
+"""What several causes ask a log. All functions are pure."""
 
 from __future__ import annotations
 

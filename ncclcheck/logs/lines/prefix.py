@@ -1,4 +1,4 @@
-"""What stands before a message: launchers' labels, hosts, time stamps, colours. Taken off, and remembered."""
+"""Remove what stands before a message (launchers' labels, hosts, time stamps, colours) and keep what it says."""
 
 from __future__ import annotations
 

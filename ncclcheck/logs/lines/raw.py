@@ -1,4 +1,4 @@
-"""A line as it was met: which labels it had and which process it named, before anybody knows what they mean."""
+"""A line as read: its labels and the process it names, before its rank and host are resolved."""
 
 from __future__ import annotations
 

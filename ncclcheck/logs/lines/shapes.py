@@ -1,4 +1,4 @@
-"""The shape of a line, who says it, and how often that was met; all in bytes, since it is asked of every line."""
+"""The shape of a line, its speaker, and how often the shape occurred; in bytes, since every line is asked."""
 
 from __future__ import annotations
 

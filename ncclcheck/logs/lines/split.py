@@ -1,4 +1,4 @@
-"""Bytes as they come into whole lines, in bounded memory, whatever the bytes are."""
+"""Split a stream of bytes into lines, in bounded memory, whatever the bytes are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of NCCL's INFO lines, learned by their shapes: nearly all tell nothing, and are told apart by a look-up."""
+"""The kinds of NCCL's INFO lines, cached by shape: nearly all say nothing new, and a look-up tells which."""
 
 from __future__ import annotations
 

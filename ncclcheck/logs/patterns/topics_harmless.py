@@ -1,4 +1,4 @@
-"""Lines that sound like trouble and are normal, each with the reason; shown with -v.
+"""Lines that look like errors and are normal, each with the reason; shown with -v.
 
 Sources: NCCL plugin/net.cc and transport/nvls.cc, torch c10d/{socket,TCPStore,ProcessGroupNCCL}.cpp, torchrun's run.py.
 """

@@ -1,4 +1,4 @@
-"""The last line of a Python traceback, and what kind of exception it is: its own fault, another rank's, a launcher's.
+"""The last line of a Python traceback, and its kind: the rank's own error, another rank's, or a launcher's.
 
 Source: CPython's traceback format; torch (DistBackendError, DistNetworkError, DistStoreError), torch elastic.
 """

@@ -1,4 +1,4 @@
-"""Plain containers out of a pickle, by an interpreter of its own that can build nothing else and call nothing.
+"""Read plain containers from a pickle with an own interpreter that builds nothing else and calls nothing.
 
 Python's own reader is not used at all: it imports what a pickle names. Here an opcode that would import, call, build an
 object or ask for one (GLOBAL, STACK_GLOBAL, INST, OBJ, NEWOBJ, REDUCE, BUILD, EXT, PERSID and every unknown one) ends
