@@ -32,6 +32,8 @@ MARKS_POLL_S = 0.05  # files of other nodes in a shared folder under test
 FLEET_POLL_S = 0.1  # the ssh connections of a head node
 PROCESS_POLL_S = 0.01  # whether processes that were told to end have ended
 CUDA_EVENT_POLL_S = 0.00005  # a CUDA event: short against any collective, and the core is not spun
+CUDA_HOLD_S = 0.01  # the GPU waits so long while calls are enqueued: 32 take 1 to 3 ms
+CUDA_HOLD_LONGEST_S = 0.2  # the same where enqueueing takes long
 PIPE_FULL_POLL_S = 0.005  # a non-blocking pipe that takes no more
 
 # --- The store ---

@@ -23,10 +23,12 @@ class BatchReport(Struct, frozen=True):
     got: float
     expected: float
     lead_in_us: float  # of the call before the first timed one; 0: there was none
+    clock_mhz: float  # of its GPU; 0: it has none
+    launch_bound: float  # 1: its GPU waited for its host (bench.gpu_timer)
     durations_us: list[float]
 
 
-_NUMBERS = 9
+_NUMBERS = 11
 
 
 def barrier(device: Device, progress: ProgressPage) -> None:
@@ -48,6 +50,7 @@ def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[B
     world_size = dist.get_world_size()
     numbers = [own.now_s, own.stalled_us, own.waited_us, own.wrong]
     numbers += [own.iteration, own.offset, own.got, own.expected, own.lead_in_us]
+    numbers += [own.clock_mhz, own.launch_bound]
     sent = torch.tensor(numbers + own.durations_us, dtype=torch.float64, device=device.torch_device)
     received = torch.empty(world_size * sent.numel(), dtype=torch.float64, device=device.torch_device)
     progress.enter()
@@ -74,7 +77,8 @@ def all_refused(device: Device, progress: ProgressPage) -> bool:
 
 
 def _report(row: Sequence[float]) -> BatchReport:
-    now_s, stalled_us, waited_us, wrong, iteration, offset, got, expected, lead_in_us = row[:_NUMBERS]
+    now_s, stalled_us, waited_us, wrong, iteration, offset, *rest = row[:_NUMBERS]
+    got, expected, lead_in_us, clock_mhz, launch_bound = rest
     return BatchReport(
         now_s,
         stalled_us,
@@ -85,5 +89,7 @@ def _report(row: Sequence[float]) -> BatchReport:
         got,
         expected,
         lead_in_us,
+        clock_mhz,
+        launch_bound,
         list(row[_NUMBERS:]),
     )

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck import timeouts
 from ncclcheck.bench.data import PERIOD
 from ncclcheck.bench.footprint import CPU_POOL_BYTES, GPU_POOL_BYTES
+from ncclcheck.bench.gpu_timer import Call as Call
+from ncclcheck.bench.gpu_timer import Calls as Calls
+from ncclcheck.bench.gpu_timer import Conditions, GpuTimer, captured
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.model.bench import Backend
 
 if TYPE_CHECKING:
     import torch
 
-Call: TypeAlias = Callable[[], object]
-Calls: TypeAlias = Sequence[tuple[int, Call]]  # (iteration, the call)
-_HOLD_CYCLES = 20_000_000  # about 10 ms at 2 GHz: longer than it takes to enqueue 32 calls
 _GPU_COMPARED = 1 << 24  # elements
+# An event between two calls takes about a microsecond of the stream: 1 % of a call of 16 MiB over the fastest NVLink.
+_LOOP_BYTES = 16 << 20
 
 
 class Device(Struct, frozen=True):
     """A device on which collectives are measured.
 
-    `time_calls` makes the calls back to back and returns the microseconds of each. `record` turns a call that was made
-    once into the one to be timed. After `evict` no buffer is in the cache. `compared_at_once` elements are verified in
-    one operation.
+    `time_calls` makes the calls back to back and returns the microseconds of each. `time_loop` times them together,
+    since an event after each takes time itself: the mean of sizes up to `loop_bytes` is from it; its number is that of
+    calls that go before the loop. `conditions` tells what the last batch was measured under. `record` turns a call that
+    was made once into the one to be timed. After `evict` no buffer is in the cache. `compared_at_once` elements are
+    verified in one operation. `free_bytes`: memory for larger pools.
     """
 
     torch_device: torch.device
@@ -40,21 +42,54 @@ class Device(Struct, frozen=True):
     synchronize: Callable[[], None]
     record: Callable[[Call], Call] = lambda call: call
     evict: Callable[[], object] = lambda: None
+    time_loop: Callable[[Calls, int, ProgressPage], list[float]] | None = None
+    loop_bytes: int = -1
+    conditions: Callable[[], Conditions] = Conditions
+    free_bytes: Callable[[], int] = lambda: 0
 
 
 def open_device(backend: Backend, local_rank: int, *, cuda_graph: bool = False) -> Device:
-    """Return the device of this rank: CPU memory for gloo, GPU `local_rank` for nccl, which becomes the current one."""
+    """Return the device of this rank: CPU memory for gloo, one of the GPUs for nccl, which is then current.
+
+    GPU number `local_rank`; where ranks share GPUs (NCCL_MULTI_RANK_GPU_ENABLE), modulo their count.
+    """
     import torch
 
     if backend == "gloo":
         return Device(torch.device("cpu"), CPU_POOL_BYTES, PERIOD, _time_on_cpu, lambda: None)
-    device = torch.device("cuda", local_rank)
+    device = torch.device("cuda", local_rank % max(1, torch.cuda.device_count()))
     torch.cuda.set_device(device)
+    return gpu_device(device, cuda_graph=cuda_graph)
+
+
+def gpu_device(device: torch.device, *, cuda_graph: bool = False) -> Device:
+    """Return the device whose calls run on the current GPU, and whose buffers are on `device`."""
+    import torch
+
     cache = torch.zeros(GPU_POOL_BYTES, dtype=torch.uint8, device=device)
+    timer = GpuTimer(_gate_on(device))
     plain = Device(
-        device, GPU_POOL_BYTES, _GPU_COMPARED, _time_on_gpu, torch.cuda.synchronize, evict=cache.zero_
+        torch_device=device,
+        pool_bytes=GPU_POOL_BYTES,
+        compared_at_once=_GPU_COMPARED,
+        time_calls=timer.time_calls,
+        synchronize=torch.cuda.synchronize,
+        evict=cache.zero_,
+        time_loop=timer.time_loop,
+        loop_bytes=_LOOP_BYTES,
+        conditions=lambda: timer.conditions,
+        free_bytes=lambda: torch.cuda.mem_get_info()[0],
     )
-    return replace(plain, record=_captured) if cuda_graph else plain
+    return replace(plain, record=captured) if cuda_graph else plain
+
+
+def _gate_on(device: torch.device) -> Call:
+    """Return a call that no rank leaves before all have come, once there is a group."""
+    import torch
+    import torch.distributed as dist
+
+    one = torch.zeros(1, device=device)
+    return lambda: dist.all_reduce(one) if dist.is_initialized() else None
 
 
 def _time_on_cpu(calls: Calls, progress: ProgressPage) -> list[float]:
@@ -67,41 +102,3 @@ def _time_on_cpu(calls: Calls, progress: ProgressPage) -> list[float]:
         progress.leave()
         times_us.append((ended - began) / 1e3)
     return times_us
-
-
-def _time_on_gpu(calls: Calls, progress: ProgressPage) -> list[float]:
-    """Enqueue everything behind a kernel that holds the stream, so that launching is not what is timed.
-
-    Method of NVIDIA/nvbandwidth `memcpy.cpp` (spin kernel), with torch's own spin kernel. Progress is seen by polling
-    the end event of each call, since the host does not wait inside the calls.
-    """
-    import torch
-
-    events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in calls]
-    progress.enter(calls[0][0])
-    torch.cuda._sleep(_HOLD_CYCLES)
-    for (began, ended), (_, call) in zip(events, calls, strict=True):
-        began.record()
-        call()
-        ended.record()
-    for number, ((_, ended), (iteration, _)) in enumerate(zip(events, calls, strict=True)):
-        if number:
-            progress.enter(iteration)
-        while not ended.query():
-            time.sleep(timeouts.CUDA_EVENT_POLL_S)
-        progress.leave()
-    return [began.elapsed_time(ended) * 1e3 for began, ended in events]
-
-
-def _captured(call: Call) -> Call:
-    """Return the call as a CUDA graph of its own, whose replay does the same on the same buffers.
-
-    Capture is thread-local: torch's watchdog of the group may query events of other work meanwhile, which the default
-    mode forbids (PyTorch, `torch.cuda.graph`, capture_error_mode).
-    """
-    import torch
-
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        call()
-    return partial(torch.cuda.CUDAGraph.replay, graph)

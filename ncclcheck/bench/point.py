@@ -20,22 +20,22 @@ from ncclcheck.bench.data import Difference, Tables, difference, fill
 from ncclcheck.bench.device import Device
 from ncclcheck.bench.footprint import ELEMENT_BYTES, plan_sizings
 from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
+from ncclcheck.bench.point_result import Batch, PointOf, precision_samples_us, result_of, times_us
 from ncclcheck.bench.progress import Phase, ProgressPage
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.measure.busbw import Sizing, algbw_gb_s
+from ncclcheck.measure.busbw import Sizing
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
-from ncclcheck.measure.iterations import iteration_times_us
-from ncclcheck.measure.lateness import RankSamples, SampleBlock, rank_times
 from ncclcheck.measure.plan import pool_buffers, storage
-from ncclcheck.measure.samples import kept_samples
-from ncclcheck.measure.statistics import StopDecision, decide, mean_interval, time_us
-from ncclcheck.model.bench import Op, Point, WrongElement
+from ncclcheck.measure.statistics import decide
+from ncclcheck.model.bench import Op, Point
 from ncclcheck.model.fact import Fact, Missing
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _UNLIMITED = 1 << 30
+_BUFFERS = 4  # of the largest sizes, where the GPU has room: a batch of one call tells little of a loop
+_FREE_SHARE = 0.5  # of the free memory of a GPU: NCCL allocates its own buffers later
 _REFUSALS = ("support", "invalid scalar type", "unconvertible", "not implemented")
 
 
@@ -49,6 +49,7 @@ class BenchRank(Struct, frozen=True):
     progress: ProgressPage
     heartbeat: Heartbeat
     began_s: float
+    buffers: int = 1  # a batch rotates through so many at least
 
 
 class _Slot(Struct, frozen=True):
@@ -75,15 +76,26 @@ def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> BenchRa
     """Return a rank with storage for all points of its plan, each page touched. Raises when memory does not suffice."""
     import torch
 
-    need = storage(
-        plan_sizings(task.plan, task.world_size), ELEMENT_BYTES[task.plan.dtype], device.pool_bytes
-    )
+    sizings, element_bytes = plan_sizings(task.plan, task.world_size), ELEMENT_BYTES[task.plan.dtype]
+    need = storage(sizings, element_bytes, device.pool_bytes)
+    more = storage(sizings, element_bytes, device.pool_bytes, _BUFFERS)
+    sharing = task.hosts.count(task.hosts[task.rank])  # all ranks of the node, at worst on one GPU
+    fits = (more.send_count + more.recv_count) * element_bytes * sharing <= device.free_bytes() * _FREE_SHARE
+    need, buffers = (more, _BUFFERS) if fits else (need, 1)
     dtype = getattr(torch, task.plan.dtype)
     send = torch.zeros(need.send_count, dtype=dtype, device=device.torch_device)
     recv = torch.zeros(need.recv_count, dtype=dtype, device=device.torch_device)
     send.fill_(1)
     recv.fill_(1)
-    return BenchRank(task, device, send, recv, progress, Heartbeat(), time.monotonic())
+    return BenchRank(task, device, send, recv, progress, Heartbeat(), time.monotonic(), buffers)
+
+
+def with_agreed_buffers(rank: BenchRank) -> Rank:
+    """Return the rank with as many buffers per batch as every rank of its GPUs has room for."""
+    if rank.task.plan.backend == "gloo":
+        return rank
+    reports = exchange(_own_report(rank, [0.0, float(rank.buffers)]), rank.device, rank.progress)
+    return replace(rank, buffers=int(min(report.durations_us[0] for report in reports)))
 
 
 def measure_all(rank: BenchRank) -> Iterator[Fact[Point]]:
@@ -113,11 +125,11 @@ def measure_round(rank: BenchRank, op: Op, size_bytes: int, iterations: int) -> 
     setup = _set_up(rank, COLLECTIVES[op], size_bytes, rank.task.plan.sizes_bytes.index(size_bytes))
     _warm_up(rank, setup, 1)
     slowest: list[float] = []
+    loop = _has_loops(rank, setup)
     while len(slowest) < iterations:
         done = len(slowest)
         batch = range(done + 1, 1 + min(iterations, done + len(setup.slots)))
-        reports = _batch(rank, setup, "measuring", batch)
-        slowest += _times_us(reports)
+        slowest += times_us(_batch(rank, setup, "measuring", batch, loop=loop))
     return fmean(slowest)
 
 
@@ -129,24 +141,35 @@ def _measure(
     first = _first_call(rank, setup)
     if isinstance(first, Missing):
         return first, began_s
-    (first_us,) = _times_us(first)
+    (first_us,) = times_us(first)
     setup = replace(setup, slots=[replace(slot, call=rank.device.record(slot.call)) for slot in setup.slots])
     affordable = _UNLIMITED if plan.iters is not None else int(share_s / 4 / (first_us / 1e6))
     _warm_up(rank, setup, min(plan.warmup, affordable))
     typical_us, iteration = first_us, 0
-    reports: list[list[BatchReport]] = []
-    slowest: list[float] = []
+    batches: list[Batch] = []
     while True:
+        loop = _has_loops(rank, setup) and len(batches) % 2 == 0
         room = _UNLIMITED if plan.iters is not None else max(1, int(share_s / 4 / (typical_us / 1e6)))
-        size = min(len(setup.slots), room, _UNLIMITED if plan.iters is None else plan.iters - iteration)
-        reports.append(_batch(rank, setup, "measuring", range(iteration + 1, iteration + 1 + size)))
+        left = _UNLIMITED if plan.iters is None else plan.iters - iteration
+        if loop:  # half of them are left to be timed one by one
+            left = max(1, left // 2)
+        size = min(len(setup.slots), room, left)
+        iterations = range(iteration + 1, iteration + 1 + size)
+        batches.append(Batch(_batch(rank, setup, "measuring", iterations, loop=loop), loop))
         iteration += size
-        slowest += _times_us(reports[-1])
-        typical_us = sum(slowest[-size:]) / size
-        now_s = _now(reports[-1])
-        decision = decide(slowest, iters=plan.iters, spent_s=now_s - began_s, share_s=share_s)
+        typical_us = fmean(times_us(batches[-1].reports))
+        now_s = _now(batches[-1].reports)
+        samples_us = precision_samples_us(batches)
+        wanted = None if plan.iters is None else len(samples_us) + plan.iters - iteration
+        decision = decide(samples_us, iters=wanted, spent_s=now_s - began_s, share_s=share_s)
         if not decision.go_on:
-            return _point(rank, setup, first_us, reports, decision), now_s
+            point_of = PointOf(rank.task, setup.collective, setup.sizing, first_us)
+            return result_of(point_of, batches, decision.unstable), now_s
+
+
+def _has_loops(rank: BenchRank, setup: _PointSetup) -> bool:
+    """Return whether the mean comes from loops in which no call is timed by itself."""
+    return rank.device.time_loop is not None and setup.sizing.size_bytes <= rank.device.loop_bytes
 
 
 def _warm_up(rank: BenchRank, setup: _PointSetup, calls: int) -> None:
@@ -157,10 +180,12 @@ def _warm_up(rank: BenchRank, setup: _PointSetup, calls: int) -> None:
         _run(rank, setup, iterations)
 
 
-def _batch(rank: BenchRank, setup: _PointSetup, phase: Phase, iterations: Sequence[int]) -> list[BatchReport]:
+def _batch(
+    rank: BenchRank, setup: _PointSetup, phase: Phase, iterations: Sequence[int], *, loop: bool = False
+) -> list[BatchReport]:
     """Return what all ranks measured in one batch."""
     rank.progress.move(phase, setup.number, iterations[0])
-    durations_us, idle = _run(rank, setup, iterations)
+    durations_us, idle = _run(rank, setup, iterations, loop=loop)
     wrong = _verify(rank, setup, iterations) if rank.task.plan.verify and phase == "measuring" else []
     rank.progress.move("agreeing", setup.number, iterations[-1])
     return exchange(_own_report(rank, durations_us, idle, wrong), rank.device, rank.progress)
@@ -189,7 +214,9 @@ def _is_refusal(error: Exception) -> bool:
     return any(words in text for words in _REFUSALS)
 
 
-def _run(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> tuple[list[float], Idle]:
+def _run(
+    rank: BenchRank, setup: _PointSetup, iterations: Sequence[int], *, loop: bool = False
+) -> tuple[list[float], Idle]:
     """Return the microseconds of the lead-in (0: none) and of each call, and how long this process could not run."""
     content = setup.collective.sent(setup.own)
     pairs = list(zip(setup.slots, iterations, strict=False))
@@ -199,12 +226,15 @@ def _run(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> tupl
     barrier(rank.device, rank.progress)
     rank.heartbeat.take()
     calls = [(iteration, slot.call) for slot, iteration in pairs]
-    if setup.lead_in is None or iterations[0] <= 1:
-        durations_us = [0.0, *rank.device.time_calls(calls, rank.progress)]
-    else:  # as if the loop had gone on since the last batch: the barrier has ended the overlap of its calls
-        before = (iterations[0] - 1, setup.lead_in.call)
-        durations_us = rank.device.time_calls([before, *calls], rank.progress)
-    return durations_us, rank.heartbeat.take()
+    lead_in = setup.lead_in if iterations[0] > 1 else None
+    if lead_in is not None:
+        # As if the loop had gone on since the last batch: the barrier has ended the overlap of its calls.
+        calls.insert(0, (iterations[0] - 1, lead_in.call))
+    if loop and rank.device.time_loop is not None:
+        durations_us = rank.device.time_loop(calls, int(lead_in is not None), rank.progress)
+    else:
+        durations_us = rank.device.time_calls(calls, rank.progress)
+    return durations_us if lead_in is not None else [0.0, *durations_us], rank.heartbeat.take()
 
 
 def _verify(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
@@ -227,6 +257,7 @@ def _own_report(
     wrong: Sequence[tuple[int, Difference]] = (),
 ) -> BatchReport:
     iteration, first = wrong[0] if wrong else (0, Difference(0, 0, 0.0, 0.0))
+    conditions = rank.device.conditions()
     return BatchReport(
         now_s=time.monotonic() - rank.began_s,
         stalled_us=idle.stood_s * 1e6,
@@ -237,13 +268,10 @@ def _own_report(
         got=first.got,
         expected=first.expected,
         lead_in_us=durations_us[0],
+        clock_mhz=conditions.clock_mhz,
+        launch_bound=conditions.launch_bound,
         durations_us=durations_us[1:],
     )
-
-
-def _times_us(reports: Sequence[BatchReport]) -> list[float]:
-    """Return the time of each iteration of a batch; the clocks began with the lead-in, which all entered together."""
-    return iteration_times_us([[report.lead_in_us, *report.durations_us] for report in reports])[1:]
 
 
 def _now(reports: Sequence[BatchReport]) -> float:
@@ -256,7 +284,7 @@ def _set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: in
     task = rank.task
     element_bytes = ELEMENT_BYTES[task.plan.dtype]
     sizing = collective.sizing(size_bytes, element_bytes, task.world_size)
-    buffers = pool_buffers(sizing, element_bytes, rank.device.pool_bytes)
+    buffers = pool_buffers(sizing, element_bytes, rank.device.pool_bytes, rank.buffers)
     recv = _parts(rank.recv, sizing.recv_count, buffers)
     send = recv if collective.in_place else _parts(rank.send, sizing.send_count, buffers)
     own = RankContext(task.rank, task.world_size)
@@ -269,60 +297,3 @@ def _set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: in
 
 def _parts(whole: Tensor, count: int, parts: int) -> Sequence[Tensor]:
     return [whole[start : start + count] for start in range(0, parts * count, count)]
-
-
-def _point(
-    rank: BenchRank,
-    setup: _PointSetup,
-    first_us: float,
-    batches: Sequence[Sequence[BatchReport]],
-    decision: StopDecision,
-) -> Point:
-    task, sizing, collective = rank.task, setup.sizing, setup.collective
-    samples = [
-        RankSamples(
-            [us for report in reports for us in report.durations_us],
-            [
-                SampleBlock(len(report.durations_us), report.stalled_us, report.waited_us)
-                for report in reports
-            ],
-        )
-        for reports in zip(*batches, strict=True)
-    ]
-    slowest = [us for reports in batches for us in _times_us(reports)]
-    spread, around = time_us(slowest), mean_interval(slowest)
-    factor = collective.bus_factor(task.world_size)
-    algbw = algbw_gb_s(sizing.size_bytes, spread.mean)
-    return Point(
-        op=collective.name,
-        size_bytes=sizing.size_bytes,
-        count=sizing.count,
-        dtype=task.plan.dtype,
-        iters=len(slowest),
-        time_us=spread,
-        first_us=first_us,
-        algbw_gb_s=algbw,
-        busbw_gb_s=algbw * factor,
-        busbw_low_gb_s=None if around is None else algbw_gb_s(sizing.size_bytes, around.high) * factor,
-        busbw_high_gb_s=None if around is None else algbw_gb_s(sizing.size_bytes, around.low) * factor,
-        wrong=int(sum(report.wrong for batch in batches for report in batch)) if task.plan.verify else None,
-        unstable=decision.unstable,
-        ranks=rank_times(samples, task.hosts, together=collective.ends_together),
-        first_wrong=_first_wrong(batches),
-        wrong_ranks=tuple(
-            sorted(
-                {rank for batch in batches for rank, batch_report in enumerate(batch) if batch_report.wrong}
-            )
-        ),
-        samples_us=kept_samples(slowest),
-    )
-
-
-def _first_wrong(batches: Sequence[Sequence[BatchReport]]) -> WrongElement | None:
-    for batch in batches:
-        for rank, report in enumerate(batch):
-            if report.wrong:
-                return WrongElement(
-                    rank, int(report.iteration), int(report.offset), f"{report.got:g}", f"{report.expected:g}"
-                )
-    return None

@@ -17,7 +17,7 @@ from pathlib import Path
 from ncclcheck.bench.device import Device, open_device
 from ncclcheck.bench.device_id import device_id
 from ncclcheck.bench.isolation import isolate
-from ncclcheck.bench.point import measure_all, prepare
+from ncclcheck.bench.point import measure_all, prepare, with_agreed_buffers
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
 from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns
@@ -27,6 +27,9 @@ from ncclcheck.model.fact import Missing
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _INPUT_LIMIT_BYTES = 64 << 20
+# "CUDA error: uncorrectable ECC error encountered" and the like (torch `c10/cuda/CUDAException.cpp`; AcceleratorError
+# since 2.8), and NCCL's "unhandled cuda error" (`src/init.cc`, ncclGetErrorString): a GPU fails no other rank's call.
+_OWN = ("out of memory", "can't allocate", "cuda error", "cuda driver error")
 
 
 def main() -> int:
@@ -59,6 +62,7 @@ def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
     device = open_device(task.plan.backend, task.local_rank, cuda_graph=task.plan.cuda_graph)
     rank = prepare(task, device, progress)
     _join(task, device, progress)
+    rank = with_agreed_buffers(rank)
     if task.turns is not None:
         take_turns(rank, task.turns, _Turns(task))
     else:
@@ -138,7 +142,7 @@ def _leave_together(progress: ProgressPage) -> None:
 def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
     """Return whether a peer or the network may be at fault (an error of a collective call), or this rank itself."""
     text = str(error).lower()
-    own = isinstance(error, MemoryError) or "out of memory" in text or "can't allocate" in text
+    own = isinstance(error, MemoryError) or any(words in text for words in _OWN)
     own = own or is_own_bug(error)
     return "communication" if progress.inside and not own else "own"
 

@@ -20,20 +20,22 @@ class Storage(Struct, frozen=True):
     recv_count: int
 
 
-def pool_buffers(sizing: Sizing, element_bytes: int, pool_bytes: int) -> int:
-    """Return how many buffers a batch of iterations rotates through: one to 32, together `pool_bytes`."""
+def pool_buffers(sizing: Sizing, element_bytes: int, pool_bytes: int, least: int = 1) -> int:
+    """Return how many buffers a batch of iterations rotates through: `least` to 32, together `pool_bytes`."""
     buffer_bytes = max(sizing.send_count, sizing.recv_count) * element_bytes
-    return max(1, min(POOL_BUFFERS, pool_bytes // buffer_bytes))
+    return max(least, min(POOL_BUFFERS, pool_bytes // buffer_bytes))
 
 
-def storage(sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int) -> Storage:
+def storage(
+    sizings: Sequence[tuple[Sizing, bool]], element_bytes: int, pool_bytes: int, least: int = 1
+) -> Storage:
     """Return the smallest storages that hold every point's pool.
 
     Each sizing comes with "is in place" (sends from recv).
     """
     send = recv = 0
     for sizing, in_place in sizings:
-        buffers = pool_buffers(sizing, element_bytes, pool_bytes)
+        buffers = pool_buffers(sizing, element_bytes, pool_bytes, least)
         recv = max(recv, buffers * sizing.recv_count)
         send = max(send, 0 if in_place else buffers * sizing.send_count)
     return Storage(send, recv)

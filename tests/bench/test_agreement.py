@@ -12,7 +12,9 @@ from ncclcheck.bench.device import open_device
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("group")]
-REPORT = BatchReport(1.25, 3.0, 4.0, 2.0, 41.0, float(1 << 40), -0.0, 16777217.0, 0.5, [10.5, 1e9, 0.1])
+REPORT = BatchReport(
+    1.25, 3.0, 4.0, 2.0, 41.0, float(1 << 40), -0.0, 16777217.0, 0.5, 1980.5, 1.0, [10.5, 1e9, 0.1]
+)
 
 
 @pytest.mark.parametrize("durations", [[], [0.1], [1.0] * 500])
@@ -22,7 +24,7 @@ def test_what_a_rank_reports_arrives_to_the_last_bit(durations: list[float]) -> 
 
 
 def test_a_damaged_element_that_is_no_number_arrives_as_such() -> None:
-    own = BatchReport(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, float("nan"), float("inf"), 0.0, [])
+    own = BatchReport(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, float("nan"), float("inf"), 0.0, 0.0, 0.0, [])
     (found,) = exchange(own, open_device("gloo", 0), ProgressPage(None))
     assert found.got != found.got
     assert found.expected == float("inf")

@@ -1,0 +1,285 @@
+"""A stand-in for `torch.cuda`: streams, events and kernels of several GPUs in a time of their own, without a GPU.
+
+Each rank is a thread with a host clock and one in-order stream, in microseconds that pass only here. A kernel starts
+when it was enqueued and the one before has ended; a collective ends when it has started on all ranks, and its time is
+over. Every call is bound to the signature of the real `torch.cuda` first, so what that would not take fails here too.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from inspect import signature
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from msgspec import Struct
+
+from ncclcheck.bench import gpu_timer
+
+_EVENT, _GRAPH, _STREAM = torch.cuda.Event, torch.cuda.CUDAGraph, torch.cuda.Stream  # the real ones
+REAL_S = 30.0  # for another rank's thread to do its part
+ECC = "CUDA error: uncorrectable ECC error encountered"
+
+
+class HungError(Exception):
+    """The host waits for a GPU that will never be done."""
+
+
+class Gpu(Struct):
+    """One rank: its clock, what its host takes for a launch, and when it leaves a collective later than the first."""
+
+    clock_mhz: float = 1980.0
+    launch_us: float = 5.0
+    leaves_late_us: float = 0.0
+    host_us: float = 0.0
+    stalls_at: int | None = None  # number of the collective that never starts here
+    fails_at: int | None = None  # number of the collective at which this GPU has an error
+    free_bytes: int = 64 << 30
+
+
+class _Kernel:
+    """What was enqueued: a spin, an event or a collective."""
+
+    def __init__(self, enqueued_us: float, spin_us: float = 0.0, collective: int | None = None) -> None:
+        self.enqueued_us, self.spin_us, self.collective = enqueued_us, spin_us, collective
+        self.began_us: float | None = None
+        self.ended_us: float | None = None
+
+
+class Machine:
+    """The GPUs of all ranks. A class because its time passes."""
+
+    def __init__(self, gpus: Sequence[Gpu], event_us: float = 1.0) -> None:
+        self.gpus = list(gpus)
+        self.event_us = event_us
+        self._changed = threading.Condition()
+        self._here = threading.local()
+        self._streams: list[list[_Kernel]] = [[] for _ in gpus]
+        self._done = [0 for _ in gpus]
+        self._free_us = [0.0 for _ in gpus]
+        self._starts: list[dict[int, float]] = []
+        self._durations_us: list[float] = []
+        self._entered = [0 for _ in gpus]
+
+    @contextmanager
+    def rank(self, number: int) -> Iterator[None]:
+        """This thread is that rank."""
+        self._here.rank, self._here.graph = number, None
+        yield
+
+    @property
+    def gpu(self) -> Gpu:
+        """The GPU of this thread."""
+        rank: int = self._here.rank
+        return self.gpus[rank]
+
+    def collective(self, duration_us: float) -> Callable[[], None]:
+        """Return a call that takes so long from when all ranks are in it."""
+        return lambda: self._enqueue_collective(duration_us)
+
+    def _enqueue_collective(self, duration_us: float) -> None:
+        if self._here.graph is not None:
+            self._here.graph.append(duration_us)
+            return
+        with self._changed:
+            rank = self._here.rank
+            number, self._entered[rank] = self._entered[rank], self._entered[rank] + 1
+            if number == len(self._starts):
+                self._starts.append({})
+                self._durations_us.append(duration_us)
+            assert self._durations_us[number] == duration_us, "the ranks are out of step"
+            self._enqueue(_Kernel(self.gpu.host_us, collective=number))
+
+    def enqueue_spin(self, spin_us: float) -> None:
+        """Hold the stream for so long."""
+        with self._changed:
+            self._enqueue(_Kernel(self.gpu.host_us, spin_us))
+
+    def enqueue_event(self) -> _Kernel:
+        """Return the event: its time is when the stream came to it; then the stream is busy with it."""
+        with self._changed:
+            event = _Kernel(self.gpu.host_us, self.event_us)
+            self._enqueue(event)
+            return event
+
+    def _enqueue(self, kernel: _Kernel) -> None:
+        gpu = self.gpu
+        if gpu.fails_at is not None and self._entered[self._here.rank] > gpu.fails_at:
+            raise RuntimeError(ECC)
+        gpu.host_us += gpu.launch_us
+        self._streams[self._here.rank].append(kernel)
+        self._advance()
+        self._changed.notify_all()
+
+    def _advance(self) -> None:
+        moved = True
+        while moved:
+            moved = any(self._advance_stream(rank) for rank in range(len(self.gpus)))
+
+    def _advance_stream(self, rank: int) -> bool:
+        moved = False
+        while self._done[rank] < len(self._streams[rank]):
+            kernel = self._streams[rank][self._done[rank]]
+            if kernel.began_us is None:
+                kernel.began_us = max(self._free_us[rank], kernel.enqueued_us)
+                if kernel.collective is not None:
+                    stalls = self.gpus[rank].stalls_at
+                    stalled = stalls is not None and kernel.collective >= stalls
+                    self._starts[kernel.collective][rank] = math.inf if stalled else kernel.began_us
+                moved = True
+            ended_us = self._end_of(kernel, rank)
+            if ended_us is None:
+                return moved
+            kernel.ended_us = self._free_us[rank] = ended_us
+            self._done[rank] += 1
+            moved = True
+        return moved
+
+    def _end_of(self, kernel: _Kernel, rank: int) -> float | None:
+        assert kernel.began_us is not None
+        if kernel.collective is None:
+            return kernel.began_us + kernel.spin_us
+        starts = self._starts[kernel.collective]
+        if len(starts) < len(self.gpus):
+            return None
+        late_us = self.gpus[rank].leaves_late_us
+        return max(starts.values()) + self._durations_us[kernel.collective] + late_us
+
+    def reached_us(self, kernel: _Kernel) -> float:
+        """Return when the stream came to it; waits for what other ranks have to enqueue first."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: kernel.began_us is not None, REAL_S), "a rank did not come"
+            assert kernel.began_us is not None
+            return kernel.began_us
+
+    @property
+    def awaited_us(self) -> float:
+        """When the event comes for which this thread's host asked last."""
+        return float(self._here.awaited_us)
+
+    def is_reached(self, moment_us: float) -> bool:
+        """Return whether that is over on this thread's host."""
+        self._here.awaited_us = moment_us
+        return moment_us <= self.gpu.host_us
+
+    def synchronize(self) -> None:
+        """The host has waited for all that was enqueued."""
+        self.wait_until(self.reached_us(self.enqueue_event()))
+
+    def wait_until(self, moment_us: float) -> None:
+        """The host has done nothing until then."""
+        if math.isinf(moment_us):
+            raise HungError
+        self.gpu.host_us = max(self.gpu.host_us, moment_us)
+
+    def capture(self, into: list[float] | None) -> None:
+        """Collectives go to the graph instead of the stream, until None."""
+        self._here.graph = into
+
+
+class Clock:
+    """The host's clock of the rank whose thread asks: what `time` is to the code under test."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def perf_counter(self) -> float:
+        """Return seconds."""
+        return self._machine.gpu.host_us / 1e6
+
+    def sleep(self, _seconds: float) -> None:
+        """The host's time passes until the event that was asked for last, as polling would have it."""
+        self._machine.wait_until(self._machine.awaited_us)
+
+
+class _Event:
+    """`torch.cuda.Event`."""
+
+    machine: ClassVar[Machine]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        signature(_EVENT.__new__).bind(_EVENT, *args, **kwargs)
+        self._kernel: _Kernel | None = None
+
+    def record(self, *args: Any) -> None:
+        """The stream will come to it."""
+        signature(_EVENT.record).bind(self, *args)
+        self._kernel = self.machine.enqueue_event()
+
+    def query(self, *args: Any) -> bool:
+        """Return whether the stream has come to it by now, on the host's clock."""
+        signature(_EVENT.query).bind(self, *args)
+        return self.machine.is_reached(self.reached_us())
+
+    def elapsed_time(self, ended: _Event) -> float:
+        """Return milliseconds."""
+        signature(_EVENT.elapsed_time).bind(self, ended)
+        return (ended.reached_us() - self.reached_us()) / 1e3
+
+    def reached_us(self) -> float:
+        """Return when the stream came to it."""
+        assert self._kernel is not None, "the event was not recorded"
+        return self.machine.reached_us(self._kernel)
+
+
+class _Graph:
+    """`torch.cuda.CUDAGraph`."""
+
+    machine: ClassVar[Machine]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        signature(_GRAPH.__new__).bind(_GRAPH, *args, **kwargs)
+        self._calls: list[float] = []
+
+    def capture_begin(self, *args: Any, **kwargs: Any) -> None:
+        """Collectives are kept instead of run."""
+        signature(_GRAPH.capture_begin).bind(self, *args, **kwargs)
+        self.machine.capture(self._calls)
+
+    def capture_end(self) -> None:
+        """They are run again."""
+        signature(_GRAPH.capture_end).bind(self)
+        self.machine.capture(None)
+
+    def replay(self) -> None:
+        """Those that were kept run."""
+        signature(_GRAPH.replay).bind(self)
+        for duration_us in self._calls:
+            self.machine.collective(duration_us)()
+
+
+class _Stream:
+    """`torch.cuda.Stream`, of which there is only one here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        signature(_STREAM.__new__).bind(_STREAM, *args, **kwargs)
+
+
+def install(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`torch.cuda` is then the stand-in, as far as the code under test uses it."""
+    functions: dict[str, Callable[..., Any]] = {
+        "_sleep": lambda cycles: machine.enqueue_spin(cycles / machine.gpu.clock_mhz),
+        "synchronize": lambda: machine.synchronize(),
+        "mem_get_info": lambda: (machine.gpu.free_bytes, machine.gpu.free_bytes),
+        "stream": lambda _: nullcontext(),
+        "set_device": lambda _: None,
+        "device_count": lambda: 1,
+    }
+    for name, function in functions.items():
+        monkeypatch.setattr(torch.cuda, name, _checked(getattr(torch.cuda, name), function))
+    monkeypatch.setattr(torch.cuda, "Event", type("Event", (_Event,), {"machine": machine}))
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", type("CUDAGraph", (_Graph,), {"machine": machine}))
+    monkeypatch.setattr(torch.cuda, "Stream", _Stream)
+    monkeypatch.setattr(gpu_timer, "time", Clock(machine))
+
+
+def _checked(real: Callable[..., Any], stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        signature(real).bind(*args, **kwargs)
+        return stand_in(*args, **kwargs)
+
+    return call
