@@ -90,7 +90,7 @@ def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> BenchRa
     return BenchRank(task, device, send, recv, progress, Heartbeat(), time.monotonic(), buffers)
 
 
-def with_agreed_buffers(rank: BenchRank) -> Rank:
+def with_agreed_buffers(rank: BenchRank) -> BenchRank:
     """Return the rank with as many buffers per batch as every rank of its GPUs has room for."""
     if rank.task.plan.backend == "gloo":
         return rank
