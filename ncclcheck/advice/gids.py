@@ -48,7 +48,7 @@ def advise_gids(
                 if (choice.device, choice.port) == (port.device, port.port)
             )
             return Rule(change, why, f"then {_words(port, index)}; {NOT_ASKABLE}: {_SOURCE}"), ()
-    known = [one for one in wrong if one[2] is not None]
+    known = [member for member in wrong if member[2] is not None]
     return None, (f"NCCL: {why}, and no one index is right for all ports of a node",) if known else ()
 
 
@@ -118,7 +118,7 @@ def _common_index(ports: tuple[RdmaPort, ...]) -> set[int]:
 
 def _words(port: RdmaPort, index: int | None) -> str:
     gids = () if isinstance(port.gids, Missing) else port.gids
-    gid = next((one for one in gids if one.index == index), None)
+    gid = next((entry for entry in gids if entry.index == index), None)
     kind = f"{gid.gid}, {gid.type}" if gid else "which is not set"
     return (
         f"GID {index} of {hca.name_of(port)} ({kind})"

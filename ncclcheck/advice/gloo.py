@@ -183,7 +183,7 @@ def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
         for interface in reversed(interfaces)
         for address in interface.addresses
     }
-    local = [_plain(one) for one in addresses if _plain(one) in own or _is_loopback(_plain(one))]
+    local = [_plain(entry) for entry in addresses if _plain(entry) in own or _is_loopback(_plain(entry))]
     if not local:
         listed = some_of(addresses)
         return Binding(fault=f"the host name {name} means {listed}, which is not an address of this node")

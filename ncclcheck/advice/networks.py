@@ -154,9 +154,9 @@ def _by_subnet(snapshot: Snapshot) -> Iterator[dict[str, tuple[str, str]]]:
 def _subnet(facts: NodeFacts, address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
     for interface in interfaces:
-        for one in interface.addresses:
-            if one.address.partition("%")[0] == address:
-                return _network_of(address, one.prefix_length)
+        for entry in interface.addresses:
+            if entry.address.partition("%")[0] == address:
+                return _network_of(address, entry.prefix_length)
     return None
 
 

@@ -66,7 +66,7 @@ def keep_for_bootstrap(
 ) -> str:
     """Return the note for nodes whose data goes over RDMA or a plug-in: the speed of sockets is not worth a setting."""
     current = network_of(snapshot, reach, places)
-    faster = [one for one in usable if is_clearly_faster(one, current)]
+    faster = [interface for interface in usable if is_clearly_faster(interface, current)]
     rest = (
         f"; {figure(faster[0])} is faster than {figure(current)}, but that is no reason for a setting"
         if faster

@@ -9,7 +9,7 @@ from ncclcheck.measure.links.network_rates import FASTER, Throughput
 from ncclcheck.model.fact import Missing
 
 
-def is_clearly_faster(one: Network, other: Network) -> bool:
+def is_clearly_faster(network: Network, compared: Network) -> bool:
     """Return True if `one` was measured at least 1.3 times as fast, and no usual transfer of `other` was as fast.
 
     A collective waits for the slowest part, so where a network has one that is called slow (a node, or the way between
@@ -18,17 +18,21 @@ def is_clearly_faster(one: Network, other: Network) -> bool:
     fast: then the link speeds have to say it too. What was not measured on both is never clearly faster, nor
     are two with a slow way each compared by these: a large network always has some.
     """
-    whole, other_whole = one.throughput, other.throughput
+    whole, other_whole = network.throughput, compared.throughput
     if isinstance(whole, Missing) or isinstance(other_whole, Missing):
         return False
-    shares_a_place = any(one.places.get(host) == place for host, place in other.places.items())
-    fast = _counting(one, whole, shares_a_place)
-    slow = _counting(other, other_whole, shares_a_place)
-    if one.slowest is not None and other.slowest is not None and max(fast.transfers, slow.transfers) == 1:
+    shares_a_place = any(network.places.get(host) == place for host, place in compared.places.items())
+    fast = _counting(network, whole, shares_a_place)
+    slow = _counting(compared, other_whole, shares_a_place)
+    if (
+        network.slowest is not None
+        and compared.slowest is not None
+        and max(fast.transfers, slow.transfers) == 1
+    ):
         return False
     if fast.median < FASTER * slow.median or slow.high >= fast.low:
         return False
-    return not slow.cpu_limited or 0 < FASTER * other.link_mbps <= one.link_mbps
+    return not slow.cpu_limited or 0 < FASTER * compared.link_mbps <= network.link_mbps
 
 
 def _counting(network: Network, whole: Throughput, shares_a_place: bool) -> Throughput:
@@ -39,14 +43,14 @@ def _counting(network: Network, whole: Throughput, shares_a_place: bool) -> Thro
     return whole
 
 
-def is_as_good(one: Network, other: Network) -> bool:
+def is_as_good(network: Network, compared: Network) -> bool:
     """Return True if `other` is not clearly faster.
 
     Where not both were measured, its link must not be faster either.
     """
-    if isinstance(one.throughput, Missing) or isinstance(other.throughput, Missing):
-        return one.rank <= other.rank
-    return not is_clearly_faster(other, one)
+    if isinstance(network.throughput, Missing) or isinstance(compared.throughput, Missing):
+        return network.rank <= compared.rank
+    return not is_clearly_faster(compared, network)
 
 
 def best_first(networks: Sequence[Network]) -> tuple[Network, ...]:
@@ -84,7 +88,9 @@ def why_slow(whose: str, current: Network, better: Network) -> str:
     return f"{figures}. Every collective waits for the slowest part, and all nodes must use the same network"
 
 
-def _measured(one: Throughput) -> str:
-    limit = ", limited by the CPU" if one.cpu_limited else ""
-    count = f"{one.transfers} transfer" + ("s" if one.transfers != 1 else "")
-    return f"{one.median:.3g} Gbit/s ({one.low:.3g} to {one.high:.3g} over {count}{limit})"
+def _measured(throughput: Throughput) -> str:
+    limit = ", limited by the CPU" if throughput.cpu_limited else ""
+    count = f"{throughput.transfers} transfer" + ("s" if throughput.transfers != 1 else "")
+    return (
+        f"{throughput.median:.3g} Gbit/s ({throughput.low:.3g} to {throughput.high:.3g} over {count}{limit})"
+    )

@@ -29,7 +29,7 @@ class Chosen(Struct, frozen=True):
     @property
     def prefix_length(self) -> int:
         """The length of the subnet prefix of the address."""
-        lengths = [one.prefix_length for one in self.interface.addresses if one.address == self.address]
+        lengths = [entry.prefix_length for entry in self.interface.addresses if entry.address == self.address]
         return lengths[0] if lengths else 128
 
 
@@ -63,7 +63,9 @@ def _choice(facts: NodeFacts) -> Fact[tuple[Interface, str]]:
 
 def owner_of(interfaces: tuple[Interface, ...], address: str, name: str) -> Interface | None:
     """Return the interface with that address (the named one, where several have it), else the one of that name."""
-    owners = [one for one in interfaces if any(own.address == address for own in one.addresses)]
-    by_name = [one for one in interfaces if one.name == name]
-    both = [one for one in owners if one.name == name]
+    owners = [
+        interface for interface in interfaces if any(own.address == address for own in interface.addresses)
+    ]
+    by_name = [interface for interface in interfaces if interface.name == name]
+    both = [interface for interface in owners if interface.name == name]
     return next(iter(both or owners or by_name), None)

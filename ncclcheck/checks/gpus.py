@@ -57,10 +57,10 @@ def told(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
 
 def untold(read: Iterable[tuple[GpuOn, Any]], what: str) -> list[NotKnown]:
     """Return what is not known of `what`; "unsupported" counts only if another GPU of the same model reports it."""
-    each = list(read)
-    telling = {_model(one.gpu) for one, _ in told(each)}
+    unique = list(read)
+    telling = {_model(one.gpu) for one, _ in told(unique)}
     missing: dict[tuple[str, str], list[str]] = {}
-    for one, value in each:
+    for one, value in unique:
         if isinstance(value, Missing) and (value.missing != "unsupported" or _model(one.gpu) in telling):
             missing.setdefault((one.host, str(value)), []).append(f"GPU {one.gpu.index}")
     return [
@@ -74,10 +74,10 @@ def _model(gpu: Gpu) -> str:
 
 def together(labels: Iterable[str]) -> str:
     """`GPU 1 and GPU 3`; of many the first ones and how many more."""
-    each = list(dict.fromkeys(labels))
-    if len(each) > _NAMED:
-        return f"{', '.join(each[:_NAMED])} and {len(each) - _NAMED} more"
-    return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
+    unique = list(dict.fromkeys(labels))
+    if len(unique) > _NAMED:
+        return f"{', '.join(unique[:_NAMED])} and {len(unique) - _NAMED} more"
+    return " and ".join((", ".join(unique[:-1]), unique[-1])) if len(unique) > 1 else "".join(unique)
 
 
 def by_text(found: Iterable[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]]]:

@@ -81,9 +81,9 @@ def settings_of_ranks(snapshot: Snapshot) -> tuple[Setting, ...]:
 def not_settled(snapshot: Snapshot) -> Iterator[NotKnown]:
     """Yield the nodes where the setting, or what NCCL makes of it, is not known."""
     for node in snapshot.nodes:
-        one = setting_of(node.host, node.facts)
-        if isinstance(one, Missing):
-            yield NotKnown(str(one), (node.host,))
+        setting = setting_of(node.host, node.facts)
+        if isinstance(setting, Missing):
+            yield NotKnown(str(setting), (node.host,))
     yield from not_reported(snapshot)
 
 
@@ -116,11 +116,11 @@ def setting_of(host: str, facts: NodeFacts) -> Setting | Missing:
 
 def gloo_fault(name: str, interfaces: tuple[Interface, ...]) -> str:
     """Why Gloo cannot use the name as it is written; "" where it can, or where nothing has such a name."""
-    labels = {address.label or one.name for one in interfaces for address in one.addresses}
+    labels = {address.label or candidate.name for candidate in interfaces for address in candidate.addresses}
     if name in labels:
         return ""
-    with_address = {one.name for one in interfaces if one.addresses}
-    bare = {one.name for one in interfaces} - with_address
+    with_address = {candidate.name for candidate in interfaces if candidate.addresses}
+    bare = {candidate.name for candidate in interfaces} - with_address
     if not name:
         return "an empty entry between the commas is no interface"
     if name[0] in "^=":
@@ -129,19 +129,19 @@ def gloo_fault(name: str, interfaces: tuple[Interface, ...]) -> str:
         return f"blanks and quotes are part of the name {name!r}"
     if name in bare:
         return f"{name} has no address"
-    beginning = sorted(one for one in with_address if one.startswith(name))
+    beginning = sorted(candidate for candidate in with_address if candidate.startswith(name))
     if beginning:
         return f"Gloo takes exact names: {name!r} is only how {', '.join(beginning[:4])} begins"
     return ""  # a name that is nowhere is the affair of ifname-no-match
 
 
-def excludes_into_loopback(one: Setting) -> bool:
+def excludes_into_loopback(setting: Setting) -> bool:
     """Return True if the value is an exclusion and makes NCCL use a loopback address."""
-    address = one.choice.address
+    address = setting.choice.address
     return (
-        one.nccl is not None
-        and one.comm_id is None
-        and ifname.parse(one.nccl).exclude
+        setting.nccl is not None
+        and setting.comm_id is None
+        and ifname.parse(setting.nccl).exclude
         and address is not None
         and is_loopback(address)
     )

@@ -47,10 +47,10 @@ def paths(pci: Pci, rdma: Fact[Rdma]) -> tuple[Path, ...]:
     return tuple(
         Path(
             by_address[address],
-            those,
+            members,
             tuple(by_address[above] for above in by_address[address].upstream if above in by_address),
         )
-        for address, those in names.items()
+        for address, members in names.items()
     )
 
 

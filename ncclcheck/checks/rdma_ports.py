@@ -138,9 +138,9 @@ def file_of(port: RdmaPort, name: str) -> str:
 
 def listed(names: Iterable[str], most: int = 6) -> str:
     """Names in one line; of many the first ones and how many more."""
-    each = list(dict.fromkeys(names))
-    rest = len(each) - most
-    return ", ".join(each[:most]) + (f" and {rest} more" if rest > 0 else "")
+    unique = list(dict.fromkeys(names))
+    rest = len(unique) - most
+    return ", ".join(unique[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def pieces(found: Iterable[tuple[PortOn, str, str, str]]) -> tuple[Evidence, ...]:
@@ -160,6 +160,6 @@ def by_hosts(values: Iterable[tuple[str, str]]) -> str:
     for host, name in values:
         names.setdefault(host, []).append(name)
     groups: dict[tuple[str, ...], list[str]] = {}
-    for host, those in names.items():
-        groups.setdefault(tuple(dict.fromkeys(those)), []).append(host)
-    return "; ".join(f"{listed(those)} on {named(hosts)}" for those, hosts in groups.items())
+    for host, members in names.items():
+        groups.setdefault(tuple(dict.fromkeys(members)), []).append(host)
+    return "; ".join(f"{listed(members)} on {named(hosts)}" for members, hosts in groups.items())

@@ -103,7 +103,7 @@ def check(
 @cache
 def all_checks(subject: Subject = "nodes") -> tuple[Check, ...]:
     """Every check that judges `subject`, by code. Raises ValueError when a code or slug is used twice."""
-    return tuple(one for one in _declared() if one.subject == subject)
+    return tuple(definition for definition in _declared() if definition.subject == subject)
 
 
 @cache
@@ -159,15 +159,15 @@ def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nod
     return tuple(runs)
 
 
-def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
+def run_check(definition: Check, snapshot: Snapshot) -> CheckRun:
     """Return the outcome of one check: found, else unknown, else not applicable, else passed."""
     started = time.perf_counter()
-    outcome, reason, findings = _answer(one, snapshot)
+    outcome, reason, findings = _answer(definition, snapshot)
     return CheckRun(
         # Whole seconds: what a check of milliseconds took is noise, and would make no two reports of a run equal.
-        one.code,
-        one.slug,
-        one.title,
+        definition.code,
+        definition.slug,
+        definition.title,
         outcome,
         reason,
         float(round(time.perf_counter() - started)),
@@ -175,26 +175,28 @@ def run_check(one: Check, snapshot: Snapshot) -> CheckRun:
     )
 
 
-def _answer(one: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:
-    if one.subject == "nodes" and snapshot.of == "image" and not one.image:
-        return "not_applicable", one.not_in_image, ()
-    if one.image == "only" and snapshot.of != "image":
+def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:
+    if definition.subject == "nodes" and snapshot.of == "image" and not definition.image:
+        return "not_applicable", definition.not_in_image, ()
+    if definition.image == "only" and snapshot.of != "image":
         return "not_applicable", OF_IMAGES, ()
-    if 0 < snapshot.job_size < one.nodes:
-        return "not_applicable", f"needs {one.nodes} nodes, this job has {snapshot.job_size}", ()
-    if one.met and snapshot.viewpoint == "one-node":
+    if 0 < snapshot.job_size < definition.nodes:
+        return "not_applicable", f"needs {definition.nodes} nodes, this job has {snapshot.job_size}", ()
+    if definition.met and snapshot.viewpoint == "one-node":
         return "unknown", "the nodes did not meet", ()
     try:
-        answers = list(one.body(snapshot))
+        answers = list(definition.body(snapshot))
     except Exception as error:  # a bug in one check must not take the others' answers away
         where = traceback.extract_tb(error.__traceback__)[-1]
         return "crashed", f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})", ()
     findings = tuple(
-        replace(answer, code=one.code, slug=one.slug) for answer in answers if isinstance(answer, Finding)
+        replace(answer, code=definition.code, slug=definition.slug)
+        for answer in answers
+        if isinstance(answer, Finding)
     )
     findings = tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
     unknown = [_with_hosts(answer) for answer in answers if isinstance(answer, NotKnown)]
-    unknown += _missing_sections(one, snapshot)
+    unknown += _missing_sections(definition, snapshot)
     if findings:
         return "found", "; ".join(unknown), findings
     if unknown:
@@ -209,14 +211,14 @@ def _with_hosts(answer: NotKnown) -> str:
     return f"{','.join(answer.hosts)}: {answer.reason}" if answer.hosts else answer.reason
 
 
-def _missing_sections(one: Check, snapshot: Snapshot) -> list[str]:
-    if one.subject == "log":
+def _missing_sections(definition: Check, snapshot: Snapshot) -> list[str]:
+    if definition.subject == "log":
         return []
     if not snapshot.nodes:
         return ["no node reported"]
     return [
         f"{section} of {node.host}: {fact}"
-        for section in one.needs
+        for section in definition.needs
         for node in snapshot.nodes
         if isinstance(fact := getattr(node.facts, section), Missing)
     ]

@@ -132,11 +132,11 @@ def _repairs(facts: NodeFacts) -> Iterator[tuple[str, NodeFacts]]:
             opened = replace(rdma, device_files=names or ("uverbs0",), unusable_files=())
             yield "access to the device files in /dev/infiniband", replace(facts, rdma=opened)
     interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
-    for one in interfaces:
-        if one.addresses and not socket_interface.is_running(one) and not is_usable(one):
-            mended = replace(one, running=True, flags=tuple(dict.fromkeys((*one.flags, "up"))))
-            every = tuple(mended if other is one else other for other in interfaces)
-            yield f"a working link on {one.name}", replace(facts, interfaces=every)
+    for interface in interfaces:
+        if interface.addresses and not socket_interface.is_running(interface) and not is_usable(interface):
+            mended = replace(interface, running=True, flags=tuple(dict.fromkeys((*interface.flags, "up"))))
+            every = tuple(mended if other is interface else other for other in interfaces)
+            yield f"a working link on {interface.name}", replace(facts, interfaces=every)
 
 
 def _other_versions(
@@ -154,16 +154,19 @@ def _other_versions(
     return [*older[-1:], *newer[:1]]
 
 
-def _effect(base: Prediction, other: Prediction) -> str:
+def _effect(base: Prediction, changed: Prediction) -> str:
     """Return what is different, as the end of a sentence; empty where nothing is."""
-    if other.fails:
-        return "" if base.fails else f"fail: {_failure(other)}"
+    if changed.fails:
+        return "" if base.fails else f"fail: {_failure(changed)}"
     parts = []
-    if other.interface is not None and (other.interface, other.address) != (base.interface, base.address):
-        parts.append(f"take {other.interface} {other.address}")
-    if other.network is not None and (other.network, other.hcas) != (base.network, base.hcas):
-        ports = f" with {hca_words(other.hcas)}" if other.hcas else ""
-        parts.append(f"use {other.network}{ports}")
+    if changed.interface is not None and (changed.interface, changed.address) != (
+        base.interface,
+        base.address,
+    ):
+        parts.append(f"take {changed.interface} {changed.address}")
+    if changed.network is not None and (changed.network, changed.hcas) != (base.network, base.hcas):
+        ports = f" with {hca_words(changed.hcas)}" if changed.hcas else ""
+        parts.append(f"use {changed.network}{ports}")
     return " and ".join(parts)
 
 

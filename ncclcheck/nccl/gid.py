@@ -79,7 +79,7 @@ def _default_index(version: versions.Version) -> int:
 def _native(port: RdmaPort, environment: Mapping[str, str], version: str) -> GidChoice:
     """Index 0, unless the routable GID carries a FLID (bytes 4 and 5): then packets can leave the subnet."""
     index = number(environment.get("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), _ROUTABLE_BY_DEFAULT, version)
-    table = {} if isinstance(port.gids, Missing) else {one.index: one for one in port.gids}
+    table = {} if isinstance(port.gids, Missing) else {gid.index: gid for gid in port.gids}
     raw = _raw(table[index]) if index in table else _NO_GID
     if raw is not None and any(raw[4:6]):
         return GidChoice(index, f"GID {index} carries a FLID, so it is routable")
@@ -102,7 +102,7 @@ def _dynamic(port: RdmaPort, environment: Mapping[str, str], version: str) -> Gi
 
 def _walk(gids: tuple[Gid, ...], told_length: object, wish: _Wish, version: versions.Version) -> GidChoice:
     """Return the result of NCCL's search: index 0 first, then each further one against the best so far."""
-    table = {one.index: one for one in gids}
+    table = {gid.index: gid for gid in gids}
     listed = max(table, default=0) + 1
     length = max(told_length, listed) if isinstance(told_length, int) else listed
     best = 0

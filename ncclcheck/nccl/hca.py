@@ -68,7 +68,7 @@ def _entry(text: str, version: versions.Version) -> HcaEntry:
         name, colon, rest = text.partition(":")
         return HcaEntry(name, _atoi(rest)) if colon else HcaEntry(name)
     name, *numbers = text.split(":")
-    return HcaEntry(name, *(_atoi(one) if one else ANY for one in numbers[:3]))
+    return HcaEntry(name, *(_atoi(entry) if entry else ANY for entry in numbers[:3]))
 
 
 def _atoi(text: str) -> int:
@@ -128,7 +128,7 @@ def names_of(ports: Iterable[RdmaPort]) -> str:
 
 def _pci_order(port: RdmaPort) -> tuple[bool, int]:
     """By the digits of the PCI address (ncclIbCompareDevs); a device without one is last."""
-    digits = "" if isinstance(port.pci, Missing) else "".join(one for one in port.pci if one.isalnum())
+    digits = "" if isinstance(port.pci, Missing) else "".join(entry for entry in port.pci if entry.isalnum())
     try:
         return False, int(digits, 16)
     except ValueError:

@@ -176,7 +176,7 @@ def _why_none(ports: Sequence[RdmaPort], environment: Mapping[str, str]) -> str:
     ports_in: dict[str, list[RdmaPort]] = {}
     for port in ports:
         ports_in.setdefault(_state(port), []).append(port)
-    return "; ".join(f"{_some(those)} {_is(those)} {state}" for state, those in ports_in.items())
+    return "; ".join(f"{_some(members)} {_is(members)} {state}" for state, members in ports_in.items())
 
 
 def _some(ports: Sequence[RdmaPort]) -> str:

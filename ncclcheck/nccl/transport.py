@@ -93,7 +93,7 @@ def _untold(ports: Sequence[RdmaPort], gids: Sequence[gid.GidChoice]) -> str:
         if choice.index is None:
             ports_of.setdefault(choice.reason, []).append(port)
     return "".join(
-        f"; the GID of {hca.names_of(those)} is not known: {why}" for why, those in ports_of.items()
+        f"; the GID of {hca.names_of(members)} is not known: {why}" for why, members in ports_of.items()
     )
 
 

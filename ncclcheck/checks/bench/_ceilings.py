@@ -59,11 +59,11 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
         return Ceilings((), f"one node: what the links allow is not known, since {what}")
     believed = [_at_least_seen(term, shape, bench) for term in networks if not _is_disproved(term, networks)]
     by_speed = next((term for term in believed if term.spec_gb_s is not None), None)
-    slowest = min(believed, key=lambda one: one.gb_s, default=None)
+    slowest = min(believed, key=lambda found_ceiling: found_ceiling.gb_s, default=None)
     capability = min((compute_capability(node.facts) for node in snapshot.nodes), default=0)
     found = []
     for op, best in best_points(bench).items():
-        one, limit = (
+        found_ceiling, limit = (
             ceiling(
                 op,
                 shape,
@@ -76,8 +76,8 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
             )
             for network in (slowest, by_speed)
         )
-        if one is not None:
-            found.append(_labelled(one, limit))
+        if found_ceiling is not None:
+            found.append(_labelled(found_ceiling, limit))
     return Ceilings(tuple(found))
 
 
@@ -152,11 +152,12 @@ def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, s
     return told
 
 
-def _labelled(one: Ceiling, limit: Ceiling | None) -> Ceiling:
-    label = one.label or (_ABOVE if one.reached > 1.02 and one.source == "link-speed" else "")  # noqa: PLR2004
+def _labelled(unlabelled: Ceiling, limit: Ceiling | None) -> Ceiling:
+    is_above = unlabelled.reached > 1.02 and unlabelled.source == "link-speed"  # noqa: PLR2004
+    label = unlabelled.label or (_ABOVE if is_above else "")
     if limit is None:
-        return replace(one, limit_gb_s=None, limited_by="", label=label)
-    return replace(one, limit_gb_s=limit.limit_gb_s, limited_by=limit.limited_by, label=label)
+        return replace(unlabelled, limit_gb_s=None, limited_by="", label=label)
+    return replace(unlabelled, limit_gb_s=limit.limit_gb_s, limited_by=limit.limited_by, label=label)
 
 
 def _label(bench: BenchResult, op: Op) -> str:

@@ -27,7 +27,7 @@ _DECIMALS = ((1.0, 2), (100.0, 1), (float("inf"), 0))  # below this magnitude, s
 
 def network_used(node: Node, processes: Sequence[Process]) -> str | None:
     """`IB`, `Socket` or a plug-in's name: as its NCCL log says, else as NCCL is known to choose; None: not known."""
-    said = next((one.network for one in processes if one.network), "")
+    said = next((process.network for process in processes if process.network), "")
     if said:
         return said
     choice = network_choice(node.facts)
@@ -76,14 +76,14 @@ def inside_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
     if bench.backend != "nccl":
         return None
     terms = [_inside(node.facts) for node in snapshot.nodes]
-    known = [one for one in terms if one is not None]
-    return min(known, key=lambda one: one.gb_s) if known and len(known) == len(terms) else None
+    known = [term for term in terms if term is not None]
+    return min(known, key=lambda term: term.gb_s) if known and len(known) == len(terms) else None
 
 
 def compute_capability(facts: NodeFacts) -> int:
     """Return the lowest compute capability of the GPUs as NCCL writes it (9.0 is 90); 0 where it is not known."""
-    found = [] if isinstance(facts.gpus, Missing) else [one.state.compute_capability for one in facts.gpus]
-    numbers = [_capability(one) for one in found if isinstance(one, str)]
+    found = [] if isinstance(facts.gpus, Missing) else [gpu.state.compute_capability for gpu in facts.gpus]
+    numbers = [_capability(gpu) for gpu in found if isinstance(gpu, str)]
     return min(numbers) if numbers and len(numbers) == len(found) else 0
 
 
@@ -108,9 +108,9 @@ def _capability(text: str) -> int:
 
 def processes_of(bench: BenchResult, host: str) -> tuple[Process, ...]:
     """Return the parsed NCCL logs of a host's workers; empty where there are none."""
-    for one in bench.logs:
-        if one.host == host and not isinstance(one.processes, Missing):
-            return one.processes
+    for log in bench.logs:
+        if log.host == host and not isinstance(log.processes, Missing):
+            return log.processes
     return ()
 
 
@@ -130,8 +130,8 @@ def _slowest(snapshot: Snapshot, bench: BenchResult) -> Fact[Term]:
         terms.append((node.host, found))
     if not terms:
         return Missing("absent", "no node reported")
-    host, slowest = min(terms, key=lambda one: one[1].gb_s)
-    if len({one.gb_s for _, one in terms}) == 1:
+    host, slowest = min(terms, key=lambda term: term[1].gb_s)
+    if len({term.gb_s for _, term in terms}) == 1:
         return slowest
     return Term(slowest.gb_s, f"{slowest.text} of {host}", slowest.source, slowest.spec_gb_s, slowest.parts)
 
@@ -141,7 +141,7 @@ def _links(node: Node, bench: BenchResult) -> Fact[Term]:
     processes = processes_of(bench, node.host)
     used = network_used(node, processes) if bench.backend == "nccl" else SOCKET
     if used == SOCKET:
-        names = {socket.partition(":")[0] for one in processes for socket in one.sockets}
+        names = {socket.partition(":")[0] for process in processes for socket in process.sockets}
         place = bench.places.get(node.host)
         return _interfaces(node, tuple(sorted(names)) or ((place[0],) if place else ()), place)
     if used == IB:
@@ -169,22 +169,24 @@ def _interfaces(node: Node, names: Sequence[str], place: tuple[str, str] | None)
     return Term(sum(speeds) / _GBIT, text, "link-speed", sum(speeds) / _GBIT, len(speeds))
 
 
-def _speed(host: str, name: str, one: Interface | None) -> Fact[float]:
-    if one is None:
+def _speed(host: str, name: str, interface: Interface | None) -> Fact[float]:
+    if interface is None:
         return Missing("absent", f"{name} is not among the interfaces of {host}")
-    if one.kind not in _WITH_A_WIRE:  # a veth says 10000 whatever is behind it (Linux drivers/net/veth.c)
-        kind = one.tunnel or one.kind
+    if (
+        interface.kind not in _WITH_A_WIRE
+    ):  # a veth says 10000 whatever is behind it (Linux drivers/net/veth.c)
+        kind = interface.tunnel or interface.kind
         return Missing("unsupported", f"{name} of {host} is virtual ({kind}) and has no speed of its own")
-    if isinstance(one.speed_mbps, Missing):
-        return Missing(one.speed_mbps.missing, f"{name} of {host} reports no speed")
-    return one.speed_mbps / 1000
+    if isinstance(interface.speed_mbps, Missing):
+        return Missing(interface.speed_mbps.missing, f"{name} of {host} reports no speed")
+    return interface.speed_mbps / 1000
 
 
 def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     rdma = node.facts.rdma
     if isinstance(rdma, Missing):
         return Missing(rdma.missing, f"the RDMA devices of {node.host} were not read")
-    named = {device.partition("/")[0] for one in processes for device in one.devices} or _predicted(
+    named = {device.partition("/")[0] for process in processes for device in process.devices} or _predicted(
         node.facts
     )
     ports = [rdma_port for rdma_port in rdma.ports if f"{rdma_port.device}:{rdma_port.port}" in named]
@@ -206,7 +208,11 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
 
 def _predicted(facts: NodeFacts) -> set[str]:
     choice = network_choice(facts)
-    return set() if isinstance(choice, Missing) else {f"{one.device}:{one.port}" for one in choice.hcas}
+    return (
+        set()
+        if isinstance(choice, Missing)
+        else {f"{hca_choice.device}:{hca_choice.port}" for hca_choice in choice.hcas}
+    )
 
 
 def _card(port: RdmaPort) -> str:
@@ -222,11 +228,11 @@ def _slots(facts: NodeFacts, ports: Sequence[RdmaPort]) -> Mapping[str, float]:
     by_device = {port.device: _card(port) for port in ports}
     for path in paths(facts.pci, facts.rdma):
         links = [
-            pcie_gb_s(one.link_speed_gt_s, one.link_width) * _GBIT
-            for one in path.hops
-            if isinstance(one.link_speed_gt_s, float)
-            and isinstance(one.link_width, int)
-            and one.link_width > 0
+            pcie_gb_s(hop.link_speed_gt_s, hop.link_width) * _GBIT
+            for hop in path.hops
+            if isinstance(hop.link_speed_gt_s, float)
+            and isinstance(hop.link_width, int)
+            and hop.link_width > 0
         ]
         narrowest = least(links)
         for name in path.names:
@@ -239,8 +245,8 @@ def _inside(facts: NodeFacts) -> Term | None:
     """Return the slowest GPU's NVLinks; without any, its PCIe link."""
     if isinstance(facts.gpus, Missing) or not facts.gpus:
         return None
-    counts = [one.state.nvlinks for one in facts.gpus]
-    active = [sum(link.active is True for link in one) for one in counts if not isinstance(one, Missing)]
+    counts = [gpu.state.nvlinks for gpu in facts.gpus]
+    active = [sum(link.active is True for link in gpu) for gpu in counts if not isinstance(gpu, Missing)]
     if len(active) < len(counts):
         return None
     if min(active) > 0:

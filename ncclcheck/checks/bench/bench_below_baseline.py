@@ -46,8 +46,8 @@ def bench_below_baseline(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> Iterator[Answer]:
-    if other := _other_conditions(bench, baseline):
-        yield NotKnown(f"{baseline.file} was measured with {other}: the results cannot be compared")
+    if conditions := _other_conditions(bench, baseline):
+        yield NotKnown(f"{baseline.file} was measured with {conditions}: the results cannot be compared")
         return
     before = {(point.op, point.size_bytes, point.dtype): point for point in baseline.points}
     pairs = [
@@ -55,11 +55,11 @@ def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> It
     ]
     missing = [now for now in bench.points if (now.op, now.size_bytes, now.dtype) not in before]
     if missing:
-        those = ", ".join(
+        listing = ", ".join(
             f"{now.op} of {format_size(now.size_bytes)} {now.dtype}" for now in missing[:_LISTED]
         )
         more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
-        yield NotKnown(f"{baseline.file} does not have {those}{more}")
+        yield NotKnown(f"{baseline.file} does not have {listing}{more}")
     found = compare(pairs, demands.tolerance, bench.backend)
     losses = [compared for compared in found if compared.verdict == "loss"]
     for op in dict.fromkeys(loss.now.op for loss in losses):
@@ -93,7 +93,7 @@ def _finding(
     op: Op, losses: Sequence[Compared], found: Sequence[Compared], baseline: Baseline, tolerance: float
 ) -> Finding:
     judged = sum(compared.now.op == op for compared in found)
-    each = ", ".join(
+    listing = ", ".join(
         f"{format_size(compared.now.size_bytes)} lost {compared.lost:.0%} "
         f"({format_number(compared.before.busbw_gb_s)} to {format_number(compared.now.busbw_gb_s)} GB/s)"
         for compared in sorted(losses, key=lambda loss: -loss.lost)[:_LISTED]
@@ -102,8 +102,8 @@ def _finding(
     when = f" of {baseline.created}" if baseline.created else ""
     return Finding(
         "error",
-        f"{op} is slower than in the baseline {baseline.file}{when} at {len(losses)} of {judged} sizes: {each}{more}; "
-        f"{tolerance:.0%} is tolerated",
+        f"{op} is slower than in the baseline {baseline.file}{when} at {len(losses)} of {judged} sizes: "
+        f"{listing}{more}; {tolerance:.0%} is tolerated",
         (),
         tuple(_evidence(loss) for loss in losses),
         (

@@ -108,7 +108,7 @@ def _usual(ceiling: Ceiling) -> str:
 
 def _missed(floor: Floor, points: Sequence[Point], known: Mapping[Op, Ceiling]) -> Finding:
     worst = min(points, key=lambda point: point.busbw_gb_s)
-    each = ", ".join(
+    listing = ", ".join(
         f"{point.op} of {format_size(point.size_bytes)} {format_number(point.busbw_gb_s)}" for point in points
     )
     ceiling = known.get(worst.op)
@@ -122,7 +122,7 @@ def _missed(floor: Floor, points: Sequence[Point], known: Mapping[Op, Ceiling]) 
         )
     return Finding(
         "error",
-        f"below the floor {floor}: {each} GB/s ({worst.busbw_gb_s / floor.busbw_gb_s:.0%} of it){scale}",
+        f"below the floor {floor}: {listing} GB/s ({worst.busbw_gb_s / floor.busbw_gb_s:.0%} of it){scale}",
         (),
         tuple(_evidence(point, f"at least {format_number(floor.busbw_gb_s)} GB/s") for point in points),
         (

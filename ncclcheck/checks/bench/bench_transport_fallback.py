@@ -55,7 +55,7 @@ def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _sockets(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
     """RDMA is there, and sockets were used, on all nodes or on some."""
-    places = {one.host: one for one in surveyed(snapshot)}
+    places = {surveyed_node.host: surveyed_node for surveyed_node in surveyed(snapshot)}
     over_sockets, other = [], []
     for node in snapshot.nodes:
         used = _network(processes_of(bench, node.host))
@@ -176,8 +176,8 @@ def _over_the_network(
         "stay inside the node",
         (host,),
         tuple(
-            Evidence((host,), f"channel from rank {one} to rank {other}", how, "P2P or SHM", _OWN_LOG)
-            for one, other, how in pairs[:8]
+            Evidence((host,), f"channel from rank {one} to rank {peer}", how, "P2P or SHM", _OWN_LOG)
+            for one, peer, how in pairs[:8]
         ),
         (
             Fix(

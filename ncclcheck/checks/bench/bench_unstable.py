@@ -40,14 +40,14 @@ def bench_unstable(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _finding(snapshot: Snapshot, bench: BenchResult, unstable: Sequence[Point]) -> Finding:
-    each = ", ".join(f"{point.op} of {format_size(point.size_bytes)}" for point in unstable[:_LISTED])
+    listing = ", ".join(f"{point.op} of {format_size(point.size_bytes)}" for point in unstable[:_LISTED])
     more = f" and {len(unstable) - _LISTED} more" if len(unstable) > _LISTED else ""
     first = unstable[0]
     points = "point" if len(bench.points) == 1 else "points"
     are = "is" if len(unstable) == 1 else "are"
     return Finding(
         _severity(snapshot, unstable),
-        f"{len(unstable)} of {len(bench.points)} {points} {are} too noisy to report: {each}{more}; "
+        f"{len(unstable)} of {len(bench.points)} {points} {are} too noisy to report: {listing}{more}; "
         f"{format_size(first.size_bytes)}: {first.unstable}",
         (),
         tuple(_evidence(point) for point in unstable),

@@ -91,13 +91,15 @@ def findings(snapshot: Snapshot, judge: Judge) -> Iterator[Answer]:
     """Yield what `judge` answers for every place, equal faults as one finding, then what is not known."""
     groups: dict[tuple[str, ...], list[tuple[Place, Case]]] = {}
     for place in places(snapshot):
-        for one in judge(place):
-            if isinstance(one, OneAnswer):
-                yield NotKnown(one.reason, (place.host,))
-            elif place.changed is None or place.changed.intersection(one.names):
-                origins = (_origin(place, name) for name in one.names)
-                fix = (f"{name}={value}" for name, value in one.fix.env.items())
-                groups.setdefault((one.severity, one.what, one.why, *origins, *fix), []).append((place, one))
+        for case in judge(place):
+            if isinstance(case, OneAnswer):
+                yield NotKnown(case.reason, (place.host,))
+            elif place.changed is None or place.changed.intersection(case.names):
+                origins = (_origin(place, name) for name in case.names)
+                fix = (f"{name}={value}" for name, value in case.fix.env.items())
+                groups.setdefault((case.severity, case.what, case.why, *origins, *fix), []).append(
+                    (place, case)
+                )
     for cases in groups.values():
         yield _finding(cases)
     yield from _not_read(snapshot)

@@ -67,8 +67,8 @@ def _judge(place: Place) -> Iterator[Judged]:
 
 def _ends_on_loopback(place: Place) -> bool:
     """True where the value is the affair of ifname-excludes-into-loopback, which judges the node's first rank."""
-    one = setting_of(place.host, place.facts)
-    return place.rank is None and isinstance(one, Setting) and excludes_into_loopback(one)
+    setting = setting_of(place.host, place.facts)
+    return place.rank is None and isinstance(setting, Setting) and excludes_into_loopback(setting)
 
 
 def _misread(variable: Variable, value: str, version: str, place: Place) -> Misreading | None:

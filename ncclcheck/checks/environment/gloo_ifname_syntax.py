@@ -89,13 +89,15 @@ def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:
     first = names[0] if names else ""
     if first.startswith("^"):
         excluded = tuple(part for part in (name.lstrip("^=").strip() for name in names) if part)
-        kept = [one for one in usable if not one.startswith(excluded)] if excluded else usable
+        kept = (
+            [candidate for candidate in usable if not candidate.startswith(excluded)] if excluded else usable
+        )
         return kept[0] if len(kept) == 1 else ""
     mended = []
     for name in names:
         plain = name.lstrip("=").strip().strip("\"'")
-        hits = [one for one in usable if one == plain] or [
-            one for one in usable if plain and one.startswith(plain)
+        hits = [candidate for candidate in usable if candidate == plain] or [
+            candidate for candidate in usable if plain and candidate.startswith(plain)
         ]
         if len(hits) != 1:
             return ""

@@ -63,8 +63,8 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
                 found.setdefault("error", []).append(
                     (node.host, f"CUDA device {work.ordinal}: {work.detail}")
                 )
-    for severity, those in found.items():
-        for text, hosts in by_text(those):
+    for severity, members in found.items():
+        for text, hosts in by_text(members):
             yield Finding(
                 severity,
                 f"{named(hosts)}: the NVLink fabric reports an unhealthy state: {text}: CUDA fails, "

@@ -60,8 +60,8 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
             is_expected = is_expected or _is_usual(statuses, host, (first, second))
             severity: Severity = "warning" if is_expected else "info"
             found.setdefault((severity, status), []).append((host, f"{first}-{second}"))
-    for (severity, status), those in found.items():
-        for pairs_text, hosts in by_text((host, _listed(those, host)) for host in dict(those)):
+    for (severity, status), members in found.items():
+        for pairs_text, hosts in by_text((host, _listed(members, host)) for host in dict(members)):
             yield _finding(severity, status, pairs_text, hosts)
     yield from closing(snapshot, any(statuses.values()), "shares its node with another GPU")
 

@@ -43,8 +43,8 @@ def gpu_slowed(snapshot: Snapshot) -> Iterator[Answer]:
         if reasons:
             severity: Severity = "warning" if _FAULTS.intersection(reasons) else "info"
             found.setdefault(severity, []).append((on.host, f"{on.label}: {', '.join(reasons)}"))
-    for severity, those in found.items():
-        for text, hosts in by_text(those):
+    for severity, members in found.items():
+        for text, hosts in by_text(members):
             yield Finding(
                 severity,
                 f"{named(hosts)} {verb(hosts, 'has', 'have')} throttled GPUs: {text}: all ranks wait for them",

@@ -59,8 +59,8 @@ def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
             if demand != "nothing":
                 key = _severity(demand, node, error), demand
                 found.setdefault(key, []).append((node.host, _named(error)))
-    for (severity, demand), those in found.items():
-        for text, hosts in by_text(those):
+    for (severity, demand), members in found.items():
+        for text, hosts in by_text(members):
             yield Finding(
                 severity,
                 f"{named(hosts)}: the driver logged {text}: {_WORDS[demand]}",

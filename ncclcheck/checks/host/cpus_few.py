@@ -52,27 +52,27 @@ def _allowed(limits: Limits) -> Fact[int]:
 
 
 def _too_few(snapshot: Snapshot, node: Node, limits: Limits) -> bool:
-    allowed, each = _allowed(limits), PER_GPU_RANK if has_gpus(node) else 1
-    return not isinstance(allowed, Missing) and allowed < each * ranks_sharing_cpus(snapshot, node)
+    allowed, per_rank = _allowed(limits), PER_GPU_RANK if has_gpus(node) else 1
+    return not isinstance(allowed, Missing) and allowed < per_rank * ranks_sharing_cpus(snapshot, node)
 
 
 def _judged(snapshot: Snapshot, node: Node, limits: Limits) -> Iterator[Answer]:
-    each = PER_GPU_RANK if has_gpus(node) else 1
+    per_rank = PER_GPU_RANK if has_gpus(node) else 1
     allowed = _allowed(limits)
     if not isinstance(allowed, Missing) and _too_few(snapshot, node, limits):
         source = "sched_getaffinity; the cpuset of the control group"
-        yield _finding(node, "may run on", allowed, ranks_sharing_cpus(snapshot, node), each, source)
+        yield _finding(node, "may run on", allowed, ranks_sharing_cpus(snapshot, node), per_rank, source)
         return
     quota = None if isinstance(limits.cgroup, Missing) else limits.cgroup.cpu_quota
     if quota is not None and not isinstance(quota, Missing):
         ranks = ranks_on(snapshot, node)
-        if quota < each * ranks:
+        if quota < per_rank * ranks:
             source = "cpu.max or cpu.cfs_quota_us of the control group"
-            yield _finding(node, "has a CPU quota of", quota, ranks, each, source)
+            yield _finding(node, "has a CPU quota of", quota, ranks, per_rank, source)
 
 
-def _finding(node: Node, what: str, cpus: float, ranks: int, each: int, source: str) -> Finding:
-    who = f"{counted(ranks, 'rank')}{' with a GPU each' if each > 1 else ''}"
+def _finding(node: Node, what: str, cpus: float, ranks: int, per_rank: int, source: str) -> Finding:
+    who = f"{counted(ranks, 'rank')}{' with a GPU each' if per_rank > 1 else ''}"
     is_quota = "quota" in what
     return Finding(
         "warning",
@@ -84,7 +84,7 @@ def _finding(node: Node, what: str, cpus: float, ranks: int, each: int, source: 
                 (node.host,),
                 "CPU quota" if is_quota else "CPUs allowed",
                 f"{cpus:g}",
-                f"at least {each * ranks}: {each} for each of {ranks} ranks",
+                f"at least {per_rank * ranks}: {per_rank} for each of {ranks} ranks",
                 source,
             ),
         ),
@@ -94,7 +94,7 @@ def _finding(node: Node, what: str, cpus: float, ranks: int, each: int, source: 
                 ("docker run --cpus=0 ...",)
                 if is_quota
                 else (
-                    f"srun --cpus-per-task={max(each * ranks, each)} ...",
+                    f"srun --cpus-per-task={max(per_rank * ranks, per_rank)} ...",
                     "taskset -cp $$   # what a shell there may use",
                 ),
             ),

@@ -35,8 +35,8 @@ def disk_full(snapshot: Snapshot) -> Iterator[Answer]:
     nature and not judged. The limits are ncclcheck's own.
     """
     found = wanted(snapshot, "data", "code", "shared")
-    for one in found:
-        for place in one.places:
+    for wanted_path in found:
+        for place in wanted_path.places:
             if isinstance(place.fact.kind, Missing):
                 yield NotKnown(f"free space on {place.fact.path}: {place.fact.kind}", (place.host,))
             else:

@@ -49,71 +49,71 @@ def path_differs(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _compared(one: Wanted, field: str) -> Comparison[str]:
-    values = ((place.host, getattr(place.fact, field)) for place in one.places)
+def _compared(wanted_path: Wanted, field: str) -> Comparison[str]:
+    values = ((place.host, getattr(place.fact, field)) for place in wanted_path.places)
     return compare((host, value) for host, value in values if not isinstance(value, Missing))
 
 
-def _kind(one: Wanted) -> Iterator[Answer]:
-    kinds = _compared(one, "kind")
+def _kind(wanted_path: Wanted) -> Iterator[Answer]:
+    kinds = _compared(wanted_path, "kind")
     if kinds.differs:
         yield Finding(
             "error",
-            f"{one.words} has different types: {sentence(kinds)}",
+            f"{wanted_path.words} has different types: {sentence(kinds)}",
             kinds.odd_hosts,
-            evidence(kinds, one.path, "stat"),
+            evidence(kinds, wanted_path.path, "stat"),
             (_FIX,),
         )
-    for place in one.places:
+    for place in wanted_path.places:
         if isinstance(place.fact.kind, Missing):
-            yield NotKnown(f"{one.path}: {place.fact.kind}", (place.host,))
+            yield NotKnown(f"{wanted_path.path}: {place.fact.kind}", (place.host,))
 
 
-def _filesystem(one: Wanted) -> Iterator[Answer]:
-    types = _compared(one, "filesystem")
+def _filesystem(wanted_path: Wanted) -> Iterator[Answer]:
+    types = _compared(wanted_path, "filesystem")
     if types.differs:
         yield Finding(
             "warning",
-            f"{one.words} is on different kinds of filesystem: {sentence(types)}: where one node has a local copy, it "
-            "sees other files than the rest",
+            f"{wanted_path.words} is on different kinds of filesystem: {sentence(types)}: where one "
+            "node has a local copy, it sees other files than the rest",
             types.odd_hosts,
-            evidence(types, f"filesystem of {one.path}", "/proc/self/mountinfo"),
-            (Fix("mount the same filesystem on all nodes", (f"findmnt -T {one.path}",)),),
+            evidence(types, f"filesystem of {wanted_path.path}", "/proc/self/mountinfo"),
+            (Fix("mount the same filesystem on all nodes", (f"findmnt -T {wanted_path.path}",)),),
         )
-    for place in one.places:
+    for place in wanted_path.places:
         if isinstance(place.fact.filesystem, Missing) and not isinstance(place.fact.kind, Missing):
-            yield NotKnown(f"the filesystem of {one.path}: {place.fact.filesystem}", (place.host,))
+            yield NotKnown(f"the filesystem of {wanted_path.path}: {place.fact.filesystem}", (place.host,))
 
 
-def _files(one: Wanted) -> Iterator[Answer]:
+def _files(wanted_path: Wanted) -> Iterator[Answer]:
     manifests: dict[str, Manifest] = {}
-    for place in one.places:
+    for place in wanted_path.places:
         if isinstance(place.fact.kind, Missing):
             continue  # that it is not known is said once, by what compares the kinds
         if isinstance(place.fact.manifest, Missing):
-            yield NotKnown(f"what is in {one.path}: {place.fact.manifest}", (place.host,))
+            yield NotKnown(f"what is in {wanted_path.path}: {place.fact.manifest}", (place.host,))
         else:
             manifests[place.host] = place.fact.manifest
             if place.fact.manifest.unlisted:
                 count = place.fact.manifest.unlisted
                 yield NotKnown(
-                    f"{one.path}: folders below it that could not be listed: {count}", (place.host,)
+                    f"{wanted_path.path}: folders below it that could not be listed: {count}", (place.host,)
                 )
             if not place.fact.manifest.complete:
                 count = place.fact.manifest.files
                 yield NotKnown(
-                    f"{one.path}: only {count} files were listed in the time for it", (place.host,)
+                    f"{wanted_path.path}: only {count} files were listed in the time for it", (place.host,)
                 )
     whole = {host: manifest for host, manifest in manifests.items() if manifest.complete}
     listings = compare((host, (each.files, each.names_checksum)) for host, each in whole.items())
     if listings.differs:
-        yield _other_names(one, listings, whole)
-    yield from _other_files(one, manifests, "size", lambda entry: entry.size_bytes)
-    yield from _other_files(one, manifests, "content", lambda entry: entry.sha256)
+        yield _other_names(wanted_path, listings, whole)
+    yield from _other_files(wanted_path, manifests, "size", lambda entry: entry.size_bytes)
+    yield from _other_files(wanted_path, manifests, "content", lambda entry: entry.sha256)
 
 
 def _other_names(
-    one: Wanted, listings: Comparison[tuple[int, int]], manifests: dict[str, Manifest]
+    wanted_path: Wanted, listings: Comparison[tuple[int, int]], manifests: dict[str, Manifest]
 ) -> Finding:
     usual = manifests[(listings.usual or listings.groups[0]).hosts[0]]
     pieces = []
@@ -128,12 +128,12 @@ def _other_names(
     tie = " (no majority)" if listings.tie else ""
     return Finding(
         "error",
-        f"{one.words} has different files: {', '.join(pieces)}{tie}: ranks read different data, or "
+        f"{wanted_path.words} has different files: {', '.join(pieces)}{tie}: ranks read different data, or "
         "wait for each other",
         listings.odd_hosts,
         evidence(
             listings,
-            f"files below {one.path}",
+            f"files below {wanted_path.path}",
             "names of all files",
             lambda value: f"{value[0]} files, {value[1]:x}",
         ),
@@ -158,7 +158,10 @@ def _some(names: list[str]) -> str:
 
 
 def _other_files(
-    one: Wanted, manifests: dict[str, Manifest], what: str, value_of: Callable[[PathEntry], Fact[object]]
+    wanted_path: Wanted,
+    manifests: dict[str, Manifest],
+    what: str,
+    value_of: Callable[[PathEntry], Fact[object]],
 ) -> Iterator[Finding]:
     """The files of the sample that are not the same everywhere, the nodes that are in the minority together."""
     values: dict[str, list[tuple[str, str]]] = {}
@@ -178,14 +181,14 @@ def _other_files(
         tie = " (no majority)" if files[0][1].tie else ""
         yield Finding(
             severity,
-            f"{one.words}: {_some(names)} {verb(names, 'has', 'have')} a different {what} on "
+            f"{wanted_path.words}: {_some(names)} {verb(names, 'has', 'have')} a different {what} on "
             f"{named(hosts)}{tie}"
             ": ranks read different data",
             hosts,
             tuple(
                 Evidence(
                     group.hosts,
-                    f"{what} of {name or one.path}",
+                    f"{what} of {name or wanted_path.path}",
                     group.value[:16],
                     "the same on every node",
                     "lstat, read",

@@ -42,63 +42,63 @@ def path_missing(snapshot: Snapshot) -> Iterator[Answer]:
     4.5 s.
     """
     found = wanted(snapshot, "data", "code", "shared")
-    for one in found:
-        yield from _judged(one)
+    for wanted_path in found:
+        yield from _judged(wanted_path)
     yield from none_given(snapshot, found, "--data, --code or --shared-dir")
     yield from not_reported(snapshot)
 
 
-def _judged(one: Wanted) -> Iterator[Answer]:
+def _judged(wanted_path: Wanted) -> Iterator[Answer]:
     broken: dict[str, list[tuple[str, Missing]]] = {}
-    for place in one.places:
+    for place in wanted_path.places:
         failed = _failure(place.fact)
         if failed is not None:
             broken.setdefault(failed.missing, []).append((place.host, failed))
     for why, failures in broken.items():
         hosts = tuple(host for host, _ in failures)
         what, advice, command = _WORDS.get(why, _OTHER)
-        elsewhere = tuple(place.host for place in one.places if _failure(place.fact) is None)
+        elsewhere = tuple(place.host for place in wanted_path.places if _failure(place.fact) is None)
         contrast = f", while {named(elsewhere)} {verb(elsewhere, 'has', 'have')} it" if elsewhere else ""
         yield Finding(
             "error",
-            f"{one.words} {what} on {named(hosts)}{contrast}: the job fails there when it needs it",
+            f"{wanted_path.words} {what} on {named(hosts)}{contrast}: the job fails there when it needs it",
             hosts,
             tuple(
-                Evidence((host,), one.path, str(failed), "there, and readable", "stat, open")
+                Evidence((host,), wanted_path.path, str(failed), "there, and readable", "stat, open")
                 for host, failed in failures
             ),
-            (Fix(advice, (command.format(path=one.path),)),),
+            (Fix(advice, (command.format(path=wanted_path.path),)),),
         )
-    for place in one.places:
+    for place in wanted_path.places:
         if _failure(place.fact) is None and isinstance(place.fact.listed, Missing):
-            yield NotKnown(f"whether {one.path} may be read: {place.fact.listed}", (place.host,))
-    yield from _wrong_kind(one)
-    yield from _stuck_below(one)
+            yield NotKnown(f"whether {wanted_path.path} may be read: {place.fact.listed}", (place.host,))
+    yield from _wrong_kind(wanted_path)
+    yield from _stuck_below(wanted_path)
 
 
-def _wrong_kind(one: Wanted) -> Iterator[Answer]:
+def _wrong_kind(wanted_path: Wanted) -> Iterator[Answer]:
     kinds: dict[str, list[str]] = {}
-    for place in one.places:
+    for place in wanted_path.places:
         kind = place.fact.kind
         if kind == "other" or (kind == "file" and place.fact.purpose == "shared"):
             kinds.setdefault(kind, []).append(place.host)
     for kind, names in kinds.items():
         hosts = tuple(names)
         what = "a file" if kind == "file" else "neither a folder nor a file (a pipe, socket or device)"
-        wanted_kind = "a folder" if one.option == OPTION["shared"] else "a folder or a file"
+        wanted_kind = "a folder" if wanted_path.option == OPTION["shared"] else "a folder or a file"
         yield Finding(
             "error",
-            f"{one.words} is {what} on {named(hosts)}, where {wanted_kind} is needed",
+            f"{wanted_path.words} is {what} on {named(hosts)}, where {wanted_kind} is needed",
             hosts,
-            (Evidence(hosts, one.path, what, wanted_kind, "stat"),),
-            (Fix("correct the path", (f"stat {one.path}",)),),
+            (Evidence(hosts, wanted_path.path, what, wanted_kind, "stat"),),
+            (Fix("correct the path", (f"stat {wanted_path.path}",)),),
         )
 
 
-def _stuck_below(one: Wanted) -> Iterator[Answer]:
+def _stuck_below(wanted_path: Wanted) -> Iterator[Answer]:
     """A mount below the folder may be dead although the folder itself answers."""
     told: dict[str, list[str]] = {}
-    for place in one.places:
+    for place in wanted_path.places:
         manifest = place.fact.manifest
         if _failure(place.fact) is None and isinstance(manifest, Missing) and manifest.missing == "timeout":
             told.setdefault(manifest.detail, []).append(place.host)
@@ -107,11 +107,11 @@ def _stuck_below(one: Wanted) -> Iterator[Answer]:
         _, advice, command = _WORDS["timeout"]
         yield Finding(
             "error",
-            f"{one.words} cannot be listed to its end on {named(hosts)}: {detail}: a process that "
+            f"{wanted_path.words} cannot be listed to its end on {named(hosts)}: {detail}: a process that "
             "reads it hangs there",
             hosts,
-            (Evidence(hosts, f"below {one.path}", detail, "an answer", "scandir, lstat, read"),),
-            (Fix(advice, (command.format(path=one.path),)),),
+            (Evidence(hosts, f"below {wanted_path.path}", detail, "an answer", "scandir, lstat, read"),),
+            (Fix(advice, (command.format(path=wanted_path.path),)),),
         )
 
 

@@ -37,32 +37,32 @@ def path_slow(snapshot: Snapshot) -> Iterator[Answer]:
     quickly, so a slow filesystem may go unseen.
     """
     found = wanted(snapshot, "data", "code", "shared")
-    for one in found:
+    for wanted_path in found:
         for field, what in _CALLS:
-            yield from _judged(one, field, what)
+            yield from _judged(wanted_path, field, what)
     yield from none_given(snapshot, found, "--data, --code or --shared-dir")
     yield from not_reported(snapshot)
 
 
-def _judged(one: Wanted, field: str, what: str) -> Iterator[Answer]:
+def _judged(wanted_path: Wanted, field: str, what: str) -> Iterator[Answer]:
     times: dict[str, float] = {}
-    for place in one.places:
+    for place in wanted_path.places:
         value = getattr(place.fact, field)
         if not isinstance(value, Missing):
             times[place.host] = value
         elif field == _OF_EVERY_PATH and isinstance(place.fact.kind, Missing):
-            yield NotKnown(f"{what} on {one.path}: {place.fact.kind}", (place.host,))
+            yield NotKnown(f"{what} on {wanted_path.path}: {place.fact.kind}", (place.host,))
         elif field == _OF_EVERY_PATH or (
             value.missing != "absent" and not isinstance(place.fact.kind, Missing)
         ):
-            yield NotKnown(f"{what} on {one.path}: {value}", (place.host,))
+            yield NotKnown(f"{what} on {wanted_path.path}: {value}", (place.host,))
     usual = median(times.values()) if times else 0.0
     for host, value in times.items():
         if value >= SLOW_MS or (value >= LATE_MS and value >= TIMES_USUAL * usual):
             compared = f", while {usual:.2g} ms is usual" if value >= TIMES_USUAL * usual else ""
             yield Finding(
                 "warning",
-                f"{one.words} is slow on {host}: {what} takes {value:.0f} ms{compared}: loading "
+                f"{wanted_path.words} is slow on {host}: {what} takes {value:.0f} ms{compared}: loading "
                 "data delays the job",
                 (host,),
                 (
@@ -77,7 +77,7 @@ def _judged(one: Wanted, field: str, what: str) -> Iterator[Answer]:
                 (
                     Fix(
                         "compare its mount with that of the other nodes",
-                        (f"findmnt -T {one.path}", "dmesg | tail"),
+                        (f"findmnt -T {wanted_path.path}", "dmesg | tail"),
                     ),
                 ),
             )

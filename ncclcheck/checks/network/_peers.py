@@ -24,39 +24,46 @@ _LISTED = 16  # directions spelled out as evidence of one finding
 def peer_answers(snapshot: Snapshot, outcome: ProbeOutcome, what: str, fix: Fix) -> Iterator[Answer]:
     """Yield findings for pairs whose both directions fail, at least one with `outcome`; `what` says what happens."""
     probed = directions(snapshot, "tcp")
-    for one in blame(both_ways(probed, outcome), probed):
-        yield finding(one, what, fix)
+    for explanation in blame(both_ways(probed, outcome), probed):
+        yield finding(explanation, what, fix)
     if any(probe.outcome == outcome for probe in one_way(probed)):
         yield NotApplicable("only one direction fails: see peer-one-way")
     yield from _spare(snapshot, outcome, what)
     yield from not_probed(snapshot, "tcp")
 
 
-def finding(one: Blame, what: str, fix: Fix, *, but: str = "") -> Finding:
+def finding(explanation: Blame, what: str, fix: Fix, *, but: str = "") -> Finding:
     """Return the finding for one explanation. `but` is added where the node works otherwise."""
-    return Finding("error", f"{subject(one)}{but}: {what}", one.hosts, evidence(one.directions), (fix,))
+    return Finding(
+        "error",
+        f"{subject(explanation)}{but}: {what}",
+        explanation.hosts,
+        evidence(explanation.directions),
+        (fix,),
+    )
 
 
-def subject(one: Blame) -> str:
+def subject(explanation: Blame) -> str:
     """Who does not reach whom, on which interface."""
-    host = one.hosts[0]
-    where = f"on {_interfaces(one.directions)}"
+    host = explanation.hosts[0]
+    where = f"on {_interfaces(explanation.directions)}"
     sentences = {
         "everyone": f"no node can connect to any other node {where}",
         "cut-off": (
             f"{host} is isolated {where}: it cannot connect to other nodes, and they cannot connect to it"
         ),
         "unreachable": (
-            f"no node can connect to {host} at {one.directions[0].address} ({one.directions[0].interface})"
+            f"no node can connect to {host} at {explanation.directions[0].address} "
+            f"({explanation.directions[0].interface})"
         ),
         "mute": f"{host} cannot connect to any node {where}",
         "islands": (
-            f"the group of {named(one.hosts)} and the group of {named(one.others)} cannot "
+            f"the group of {named(explanation.hosts)} and the group of {named(explanation.others)} cannot "
             f"connect to each other {where}, though the nodes within each group can"
         ),
-        "pairs": f"{len(one.directions)} connections between {named(one.hosts)} fail {where}",
+        "pairs": f"{len(explanation.directions)} connections between {named(explanation.hosts)} fail {where}",
     }
-    return sentences.get(one.kind) or _pair(one.directions)
+    return sentences.get(explanation.kind) or _pair(explanation.directions)
 
 
 def _pair(probes: Sequence[Probe]) -> str:

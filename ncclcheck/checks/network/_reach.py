@@ -35,7 +35,7 @@ class Blame(Struct, frozen=True):
 
 def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     """One probe per ordered pair: the worst of those to the address that NCCL uses on the target."""
-    targets = {one.host: one.address for one in chosen(snapshot)}
+    targets = {choice.host: choice.address for choice in chosen(snapshot)}
     worst: dict[tuple[str, str], Probe] = {}
     for probe in _probes(snapshot):
         pair = (probe.from_host, probe.to_host)
@@ -56,7 +56,7 @@ def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
 
 def elsewhere(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     """Return the probes to addresses that NCCL does not use on their targets."""
-    targets = {one.host: one.address for one in chosen(snapshot)}
+    targets = {choice.host: choice.address for choice in chosen(snapshot)}
     return tuple(
         probe
         for probe in _probes(snapshot)
@@ -119,7 +119,7 @@ def _not_covered(
     if not sampled:
         untried = [pair for pair in pairs if pair not in tried]
         for source in dict.fromkeys(source for source, _ in untried):
-            targets = [target for one, target in untried if one == source]
+            targets = [target for origin, target in untried if origin == source]
             yield NotKnown(f"no {kind} probe to {named(targets)}", (source,))
     elif not isinstance(coverage, Missing) and len(tried) < coverage.pairs_planned:
         yield NotKnown(f"{len(tried)} of {coverage.pairs_planned} planned {kind} directions were probed")
@@ -147,7 +147,7 @@ def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
             found.append(Blame(kind, (host,), tuple(mine)))
             left = [probe for probe in left if probe not in mine]
     found += _islands(left, probed, hosts)
-    told = {probe for one in found for probe in one.directions}
+    told = {probe for blamed in found for probe in blamed.directions}
     return (*found, *_pairs([probe for probe in left if probe not in told]))
 
 
@@ -170,7 +170,11 @@ def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str
         between.setdefault(frozenset((island[probe.from_host], island[probe.to_host])), []).append(probe)
     found = []
     for ends, blocked in between.items():
-        crossing = [one for one in probed if frozenset((island[one.from_host], island[one.to_host])) == ends]
+        crossing = [
+            crossing_probe
+            for crossing_probe in probed
+            if frozenset((island[crossing_probe.from_host], island[crossing_probe.to_host])) == ends
+        ]
         if len(ends) > 1 and len(blocked) == len(crossing) and len(_unordered(blocked)) > 1:
             small, large = sorted(ends, key=lambda members: (len(members), members))
             found.append(Blame("islands", small, tuple(blocked), large))

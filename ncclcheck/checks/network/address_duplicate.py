@@ -37,7 +37,7 @@ def address_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
     ncclcheck's own probes: both ends compare notes with a nonce. RFC 5227 (address conflicts).
     """
     owners, probes = _owners(snapshot), _told_by_probes(snapshot)
-    used = {one.address: one.name for one in chosen(snapshot)}
+    used = {choice.address: choice.name for choice in chosen(snapshot)}
     spare: dict[str, tuple[str, ...]] = {}
     for address in dict.fromkeys([*owners, *probes]):
         hosts = tuple(dict.fromkeys(host for host, _ in owners.get(address, [])))

@@ -46,16 +46,18 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     socket has the family of the address that it connects to.
     """
     seen = chosen(snapshot)
-    families = compare((one.host, family(one.address)) for one in seen)
+    families = compare((choice.host, family(choice.address)) for choice in seen)
     if families.differs:
         yield from _reached(snapshot, "address families", families)
     else:
         # A /32 or /128 says nothing about neighbours: clouds and container networks route every address on its own.
-        wide = [one for one in seen if network(one.address, one.prefix_length).num_addresses > 1]
-        subnets = compare((one.host, str(network(one.address, one.prefix_length))) for one in wide)
+        wide = [choice for choice in seen if network(choice.address, choice.prefix_length).num_addresses > 1]
+        subnets = compare(
+            (choice.host, str(network(choice.address, choice.prefix_length))) for choice in wide
+        )
         if subnets.differs:
             yield from _reached(snapshot, "subnets", subnets)
-    names = compare((one.host, one.name) for one in seen)
+    names = compare((choice.host, choice.name) for choice in seen)
     if names.differs:
         yield _finding("info", "interfaces", names, "a setting by name must match all of them")
     yield from not_chosen(snapshot)

@@ -36,8 +36,8 @@ def interface_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node")
         return
     trapped = {setting.host for setting in settings(snapshot) if excludes_into_loopback(setting)}
-    found = [one for one in chosen(snapshot) if is_loopback(one.address)]
-    caught = [one for one in found if one.host not in trapped]
+    found = [choice for choice in chosen(snapshot) if is_loopback(choice.address)]
+    caught = [choice for choice in found if choice.host not in trapped]
     if caught:
         yield _finding(caught)
     elif found:
@@ -46,7 +46,7 @@ def interface_loopback(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _finding(caught: list[Chosen]) -> Finding:
-    hosts = tuple(one.host for one in caught)
+    hosts = tuple(choice.host for choice in caught)
     return Finding(
         "error",
         f"NCCL uses {caught[0].name} ({caught[0].address}) on {named(hosts)}: "
@@ -54,13 +54,13 @@ def _finding(caught: list[Chosen]) -> Finding:
         hosts,
         tuple(
             Evidence(
-                (one.host,),
+                (choice.host,),
                 "interface NCCL uses",
-                f"{one.name} {one.address}",
+                f"{choice.name} {choice.address}",
                 "an address that others can reach",
                 "NCCL",
             )
-            for one in caught
+            for choice in caught
         ),
         (Fix("name an interface that other nodes reach, or bring one up", ("ip -brief address",)),),
     )

@@ -65,22 +65,22 @@ def interface_slow(snapshot: Snapshot) -> Iterator[Answer]:
     seen = chosen(snapshot)
     yield from _link_speeds(seen)
     if len(seen) == len(snapshot.nodes):
-        yield from _measured(snapshot, {one.host: (one.name, one.address) for one in seen}, seen)
+        yield from _measured(snapshot, {choice.host: (choice.name, choice.address) for choice in seen}, seen)
     yield from not_chosen(snapshot)
 
 
 def _link_speeds(seen: Sequence[Chosen]) -> Iterator[Answer]:
-    known = [(one, one.interface.speed_mbps) for one in seen]
-    speeds = compare((one.host, speed) for one, speed in known if not isinstance(speed, Missing))
+    known = [(choice, choice.interface.speed_mbps) for choice in seen]
+    speeds = compare((choice.host, speed) for choice, speed in known if not isinstance(speed, Missing))
     fastest = max((group.value for group in speeds.groups), default=0)
     expected = speeds.usual.value if speeds.usual else fastest
     slow = tuple(host for group in speeds.groups if group.value < expected for host in group.hosts)
     if speeds.groups:  # of cards that have no speed of their own, nothing is to be said
-        for one, speed in known:
+        for choice, speed in known:
             if isinstance(speed, Missing):
-                yield NotKnown(f"the link speed of {one.name}: {speed}", (one.host,))
+                yield NotKnown(f"the link speed of {choice.name}: {speed}", (choice.host,))
     if slow:
-        names = {one.host: one.name for one in seen}
+        names = {choice.host: choice.name for choice in seen}
         yield _link_finding(speeds, slow, names[slow[0]])
 
 

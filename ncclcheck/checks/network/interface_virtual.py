@@ -43,17 +43,19 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
     if job_size(snapshot) == 1:
         yield NotApplicable("one node")
         return
-    caught = [one for one in chosen(snapshot) if _is_virtual(one)]
+    caught = [choice for choice in chosen(snapshot) if _is_virtual(choice)]
     probed = directions(snapshot, "tcp")
     tried = {probe.to_host for probe in probed if probe.outcome != "error"}
     reached = {probe.to_host for probe in probed if probe.outcome == "ok"}
-    dead_ends = [one for one in caught if one.host in tried - reached]
-    second_best = [one for one in caught if one.host in reached and _has_hardware(snapshot, one.host)]
+    dead_ends = [choice for choice in caught if choice.host in tried - reached]
+    second_best = [
+        choice for choice in caught if choice.host in reached and _has_hardware(snapshot, choice.host)
+    ]
     if dead_ends:
         yield _finding("warning", dead_ends, "and no other node could reach it")
     if second_best:
         yield _finding("info", second_best, "though the node has network hardware, which may be faster")
-    untried = tuple(one.host for one in caught if one.host not in tried)
+    untried = tuple(choice.host for choice in caught if choice.host not in tried)
     if untried:
         yield NotKnown(
             "whether other nodes can reach the virtual interface that NCCL uses was not tested", untried
@@ -61,9 +63,9 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_chosen(snapshot)
 
 
-def _is_virtual(one: Chosen) -> bool:
-    kind = one.interface.kind
-    return kind in {"bridge", "virtual"} or (kind != "loopback" and one.name.startswith(_LOCAL_NAMES))
+def _is_virtual(choice: Chosen) -> bool:
+    kind = choice.interface.kind
+    return kind in {"bridge", "virtual"} or (kind != "loopback" and choice.name.startswith(_LOCAL_NAMES))
 
 
 def _has_hardware(snapshot: Snapshot, host: str) -> bool:
@@ -78,21 +80,21 @@ def _has_hardware(snapshot: Snapshot, host: str) -> bool:
 
 
 def _finding(severity: Severity, caught: list[Chosen], consequence: str) -> Finding:
-    hosts = tuple(one.host for one in caught)
-    kinds = ", ".join(dict.fromkeys(f"{one.name} ({_kind(one)})" for one in caught))
+    hosts = tuple(choice.host for choice in caught)
+    kinds = ", ".join(dict.fromkeys(f"{choice.name} ({_kind(choice)})" for choice in caught))
     return Finding(
         severity,
         f"NCCL uses {kinds} on {named(hosts)}, which is not network hardware, {consequence}",
         hosts,
         tuple(
             Evidence(
-                (one.host,),
+                (choice.host,),
                 "interface NCCL uses",
-                f"{one.name} {one.address}, {_kind(one)}",
+                f"{choice.name} {choice.address}, {_kind(choice)}",
                 "hardware",
                 "/sys/class/net",
             )
-            for one in caught
+            for choice in caught
         ),
         (
             Fix(
@@ -103,5 +105,5 @@ def _finding(severity: Severity, caught: list[Chosen], consequence: str) -> Find
     )
 
 
-def _kind(one: Chosen) -> str:
-    return one.interface.tunnel or one.interface.kind
+def _kind(choice: Chosen) -> str:
+    return choice.interface.tunnel or choice.interface.kind

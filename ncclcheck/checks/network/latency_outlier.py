@@ -42,7 +42,7 @@ def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     trip too. What looks late is measured up to two times more, and the best counts.
     """
     seen = chosen(snapshot)
-    places: Places = {one.host: (one.name, one.address) for one in seen}
+    places: Places = {choice.host: (choice.name, choice.address) for choice in seen}
     found = () if isinstance(snapshot.probes, Missing) else attempts(snapshot.probes, places, "latency")
     medians: dict[Pair, float] = {}
     least: dict[Pair, float] = {}
@@ -55,7 +55,9 @@ def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     for late in late_pairs(medians, least):
         yield _finding(late, medians, places)
     told = {host for pair in medians for host in pair}
-    if len(seen) == len(snapshot.nodes) and (missing := [one.host for one in seen if one.host not in told]):
+    if len(seen) == len(snapshot.nodes) and (
+        missing := [choice.host for choice in seen if choice.host not in told]
+    ):
         yield NotKnown("the latency of NCCL's network was not measured", tuple(missing))
     yield from not_chosen(snapshot)
 

@@ -37,26 +37,26 @@ def mtu_blackhole(snapshot: Snapshot) -> Iterator[Answer]:
     RFC 2923 2.1 (black hole of path MTU discovery); RFC 4821.
     """
     probed = directions(snapshot, "mtu")
-    mtus = {one.host: one for one in chosen(snapshot)}
-    for one in blame([probe for probe in probed if probe.outcome == "stalled"], probed):
-        yield _finding(one, mtus)
+    mtus = {explanation.host: explanation for explanation in chosen(snapshot)}
+    for explanation in blame([probe for probe in probed if probe.outcome == "stalled"], probed):
+        yield _finding(explanation, mtus)
     yield from not_probed(snapshot, "mtu")
 
 
-def _finding(one: Blame, mtus: dict[str, Chosen]) -> Finding:
+def _finding(explanation: Blame, mtus: dict[str, Chosen]) -> Finding:
     hosts = tuple(
-        dict.fromkeys(host for probe in one.directions for host in (probe.from_host, probe.to_host))
+        dict.fromkeys(host for probe in explanation.directions for host in (probe.from_host, probe.to_host))
     )
     known = [mtus[host] for host in hosts if host in mtus]
     listed = ", ".join(f"{each.host} {each.interface.mtu}" for each in known[:4])
     name = known[0].name if known else "eth0"
     return Finding(
         "error",
-        f"{subject(one)} with large packets: small messages arrive, large packets are lost (MTU: {listed}), "
+        f"{subject(explanation)} with large packets: small messages arrive, large packets are lost (MTU: {listed}), "
         "so the first large collective hangs",
-        one.hosts,
+        explanation.hosts,
         (
-            *evidence(one.directions),
+            *evidence(explanation.directions),
             *(
                 Evidence(
                     (each.host,),

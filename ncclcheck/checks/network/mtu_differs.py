@@ -36,9 +36,11 @@ def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     RFC 9293 3.7.1 (MSS option); netdevice(7).
     """
     seen = chosen(snapshot)
-    mtus = compare((one.host, mtu) for one in seen if not isinstance(mtu := one.interface.mtu, Missing))
+    mtus = compare(
+        (choice.host, mtu) for choice in seen if not isinstance(mtu := choice.interface.mtu, Missing)
+    )
     if mtus.differs:
-        names = {one.host: one.name for one in seen}
+        names = {choice.host: choice.name for choice in seen}
         odd = mtus.odd[0]
         target = mtus.usual.value if mtus.usual else max(group.value for group in mtus.groups)
         stalled = any(probe.outcome == "stalled" for probe in directions(snapshot, "mtu"))
@@ -60,7 +62,7 @@ def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
                 ),
             ),
         )
-    for one in seen:
-        if isinstance(one.interface.mtu, Missing):
-            yield NotKnown(f"MTU of {one.name}: {one.interface.mtu}", (one.host,))
+    for choice in seen:
+        if isinstance(choice.interface.mtu, Missing):
+            yield NotKnown(f"MTU of {choice.name}: {choice.interface.mtu}", (choice.host,))
     yield from not_chosen(snapshot)

@@ -40,14 +40,14 @@ def peer_one_way(snapshot: Snapshot) -> Iterator[Answer]:
     NCCL src/bootstrap.cc, src/transport/net_socket.cc: both ends listen and connect. Linux ip-sysctl.rst (rp_filter).
     """
     probed = directions(snapshot, "tcp")
-    for one in blame(one_way(probed), probed):
-        yield finding(one, _what(one, probed), _FIX, but=_but(one, probed))
+    for explanation in blame(one_way(probed), probed):
+        yield finding(explanation, _what(explanation, probed), _FIX, but=_but(explanation, probed))
     yield from not_probed(snapshot, "tcp")
 
 
-def _what(one: Blame, probed: Sequence[Probe]) -> str:
-    outcomes = " / ".join(dict.fromkeys(probe.outcome for probe in one.directions))
-    if _answers_lost(one, probed):
+def _what(explanation: Blame, probed: Sequence[Probe]) -> str:
+    outcomes = " / ".join(dict.fromkeys(probe.outcome for probe in explanation.directions))
+    if _answers_lost(explanation, probed):
         return (
             f"{outcomes} in this direction only; the answers to connections from the other side are "
             "dropped too, so neither side can connect"
@@ -55,18 +55,18 @@ def _what(one: Blame, probed: Sequence[Probe]) -> str:
     return f"{outcomes} in this direction only, so some connections of a job hang"
 
 
-def _answers_lost(one: Blame, probed: Sequence[Probe]) -> bool:
+def _answers_lost(explanation: Blame, probed: Sequence[Probe]) -> bool:
     lost = {(probe.from_host, probe.to_host) for probe in probed if probe.outcome == "answer-lost"}
-    return any((probe.to_host, probe.from_host) in lost for probe in one.directions)
+    return any((probe.to_host, probe.from_host) in lost for probe in explanation.directions)
 
 
-def _but(one: Blame, probed: Sequence[Probe]) -> str:
-    if _answers_lost(one, probed):
+def _but(explanation: Blame, probed: Sequence[Probe]) -> str:
+    if _answers_lost(explanation, probed):
         return ""
-    first = one.directions[0]
+    first = explanation.directions[0]
     open_ways = {
-        "unreachable": f", though {one.hosts[0]} can connect to them",
+        "unreachable": f", though {explanation.hosts[0]} can connect to them",
         "mute": ", though other nodes can connect to it",
         "pair": f", though {first.to_host} can connect to {first.from_host}",
     }
-    return open_ways.get(one.kind, "")
+    return open_ways.get(explanation.kind, "")

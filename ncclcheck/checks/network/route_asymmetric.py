@@ -74,7 +74,7 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
     interfaces: dict[str, tuple[Interface, ...]] = {
         node.host: value for node, value in snapshot.known("interfaces")
     }
-    used = {one.host: one for one in chosen(snapshot)}
+    used = {choice.host: choice for choice in chosen(snapshot)}
     for node, routes in snapshot.known("routes"):
         for route in routes:
             if route.purpose not in interfaces or node.host not in interfaces:
@@ -152,7 +152,7 @@ def _is_reached(snapshot: Snapshot, source: str, route: Route) -> bool:
 
 
 def _is_own(own: Sequence[Interface], address: str) -> bool:
-    return any(one.address == address for interface in own for one in interface.addresses)
+    return any(entry.address == address for interface in own for entry in interface.addresses)
 
 
 def _is_up(interface: Interface) -> bool:
@@ -166,17 +166,17 @@ def _covers(interface: Interface, address: str) -> bool:
 def _prefix(interface: Interface, address: str) -> int:
     """The length of the longest subnet prefix of the interface that the address is in; -1 where there is none."""
     lengths = [-1]
-    for one in interface.addresses:
-        if family(one.address) == family(address):
-            subnet = network(one.address, one.prefix_length)
+    for entry in interface.addresses:
+        if family(entry.address) == family(address):
+            subnet = network(entry.address, entry.prefix_length)
             if subnet.num_addresses > 1 and ip_address(address.partition("%")[0]) in subnet:
-                lengths.append(one.prefix_length)
+                lengths.append(entry.prefix_length)
     return max(lengths)
 
 
-def _is_same_link(interface: Interface, other: Interface) -> bool:
+def _is_same_link(interface: Interface, opposite: Interface) -> bool:
     """One interface, or a bond, bridge or VLAN and what it is made of."""
-    return interface.name in (other.name, other.master, *other.lower) or other.name in (
+    return interface.name in (opposite.name, opposite.master, *opposite.lower) or opposite.name in (
         interface.master,
         *interface.lower,
     )
@@ -210,24 +210,26 @@ def _finding(crossings: Sequence[_Crossing], snapshot: Snapshot) -> Finding:
     )
 
 
-def _evidence(one: _Crossing, snapshot: Snapshot) -> Iterator[Evidence]:
+def _evidence(crossing: _Crossing, snapshot: Snapshot) -> Iterator[Evidence]:
     """The route that was found, and the one back."""
     yield Evidence(
-        (one.source,),
-        f"route to {one.address} ({one.name} of {one.target})",
-        f"from {one.source_address} through {one.actual}",
-        f"through {one.expected}",
-        f"the kernel of {one.source}",
+        (crossing.source,),
+        f"route to {crossing.address} ({crossing.name} of {crossing.target})",
+        f"from {crossing.source_address} through {crossing.actual}",
+        f"through {crossing.expected}",
+        f"the kernel of {crossing.source}",
     )
     for node, routes in snapshot.known("routes"):
-        back = [route for route in routes if node.host == one.target and route.purpose == one.source]
+        back = [
+            route for route in routes if node.host == crossing.target and route.purpose == crossing.source
+        ]
         for route in back[:_LISTED]:
             yield Evidence(
-                (one.target,),
+                (crossing.target,),
                 f"route back to {route.destination}",
                 f"from {route.source_address} through {route.interface}",
                 "",
-                f"the kernel of {one.target}",
+                f"the kernel of {crossing.target}",
             )
 
 

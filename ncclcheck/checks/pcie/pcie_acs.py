@@ -91,7 +91,7 @@ def _virtual(facts: NodeFacts) -> Fact[bool]:
 def _ports_that_matter(found: Sequence[Path]) -> list[PciDevice]:
     """The bridges on the way between two devices below the upstream port of a common switch, which never redirects."""
     matter: dict[str, PciDevice] = {}
-    for path in (one for one in found if one.is_gpu):
+    for path in (port for port in found if port.is_gpu):
         for other in found:
             if other is path:
                 continue

@@ -69,9 +69,9 @@ def subnet(gid: Gid, interfaces: Iterable[Interface]) -> str | None:
     """
     own = address(gid)
     for interface in interfaces:
-        for one in interface.addresses:
-            if one.address.partition("%")[0] == own:
-                return _network(own, one.prefix_length)
+        for entry in interface.addresses:
+            if entry.address.partition("%")[0] == own:
+                return _network(own, entry.prefix_length)
     return None
 
 

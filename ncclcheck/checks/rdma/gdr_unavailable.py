@@ -67,8 +67,8 @@ def gdr_unavailable(snapshot: Snapshot) -> Iterator[Answer]:
             lacking.setdefault(answer, []).append(node)
     if not judged and apart:
         yield NotApplicable("; ".join(apart))
-    for reasons, those in lacking.items():
-        yield _finding(reasons, those)
+    for reasons, members in lacking.items():
+        yield _finding(reasons, members)
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 
@@ -117,9 +117,9 @@ def _kernel_too_old(release: Fact[str]) -> str:
     return f"whether kernel {release}, older than 5.12, has DMA-BUF for RDMA"
 
 
-def _finding(reasons: tuple[str, ...], those: list[Surveyed]) -> Finding:
-    hosts = tuple(one.host for one in those)
-    first = those[0]
+def _finding(reasons: tuple[str, ...], surveyed_nodes: list[Surveyed]) -> Finding:
+    hosts = tuple(member.host for member in surveyed_nodes)
+    first = surveyed_nodes[0]
     looked_at = at(PEER_MEMORY, parse(first.version))
     found = first.rdma.peer_memory
     observed = listed(found) if not isinstance(found, Missing) and found else "none of them"

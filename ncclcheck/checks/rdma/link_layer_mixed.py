@@ -91,7 +91,7 @@ def _within(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
         kept, other = _split(node)
         groups.setdefault((hca.names_of(kept), hca.names_of(other)), []).append(node)
     for group in groups.values():
-        hosts = tuple(one.host for one in group)
+        hosts = tuple(member.host for member in group)
         kept, other = _split(group[0])
         tie = " (as many of each)" if len(kept) == len(other) else ""
         yield Finding(
@@ -102,12 +102,12 @@ def _within(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
             hosts,
             pieces(
                 (
-                    PortOn(one.host, port),
+                    PortOn(member.host, port),
                     str(port.link_layer),
                     str(kept[0].link_layer),
                     file_of(port, "link_layer"),
                 )
-                for one in group
+                for member in group
                 for port in other
             ),
             (_exactly(kept, {port.device for port in other}),),

@@ -69,7 +69,7 @@ def rdma_count_differs(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _compared(ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]], what: str) -> Iterator[Finding]:
-    comparison = compare((node.host, len(those)) for node, those in ports)
+    comparison = compare((node.host, len(members)) for node, members in ports)
     if not comparison.differs:
         return
     has_none = any(group.value == 0 for group in comparison.groups)
@@ -90,7 +90,7 @@ def _compared(ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]], what: str)
 
 def _lacking(ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]]) -> str:
     """Ports by name that some nodes have and others do not."""
-    names = {node.host: {hca.name_of(port) for port in those} for node, those in ports}
+    names = {node.host: {hca.name_of(port) for port in members} for node, members in ports}
     every = set().union(*names.values())
     shared = set.intersection(*names.values())
     if not shared:
@@ -108,7 +108,7 @@ def _evidence(
 ) -> tuple[Evidence, ...]:
     usual = comparison.usual
     expected = "the same on every node" if usual is None else str(usual.value)
-    names = {node.host: listed((hca.name_of(port) for port in those), 16) for node, those in ports}
+    names = {node.host: listed((hca.name_of(port) for port in members), 16) for node, members in ports}
     return tuple(
         Evidence(
             group.hosts,

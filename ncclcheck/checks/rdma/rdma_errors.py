@@ -151,15 +151,15 @@ def _severity(counter: str) -> Severity:
 
 def _by_counter(grown: Iterable[_Grown]) -> list[tuple[Severity, str, list[_Grown]]]:
     groups: dict[str, list[_Grown]] = {}
-    for one in grown:
-        if one.growth.count:
-            groups.setdefault(one.counter, []).append(one)
+    for port_growth in grown:
+        if port_growth.growth.count:
+            groups.setdefault(port_growth.counter, []).append(port_growth)
     return [(_severity(counter), counter, group) for counter, group in groups.items()]
 
 
-def _finding(severity: Severity, counter: str, those: list[_Grown]) -> Finding:
-    hosts = tuple(dict.fromkeys(one.host for one in those))
-    texts = [f"{one.port} of {one.host} by {_least(one.growth)}" for one in those]
+def _finding(severity: Severity, counter: str, grown_ports: list[_Grown]) -> Finding:
+    hosts = tuple(dict.fromkeys(grown.host for grown in grown_ports))
+    texts = [f"{grown.port} of {grown.host} by {_least(grown.growth)}" for grown in grown_ports]
     meaning = _BROKEN.get(counter) or _MEANINGS.get(counter)
     cost = (
         "the network is congested, and senders were slowed down"
@@ -172,25 +172,25 @@ def _finding(severity: Severity, counter: str, those: list[_Grown]) -> Finding:
         hosts,
         tuple(
             Evidence(
-                (one.host,),
-                f"{counter} of {one.port}",
-                f"{one.before}, then {one.after}",
+                (grown.host,),
+                f"{counter} of {grown.port}",
+                f"{grown.before}, then {grown.after}",
                 "no growth",
-                f"/sys/class/infiniband/{one.port.replace(':', '/ports/')}/",
+                f"/sys/class/infiniband/{grown.port.replace(':', '/ports/')}/",
             )
-            for one in those[:_MOST_EVIDENCE]
+            for grown in grown_ports[:_MOST_EVIDENCE]
         ),
-        (_fix(counter, those[0]),),
+        (_fix(counter, grown_ports[0]),),
     )
 
 
-def _least(one: Growth) -> str:
-    return str(one.count) if one.is_certain else f"at least {one.count}"
+def _least(growth: Growth) -> str:
+    return str(growth.count) if growth.is_certain else f"at least {growth.count}"
 
 
-def _fix(counter: str, one: _Grown) -> Fix:
-    device = one.port.partition(":")[0]
-    look = (f"rdma statistic show link {one.port.replace(':', '/')}", f"ibstat {device}")
+def _fix(counter: str, grown: _Grown) -> Fix:
+    device = grown.port.partition(":")[0]
+    look = (f"rdma statistic show link {grown.port.replace(':', '/')}", f"ibstat {device}")
     if _severity(counter) == "info":
         return Fix(
             "compare the congestion settings (ECN, DCQCN) of cards and switches, and look for other traffic",
@@ -202,8 +202,12 @@ def _fix(counter: str, one: _Grown) -> Fix:
 def _uncertain(grown: Iterable[_Grown]) -> list[tuple[str, tuple[str, ...]]]:
     """Counters that may have grown by more than is seen, and of which nothing is said yet."""
     found: dict[tuple[str, str], list[str]] = {}
-    for one in grown:
-        if not one.growth.is_certain and not one.growth.count:
-            why = "was reset during the run" if one.growth.was_reset else f"is at its maximum, {one.after}"
-            found.setdefault((one.host, f"{one.counter} {why}"), []).append(one.port)
+    for port_growth in grown:
+        if not port_growth.growth.is_certain and not port_growth.growth.count:
+            why = (
+                "was reset during the run"
+                if port_growth.growth.was_reset
+                else f"is at its maximum, {port_growth.after}"
+            )
+            found.setdefault((port_growth.host, f"{port_growth.counter} {why}"), []).append(port_growth.port)
     return [(f"{listed(ports)}: {text}", (host,)) for (host, text), ports in found.items()]

@@ -48,8 +48,8 @@ def rdma_firmware_differs(snapshot: Snapshot) -> Iterator[Answer]:
             if isinstance(port.board_id, str) and isinstance(port.firmware, str):
                 versions.setdefault(port.board_id, []).append((node.host, port.firmware))
                 devices.setdefault(port.board_id, {})[name] = None
-    if any(one.rdma.ports for one in nodes) and not any(
-        port.driver != "efa" for one in nodes for port in one.rdma.ports
+    if any(surveyed_node.rdma.ports for surveyed_node in nodes) and not any(
+        port.driver != "efa" for surveyed_node in nodes for port in surveyed_node.rdma.ports
     ):
         yield NotApplicable("EFA shows no firmware version")
     for board, version in versions.items():

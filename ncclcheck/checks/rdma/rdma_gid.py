@@ -76,7 +76,9 @@ def rdma_gid(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
-    if any(one.rdma.ports for one in nodes) and not any(one.active for one in nodes):
+    if any(surveyed_node.rdma.ports for surveyed_node in nodes) and not any(
+        surveyed_node.active for surveyed_node in nodes
+    ):
         yield NotApplicable("there is no ACTIVE InfiniBand or RoCE port that NCCL could use")
     faults: list[_Fault] = []
     used: list[Used] = []
@@ -204,15 +206,20 @@ def _findings(faults: Sequence[_Fault]) -> Iterator[Finding]:
     for fault in faults:
         groups.setdefault((_kind(fault), fault.severity), []).append(fault)
     for (_, severity), group in groups.items():
-        where = by_hosts((one.place.host, one.place.name) for one in group)
+        where = by_hosts((member.place.host, member.place.name) for member in group)
         more = f" (the same on {len(group) - 1} more)" if len(group) > 1 else ""
         yield Finding(
             severity,
             f"RoCE {verb(group, 'port', 'ports')} {where}: NCCL would use {group[0].what}{more}",
-            tuple(dict.fromkeys(one.place.host for one in group)),
+            tuple(dict.fromkeys(member.place.host for member in group)),
             pieces(
-                (one.place, one.observed, "a RoCE v2 address of this node that is not link-local", one.source)
-                for one in group
+                (
+                    member.place,
+                    member.observed,
+                    "a RoCE v2 address of this node that is not link-local",
+                    member.source,
+                )
+                for member in group
             ),
             (group[0].fix,),
         )

@@ -60,24 +60,29 @@ def rdma_ignored(snapshot: Snapshot) -> Iterator[Answer]:
     yield from without_devices(nodes)
     facts_of = {node.host: node.facts for node in snapshot.nodes}
     ignored, using = [], []
-    for one in nodes:
-        if not one.rdma.ports:
+    for surveyed_node in nodes:
+        if not surveyed_node.rdma.ports:
             continue
-        choice = network_choice(facts_of[one.host])
+        choice = network_choice(facts_of[surveyed_node.host])
         if isinstance(choice, Missing):
-            yield NotKnown(f"what NCCL uses: {choice}", (one.host,))
+            yield NotKnown(f"what NCCL uses: {choice}", (surveyed_node.host,))
         elif choice.network == network.SOCKET or choice.fails:
-            answer = _judged(one, choice)
+            answer = _judged(surveyed_node, choice)
             if isinstance(answer, NotKnown):
                 yield answer
             else:
                 ignored.append(answer)
         elif choice.network is None:
-            yield NotKnown(f"which network NCCL uses: {choice.network_reason}", (one.host,))
+            yield NotKnown(f"which network NCCL uses: {choice.network_reason}", (surveyed_node.host,))
         else:
-            using.append(one.host)
-            if isinstance(one.rdma.device_files, Missing) and any(map(is_verbs, one.rdma.ports)):
-                yield NotKnown(f"whether the devices can be opened: {one.rdma.device_files}", (one.host,))
+            using.append(surveyed_node.host)
+            if isinstance(surveyed_node.rdma.device_files, Missing) and any(
+                map(is_verbs, surveyed_node.rdma.ports)
+            ):
+                yield NotKnown(
+                    f"whether the devices can be opened: {surveyed_node.rdma.device_files}",
+                    (surveyed_node.host,),
+                )
     yield from _findings(ignored, using)
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
@@ -149,30 +154,30 @@ def _findings(ignored: Sequence[_Ignored], using: Sequence[str]) -> Iterator[Fin
         )
 
 
-def _severity(one: _Ignored, using: Sequence[str]) -> Severity:
-    if one.told_by:
+def _severity(ignored: _Ignored, using: Sequence[str]) -> Severity:
+    if ignored.told_by:
         return "info"
-    if using or one.fails:
+    if using or ignored.fails:
         return "error"
-    return "warning" if one.node.is_switched_off or has_gpus(one.node.facts) is False else "error"
+    return "warning" if ignored.node.is_switched_off or has_gpus(ignored.node.facts) is False else "error"
 
 
-def _fix(one: _Ignored) -> Fix:
-    environment, look = one.node.environment, "ncclcheck predict"
-    if one.told_by:
-        return Fix(f"see the finding {one.told_by}", (f"ncclcheck checks {one.told_by}",))
-    if one.node.is_switched_off:
+def _fix(ignored: _Ignored) -> Fix:
+    environment, look = ignored.node.environment, "ncclcheck predict"
+    if ignored.told_by:
+        return Fix(f"see the finding {ignored.told_by}", (f"ncclcheck checks {ignored.told_by}",))
+    if ignored.node.is_switched_off:
         names = [name for name in ("NCCL_IB_DISABLE", "NCCL_NET") if environment.get(name)]
         return Fix(
             f"unset {' and '.join(names)} on all nodes if RDMA is to be used",
             (f"unset {' '.join(names)}", look),
         )
-    if not any(is_verbs(port) for port in one.ports):
+    if not any(is_verbs(port) for port in ignored.ports):
         return Fix(
             "install aws-ofi-nccl and libfabric in the image, with their folders in LD_LIBRARY_PATH",
             ("fi_info -p efa", look),
         )
-    if network.is_unloadable(one.node.rdma.verbs_library):
+    if network.is_unloadable(ignored.node.rdma.verbs_library):
         return Fix(
             "install libibverbs in the image",
             ("apt-get install -y libibverbs1 ibverbs-providers", "ibv_devices"),

@@ -50,7 +50,9 @@ def rdma_mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     for native in (True, False):
         yield from _compared([on for on in ports if (on.port.link_layer == NATIVE) is native])
     if nodes and not ports:
-        yield NotApplicable(f"{named([one.host for one in nodes])}: NCCL uses no RDMA port there")
+        yield NotApplicable(
+            f"{named([surveyed_node.host for surveyed_node in nodes])}: NCCL uses no RDMA port there"
+        )
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 

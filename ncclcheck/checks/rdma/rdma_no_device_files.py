@@ -58,15 +58,23 @@ def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
     NCCL src/transport/net_ib.cc (ncclIbInit: "Unable to open device"); which file belongs to which device:
     /sys/class/infiniband_verbs/uverbsN/ibdev.
     """
-    nodes = [one for one in surveyed(snapshot) if not one.is_switched_off]
+    nodes = [surveyed_node for surveyed_node in surveyed(snapshot) if not surveyed_node.is_switched_off]
     yield from without_devices(surveyed(snapshot))
-    if any(one.rdma.ports for one in surveyed(snapshot)) and not any(node.rdma.ports for node in nodes):
+    if any(surveyed_node.rdma.ports for surveyed_node in surveyed(snapshot)) and not any(
+        node.rdma.ports for node in nodes
+    ):
         yield NotApplicable("NCCL is told not to use RDMA")
     having = [node for node in nodes if node.rdma.ports]
-    for one in having:
-        yield from _untold(one)
-    yield from _without_any([one for one in having if one.rdma.device_files == ()])
-    some = [one for one in having if not isinstance(one.rdma.device_files, Missing) and one.rdma.device_files]
+    for surveyed_node in having:
+        yield from _untold(surveyed_node)
+    yield from _without_any(
+        [surveyed_node for surveyed_node in having if surveyed_node.rdma.device_files == ()]
+    )
+    some = [
+        surveyed_node
+        for surveyed_node in having
+        if not isinstance(surveyed_node.rdma.device_files, Missing) and surveyed_node.rdma.device_files
+    ]
     yield from _without_some(some, snapshot)
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
@@ -90,7 +98,7 @@ def _without_any(nodes: list[Surveyed]) -> Iterator[Finding]:
         devices = listed(port.device for port in node.rdma.ports)
         groups.setdefault((devices, has_gpus(node.facts) is not False), []).append(node)
     for (devices, has_gpu), group in groups.items():
-        hosts = tuple(one.host for one in group)
+        hosts = tuple(member.host for member in group)
         yield Finding(
             "error" if has_gpu else "warning",
             f"{named(hosts)} {verb(hosts, 'has', 'have')} the RDMA {verb(devices.split(', '), 'device', 'devices')} "

@@ -153,32 +153,32 @@ def _findings(downs: Sequence[_Down]) -> Iterator[Finding]:
     for down in downs:
         groups.setdefault((down.why, _state(down.place.port)), []).append(down)
     for (why, state), group in groups.items():
-        hosts = tuple(dict.fromkeys(one.place.host for one in group))
-        where = by_hosts((one.place.host, one.place.name) for one in group)
-        names = {one.place.name for one in group}
+        hosts = tuple(dict.fromkeys(member.place.host for member in group))
+        where = by_hosts((member.place.host, member.place.name) for member in group)
+        names = {member.place.name for member in group}
         yield Finding(
             _SEVERITIES[why],
             f"RDMA {verb(names, 'port', 'ports')} {where} {verb(names, 'is', 'are')} {state}{_because(why, group)}",
             hosts,
             pieces(
                 (
-                    one.place,
-                    _state(one.place.port),
+                    member.place,
+                    _state(member.place.port),
                     "ACTIVE (LinkUp)",
-                    file_of(one.place.port, "state"),
+                    file_of(member.place.port, "state"),
                 )
-                for one in group
+                for member in group
             ),
             (_fix(why, group),),
         )
 
 
-def _because(why: _Why, those: Sequence[_Down]) -> str:
+def _because(why: _Why, ports_down: Sequence[_Down]) -> str:
     if why == "elsewhere":
-        active = list(dict.fromkeys(host for one in those for host in one.elsewhere))
+        active = list(dict.fromkeys(host for member in ports_down for host in member.elsewhere))
         return f", and ACTIVE on {named(active)}: {_COST}"
     if why == "named":
-        return f", though NCCL_IB_HCA names {'it' if len(those) == 1 else 'them'}: {_COST}"
+        return f", though NCCL_IB_HCA names {'it' if len(ports_down) == 1 else 'them'}: {_COST}"
     if why == "half-up":
         return f": it has a link, but no subnet manager has activated it. {_COST}"
     if why == "failing":
@@ -188,12 +188,12 @@ def _because(why: _Why, those: Sequence[_Down]) -> str:
     return f": it has no link (switched off, or no cable). If it should be used, {_COST}"
 
 
-def _fix(why: _Why, those: Sequence[_Down]) -> Fix:
-    first = those[0].place.port
+def _fix(why: _Why, ports_down: Sequence[_Down]) -> Fix:
+    first = ports_down[0].place.port
     commands = [f"ibstat {first.device} {first.port}", f"cat {file_of(first, 'phys_state')}"]
     if first.link_layer == "Ethernet":
         commands = [f"rdma link show {first.device}/{first.port}", f"cat {file_of(first, 'phys_state')}"]
-    names = listed(one.place.name for one in those)
+    names = listed(member.place.name for member in ports_down)
     if why in ("alone", "spare"):
         return Fix(
             f"connect the cable or enable {names}, or exclude it with NCCL_IB_HCA",

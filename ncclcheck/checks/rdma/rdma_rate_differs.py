@@ -67,15 +67,15 @@ def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
     ports = {one.host: _running(one) for one in nodes}
     if any(one.rdma.ports for one in nodes) and not any(ports.values()):
         yield NotApplicable("there is no ACTIVE RDMA port that NCCL could use")
-    for host, those in ports.items():
-        unread = [hca.name_of(port) for port in those if isinstance(port.rate_gbps, Missing)]
+    for host, members in ports.items():
+        unread = [hca.name_of(port) for port in members if isinstance(port.rate_gbps, Missing)]
         if unread:
             yield NotKnown(f"the rate of {listed(unread)} could not be read", (host,))
     for node in nodes:
         stateless = [hca.name_of(port) for port in node.wanted if isinstance(port.state, Missing)]
         if stateless:
             yield NotKnown(f"the state of {listed(stateless)} could not be read", (node.host,))
-    odd = [one for host, those in ports.items() for one in _within(host, those)]
+    odd = [one for host, members in ports.items() for one in _within(host, members)]
     yield from _told(odd)
     yield from _between(ports, {(one.place.host, one.place.name) for one in odd})
     yield from not_surveyed(snapshot)
@@ -153,8 +153,8 @@ def _between(ports: Mapping[str, Sequence[RdmaPort]], told: set[tuple[str, str]]
     """The same port on different nodes; ports with the same answer together."""
     values: dict[str, list[tuple[str, float]]] = {}
     first: dict[str, RdmaPort] = {}
-    for host, those in ports.items():
-        for port in those:
+    for host, members in ports.items():
+        for port in members:
             rate = _rate(port)
             name = hca.name_of(port)
             if rate is not None and (host, name) not in told:
@@ -185,8 +185,8 @@ def _source(keys: Sequence[str], first: Mapping[str, RdmaPort]) -> str:
 
 def _usual_rates(ports: Mapping[str, Sequence[RdmaPort]]) -> list[tuple[str, float]]:
     found = []
-    for host, those in ports.items():
-        rates = [(hca.name_of(port), rate) for port in those if (rate := _rate(port)) is not None]
+    for host, members in ports.items():
+        rates = [(hca.name_of(port), rate) for port in members if (rate := _rate(port)) is not None]
         if rates:
             found.append((host, compare(rates).groups[0].value))
     return found

@@ -96,10 +96,10 @@ def _of_image(snapshot: Snapshot) -> Iterator[Answer]:
             yield NotKnown(f"architectures of torch: {built}", (node.host,))
             continue
         flags = () if isinstance(built, Missing) else built
-        for one in demanded:
-            for capability in one.wanted.any_of if isinstance(one.wanted, Text) else ():
+        for demand in demanded:
+            for capability in demand.wanted.any_of if isinstance(demand.wanted, Text) else ():
                 if not runs_machine_code(capability, flags):
-                    yield _lacking(node, capability, flags, one.source)
+                    yield _lacking(node, capability, flags, demand.source)
 
 
 def _lacking(node: Node, capability: str, built: tuple[str, ...], policy: str) -> Finding:

@@ -53,8 +53,8 @@ def _judge(node: Node, libraries: Libraries) -> Iterator[Answer]:
     lacking: dict[str, list[AbsentLibrary]] = {}
     for library in libraries.absent:
         lacking.setdefault(library.name, []).append(library)
-    for name, those in lacking.items():
-        yield _finding(node.host, name, those)
+    for name, members in lacking.items():
+        yield _finding(node.host, name, members)
     for damaged in libraries.damaged:
         yield _of_damaged(node.host, damaged)
     for path, why in libraries.unreadable.items():
@@ -64,8 +64,8 @@ def _judge(node: Node, libraries: Libraries) -> Iterator[Answer]:
         yield NotKnown("no library of torch was found", (node.host,))
 
 
-def _finding(host: str, name: str, those: list[AbsentLibrary]) -> Finding:
-    parts = list(dict.fromkeys(library.examined.part for library in those))
+def _finding(host: str, name: str, absent: list[AbsentLibrary]) -> Finding:
+    parts = list(dict.fromkeys(library.examined.part for library in absent))
     severe = any(part in _SEVERE for part in parts)
     return Finding(
         "error" if severe else "warning",
@@ -80,7 +80,7 @@ def _finding(host: str, name: str, those: list[AbsentLibrary]) -> Finding:
                 "found by the loader",
                 f"DT_NEEDED; for {library.examined.path}",
             )
-            for library in those
+            for library in absent
         ),
         (
             Fix(

@@ -75,8 +75,8 @@ def plugin_missing(snapshot: Snapshot) -> Iterator[Answer]:
                 yield NotKnown(f"which plug-ins can be loaded: {choice.plugins}", (node.host,))
         else:
             tried += _tried(node.host, node.facts, environment, choice.plugins)
-    for name in dict.fromkeys(one.name for one in tried):
-        yield from _findings([one for one in tried if one.name == name])
+    for name in dict.fromkeys(attempt.name for attempt in tried):
+        yield from _findings([attempt for attempt in tried if attempt.name == name])
     if not tried:
         yield NotApplicable("NCCL does not try a network plug-in on any node")
     yield from not_reported(snapshot)
@@ -122,19 +122,19 @@ def _state(files: Sequence[NetPlugin], version: str | None) -> tuple[str, str]:
 
 
 def _findings(tried: Sequence[_Tried]) -> Iterator[Finding]:
-    loads = [one.host for one in tried if not one.problem]
+    loads = [attempt.host for attempt in tried if not attempt.problem]
     groups: dict[str, list[_Tried]] = {}
-    for one in tried:
+    for attempt in tried:
         # The default may be absent, as long as it is absent everywhere.
-        if one.problem and (one.wanted or loads or not one.problem.startswith("does not exist")):
-            groups.setdefault(one.problem, []).append(one)
+        if attempt.problem and (attempt.wanted or loads or not attempt.problem.startswith("does not exist")):
+            groups.setdefault(attempt.problem, []).append(attempt)
     for problem, group in groups.items():
         yield _finding(problem, group, loads)
 
 
-def _finding(problem: str, those: Sequence[_Tried], loads: Sequence[str]) -> Finding:
-    hosts = tuple(one.host for one in those)
-    first = those[0]
+def _finding(problem: str, attempts: Sequence[_Tried], loads: Sequence[str]) -> Finding:
+    hosts = tuple(attempt.host for attempt in attempts)
+    first = attempts[0]
     consequence = "NCCL silently uses its built-in networks instead"
     if loads:
         consequence = f"it is used on {named(loads)}, so the ranks choose different networks"
@@ -147,13 +147,13 @@ def _finding(problem: str, those: Sequence[_Tried], loads: Sequence[str]) -> Fin
         hosts,
         tuple(
             Evidence(
-                tuple(one.host for one in those if one.observed == observed),
+                tuple(attempt.host for attempt in attempts if attempt.observed == observed),
                 subject,
                 observed,
                 "a plug-in that NCCL can load",
                 "the loader, asked under the job's environment",
             )
-            for observed in dict.fromkeys(one.observed for one in those)
+            for observed in dict.fromkeys(attempt.observed for attempt in attempts)
         ),
         (_FIX,),
     )

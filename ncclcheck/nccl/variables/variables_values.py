@@ -135,16 +135,16 @@ def _log_words(variable: Variable, value: str, version: str) -> Misreading | Non
     """NCCL_DEBUG_SUBSYS and the like: before 2.30.7 unknown words are skipped, since then they void the whole value."""
     words = {word.upper() for word in values_of(variable, version)}
     is_strict = versions.parse(version) >= _TRIMMED_SINCE
-    tokens = [one.strip() if is_strict else one for one in value.removeprefix("^").split(",")]
-    unknown = [one for one in tokens if one and one.upper() not in words]
+    tokens = [entry.strip() if is_strict else entry for entry in value.removeprefix("^").split(",")]
+    unknown = [entry for entry in tokens if entry and entry.upper() not in words]
     if not unknown:
         return None
-    shown = ", ".join(repr(one) for one in unknown[:3])
+    shown = ", ".join(repr(entry) for entry in unknown[:3])
     if is_strict:
         return Misreading(
             "warning", f"holds {shown}, which NCCL does not know, so it ignores the whole value"
         )
-    if len(unknown) == len([one for one in tokens if one]) and not value.startswith("^"):
+    if len(unknown) == len([entry for entry in tokens if entry]) and not value.startswith("^"):
         return Misreading(
             "warning", f"has no word that NCCL knows ({shown}): all output is off, warnings too"
         )
@@ -154,8 +154,8 @@ def _log_words(variable: Variable, value: str, version: str) -> Misreading | Non
 
 
 def _joined(value: str, tokens: list[str], unknown: list[str]) -> str:
-    kept = [one.strip() for one in tokens if one not in unknown or one.strip() != one]
-    return ("^" if value.startswith("^") else "") + ",".join(one for one in kept if one)
+    kept = [entry.strip() for entry in tokens if entry not in unknown or entry.strip() != entry]
+    return ("^" if value.startswith("^") else "") + ",".join(entry for entry in kept if entry)
 
 
 def _algorithms(variable: Variable, value: str, version: str) -> Misreading | None:
@@ -163,11 +163,11 @@ def _algorithms(variable: Variable, value: str, version: str) -> Misreading | No
     if versions.parse(version) >= _UNKNOWN_TOKEN_FATAL_SINCE:
         return _algorithms_by_function(variable, value, version)
     words = {word.upper() for word in values_of(variable, version)}
-    tokens = [one for one in value.removeprefix("^").split(",") if one]
-    unknown = [one for one in tokens if one.upper() not in words]
+    tokens = [entry for entry in value.removeprefix("^").split(",") if entry]
+    unknown = [entry for entry in tokens if entry.upper() not in words]
     if not unknown:
         return None
-    shown = ", ".join(repr(one) for one in unknown[:3])
+    shown = ", ".join(repr(entry) for entry in unknown[:3])
     if len(unknown) < len(tokens) or value.startswith("^"):
         return Misreading("warning", f"holds {shown}, which NCCL does not know and skips")
     if variable.name == "NCCL_PROTO":
@@ -177,7 +177,7 @@ def _algorithms(variable: Variable, value: str, version: str) -> Misreading | No
 
 def _algorithms_by_function(variable: Variable, value: str, version: str) -> Misreading | None:
     words = {word.upper() for word in values_of(variable, version)}
-    for number, part in enumerate(one for one in value.split(";") if one):
+    for number, part in enumerate(entry for entry in value.split(";") if entry):
         pieces = [piece for piece in part.split(":") if piece]
         if not pieces:
             continue
@@ -208,15 +208,17 @@ def _interfaces(variable: Variable, value: str, version: str) -> Misreading | No
     if not ifname.is_set(value) and variable.name != "NCCL_IB_HCA":
         return Misreading("warning", "is a single character, which NCCL treats as not set")
     body = value.removeprefix("^").removeprefix("=")
-    entries = [one for one in body.split(",") if one]
+    entries = [entry for entry in body.split(",") if entry]
     prefix = value[: len(value) - len(body)]
-    odd = [one for one in entries if one != one.strip() or one.strip().strip("\"'") != one.strip()]
+    odd = [
+        entry for entry in entries if entry != entry.strip() or entry.strip().strip("\"'") != entry.strip()
+    ]
     if odd or value[:1] in {'"', "'"}:
-        plain = prefix + ",".join(one.strip().strip("\"'") for one in entries)
+        plain = prefix + ",".join(entry.strip().strip("\"'") for entry in entries)
         weight: Weight = "error" if len(odd) == len(entries) and not prefix.startswith("^") else "warning"
-        shown = ", ".join(repr(one) for one in odd[:3]) or repr(value)
+        shown = ", ".join(repr(entry) for entry in odd[:3]) or repr(value)
         return Misreading(weight, f"holds {shown}: blanks, quotes and line ends are part of the name", plain)
-    foreign = [one for one in entries if _FOREIGN.search(one)]
+    foreign = [entry for entry in entries if _FOREIGN.search(entry)]
     if foreign:
         weight = "error" if len(foreign) == len(entries) and not prefix.startswith("^") else "warning"
         return Misreading(
@@ -228,9 +230,9 @@ def _interfaces(variable: Variable, value: str, version: str) -> Misreading | No
         return Misreading(
             "error", "has '^' behind '=', where it is part of the name", "^=" + body.removeprefix("^")
         )
-    inner = [one for one in entries if one[0] in "^="]
+    inner = [entry for entry in entries if entry[0] in "^="]
     if inner:
-        mended = prefix + ",".join(one.lstrip("^=") for one in entries) if prefix else None
+        mended = prefix + ",".join(entry.lstrip("^=") for entry in entries) if prefix else None
         return Misreading(
             "warning", f"holds {inner[0]!r}: '^' and '=' count only once, in front of the list", mended
         )
@@ -241,7 +243,7 @@ def _interfaces(variable: Variable, value: str, version: str) -> Misreading | No
 
 def _with_commas(prefix: str, entries: list[str]) -> str | None:
     """Return the list with commas, and with names in place of `eth*`; None where that is not what was meant."""
-    parts = [part for one in entries for part in re.split(r"[\s;|]+", one) if part]
+    parts = [part for entry in entries for part in re.split(r"[\s;|]+", entry) if part]
     names = [part.removesuffix("*") if not prefix.endswith("=") else part for part in parts]
     if any(_FOREIGN.search(name) or not name for name in names):
         return None
@@ -249,7 +251,7 @@ def _with_commas(prefix: str, entries: list[str]) -> str | None:
 
 
 def _addresses_as_names(entries: list[str]) -> Misreading | None:
-    addresses = [one for one in entries if _is_address(one)]
+    addresses = [entry for entry in entries if _is_address(entry)]
     if not addresses:
         return None
     weight: Weight = "error" if len(addresses) == len(entries) else "warning"
@@ -297,7 +299,7 @@ def _debug_file(variable: Variable, value: str, version: str) -> Misreading | No
     """Only %h, %p and %% mean something; `~` is not the home (src/debug.cc)."""
     if value.startswith("~"):
         return Misreading("warning", "begins with ~, which NCCL reads as a folder of that name")
-    strange = [one for one in re.findall(r"%(.)", value.replace("%%", "")) if one not in "hp"]
+    strange = [entry for entry in re.findall(r"%(.)", value.replace("%%", "")) if entry not in "hp"]
     if strange:
         return Misreading(
             "warning",
@@ -351,7 +353,7 @@ def _cta_policy(variable: Variable, value: str, version: str) -> Misreading | No
             if value[0] in "012"
             else Misreading("warning", "is not a policy (0, 1, 2): NCCL takes the default")
         )
-    unknown = [one for one in value.split("|") if one.upper() not in {"DEFAULT", "EFFICIENCY", "ZERO"}]
+    unknown = [entry for entry in value.split("|") if entry.upper() not in {"DEFAULT", "EFFICIENCY", "ZERO"}]
     if value and unknown:
         return Misreading(
             "warning", f"holds {unknown[0]!r}, which is none of DEFAULT, EFFICIENCY, ZERO; NCCL skips it"
