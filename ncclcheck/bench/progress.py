@@ -50,7 +50,7 @@ class ProgressPage:
     """The writing side, in the worker. A class because it is a mapped page with the counters that are written to it."""
 
     def __init__(self, descriptor: int | None) -> None:
-        """Map the page behind `descriptor`; without one, a private page that nobody reads."""
+        """Map the page behind `descriptor`; without one, a private page that is not read."""
         self._page = mmap.mmap(-1 if descriptor is None else descriptor, PAGE_BYTES)
         self._phase, self._point, self._iteration, self._calls, self._longest_call_ns = 0, 0, 0, 0, 0
         self._entered_ns = 0

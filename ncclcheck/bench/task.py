@@ -13,7 +13,7 @@ NO_TORCH = "torch cannot be imported"  # how the error of a worker begins that c
 class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):
     """One rank of one benchmark.
 
-    The ranks meet in the store at `store_host:store_port`, which somebody else serves, under `store_prefix`, which no
+    The ranks meet in the store at `store_host:store_port`, which another process serves, under `store_prefix`, which no
     other run may use. Port 0: all ranks are started together by one agent, and rank 0 serves the store to the others.
     `hosts` names the host of every rank. `timeout_s` is only the last resort of the process group: the agent watches
     the worker and ends it long before.

@@ -80,7 +80,7 @@ class _Connection:
 class Fleet:
     """All hosts. State: their connections, and which of them could not take part and why.
 
-    `answer` gets each line that a host says, and raises DecodeError for one that is none of ours.
+    `answer` gets each line that a host says, and raises DecodeError for one that is not of ncclcheck.
     """
 
     def __init__(

@@ -140,7 +140,7 @@ class _Filling(_Stream):
     def work(self) -> None:
         self.connection.settimeout(max(self._start.left(), 0.001))
         if self.connection.recv(1) == GO:
-            self.connection.settimeout(None)  # whoever waits for this thread shuts the connection down
+            self.connection.settimeout(None)  # the thread that waits for this one shuts the connection down
             self.began.set()
             while True:
                 self.connection.send(_PAYLOAD)

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from ncclcheck.exchange.deadline import Deadline
 
-MOST_WAITING = 4096  # connections that nobody took yet; more than any plan opens
+MOST_WAITING = 4096  # connections that were not taken yet; more than any plan opens
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER of 0 s: what is still queued is dropped, not sent
 
 

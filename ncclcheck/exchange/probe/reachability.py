@@ -1,7 +1,7 @@
 """Which addresses of its peers a node reaches: listeners on every candidate address, and connections to them.
 
 Ports are ephemeral, as NCCL's are (`src/misc/socket.cc` binds port 0). A connection proves itself: the caller shows the
-run's nonce, the listener says who it is, so "connected, but to somebody else" is told apart. Then the caller sends one
+run's nonce, the listener says who it is, so "connected, but to another program" is recognized. Then the caller sends a
 packet of full size, alone, and a block of many: where small messages pass and these vanish, the path's MTU is smaller
 than the interfaces'. (Alone, because virtual links let the large packets of a segmented block through whole.)
 

@@ -52,7 +52,9 @@ def answer_call(line: bytes, backend: LookBackend) -> bytes:
     """Return the answer to a call, as a line. Raises DecodeError for a line that is not a call."""
     call = decode(line, PipeCall, limit_bytes=LINE_LIMIT_BYTES)
     if len(call.key) > _KEY_LIMIT or len(call.value) > VALUE_LIMIT_BYTES:
-        raise DecodeError(f"a key of {len(call.key)} letters with {len(call.value)} bytes is none of ours")
+        raise DecodeError(
+            f"a key of {len(call.key)} letters with {len(call.value)} bytes is not a call of ncclcheck"
+        )
     try:
         done = _perform(call, backend)
     except OSError as error:
@@ -150,7 +152,5 @@ def write_all(descriptor: int, data: bytes) -> None:
     while data:
         try:
             data = data[os.write(descriptor, data) :]
-        except (
-            BlockingIOError
-        ):  # ssh leaves its standard streams non-blocking, and whoever shares them with it
+        except BlockingIOError:  # ssh leaves the streams that it shares with us non-blocking
             time.sleep(timeouts.PIPE_FULL_POLL_S)

@@ -62,7 +62,7 @@ class RunFolder:
                 os.close(os.open(self._number(key, count + 1), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 amount -= 1
             except FileExistsError:
-                pass  # somebody else's number
+                pass  # the number of another node
             count += 1
             self._counts[key] = count
         return count

@@ -1,4 +1,4 @@
-"""Child process: has the files of a shared folder for its parent, so that a dead mount hangs nobody else.
+"""Child process: accesses the shared folder for its parent, so that a dead mount blocks only this process.
 
 It outlives its parent for as long as it takes to remove its files: when the parent is gone, its standard input ends.
 """
@@ -86,7 +86,7 @@ def main() -> None:
                 sys.stdout.buffer.write(answer_call(line, backend))
                 sys.stdout.buffer.flush()
     except (DecodeError, OSError):
-        pass  # the parent is gone, or none of ours
+        pass  # the parent is gone, or is not ncclcheck
     finally:
         backend.close()
 

@@ -114,7 +114,7 @@ def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store |
         if isinstance(port, socket.socket):
             if not isinstance(served, TcpStore):
                 with suppress(OSError):
-                    port.shutdown(socket.SHUT_RDWR)  # nobody may wait at a port behind which nothing will be
+                    port.shutdown(socket.SHUT_RDWR)  # no client may wait at a port that will not be served
             port.close()
     return served
 
