@@ -1,7 +1,7 @@
 """The NCCL log of one benchmark worker: written to memory, bounded, read by its agent, gone with the two processes.
 
 NCCL opens what NCCL_DEBUG_FILE names and writes a line at a time (NCCL src/debug.cc, ncclDebugInit, 2.18 to 2.32). Here
-that is a file in memory that the worker inherits: nothing is written to a disk, other processes cannot read it, and a kill
+that is a file in memory that the worker inherits: nothing is written to a disk, others cannot read it, and a kill
 leaves nothing behind. A log that the job itself asked for is not touched: the benchmark's ranks write to this one.
 """
 

@@ -281,8 +281,8 @@ def _lost_ranks(
 ) -> list[RankFailure] | None:
     """Return the ranks of nodes that have gone silent; None while it is not clear which nodes these are.
 
-    Where all other nodes are silent at once, node 0 has lost its network. (Where node 0 does not hear itself either, its
-    calls to its own store are lost.)
+    Where all other nodes are silent at once, node 0 has lost its network. (Where node 0 does not hear itself either,
+    its calls to its own store are lost.)
     """
     spoken = {state.host for state in states}
     lost = {
