@@ -21,9 +21,9 @@ from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.report import Verdict
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context, in_background
-from ncclcheck.run.judge import Clock, judge, save, start_clock
+from ncclcheck.run.judge import RunClock, judge, save, start_clock
 from ncclcheck.run.local_node import LocalNode, local_node, own_addresses, own_node, prepare, release
-from ncclcheck.run.options import Ended, RunOptions
+from ncclcheck.run.options import RunOptions, RunResult
 from ncclcheck.run.roles.first_node import as_first_node, serves_nobody
 from ncclcheck.run.roles.further_rank import as_further_rank
 from ncclcheck.run.roles.participant import as_participant
@@ -40,7 +40,7 @@ def run_command(
     say: Callable[[str], None],
     relayed: Store | None = None,
     show: Callable[[Standing], None] = lambda _: None,
-) -> Ended:
+) -> RunResult:
     """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch.
 
     `relayed` is the store of a run that another process leads, which started this one on its node.
@@ -113,19 +113,19 @@ def _take_part(
         as_participant(context, prepared, state)
 
 
-def _conclude(context: Context, state: RunState, clock: Clock, *, interrupted: bool) -> Ended:
+def _conclude(context: Context, state: RunState, clock: RunClock, *, interrupted: bool) -> RunResult:
     """Return the report: node 0's where this process has it, else its own with node 0's verdict."""
     is_agent = context.launch.is_agent
     if state.documents is not None and not interrupted:
-        return Ended(*state.documents, prints=state.prints, writes=is_agent)
+        return RunResult(*state.documents, prints=state.prints, writes=is_agent)
     saved = save(state.snapshot, context.options, clock, interrupted=interrupted)
     report = judge(saved, context.options)
     if state.verdict is not None and not interrupted:
         report = replace(report, verdict=_same(report.verdict, state.verdict))
     prints = is_agent and (state.prints or interrupted)
     if state.announce is None:
-        return Ended(report, saved, prints, writes=is_agent)
-    return Ended(report, saved, prints, partial(state.announce, report, saved), writes=is_agent)
+        return RunResult(report, saved, prints, writes=is_agent)
+    return RunResult(report, saved, prints, partial(state.announce, report, saved), writes=is_agent)
 
 
 def _same(own: Verdict, told: Finish) -> Verdict:

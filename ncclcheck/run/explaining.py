@@ -16,7 +16,7 @@ from ncclcheck.model.events import Log, LogFile
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.explain import explain_report
-from ncclcheck.run.judge import Clock, start_clock
+from ncclcheck.run.judge import RunClock, start_clock
 from ncclcheck.timeouts import BETWEEN_RAS_ANSWERS_S, RAS_ANSWER_S
 
 
@@ -50,7 +50,7 @@ def explain_ras(address: str) -> Report:
     return explain_log(log, clock)
 
 
-def explain_log(log: Log, clock: Clock) -> Report:
+def explain_log(log: Log, clock: RunClock) -> Report:
     """Return the report on a log that was read; the same log gives the same report, times apart."""
     runs = run_checks(Snapshot(nodes=(), log=log), Selection(), "log")
     return explain_report(

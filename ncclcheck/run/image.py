@@ -10,11 +10,11 @@ from ncclcheck.facts.network.names import host_name
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.run.judge import judge, save, start_clock
-from ncclcheck.run.options import Ended, RunOptions
+from ncclcheck.run.options import RunOptions, RunResult
 from ncclcheck.timeouts import CONCLUDE_S
 
 
-def run_image(options: RunOptions, environ: Mapping[str, str], say: Callable[[str], None]) -> Ended:
+def run_image(options: RunOptions, environ: Mapping[str, str], say: Callable[[str], None]) -> RunResult:
     """Return the report of this image, by the deadline. The build machine's hardware and network are not read."""
     clock = start_clock()
     deadline = Deadline(options.timeout_s)
@@ -27,7 +27,7 @@ def run_image(options: RunOptions, environ: Mapping[str, str], say: Callable[[st
     except KeyboardInterrupt:
         interrupted = True
     saved = save(snapshot, options, clock, interrupted=interrupted)
-    return Ended(judge(saved, options), saved, prints=True)
+    return RunResult(judge(saved, options), saved, prints=True)
 
 
 def refuse_nodes(options: RunOptions) -> None:

@@ -21,19 +21,19 @@ from ncclcheck.run.options import RunOptions
 _DAY = len("2026-12-31")  # the beginning of an ISO time
 
 
-class Clock(Struct, frozen=True):
+class RunClock(Struct, frozen=True):
     """When the run began: for people, and for measuring."""
 
     created: str
     started: float
 
 
-def start_clock() -> Clock:
+def start_clock() -> RunClock:
     """Return now."""
-    return Clock(datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
+    return RunClock(datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
 
 
-def save(snapshot: Snapshot, options: RunOptions, clock: Clock, *, interrupted: bool) -> Saved:
+def save(snapshot: Snapshot, options: RunOptions, clock: RunClock, *, interrupted: bool) -> Saved:
     """Return the run as a document."""
     return Saved(
         schema_version=SCHEMA_VERSION,

@@ -67,7 +67,7 @@ def _nobody_waits() -> None:
     """Do nothing: there is nobody to release."""
 
 
-class Ended(Struct, frozen=True):
+class RunResult(Struct, frozen=True):
     """How a run ended on this process.
 
     `prints`: this process is the one that shows the report. `writes`: it writes the files that were asked for; of a

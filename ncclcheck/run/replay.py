@@ -7,13 +7,13 @@ from msgspec.structs import replace
 from ncclcheck.model.bench_demands import TOLERANCE, BenchDemands
 from ncclcheck.model.saved import Saved
 from ncclcheck.run.judge import judge, start_clock, with_policy
-from ncclcheck.run.options import Ended, RunOptions
+from ncclcheck.run.options import RunOptions, RunResult
 
 
-def replay(saved: Saved, options: RunOptions) -> Ended:
+def replay(saved: Saved, options: RunOptions) -> RunResult:
     """Return the report of the saved run under these options; under the run's own options, the identical one."""
     asked = _as_asked(saved, options)
-    return Ended(judge(asked, options), asked, prints=True)
+    return RunResult(judge(asked, options), asked, prints=True)
 
 
 def _as_asked(saved: Saved, options: RunOptions) -> Saved:

@@ -53,6 +53,6 @@ def test_background_work_that_hangs_can_be_left() -> None:
     future = in_background(never.wait, "hangs")
     with pytest.raises(NotDone):
         future.result(0.05)
-    (thread,) = [one for one in threading.enumerate() if one.name == "hangs"]
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == "hangs"]
     assert thread.daemon  # so our own exit does not wait for it
     never.set()

@@ -54,8 +54,8 @@ def test_the_exception_of_the_rank_that_is_behind_comes_first(tmp_path: Path) ->
         "[rank2]: ValueError: Sample 7 is broken\n"
     )
     findings = explain_files([str(tmp_path)]).findings
-    assert [one.slug for one in findings][:2] == ["rank-exception", "slow-rank-timeout"]
-    assert [one.severity for one in findings][:2] == ["error", "warning"]
+    assert [finding.slug for finding in findings][:2] == ["rank-exception", "slow-rank-timeout"]
+    assert [finding.severity for finding in findings][:2] == ["error", "warning"]
 
 
 def test_a_rank_without_a_dump_is_no_certain_cause(tmp_path: Path) -> None:
@@ -63,7 +63,9 @@ def test_a_rank_without_a_dump_is_no_certain_cause(tmp_path: Path) -> None:
         (tmp_path / f"nccl_trace_rank_{rank}").write_bytes(as_pickle(dump(history(7))))
     report = explain_files([str(tmp_path)])
     assert report.verdict.exit_code == 3
-    assert any("rank 2" in one.hosts for one in report.findings if one.slug == "slow-rank-timeout")
+    assert any(
+        "rank 2" in finding.hosts for finding in report.findings if finding.slug == "slow-rank-timeout"
+    )
 
 
 def test_other_collectives_at_one_step(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_a_dump_that_is_damaged_hostile_or_of_nobody(tmp_path: Path) -> None:
     (tmp_path / "dump").write_bytes(whole)
     (tmp_path / "nccl_trace_rank_3").write_bytes(whole)
     report = explain_files([str(tmp_path)])
-    unread = {Path(one.name).name: one.unread for one in report.log.files} if report.log else {}
+    unread = {Path(file.name).name: file.unread for file in report.log.files} if report.log else {}
     assert "damaged" in unread["nccl_trace_rank_0"]
     assert "object in it" in unread["nccl_trace_rank_1"]
     assert "of which rank" in unread["dump"]

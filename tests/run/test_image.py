@@ -65,11 +65,11 @@ def image(site: str, *arguments: str, **environ: str) -> tuple[int, dict[str, An
 
 
 def found(report: dict[str, Any]) -> dict[str, str]:
-    return {one["slug"]: one["severity"] for one in report["findings"]}
+    return {finding["slug"]: finding["severity"] for finding in report["findings"]}
 
 
 def outcome(report: dict[str, Any], slug: str) -> str:
-    return next(str(one["outcome"]) for one in report["checks"] if one["slug"] == slug)
+    return next(str(check["outcome"]) for check in report["checks"] if check["slug"] == slug)
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_an_image_is_judged_for_the_gpus_of_its_policy_and_by_what_is_baked_in(t
     )
     assert code == 1
     assert {"cuda-stub", "arch-not-built", "env-bad-value", "env-unknown"} <= set(found(report))
-    assert any("shm-small did not run (not applicable" in one for one in report["verdict"]["reasons"])
+    assert any("shm-small did not run (not applicable" in reason for reason in report["verdict"]["reasons"])
 
 
 @pytest.mark.slow

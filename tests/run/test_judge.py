@@ -9,7 +9,7 @@ from ncclcheck.model.codec import decode, encode_pretty
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.policy.policy import parse_policy
 from ncclcheck.model.saved import Saved
-from ncclcheck.run.judge import Clock, judge, save, start_clock
+from ncclcheck.run.judge import RunClock, judge, save, start_clock
 from ncclcheck.run.options import RunOptions
 from ncclcheck.run.replay import replay
 from tests.builders import cluster, with_software
@@ -46,7 +46,7 @@ def test_what_was_demanded_of_a_run_is_saved_and_may_be_changed_in_a_replay() ->
 def test_the_number_of_nodes_of_a_policy_holds_in_a_replay_too() -> None:
     saved = save(cluster(2), OPTIONS, start_clock(), interrupted=False)
     report = replay(saved, replace(OPTIONS, flags=LaunchFlags(nnodes=4))).report
-    assert [(one.slug, one.summary) for one in report.findings] == [
+    assert [(finding.slug, finding.summary) for finding in report.findings] == [
         ("world-size-mismatch", "the job has 2 nodes but 4 are required")
     ]
     assert replay(saved, replace(OPTIONS, flags=LaunchFlags(nnodes=2))).report.verdict.exit_code == 0
@@ -76,16 +76,16 @@ def test_an_exception_is_judged_by_the_day_of_the_run_and_said_when_it_is_over()
         ("2026-11-30T23:59:59+00:00", 0, []),
         ("2026-12-01T00:00:00+00:00", 1, ["software-unexpected", "exception-expired"]),
     ):
-        saved = save(cluster(2), options, Clock(created, 0.0), interrupted=False)
+        saved = save(cluster(2), options, RunClock(created, 0.0), interrupted=False)
         report = judge(saved, options)
-        assert (report.verdict.exit_code, [one.slug for one in report.findings]) == (code, slugs)
+        assert (report.verdict.exit_code, [finding.slug for finding in report.findings]) == (code, slugs)
         assert encode_pretty(replay(saved, OPTIONS).report) == encode_pretty(report)
 
 
 def test_a_replay_may_be_judged_by_another_policy() -> None:
     saved = save(cluster(2), with_policy(POLICY), start_clock(), interrupted=False)
-    other = with_policy('[versions]\ntorch = "2.9.0"\n')
-    assert replay(saved, other).report.verdict.exit_code == 0
+    changed = with_policy('[versions]\ntorch = "2.9.0"\n')
+    assert replay(saved, changed).report.verdict.exit_code == 0
     assert replay(saved, with_policy("")).saved.snapshot.expected.expectations == ()
 
 

@@ -16,7 +16,7 @@ from ncclcheck.model.errors import UsageError
 if TYPE_CHECKING:
     from ncclcheck.cli.commands.prefix import Prefixed
     from ncclcheck.model.report import Report
-    from ncclcheck.run.options import Command, Ended, RunOptions
+    from ncclcheck.run.options import Command, RunOptions, RunResult
 
 USAGE = 2
 
@@ -106,7 +106,7 @@ def _prefixed(given: Mapping[str, Any], run: RunOptions) -> Prefixed | None:
     return read_prefixed(given["command"], os.environ, run.flags)
 
 
-def _start(prefixed: Prefixed, ended: Ended, *, applies: bool) -> NoReturn:
+def _start(prefixed: Prefixed, ended: RunResult, *, applies: bool) -> NoReturn:
     """Replace this process by COMMAND once node 0 has left the master port."""
     from ncclcheck.advice.allowed import only_allowed
     from ncclcheck.cli.commands.prefix import advised_here, become, say_applied, say_refused
@@ -122,7 +122,9 @@ def _start(prefixed: Prefixed, ended: Ended, *, applies: bool) -> NoReturn:
     become(prefixed, settings)
 
 
-def ended_run(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Ended:
+def ended_run(
+    run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ
+) -> RunResult:
     """Run the command, or with --from replay it. A bug in it still ends as a report, with exit code 70."""
     from ncclcheck.cli.documents import load_saved
 
@@ -136,7 +138,7 @@ def ended_run(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, s
         return _bug(error, run, given)
 
 
-def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str]) -> Ended:
+def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str]) -> RunResult:
     from ncclcheck.cli.live import screen
     from ncclcheck.cli.screen import progress
     from ncclcheck.run.command import run_command
@@ -155,7 +157,7 @@ def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str])
         return run_command(run, environ, shown.say, show=shown.show)
 
 
-def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> Ended:
+def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> RunResult:
     from ncclcheck.run.replay import replay
 
     if given.get("image"):
@@ -175,7 +177,7 @@ def _refuse_launch_flags(given: Mapping[str, Any]) -> None:
             )
 
 
-def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> Ended:
+def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> RunResult:
     from datetime import datetime, timezone
 
     from ncclcheck.cli.crash import describe, save_traceback
@@ -184,7 +186,7 @@ def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> Ended:
     from ncclcheck.model.saved import Saved
     from ncclcheck.model.snapshot import Snapshot
     from ncclcheck.report.build import build_report
-    from ncclcheck.run.options import Ended
+    from ncclcheck.run.options import RunResult
 
     path = save_traceback(error, [Path(file).parent for file in given.get("output") or ()])
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -203,4 +205,4 @@ def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> Ended:
     saved = Saved(
         SCHEMA_VERSION, SAVED_KIND, report.tool, run.command, created, 0.0, False, Snapshot(nodes=())
     )
-    return Ended(report, saved, prints=True)
+    return RunResult(report, saved, prints=True)

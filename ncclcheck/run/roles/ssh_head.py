@@ -35,7 +35,7 @@ from ncclcheck.run.context import Context
 from ncclcheck.run.judge import judge, save, start_clock
 from ncclcheck.run.lead import lead, tell_verdict
 from ncclcheck.run.local_node import own_addresses
-from ncclcheck.run.options import Ended, HeadRequest, RunOptions
+from ncclcheck.run.options import HeadRequest, RunOptions, RunResult
 from ncclcheck.run.roles.relayed_participant import tell_of_first_node
 from ncclcheck.run.session import Joining, Session
 from ncclcheck.run.state import RunState
@@ -62,7 +62,7 @@ def run_from_head(
     environ: Mapping[str, str],
     say: Callable[[str], None],
     show: Callable[[Standing], None] = lambda _: None,
-) -> Ended:
+) -> RunResult:
     """Run to the end, which comes by the deadline whatever the hosts do; afterwards nothing of ours runs on them."""
     clock, request = start_clock(), options.head
     assert request is not None  # noqa: S101 (the caller chose this role for it)
@@ -91,7 +91,7 @@ def run_from_head(
         fleet.close()
         raise
     tell = partial(_tell, session, fleet, report, saved)
-    return Ended(report, saved, prints=True, release=fleet.close if interrupted else tell)
+    return RunResult(report, saved, prints=True, release=fleet.close if interrupted else tell)
 
 
 def head_launch(flags: LaunchFlags, request: HeadRequest) -> Launch:

@@ -90,7 +90,9 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     asked = one_per_place(members)
     found = gather_answers(session.store, [member.ticket for member in asked], keys.facts, deadline)
     hellos_refused = session.state.arrivals.refused.items()
-    reading = _Reading([Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused])
+    reading = _ReportReader(
+        [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused]
+    )
     for member in asked:
         reading.read(member, found.get(member.ticket))
     session.state.targets = reading.targets
@@ -104,7 +106,7 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     )
 
 
-class _Reading:
+class _ReportReader:
     """The reports that were read so far, the agent of a node before its further ranks; state by design."""
 
     def __init__(self, refused: list[Refused]) -> None:

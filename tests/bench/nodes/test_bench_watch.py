@@ -50,7 +50,7 @@ def test_a_node_whose_own_time_is_over_ends_the_run_without_blame_and_one_that_w
 ) -> None:
     say_words(store, word(rank(0, **BUSY)), word(rank(1, **BUSY), left=left))
     result = result_of(store)
-    assert [one.host for one in result.failures] == (["node02"] if left == "interrupted" else [])
+    assert [failure.host for failure in result.failures] == (["node02"] if left == "interrupted" else [])
     assert ("--timeout of node02 was over" in result.unfinished) is (left == "timeout")
 
 
@@ -64,19 +64,19 @@ def test_a_point_that_is_none_is_refused_and_said_once(store: Store) -> None:
 
 def test_what_passes_while_node_0_does_not_look_is_no_silence_of_the_others(store: Store) -> None:
     say_words(store, word(rank(0, phase="joining", inside=True)), word(rank(1, phase="joining", inside=True)))
-    one = watch(store, deadlines=replace(DEADLINES, lost_s=0.6))
-    assert one.look() == ()
+    watched_run = watch(store, deadlines=replace(DEADLINES, lost_s=0.6))
+    assert watched_run.look() == ()
     threading.Event().wait(0.7)  # as if the whole machine had stood still
-    assert one.look() == ()
-    assert one.until(Deadline(30)).failures != ()
+    assert watched_run.look() == ()
+    assert watched_run.until(Deadline(30)).failures != ()
 
 
 def test_a_node_whose_words_are_refused_is_lost_and_the_refusal_is_said_once(store: Store) -> None:
     say_words(store, word(rank(0, phase="joining", inside=True)), b'{"schema_version":"9"}')
     said: list[str] = []
     result = watch(store, said.append, replace(DEADLINES, lost_s=3.5, first_word_s=3.5)).until(Deadline(30))
-    assert {one.state for one in result.failures} == {"lost"}
-    assert "node02" in {one.host for one in result.failures}
+    assert {failure.state for failure in result.failures} == {"lost"}
+    assert "node02" in {failure.host for failure in result.failures}
     refusals = [text for text in said if "refused" in text]
     assert len(refusals) == 1
     assert refusals[0].startswith("a word of node02 about its workers was refused: schema version '9'")
@@ -87,7 +87,7 @@ def test_a_look_names_who_spoils_it_by_the_deadlines_it_was_given(store: Store) 
     say_words(store, word(rank(0, **joining)), word(rank(1, **joining)))
     assert watch(store).look() == ()
     stuck = watch(store, deadlines=Deadlines(join_s=4.0)).look()
-    assert [(one.host, one.state, one.where) for one in stuck] == [
+    assert [(failure.host, failure.state, failure.where) for failure in stuck] == [
         ("node01", "stuck", "joining the group"),
         ("node02", "stuck", "joining the group"),
     ]
@@ -126,14 +126,14 @@ def test_the_nccl_logs_of_the_nodes_are_read_once_their_workers_have_ended(store
 
 def test_how_far_it_is_is_that_of_the_rank_ahead_once_all_are_there(store: Store) -> None:
     say_words(store, word(rank(0, **BUSY)), word(rank(1, phase="starting", iteration=0)))
-    one = watch(store)
-    one.look()
-    assert one.standing() == Standing("starting (importing torch, allocating buffers)", 0, 1, None)
+    watched_run = watch(store)
+    watched_run.look()
+    assert watched_run.standing() == Standing("starting (importing torch, allocating buffers)", 0, 1, None)
     say_words(
         store, word(rank(0, **BUSY), sequence=2), word(rank(1, **BUSY, iteration=1, calls=9), sequence=2)
     )
-    one.look()
-    standing = one.standing()
+    watched_run.look()
+    standing = watched_run.standing()
     assert (standing.where, standing.points, standing.of_points) == ("all_reduce 1M, iteration 3", 0, 1)
     assert standing.left_s is not None
 
