@@ -62,7 +62,7 @@ def inside_limit_gb_s(op: Op, ranks: int, inside: Term, compute_capability: int)
     if inside.spec_gb_s is None:
         return None
     if COLLECTIVES[op].sums_for_all and compute_capability >= _NVLS_SINCE:
-        return inside.spec_gb_s * 2 * (ranks - 1) / (ranks + 1)
+        return inside.spec_gb_s * max(1.0, 2 * (ranks - 1) / (ranks + 1))  # two ranks gain nothing by it
     return inside.spec_gb_s
 
 

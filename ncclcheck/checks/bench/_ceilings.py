@@ -11,6 +11,7 @@ from ncclcheck.checks.bench._links import (
     compute_capability,
     gbit,
     inside_term,
+    is_one_nvlink_domain,
     network_terms,
     processes_of,
     switches_may_add,
@@ -49,7 +50,9 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
     """Return the ceilings of all ops that were measured."""
     if bench.world_size < 2:  # noqa: PLR2004 (one rank sends nothing)
         return Ceilings((), "one rank: no data crosses a link")
-    shape = Shape(bench.world_size, max(1, bench.nodes))
+    # In a domain of multi-node NVLink the nodes are as one: NVLink carries everything, and the network nothing.
+    nodes = 1 if is_one_nvlink_domain(bench) else max(1, bench.nodes)
+    shape = Shape(bench.world_size, nodes)
     inside = inside_term(snapshot, bench)
     networks = network_terms(snapshot, bench) if shape.nodes > 1 else ()
     if isinstance(networks, Missing):
@@ -77,7 +80,7 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
             for network in (slowest, by_speed)
         )
         if found_ceiling is not None:
-            found.append(_labelled(found_ceiling, limit))
+            found.append(_labelled(found_ceiling, limit, best))
     return Ceilings(tuple(found))
 
 
@@ -152,9 +155,15 @@ def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, s
     return told
 
 
-def _labelled(unlabelled: Ceiling, limit: Ceiling | None) -> Ceiling:
+def _labelled(unlabelled: Ceiling, limit: Ceiling | None, best: Point) -> Ceiling:
     is_above = unlabelled.reached > 1.02 and unlabelled.source == "link-speed"  # noqa: PLR2004
     label = unlabelled.label or (_ABOVE if is_above else "")
+    limit_gb_s = None if limit is None else limit.limit_gb_s
+    if limit is not None and limit_gb_s is not None:
+        if best.busbw_gb_s > limit_gb_s and best.size_bytes >= _LEAST_LARGE:
+            limit = None  # disproved by what was measured
+        elif limit_gb_s < unlabelled.busbw_gb_s:
+            limit = replace(limit, limit_gb_s=unlabelled.busbw_gb_s, limited_by=unlabelled.binds)
     if limit is None:
         return replace(unlabelled, limit_gb_s=None, limited_by="", label=label)
     return replace(unlabelled, limit_gb_s=limit.limit_gb_s, limited_by=limit.limited_by, label=label)

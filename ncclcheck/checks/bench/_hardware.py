@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.bench._links import network_terms, network_used, processes_of
+from ncclcheck.checks.bench._links import is_one_nvlink_domain, network_terms, network_used, processes_of
 from ncclcheck.measure.reference import Hardware
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.ceiling import Fabric
@@ -51,7 +51,7 @@ def _inside(snapshot: Snapshot) -> Fabric | None:
 
 
 def _between_nodes(snapshot: Snapshot, bench: BenchResult) -> Fabric | None:
-    if _by_nvlink(bench):
+    if is_one_nvlink_domain(bench):
         return "mnnvl"
     used = {network_used(node, processes_of(bench, node.host)) for node in snapshot.nodes}
     network = used.pop() if len(used) == 1 else None
@@ -61,18 +61,3 @@ def _between_nodes(snapshot: Snapshot, bench: BenchResult) -> Fabric | None:
     if any(word in name for word in _TCP_NAMES):
         return "tcp"
     return "rdma" if any(name.startswith(word) for word in _RDMA_NAMES) else None
-
-
-def _by_nvlink(bench: BenchResult) -> bool:
-    """Return True if ranks of different hosts reach each other's memory, and no pair uses the network."""
-    host_of = {
-        process.rank: log.host
-        for log in bench.logs
-        for process in processes_of(bench, log.host)
-        if process.rank is not None
-    }
-    links = [
-        link for log in bench.logs for process in processes_of(bench, log.host) for link in process.links
-    ]
-    across = [link for link in links if host_of.get(link.source) != host_of.get(link.target)]
-    return bool(across) and all(link.via.startswith("P2P") for link in across)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,6 +22,7 @@ from ncclcheck.nccl.explanation import network_choice
 from ncclcheck.nccl.network import IB, SOCKET
 
 _WITH_A_WIRE = ("physical", "ipoib", "bond", "vlan")
+_OF_DEVICE = re.compile(r"NET/IB/(\d{1,4})\b", re.ASCII)
 _GBIT = 8.0  # Gbit/s in one GB/s
 _DECIMALS = ((1.0, 2), (100.0, 1), (float("inf"), 0))  # below this magnitude, so many
 
@@ -78,6 +80,21 @@ def inside_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
     terms = [_inside(node.facts) for node in snapshot.nodes]
     known = [term for term in terms if term is not None]
     return min(known, key=lambda term: term.gb_s) if known and len(known) == len(terms) else None
+
+
+def is_one_nvlink_domain(bench: BenchResult) -> bool:
+    """Return True if ranks of different hosts reach each other by NVLink (MNNVL), and none of them by the network."""
+    host_of = {
+        process.rank: log.host
+        for log in bench.logs
+        for process in processes_of(bench, log.host)
+        if process.rank is not None
+    }
+    links = [
+        link for log in bench.logs for process in processes_of(bench, log.host) for link in process.links
+    ]
+    across = [link for link in links if host_of.get(link.source) != host_of.get(link.target)]
+    return bool(across) and all(link.via.startswith("P2P") for link in across)
 
 
 def compute_capability(facts: NodeFacts) -> int:
@@ -192,18 +209,40 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     ports = [rdma_port for rdma_port in rdma.ports if f"{rdma_port.device}:{rdma_port.port}" in named]
     if not ports:
         return Missing("absent", f"which RDMA ports NCCL uses on {node.host} is not known")
+    carrying = _carrying(processes)
+    carrying_cards = {_card(port) for port in ports if f"{port.device}:{port.port}" in carrying}
     cards: Counter[str] = Counter()
     for port in ports:
         if isinstance(port.rate_gbps, Missing):
             return Missing(port.rate_gbps.missing, f"the rate of {port.device} of {node.host} was not read")
         cards[_card(port)] += port.rate_gbps  # type: ignore[assignment]
     slots = _slots(node.facts, ports)
-    rates = [min(rate, slots.get(card, rate)) for card, rate in cards.items()]
+    rate_of = {card: min(rate, slots.get(card, rate)) for card, rate in cards.items()}
+    rates = [rate for card, rate in rate_of.items() if not carrying_cards or card in carrying_cards]
     bound_by_slot = any(slots.get(card, rate) < rate for card, rate in cards.items())
     text = f"{_together(rates)} ({', '.join(sorted({port.device for port in ports})[:8])})"
     text += ", limited by the PCIe links of the cards" if bound_by_slot else ""
-    total = sum(rates) / _GBIT
-    return Term(total, text, "link-speed", total, len(rates))
+    if len(rates) < len(rate_of):
+        text += f"; {len(rate_of) - len(rates)} of {len(rate_of)} cards carry no data of these ranks"
+    # What no algorithm exceeds is still all cards: another choice of NCCL's would use them.
+    return Term(sum(rates) / _GBIT, text, "link-speed", sum(rate_of.values()) / _GBIT, len(rates))
+
+
+def _carrying(processes: Sequence[Process]) -> set[str]:
+    """Return the ports (`mlx5_0:1`) that connections were made through; empty where the logs do not tell.
+
+    NCCL opens every card that fits, and a ring uses those near its GPUs: one GPU per node sends through one card.
+    """
+    used: set[str] = set()
+    for process in processes:
+        for link in process.links:
+            number = _OF_DEVICE.match(link.via)
+            if number is None:
+                continue
+            if int(number[1]) >= len(process.devices):
+                return set()
+            used.add(process.devices[int(number[1])].partition("/")[0])
+    return used
 
 
 def _predicted(facts: NodeFacts) -> set[str]:

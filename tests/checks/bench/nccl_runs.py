@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec.structs import replace
@@ -49,9 +50,11 @@ SOCKET: dict[str, Any] = {
 
 
 def node_log(host: str, *ranks: int, of: int = 4, text: str = NEW, **words: str) -> NodeLog:
-    """What the ranks of a host wrote, each a process of its own."""
+    """What the ranks of a host wrote, each a process of its own, which uses the card of its rail."""
     collector = Collector()
     for rank in ranks:
+        if "via" in words:
+            words["via"] = re.sub(r"^NET/IB/\d", f"NET/IB/{rank % 8}", words["via"])
         filled = text.format(
             host=host,
             pid=1000 + rank,

@@ -118,6 +118,10 @@ def test_a_floor_above_what_no_algorithm_exceeds_is_refused_as_impossible() -> N
     assert "measured at 437.0 GB/s" in found.summary
 
 
+def test_a_floor_that_was_measured_is_never_refused() -> None:
+    assert is_silent(SLUG, h100s(882.0, "850"))
+
+
 def test_a_floor_that_can_be_met_is_judged_and_the_binding_link_told() -> None:
     found = finding(SLUG, h100s(300.0, "440"))
     assert "the bottleneck is 18 NVLinks of 20.6 GB/s per GPU, which allows 370.8 GB/s" in found.summary

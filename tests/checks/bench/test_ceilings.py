@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.bench._ceilings import best_points, binding_backends, ceilings
@@ -12,6 +13,7 @@ from tests.bench_builders import bench_point, bench_result
 from tests.builders import cluster, with_interfaces
 from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
 from tests.fact_builders import interface, some
+from tests.gpu_builders import with_all_gpus
 from tests.hardware_builders import rdma_cluster
 from tests.probe_builders import timed_probes
 
@@ -132,6 +134,50 @@ def test_what_lifts_a_figure_above_the_ring_is_labelled() -> None:
     assert ceilings(*h100s(4, 400.0)).each[0].label.startswith("above what a ring reaches")
     assert ceilings(*h100s(4, 360.0)).each[0].label == ""
     assert ceilings(*h100s(2, 330.0, op="all_gather")).each[0].label == ""
+
+
+def gb200s(busbw_gb_s: float, via: str = "P2P/MNNVL") -> tuple[Snapshot, BenchResult]:
+    """Four trays of four GB200 in one NVLink domain; by the network where `via` says so."""
+    logs = [
+        node_log(f"node0{node + 1}", *range(4 * node, 4 * node + 4), of=16, **{**IB, "via": via})
+        for node in range(4)
+    ]
+    trays = with_all_gpus(rdma_cluster(4), compute_capability="10.0")
+    measured = nccl_point("all_reduce", 16 << 30, busbw_gb_s, 16, 4)
+    snapshot = with_nccl_bench(trays, *logs, points=(measured,), ranks=16)
+    return snapshot, some(snapshot.bench)
+
+
+def test_in_a_domain_of_multi_node_nvlink_nvlink_binds_and_not_the_network() -> None:
+    (one,) = ceilings(*gb200s(882.5)).each
+    assert one.binds == "18 NVLinks of 40.1 GB/s per GPU"
+    assert one.limit_gb_s is not None
+    assert one.limit_gb_s > 882.5
+    (off,) = ceilings(*gb200s(191.4, "NET/IB/0/GDRDMA")).each
+    assert (off.busbw_gb_s, off.limit_gb_s) == (200.0, 750.0)
+
+
+def test_only_cards_that_carry_data_count() -> None:
+    logs = [node_log(f"node0{number + 1}", number, of=2, **IB) for number in range(2)]
+    measured = nccl_point("all_gather", 1 << 30, 48.0, 2, 2)
+    snapshot = with_nccl_bench(rdma_cluster(2), *logs, points=(measured,), ranks=2)
+    (one,) = ceilings(snapshot, some(snapshot.bench)).each
+    assert (one.busbw_gb_s, round(one.reached, 2)) == (50.0, 0.96)
+    assert "7 of 8 cards carry no data" in one.binds
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_a_limit_is_never_below_the_ring(ranks: int) -> None:
+    measured = nccl_point("all_reduce", 1 << 30, 300.0, ranks, 1)
+    log = node_log("node01", *range(ranks), of=ranks, **{**IB, "via": "P2P/CUMEM"})
+    snapshot = with_nccl_bench(rdma_cluster(1), log, points=(measured,), ranks=ranks)
+    (one,) = ceilings(snapshot, some(snapshot.bench)).each
+    assert one.limit_gb_s is not None
+    assert one.limit_gb_s >= one.busbw_gb_s
+
+
+def test_a_limit_that_was_exceeded_is_none() -> None:
+    assert ceilings(*h100s(2, 800.0)).each[0].limit_gb_s is None
 
 
 def test_one_rank_has_no_ceiling_and_the_best_point_counts() -> None:

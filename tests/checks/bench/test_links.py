@@ -88,8 +88,12 @@ def test_what_the_cpu_limited_is_no_measure_of_the_link() -> None:
     assert "with the CPU as the bottleneck; the link may be faster" in found.detail
 
 
+# A log that names the cards NCCL opened, and no connection through any: all of them count.
+OPENED = {**IB, "via": "P2P/CUMEM"}
+
+
 def test_nccl_by_the_rates_of_the_ports_in_its_log() -> None:
-    snapshot, bench = nccl(rdma_cluster(2), IB)
+    snapshot, bench = nccl(rdma_cluster(2), OPENED)
     (term,) = terms(snapshot, bench)
     assert term.text.startswith("8 x 400 Gbit/s (mlx5_0, mlx5_1")
     assert (term.gb_s, term.parts) == (400.0, 8)
@@ -98,13 +102,13 @@ def test_nccl_by_the_rates_of_the_ports_in_its_log() -> None:
 
 def test_one_port_of_one_node_that_is_slow_binds() -> None:
     snapshot = with_port(rdma_cluster(2), "node02", "mlx5_3", rate_gbps=100.0)
-    assert terms(*nccl(snapshot, IB))[0].text.endswith("of node02")
-    assert terms(*nccl(snapshot, IB))[0].gb_s == pytest.approx(362.5)
+    assert terms(*nccl(snapshot, OPENED))[0].text.endswith("of node02")
+    assert terms(*nccl(snapshot, OPENED))[0].gb_s == pytest.approx(362.5)
 
 
 def test_a_card_is_no_faster_than_its_pcie_link() -> None:
     snapshot = with_device(rdma_cluster(1), "node01", nic_of(0), link_speed_gt_s=8.0, link_width=8)
-    bench = some(with_nccl_bench(snapshot, node_log("node01", 0, of=1, **IB)).bench)
+    bench = some(with_nccl_bench(snapshot, node_log("node01", 0, of=1, **OPENED)).bench)
     (term,) = terms(snapshot, bench)
     assert term.gb_s == pytest.approx(350 + 8 * 8 * 128 / 130 / 8)
     assert "limited by the PCIe links of the cards" in term.text
