@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck import timeouts
+from ncclcheck.bench.last_words import without_frames
 from ncclcheck.bench.nccl_log import NcclLog, read_logs, with_log
 from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.bench.task import WorkerTask
@@ -29,10 +30,13 @@ from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.spawn.process import kill_all, read_available, start_process, state_letter
 
-_STDERR_KEPT_BYTES = 8192
+_STDERR_KEPT_BYTES, _STDERR_SHOWN = 1 << 16, 8192  # the frames of an abort of torch take more than 8 KiB
 _LAST_WORDS = 400
 _ERROR_TEXT = 600
 _DEFAULTS = {"TORCH_CPP_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+# The watchdog then aborts no rank whose peer is gone: the agent sees who went, and ends the rest (torch
+# `ProcessGroupNCCL.hpp`, ErrorHandlingMode NoHandling, 2.2 to 2.13).
+_NCCL_DEFAULTS = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
 
 
 class _Worker:
@@ -122,7 +126,7 @@ class _Worker:
     def _last_words(self) -> str:
         """Return NCCL's warnings of its log, and the end of its standard error."""
         warnings = self.nccl_log.warnings() if self.nccl_log is not None else ""
-        return (warnings + self.errors.decode(errors="replace").strip())[-_LAST_WORDS:]
+        return (warnings + without_frames(self.errors.decode(errors="replace")))[-_LAST_WORDS:]
 
     def _unanswered_now(self, now: float) -> tuple[str, ...]:
         if now - self._looked_at >= 1.0:
@@ -200,7 +204,8 @@ class Running:
 
     def log(self, rank: int) -> str:
         """Return the last 8 KiB that the rank wrote to standard error."""
-        return next((w.errors.decode(errors="replace") for w in self._workers if w.task.rank == rank), "")
+        errors = next((w.errors for w in self._workers if w.task.rank == rank), b"")
+        return errors[-_STDERR_SHOWN:].decode(errors="replace")
 
     def stop(self, grace_s: float) -> tuple[str, ...]:
         """Kill every worker, and return those that did not die within `grace_s`: they hang in the kernel."""
@@ -226,9 +231,14 @@ def start(tasks: Sequence[WorkerTask], environment: Mapping[str, str | None]) ->
 
     They get this process's environment changed by `environment` (None: unset). `stop` must be called in the end.
     """
-    merged = {**_DEFAULTS, **os.environ, **environment}
+    defaults = {**_DEFAULTS, **_NCCL_DEFAULTS} if _on_nccl(tasks) else _DEFAULTS
+    merged = {**defaults, **os.environ, **environment}
     merged["PYTHONPATH"] = _python_path(os.environ.get("PYTHONPATH", ""))
     return Running(tasks, {name: value for name, value in merged.items() if value is not None})
+
+
+def _on_nccl(tasks: Sequence[WorkerTask]) -> bool:
+    return any(task.plan.backend == "nccl" for task in tasks)
 
 
 def _store_listener(tasks: Sequence[WorkerTask]) -> socket.socket:

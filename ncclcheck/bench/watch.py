@@ -7,13 +7,16 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck import timeouts
+from ncclcheck.bench.last_words import is_echo
 from ncclcheck.bench.progress import ErrorKind, Phase
 from ncclcheck.model.bench import FailureState, RankFailure
 from ncclcheck.model.units import format_size
 
 _BYTES_PER_S = 4e6  # what the slowest network worth benchmarking is allowed to take for a first call
+_GPU_BYTES_PER_S = 100e6  # the same between GPUs: what a link of 1 Gbit/s carries
 _FILLED_BYTES_PER_S = 250e6  # touching fresh memory: twice the size for a rank, on a busy machine
 _TIMES_LONGEST = 5  # a call may take this many times the longest one of its point
 
@@ -64,11 +67,17 @@ class Deadlines(Struct, frozen=True):
     first_word_s: float = timeouts.NODE_FIRST_WORD_S
     settle_s: float = timeouts.ERROR_SETTLES_S
     quiet_s: float = timeouts.NODE_QUIET_S
+    bytes_per_s: float = _BYTES_PER_S
 
 
 DEADLINES = Deadlines()
 # When the time of the run is over nothing more can be waited for: who is stopped or failed then is named.
 AT_THE_END = Deadlines(stopped_s=timeouts.WORKER_STOPPED_AT_END_S, settle_s=0.0)
+
+
+def on_gpus(deadlines: Deadlines) -> Deadlines:
+    """Return the deadlines where GPUs send the data."""
+    return replace(deadlines, bytes_per_s=_GPU_BYTES_PER_S)
 
 
 def all_done(states: Sequence[RankState], world_size: int) -> bool:
@@ -114,7 +123,10 @@ def judge(
         age_s = max(state.ended_s for state in echoes)
         unsettled = age_s < deadlines.settle_s or any(seconds >= age_s for seconds in unheard_s.values())
         stopping = any(state.stat in ("T", "t") for state in known)
-        return () if unsettled or stopping else tuple(map(_ended, echoes))
+        if unsettled or stopping:
+            return ()
+        first = [state for state in echoes if not _lost_a_peer(state)]
+        return tuple(map(_ended, first or echoes))
     return _hanging(known, hosts, {state.rank for state in states}, deadlines, host_of_address)
 
 
@@ -127,7 +139,7 @@ def allowed_s(state: RankState, deadlines: Deadlines) -> float:
     if state.phase == "waiting":
         return math.inf
     if not state.longest_call_s:
-        return deadlines.first_call_s + state.size_bytes / _BYTES_PER_S
+        return deadlines.first_call_s + state.size_bytes / deadlines.bytes_per_s
     return deadlines.stall_s + _TIMES_LONGEST * state.longest_call_s
 
 
@@ -155,7 +167,13 @@ def place(state: RankState) -> str:
 
 def _is_cause(state: RankState) -> bool:
     ended_silently = state.exit_code is not None and state.error_kind == "none"
-    return ended_silently or state.error_kind == "own"
+    return (ended_silently and not _lost_a_peer(state)) or state.error_kind == "own"
+
+
+def _lost_a_peer(state: RankState) -> bool:
+    """Return whether NCCL says that another rank is gone: by an exception, or by torch's watchdog, which aborts."""
+    aborted = state.exit_code == -signal.SIGABRT and is_echo(state.last_words)
+    return aborted or (state.error_kind == "communication" and is_echo(state.error))
 
 
 def _has_failed(state: RankState) -> bool:

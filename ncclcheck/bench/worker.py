@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -37,6 +38,7 @@ def main() -> int:
     task = decode(sys.stdin.buffer.read(_INPUT_LIMIT_BYTES), WorkerTask)
     _die_with(task.agent_pid)
     _die_first()
+    _leave_no_core()
     results = os.dup(1)
     os.dup2(2, 1)  # NCCL_DEBUG and others print to stdout
     progress = ProgressPage(task.progress_fd)
@@ -158,6 +160,12 @@ def _die_first() -> None:
     """Make the kernel kill this process first where memory runs out, rather than a job (proc(5))."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _leave_no_core() -> None:
+    """A rank that aborts then writes no core file: with CUDA's mappings that takes minutes and fills a disk."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.bench.watch import AT_THE_END, RankState, all_done, allowed_s, has_started, judge, left_early
+from ncclcheck.bench.watch import (
+    AT_THE_END,
+    RankState,
+    all_done,
+    allowed_s,
+    has_started,
+    judge,
+    left_early,
+    on_gpus,
+)
 from ncclcheck.bench.watch import DEADLINES as LIMITS
 from ncclcheck.model.codec import decode, encode
 
@@ -234,3 +243,36 @@ def test_a_rank_may_wait_for_its_turn_for_ever_but_not_while_the_others_are_insi
     inside = [rank(n, calls=21, idle_s=11.0) for n in (0, 1, 2)]
     (late,) = judge([*inside, waiting[3]], HOSTS, HEARD)
     assert (late.rank, late.state, late.where) == (3, "late", "waiting for its turn")
+
+
+REMOTE = "NCCL error: remote process exited or there was a network error, NCCL version 2.27.5"
+
+
+def test_ranks_that_the_watchdog_aborted_are_victims_of_the_one_with_a_cuda_error() -> None:
+    aborted = [rank(n, stat="", exit_code=-6, ended_s=0.5, last_words=REMOTE) for n in (0, 1, 3)]
+    assert judge(states(*aborted), HOSTS, HEARD) == ()
+    ecc = rank(
+        2, error_kind="own", error="AcceleratorError: CUDA error: uncorrectable ECC error", ended_s=0.1
+    )
+    (failure,) = judge(states(*aborted, ecc), HOSTS, HEARD)
+    assert (failure.rank, failure.state) == (2, "error")
+    assert "ECC" in failure.detail
+
+
+def test_whose_nccl_call_failed_is_named_and_not_those_that_lost_it() -> None:
+    lost = {"error_kind": "communication", "error": REMOTE, "exit_code": 1, "ended_s": 3.0}
+    failed = rank(2, error_kind="communication", error="ncclSystemError: connect failed", ended_s=3.0)
+    victims = [rank(n, **lost) for n in (0, 1, 3)]
+    assert [failure.rank for failure in judge(states(*victims, failed), HOSTS, HEARD)] == [2]
+    assert [failure.rank for failure in judge(states(*victims), HOSTS, HEARD)] == [0, 1, 3]
+
+
+def test_an_abort_for_another_reason_is_a_cause() -> None:
+    aborted = rank(2, stat="", exit_code=-6, ended_s=0.1, last_words="free(): invalid pointer")
+    assert [failure.rank for failure in judge(states(aborted), HOSTS, HEARD)] == [2]
+
+
+def test_a_first_call_on_a_gpu_may_take_what_a_slow_network_takes_and_no_minutes() -> None:
+    first = rank(0, phase="first-call", size_bytes=1 << 30, longest_call_s=0.0)
+    assert allowed_s(first, LIMITS) > 280
+    assert 25 < allowed_s(first, on_gpus(LIMITS)) < 35

@@ -18,6 +18,7 @@ from ncclcheck.bench.watch import (
     has_started,
     judge,
     left_early,
+    on_gpus,
     place,
 )
 from ncclcheck.exchange.deadline import Deadline
@@ -66,7 +67,8 @@ class BenchWatch:
     ) -> None:
         self._store, self._hosts, self._order = watched.store, watched.hosts, watched.order
         self._network, self._say, self._show = watched.network, watched.say, watched.show
-        self._keep, self._deadlines = keep, deadlines
+        self._keep = keep
+        self._deadlines = on_gpus(deadlines) if watched.order.plan.backend == "nccl" else deadlines
         self._addresses = {address: host for host, (_, address) in watched.network.binding.items()}
         self._last: dict[int, tuple[BenchState, float]] = {}  # when: by `_watched_s`
         self._watched_s, self._looked_at = 0.0, time.monotonic()

@@ -1,0 +1,26 @@
+"""Why a rank ended, from the end of what it wrote to standard error."""
+
+from __future__ import annotations
+
+import re
+
+# torch's C++ stack frames and what leads to them (c10/util/Backtrace.cpp and Exception.cpp, 2.2 to 2.13): "frame #0: ...",
+# since 2.4 also "#5 c10d::... from ...". They follow the reason, are longer than it, and tell a user nothing.
+_FRAMES = re.compile(
+    r"\s*(frame )?#\d+:? .*|Exception raised from .*|C\+\+ CapturedTraceback:|\s*<omitting python frames>"
+)
+# ncclRemoteError, in NCCL's words (`src/init.cc`, ncclGetErrorString, 2.13 and newer) and in torch's (`NCCLUtils.cpp`).
+_REMOTE = re.compile(
+    r"remote process exited or there was a network error|ncclRemoteError|NCCL communicator was aborted"
+)
+
+
+def without_frames(text: str) -> str:
+    """Return the text without C++ stack frames and empty lines: the reason stands before them."""
+    lines = (line for line in text.splitlines() if line.strip() and not _FRAMES.fullmatch(line))
+    return "\n".join(lines)
+
+
+def is_echo(text: str) -> bool:
+    """Return whether the text says that another rank, or the network to it, failed."""
+    return _REMOTE.search(text) is not None
