@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# torch's C++ stack frames and what leads to them (c10/util/Backtrace.cpp and Exception.cpp, 2.2 to 2.13): "frame #0: ...",
+# torch's C++ stack frames and what leads to them (c10/util/Backtrace.cpp, Exception.cpp, 2.2 to 2.13): "frame #0: ...",
 # since 2.4 also "#5 c10d::... from ...". They follow the reason, are longer than it, and tell a user nothing.
 _FRAMES = re.compile(
     r"\s*(frame )?#\d+:? .*|Exception raised from .*|C\+\+ CapturedTraceback:|\s*<omitting python frames>"

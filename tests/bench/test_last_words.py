@@ -12,7 +12,7 @@ Last error:
 socketProgress: Connection closed by remote peer node02<41234>
 Exception raised from checkForNCCLErrorsInternal at /pytorch/ProcessGroupNCCL.cpp:2318 (most recent call first):
 frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x98 (0x7f85 in /lib/libc10.so)
-frame #1: c10d::ProcessGroupNCCL::checkForNCCLErrorsInternal(std::shared_ptr<c10d::NCCLComm>&) + 0x220 (0x7f86 in libtorch.so)
+frame #1: c10d::ProcessGroupNCCL::WorkNCCL::checkAndSetException() + 0x88 (0x7f86 in libtorch_cuda.so)
 C++ CapturedTraceback:
 #4 std::_Function_handler<std::shared_ptr<c10::LazyValue<std::string> const> ()> from Logging.cpp:0
 
