@@ -152,7 +152,7 @@ def test_an_address_nobody_has_is_no_route_within_ten_seconds_and_also_where_the
         node.ip("link set lo up", "link set eth0 up", "link set far0 up")
         for seconds in (60, 4):
             expression = f"find_master(search, Deadline({seconds}), lambda _: None)"
-            way = node.evaluate("deadline", expression, setup)
+            way = node.evaluate("network.routes", expression, setup)
             assert way["outcome"] == "no-route"
             assert way["interface"] == "eth0"
             assert way["seconds"] < 10
