@@ -32,7 +32,7 @@ from ncclcheck.model.facts import (
     Software,
 )
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
-from ncclcheck.model.hardware import NcclLibrary, NetPlugin
+from ncclcheck.model.hardware import NcclLibrary, NetPlugin, TunerPlugin
 from ncclcheck.model.launch import Launch
 from tests.gpu_builders import healthy_state
 
@@ -121,6 +121,7 @@ def nccl_choice(asked: NcclAnswer) -> NcclChoice:
         home_set=True,
         libraries=(NcclLibrary(LIBRARY, asked.version, "torch (DT_RPATH of libtorch_cuda.so)", True),),
         plugins=(NetPlugin("libnccl-net.so", Missing("absent", "no such file")),),
+        tuners=(TunerPlugin("libnccl-tuner.so", Missing("absent", "no such file")),),
     )
 
 

@@ -37,6 +37,7 @@ def healthy_state(index: int = 0) -> GpuState:
         pcie_width=16,
         max_pcie_generation=5,
         max_pcie_width=16,
+        compute_mode="default",
         nvlinks=tuple(NvLink(link, True) for link in range(LINKS)),
         fabric=Fabric("completed", 0, "healthy", False),
         peers=tuple(PeerAccess(peer, "ok") for peer in range(8) if peer != index),

@@ -16,7 +16,7 @@ from ncclcheck.model.bench import Backend, Comparison
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest, Binding, Changes
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl.job_gpus import job_gpus
+from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
 
 
@@ -134,6 +134,13 @@ def compared_networks(
     backend = bench_backend(wish, snapshot)
     if isinstance(backend, Missing):
         return backend
+    exclusive = [node.host for node in snapshot.nodes if backend == "nccl" and exclusive_gpus(node.facts)]
+    if exclusive:
+        return Missing(
+            "unsupported",
+            f"GPUs of {', '.join(exclusive)} take one process only (compute mode), and a comparison needs two sets "
+            "of workers on them",
+        )
     if backend == "nccl" and two.chooser == "Gloo":
         return Missing("unsupported", "what is advised is for Gloo alone, and the benchmark runs NCCL")
     if backend == "gloo" and two.as_is == two.advised:

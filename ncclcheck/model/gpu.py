@@ -22,6 +22,7 @@ RecoveryAction: TypeAlias = Literal[
 ]
 FabricState: TypeAlias = Literal["not-supported", "not-started", "in-progress", "completed"]
 FabricHealth: TypeAlias = Literal["not-supported", "healthy", "unhealthy", "limited-capacity"]
+ComputeMode: TypeAlias = Literal["default", "exclusive-thread", "prohibited", "exclusive-process"]
 WorkOutcome: TypeAlias = Literal["ok", "wrong-result", "failed", "hung"]
 LogSource: TypeAlias = Literal["Xid", "SXid"]
 
@@ -55,13 +56,15 @@ class PeerAccess(Struct, frozen=True, forbid_unknown_fields=True):
 class Fabric(Struct, frozen=True, forbid_unknown_fields=True):
     """How far the GPU has come in joining its NVLink fabric. `status` is an NVML return code: 0 where it joined.
 
-    `health` and `bandwidth_degraded` are Missing with a driver that tells no more than state and status.
+    `health` and `bandwidth_degraded` are Missing with a driver that tells no more than state and status. `domain`: the
+    cluster UUID and clique that GPUs of several nodes share if NVLink connects them; empty: it connects one node only.
     """
 
     state: FabricState
     status: int
     health: Fact[FabricHealth] = UNREAD
     bandwidth_degraded: Fact[bool] = UNREAD
+    domain: str = ""
 
 
 class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,6 +91,7 @@ class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
     temperature_c: Fact[int] = UNREAD
     mig: Fact[bool] = UNREAD
     persistence: Fact[bool] = UNREAD
+    compute_mode: Fact[ComputeMode] = UNREAD
     compute_capability: Fact[str] = UNREAD  # 9.0
     pcie_generation: Fact[int] = UNREAD
     pcie_width: Fact[int] = UNREAD
@@ -110,6 +114,9 @@ class GpuDriver(Struct, frozen=True, forbid_unknown_fields=True):
     answered_after_s: Fact[float]
     stuck_call: str = ""
     stuck_why: str = ""
+    imex_channels: Fact[tuple[int, ...]] = (
+        UNREAD  # /dev/nvidia-caps-imex-channels; empty: none may be used here
+    )
 
 
 class LoggedError(Struct, frozen=True, forbid_unknown_fields=True):

@@ -33,6 +33,13 @@ def job_gpus(facts: NodeFacts) -> Fact[int]:
     return len(gpus) if visible is None else _named_first(visible, gpus)
 
 
+def exclusive_gpus(facts: NodeFacts) -> tuple[int, ...]:
+    """Return the GPUs that take no second process: in compute mode EXCLUSIVE_PROCESS or PROHIBITED."""
+    gpus = () if isinstance(facts.gpus, Missing) else facts.gpus
+    modes = ((gpu.index, gpu.state.compute_mode) for gpu in gpus)
+    return tuple(index for index, mode in modes if not isinstance(mode, Missing) and mode != "default")
+
+
 def _named_first(visible: str, gpus: Sequence[Gpu]) -> int:
     """Return how many GPUs the variable names; CUDA stops reading at the first word that names none."""
     found: set[int] = set()

@@ -16,6 +16,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
 from tests.builders import cluster, everywhere, with_facts, with_master
 from tests.fact_builders import interface, launch, software, some
+from tests.gpu_builders import with_gpu
 
 GLOO = BenchWish(BenchRequest(backend="gloo"))
 
@@ -271,3 +272,11 @@ def test_ranks_that_cannot_reach_the_master_address_are_not_started() -> None:
     found = no_group(with_master(cluster(2), "node02", "filtered"))
     assert found is not None
     assert "node02 cannot reach" in found.detail
+
+
+def test_two_sets_of_workers_do_not_share_gpus_that_take_one_process_only() -> None:
+    snapshot = with_gpu(cluster(2), "node02", 3, compute_mode="exclusive-process")
+    two = AsIsAndAdvised({}, "NCCL", {}, {})
+    found = compared_networks(BenchWish(BenchRequest()), snapshot, two)
+    assert isinstance(found, Missing)
+    assert "GPUs of node02 take one process only" in found.detail

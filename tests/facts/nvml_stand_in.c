@@ -137,6 +137,9 @@ int nvmlDeviceGetCurrPcieLinkGeneration(void *gpu, unsigned *value) {
 int nvmlDeviceGetCurrPcieLinkWidth(void *gpu, unsigned *value) {
     return number("nvmlDeviceGetCurrPcieLinkWidth", gpu, -1, 16, value);
 }
+int nvmlDeviceGetComputeMode(void *gpu, unsigned *value) {
+    return number("nvmlDeviceGetComputeMode", gpu, -1, 0, value);
+}
 int nvmlDeviceGetMaxPcieLinkGeneration(void *gpu, unsigned *value) {
     return number("nvmlDeviceGetMaxPcieLinkGeneration", gpu, -1, 5, value);
 }
@@ -218,6 +221,11 @@ int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric_v *info) {
     ask("fabric", gpu_of(gpu), 1, &status);
     ask("fabric", gpu_of(gpu), 2, &mask);
     ask("fabric", gpu_of(gpu), 3, &summary);
+    u64 cluster = 0, clique = 0;
+    ask("fabric", gpu_of(gpu), 5, &cluster);
+    ask("fabric", gpu_of(gpu), 6, &clique);
+    memset(info->cluster, (int)cluster, sizeof info->cluster);
+    info->clique = (unsigned)clique;
     info->state = (unsigned char)state;
     info->status = (int)status;
     info->mask = (unsigned)mask;

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.gpu import TorchGpus
-from ncclcheck.nccl.job_gpus import job_gpus
+from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus
 from tests.builders import cluster, everywhere
-from tests.gpu_builders import with_all_gpus
+from tests.gpu_builders import with_all_gpus, with_gpu
 
 LATE = Missing("timeout", "late")
 
@@ -48,3 +48,9 @@ def test_a_torch_that_sees_none_though_nothing_hides_them_is_not_without_gpus() 
     assert isinstance(job_gpus(node(torch_gpus=none)), Missing)
     assert job_gpus(node(torch_gpus=none, environment={"CUDA_VISIBLE_DEVICES": ""})) == 0
     assert replace(none, count=8) == TorchGpus(8, ())
+
+
+def test_gpus_that_take_one_process_only() -> None:
+    assert exclusive_gpus(node()) == ()
+    facts = with_gpu(cluster(1), "node01", 3, compute_mode="exclusive-process").nodes[0].facts
+    assert exclusive_gpus(facts) == (3,)

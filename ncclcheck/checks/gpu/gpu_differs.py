@@ -34,6 +34,10 @@ def _mode(field: str) -> Callable[[Gpu], Fact[str]]:
     return read
 
 
+def _compute_mode(gpu: Gpu) -> Fact[str]:
+    return gpu.state.compute_mode
+
+
 def _model(gpu: Gpu) -> Fact[str]:
     return gpu.name
 
@@ -49,6 +53,7 @@ _QUALITIES = (
     _Quality("MIG mode", _mode("mig"), "warning", ("a GPU in MIG mode is only a part of a GPU, and "
         "NCCL does not use NVLink there")),
     _Quality("ECC mode", _mode("ecc"), "warning", "memory and speed differ, and errors go unnoticed where it is off"),
+    _Quality("compute mode", _compute_mode, "warning", "a GPU that takes one process only refuses a second one"),
     _Quality("persistence mode", _mode("persistence"), "info", "the first CUDA call is slow where it is off"),
 )  # fmt: skip
 

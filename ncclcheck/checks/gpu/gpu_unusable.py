@@ -114,7 +114,7 @@ def _work(snapshot: Snapshot) -> Iterator[Answer]:
             if gpu_work.outcome == "ok" or any(words in gpu_work.detail for words in FABRIC_WORDS):
                 continue
             detail = f" ({gpu_work.detail})" if gpu_work.detail else ""
-            if gpu_work.outcome == "hung" and gpu_work.detail.startswith(OPENING) and _sleeps(node):
+            if gpu_work.outcome == "hung" and gpu_work.detail.startswith(OPENING) and _may_open_slowly(node):
                 slow.append((node.host, f"CUDA device {gpu_work.ordinal}{detail}"))
             else:
                 wrong.append((node.host, f"CUDA device {gpu_work.ordinal} {gpu_work.outcome}{detail}"))
@@ -124,16 +124,20 @@ def _work(snapshot: Snapshot) -> Iterator[Answer]:
 
     for text, hosts in by_text(slow):
         summary = (
-            f"{named(hosts)}: GPUs did not start in time: {text}: persistence mode is off, so the "
-            "first program waits until they start, or they hang; run again to find out which"
+            f"{named(hosts)}: GPUs did not start in time: {text}: persistence mode is off or not known, or cores are "
+            "few, so the first program waits until they start, or they hang; run again to find out which"
         )
         yield _finding(summary, hosts, text, "the exact product", "work of this run on each GPU", "warning")
 
 
-def _sleeps(node: Node) -> bool:
-    """Is there a GPU whose driver state is not kept while nobody uses it?"""
-    gpus = node.facts.gpus
-    return not isinstance(gpus, Missing) and any(gpu.state.persistence is False for gpu in gpus)
+def _may_open_slowly(node: Node) -> bool:
+    """Return True if a GPU may take long to open without a fault: nobody keeps it loaded, or cores are few."""
+    gpus, limits = node.facts.gpus, node.facts.limits
+    if isinstance(gpus, Missing):
+        return False
+    cpus = limits if isinstance(limits, Missing) else limits.cpus
+    has_few_cores = isinstance(cpus, int) and cpus < len(gpus)
+    return has_few_cores or any(gpu.state.persistence is not True for gpu in gpus)
 
 
 def _finding(

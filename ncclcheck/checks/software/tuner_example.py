@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.hardware import TunerPlugin
 from ncclcheck.model.snapshot import Snapshot
 
@@ -43,20 +43,14 @@ def tuner_example(snapshot: Snapshot) -> Iterator[Answer]:
     in ROCm/rccl pull request 1985.
     """
     found: dict[str, list[str]] = {}
-    loaded_any = False
     for node, choice in snapshot.known("nccl"):
         if isinstance(choice.tuners, Missing):
-            if choice.tuners.missing != "absent":
-                yield NotKnown(f"which tuner plug-in NCCL loads: {choice.tuners}", (node.host,))
+            yield NotKnown(f"which tuner plug-in NCCL loads: {choice.tuners}", (node.host,))
             continue
-        for tuner in choice.tuners:
-            loaded_any = loaded_any or bool(tuner.apis)
-            if _is_example(tuner):
-                found.setdefault(f"{tuner.path} ({tuner.name})", []).append(node.host)
+        for tuner in filter(_is_example, choice.tuners):
+            found.setdefault(f"{tuner.path} ({tuner.name})", []).append(node.host)
     for text, hosts in found.items():
         yield _finding(text, tuple(hosts))
-    if not loaded_any:
-        yield NotApplicable("NCCL finds no tuner plug-in on any node")
     yield from not_reported(snapshot)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.facts.bounded_call import start
+from ncclcheck.facts.bounded_call import missing_for, start
 from ncclcheck.facts.gpu.gpu_log import read_gpu_log
 from ncclcheck.facts.gpu.gpu_work import read_gpu_work, read_torch_gpus
 from ncclcheck.facts.gpu.nvml_gpus import Nvml, read_nvml
@@ -18,6 +20,8 @@ from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NOT_READ, Gpu
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
+
+_IMEX_CHANNELS = Path("/dev/nvidia-caps-imex-channels")
 
 
 class GpuFacts(Struct, frozen=True):
@@ -38,7 +42,7 @@ def read_gpu_facts(environ: Mapping[str, str], nvml_s: float, deadline_s: float)
     """
     end = time.monotonic() + deadline_s
     log = start(read_gpu_log, min(timeouts.GPU_LOG_S, deadline_s))
-    nvml = read_nvml(environ, nvml_s)
+    nvml = _with_channels(read_nvml(environ, nvml_s), _IMEX_CHANNELS)
     why_not = _no_work(nvml)
     left_s = end - time.monotonic()
     if isinstance(nvml.gpus, Missing) or why_not is not None:
@@ -53,6 +57,21 @@ def read_gpu_facts(environ: Mapping[str, str], nvml_s: float, deadline_s: float)
         work,
         torch.result(end - time.monotonic()),
     )
+
+
+def _with_channels(nvml: Nvml, folder: Path) -> Nvml:
+    """Return the same with the IMEX channels: device files, by which memory is shared between nodes (NVIDIA IMEX)."""
+    if isinstance(nvml.driver, Missing):
+        return nvml
+    found: Fact[tuple[int, ...]]
+    try:
+        numbers = (path.name.removeprefix("channel") for path in folder.iterdir())
+        found = tuple(sorted(int(number) for number in numbers if number.isascii() and number.isdigit()))
+    except FileNotFoundError:
+        found = ()
+    except OSError as error:
+        found = missing_for(error, str(folder))
+    return replace(nvml, driver=replace(nvml.driver, imex_channels=found))
 
 
 def _no_work(nvml: Nvml) -> Missing | None:

@@ -26,6 +26,8 @@ _SLOWDOWNS = {
     0x100: "display clock setting",
 }
 _IDLE = 0x1  # nvml.h: nvmlClocksEventReasonGpuIdle
+# nvml.h: nvmlComputeMode_t.
+_COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
 _FABRIC_STATES = ("not-supported", "not-started", "in-progress", "completed")
 _FABRIC_HEALTH = ("not-supported", "healthy", "unhealthy", "limited-capacity")
 # nvml.h: nvmlGpuP2PStatus_t.
@@ -146,6 +148,9 @@ def _speed(nvml: Any, handle: Any) -> Readers:
 def _mode(nvml: Any, handle: Any) -> Readers:
     return {
         "mig": (("nvmlDeviceGetMigMode", lambda: bool(nvml.nvmlDeviceGetMigMode(handle)[0])),),
+        "compute_mode": (
+            ("nvmlDeviceGetComputeMode", lambda: _compute_mode(nvml.nvmlDeviceGetComputeMode(handle))),
+        ),
         "persistence": (
             ("nvmlDeviceGetPersistenceMode", lambda: bool(nvml.nvmlDeviceGetPersistenceMode(handle))),
         ),
@@ -210,7 +215,20 @@ def _fabric(nvml: Any, handle: Any, structure: str) -> dict[str, object]:
         "status": int(info.status),
         "health": _health(mask, summary),
         "bandwidth_degraded": _UNTOLD if degraded is None else degraded,
+        "domain": _domain(info),
     }
+
+
+def _domain(info: Any) -> str:
+    """Return what NCCL compares (src/mnnvl.cc): cluster UUID and clique. A UUID of zeros is no domain."""
+    cluster = bytes(info.clusterUuid)
+    return f"{cluster.hex()}.{int(info.cliqueId)}" if any(cluster) else ""
+
+
+def _compute_mode(number: int) -> object:
+    if 0 <= number < len(_COMPUTE_MODES):
+        return _COMPUTE_MODES[number]
+    return {"missing": "error", "detail": f"NVML: compute mode {number} is not known"}
 
 
 def _health(mask: int | None, summary: int | None) -> object:

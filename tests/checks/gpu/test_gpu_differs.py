@@ -31,6 +31,11 @@ def test_equal_gpus_are_silent() -> None:
         ({"memory_bytes": 40 << 30}, "40 GiB on node03", "warning"),
         ({"mig": True}, "MIG mode differs: on on node03", "warning"),
         ({"ecc": False}, "ECC mode differs: off on node03", "warning"),
+        (
+            {"compute_mode": "exclusive-process"},
+            "compute mode differs: exclusive-process on node03",
+            "warning",
+        ),
         ({"persistence": False}, "persistence mode differs", "info"),
     ],
 )

@@ -133,6 +133,11 @@ def test_a_gpu_that_is_slow_to_wake_up_is_not_called_stuck() -> None:
     found = finding("gpu-unusable", asleep)
     assert (found.severity, found.hosts) == ("warning", ("node02",))
     assert "persistence mode is off" in found.summary
+    limits = some(node(awake, "node02").facts.limits)
+    few_cores = with_facts(awake, "node02", limits=replace(limits, cpus=4))
+    assert finding("gpu-unusable", few_cores).severity == "warning"
+    unread = with_gpu(awake, "node02", 0, persistence=GONE)
+    assert "warning" in {told.severity for told in run("gpu-unusable", unread).findings}
     later = tuple(replace(work, detail="multiply: no answer for 6 s") for work in hung)
     assert finding("gpu-unusable", with_facts(asleep, "node02", gpu_work=later)).severity == "error"
 

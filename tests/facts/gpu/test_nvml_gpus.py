@@ -18,6 +18,7 @@ from ncclcheck.model.gpu import Fabric, GpuDriver, GpuProcess, GpuState, NvLink,
 from tests.fact_builders import some
 from tests.facts.nvml import stand_in
 
+DOMAIN = f"{'ab' * 16}.7"
 PATIENT_S = 20.0
 NEW_HEALTH = Missing("error", "NVML: fabric health 9 is not known")
 UNTOLD = Missing("unsupported", "this driver does not tell it")
@@ -74,6 +75,7 @@ def test_everything_a_healthy_gpu_tells() -> None:
         pcie_width=16,
         max_pcie_generation=5,
         max_pcie_width=16,
+        compute_mode="default",
         nvlinks=tuple(NvLink(link, True) for link in range(18)),
         fabric=Fabric("completed", 0, "healthy", False),
         peers=tuple(PeerAccess(peer, "ok") for peer in range(8) if peer != 3),
@@ -107,6 +109,8 @@ def test_an_old_driver_without_the_newer_functions_costs_only_what_it_cannot_tel
         ("fabric:1.0=2", "fabric", Fabric("in-progress", 0, "healthy", False)),
         ("fabric:1.1=999", "fabric", Fabric("completed", 999, "healthy", False)),
         ("fabric:1.2=1 fabric:1.3=2", "fabric", Fabric("completed", 0, "unhealthy", True)),
+        ("fabric:1.5=0xAB fabric:1.6=7", "fabric", Fabric("completed", 0, "healthy", False, DOMAIN)),
+        ("nvmlDeviceGetComputeMode:1=3", "compute_mode", "exclusive-process"),
         ("fabric:1.2=0", "fabric", Fabric("completed", 0, "healthy", UNTOLD)),
         ("fabric:1.3=9", "fabric", Fabric("completed", 0, NEW_HEALTH, False)),
         ("fabric:1.2=0x1AA fabric:1.4=2", "fabric", Fabric("completed", 0, "healthy", False)),
