@@ -33,7 +33,7 @@ def advise_network(
     common = common_network(now)
     if common not in {None, SOCKET}:
         return None, ()
-    unknown = [host for host, one in now.items() if one.network is None and not one.fails]
+    unknown = [host for host, prediction in now.items() if prediction.network is None and not prediction.fails]
     if unknown:
         reason = now[unknown[0]].network_reason
         return None, (f"NCCL: its network on {some_of(unknown)} is {reason or 'not known'}",)
@@ -52,7 +52,7 @@ def advise_network(
 
 def common_network(predicted: Mapping[str, Prediction]) -> str | None:
     """Return the network that all nodes use; None where they differ, one fails, or one is not known."""
-    found = {None if one.fails else one.network for one in predicted.values()}
+    found = {None if prediction.fails else prediction.network for prediction in predicted.values()}
     return found.pop() if len(found) == 1 else None
 
 
@@ -79,7 +79,7 @@ def _can_meet(snapshot: Snapshot, after: Mapping[str, Prediction]) -> bool:
 
 
 def _rule(change: Changes, now: Mapping[str, Prediction], after: Mapping[str, Prediction]) -> Rule:
-    worse = [host for host, one in now.items() if one.fails or one.network != after[host].network]
+    worse = [host for host, prediction in now.items() if prediction.fails or prediction.network != after[host].network]
     first = now[worse[0]]
     state = "stops" if first.fails else f"uses {first.network}"
     why = f"NCCL {state} on {some_of(worse)}: {first.network_reason}"

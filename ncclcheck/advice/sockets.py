@@ -134,7 +134,7 @@ def _why_kept(current: Network, usable: Sequence[Network]) -> str:
 
 def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]) -> str:
     """Return what is wrong with NCCL's present choice; empty where nothing is."""
-    failing = [host for host, one in choices.items() if one.interface is None]
+    failing = [host for host, choice in choices.items() if choice.interface is None]
     if failing:
         return f"NCCL finds no interface on {some_of(failing)} ({choices[failing[0]].reason})"
     loopbacks = {
@@ -143,11 +143,11 @@ def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]
         for interface in interfaces
         if interface.kind == "loopback" or "loopback" in interface.flags
     }
-    bound = [host for host, one in choices.items() if (host, one.interface) in loopbacks]
+    bound = [host for host, choice in choices.items() if (host, choice.interface) in loopbacks]
     if bound:
         one = choices[bound[0]]
         return f"NCCL would bind {one.interface} ({one.address}) on {some_of(bound)}, which no other node can reach"
-    places = {host: (one.interface or "", one.address or "") for host, one in choices.items()}
+    places = {host: (choice.interface or "", choice.address or "") for host, choice in choices.items()}
     failure = reach.failure(places)
     if failure and not failure.tested:
         return f"whether NCCL's choice is reachable is not known: {failure.text}{_why_untested(places)}"
