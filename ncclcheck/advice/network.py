@@ -33,7 +33,9 @@ def advise_network(
     common = common_network(now)
     if common not in {None, SOCKET}:
         return None, ()
-    unknown = [host for host, prediction in now.items() if prediction.network is None and not prediction.fails]
+    unknown = [
+        host for host, prediction in now.items() if prediction.network is None and not prediction.fails
+    ]
     if unknown:
         reason = now[unknown[0]].network_reason
         return None, (f"NCCL: its network on {some_of(unknown)} is {reason or 'not known'}",)
@@ -79,11 +81,15 @@ def _can_meet(snapshot: Snapshot, after: Mapping[str, Prediction]) -> bool:
 
 
 def _rule(change: Changes, now: Mapping[str, Prediction], after: Mapping[str, Prediction]) -> Rule:
-    worse = [host for host, prediction in now.items() if prediction.fails or prediction.network != after[host].network]
+    worse = [
+        host
+        for host, prediction in now.items()
+        if prediction.fails or prediction.network != after[host].network
+    ]
     first = now[worse[0]]
     state = "stops" if first.fails else f"uses {first.network}"
     why = f"NCCL {state} on {some_of(worse)}: {first.network_reason}"
-    one = next(iter(after.values()))
-    ports = f" with {hca_words(one.hcas)}" if one.hcas else ""
-    evidence = f"then every node uses {one.network}, {next(iter(after))}{ports}; {NOT_ASKABLE}: {_SOURCE}"
+    then = next(iter(after.values()))
+    ports = f" with {hca_words(then.hcas)}" if then.hcas else ""
+    evidence = f"then every node uses {then.network}, {next(iter(after))}{ports}; {NOT_ASKABLE}: {_SOURCE}"
     return Rule(change, why, evidence)

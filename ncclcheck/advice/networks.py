@@ -73,7 +73,7 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
         if not unmixed or network.failure is not None or not _joins_parallel(snapshot, network)
     ]
     # sorted() is stable: a name that all nodes share, in the kernel's order on the first node, wins a tie
-    return tuple(sorted(kept, key=lambda one: (one.failure is not None, one.rank)))
+    return tuple(sorted(kept, key=lambda network: (network.failure is not None, network.rank)))
 
 
 def _joins_parallel(snapshot: Snapshot, network: Network) -> bool:
@@ -107,8 +107,10 @@ def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:
     """How good a network is by its worst node."""
     interfaces = [_interface(node.facts, places[node.host][0]) for node in snapshot.nodes]
     known = [interface for interface in interfaces if interface is not None]
-    speeds = [0 if isinstance(one.speed_mbps, Missing) else one.speed_mbps for one in known]
-    is_virtual = len(known) < len(interfaces) or any(one.kind not in _NETWORK_KINDS for one in known)
+    speeds = [0 if isinstance(interface.speed_mbps, Missing) else interface.speed_mbps for interface in known]
+    is_virtual = len(known) < len(interfaces) or any(
+        interface.kind not in _NETWORK_KINDS for interface in known
+    )
     return Rank(is_virtual, -min(speeds, default=0))
 
 

@@ -55,10 +55,10 @@ def advise_ports(
         node.host: _kept(node.facts, used[node.host], now[node.host], layer, base.get(node.host, {}))
         for node in snapshot.nodes
     }
-    wrong = [host for host, one in kept.items() if one.ports != used[host]]
+    wrong = [host for host, transport in kept.items() if transport.ports != used[host]]
     if not wrong:
         return None, ()
-    for change in _values(snapshot, {host: one.ports for host, one in kept.items()}, wrong):
+    for change in _values(snapshot, {host: transport.ports for host, transport in kept.items()}, wrong):
         after = predictions(snapshot, merged(base, change))
         if not isinstance(after, Missing) and all(
             set(used_ports(node.facts, after[node.host])) == set(kept[node.host].ports)
@@ -137,7 +137,7 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
 
 def _kind(port: RdmaPort) -> str | None:
     """Return the model of the card: its board, else its chip."""
-    known = [one for one in (port.board_id, port.hca_type) if isinstance(one, str) and one]
+    known = [sign for sign in (port.board_id, port.hca_type) if isinstance(sign, str) and sign]
     return known[0] if known else None
 
 

@@ -82,8 +82,8 @@ def _needed(rules: Sequence[Rule]) -> Iterator[Rule]:
     for position, rule in enumerate(rules):
         later = {
             (host, name)
-            for one in rules[position + 1 :]
-            for host, env in one.env_by_host.items()
+            for later in rules[position + 1 :]
+            for host, env in later.env_by_host.items()
             for name in env
         }
         left = {

@@ -31,7 +31,9 @@ class Reach(Struct, frozen=True):
     def failure(self, places: Places) -> Failure | None:
         """Return the first pair that did not connect, before pairs that were not tested; None when all connected."""
         failures = [self._failure(source, target, places) for source, target in self.pairs]
-        found = sorted((one for one in failures if one is not None), key=lambda one: not one.tested)
+        found = sorted(
+            (failure for failure in failures if failure is not None), key=lambda failure: not failure.tested
+        )
         return found[0] if found else None
 
     def _failure(self, source: str, target: str, places: Places) -> Failure | None:

@@ -120,13 +120,17 @@ def _why_kept(current: Network, usable: Sequence[Network]) -> str:
     others = [network for network in usable if network.places != current.places]
     reachable = f"{current.name}, is reachable between all nodes"
     if isinstance(current.throughput, Missing):
-        by_link = [one for one in others if not one.rank.is_virtual and one.link_mbps > current.link_mbps > 0]
+        by_link = [
+            network
+            for network in others
+            if not network.rank.is_virtual and network.link_mbps > current.link_mbps > 0
+        ]
         told = f" ({figure(by_link[0])}; {figure(current)})" if by_link else ""
         untold = ". Whether another network is faster was not measured" if others else ""
         return f"{reachable}: nothing to set{told}{untold}"
     if not others:
         return f"{reachable}: nothing to set ({figure(current)})"
-    compared = "; ".join(figure(one) for one in others[:MOST_NAMED])
+    compared = "; ".join(figure(network) for network in others[:MOST_NAMED])
     return (
         f"{reachable}, and no other network is clearly faster: nothing to set ({figure(current)}; {compared})"
     )
@@ -145,8 +149,9 @@ def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]
     }
     bound = [host for host, choice in choices.items() if (host, choice.interface) in loopbacks]
     if bound:
-        one = choices[bound[0]]
-        return f"NCCL would bind {one.interface} ({one.address}) on {some_of(bound)}, which no other node can reach"
+        choice = choices[bound[0]]
+        address = f"{choice.interface} ({choice.address})"
+        return f"NCCL would bind {address} on {some_of(bound)}, which no other node can reach"
     places = {host: (choice.interface or "", choice.address or "") for host, choice in choices.items()}
     failure = reach.failure(places)
     if failure and not failure.tested:

@@ -57,8 +57,9 @@ def best_first(networks: Sequence[Network]) -> tuple[Network, ...]:
     """Ordered so that no network stands before one that is clearly faster; of the others by rank, else as given."""
     left, ordered = list(networks), []
     while left:
-        top = [one for one in left if not any(is_clearly_faster(network, one) for network in left)]
-        best = min(top or left, key=lambda one: one.rank)  # none on top: each beats one by another part of it
+        top = [rival for rival in left if not any(is_clearly_faster(network, rival) for network in left)]
+        # none on top: each beats one by another part of it
+        best = min(top or left, key=lambda network: network.rank)
         ordered.append(best)
         left.remove(best)
     return tuple(ordered)

@@ -88,8 +88,8 @@ def _gate_on(device: torch.device) -> Call:
     import torch
     import torch.distributed as dist
 
-    one = torch.zeros(1, device=device)
-    return lambda: dist.all_reduce(one) if dist.is_initialized() else None
+    element = torch.zeros(1, device=device)
+    return lambda: dist.all_reduce(element) if dist.is_initialized() else None
 
 
 def _time_on_cpu(calls: Calls, progress: ProgressPage) -> list[float]:

@@ -52,17 +52,17 @@ def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], 
 
 def told(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
     """Return the values that are known."""
-    return [(one, value) for one, value in read if not isinstance(value, Missing)]
+    return [(on, value) for on, value in read if not isinstance(value, Missing)]
 
 
 def untold(read: Iterable[tuple[GpuOn, Any]], what: str) -> list[NotKnown]:
     """Return what is not known of `what`; "unsupported" counts only if another GPU of the same model reports it."""
     unique = list(read)
-    telling = {_model(one.gpu) for one, _ in told(unique)}
+    telling = {_model(on.gpu) for on, _ in told(unique)}
     missing: dict[tuple[str, str], list[str]] = {}
-    for one, value in unique:
-        if isinstance(value, Missing) and (value.missing != "unsupported" or _model(one.gpu) in telling):
-            missing.setdefault((one.host, str(value)), []).append(f"GPU {one.gpu.index}")
+    for on, value in unique:
+        if isinstance(value, Missing) and (value.missing != "unsupported" or _model(on.gpu) in telling):
+            missing.setdefault((on.host, str(value)), []).append(f"GPU {on.gpu.index}")
     return [
         NotKnown(f"{what} of {together(labels)}: {why}", (host,)) for (host, why), labels in missing.items()
     ]
@@ -94,9 +94,9 @@ def by_text(found: Iterable[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]
 def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]:
     """How a check about GPUs ends: nodes that told nothing, and that no GPU has what was asked for."""
     without = no_driver(snapshot)
-    for one in unread(snapshot, "gpus"):
-        if judged or not set(one.hosts) <= set(without):
-            yield one
+    for known in unread(snapshot, "gpus"):
+        if judged or not set(known.hosts) <= set(without):
+            yield known
     for node in snapshot.nodes:
         is_without = not judged and node.host in without
         count = 0 if isinstance(node.facts.pci, Missing) else len(gpu_addresses(node.facts.pci))

@@ -28,9 +28,9 @@ def _folded(names: list[str]) -> str:
         return f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more"
 
 
-def verb(subjects: Sized, one: str, many: str) -> str:
+def verb(subjects: Sized, singular: str, many: str) -> str:
     """`one` for a single subject, else `many`: "node01 has", "node01 and node02 have"."""
-    return one if len(subjects) == 1 else many
+    return singular if len(subjects) == 1 else many
 
 
 def job_size(snapshot: Snapshot) -> int:

@@ -38,7 +38,7 @@ class Path(Struct, frozen=True):
 
 def paths(pci: Pci, rdma: Fact[Rdma]) -> tuple[Path, ...]:
     """One path per GPU and per card with RDMA devices; a virtual function stands for its card, whose link it is."""
-    by_address = {one.address: one for one in pci.devices}
+    by_address = {device.address: device for device in pci.devices}
     names: dict[str, tuple[str, ...]] = dict.fromkeys(topology.gpu_addresses(pci), ("GPU",))
     for port in () if isinstance(rdma, Missing) else rdma.ports:
         place = _place_of(port, by_address)
@@ -56,7 +56,7 @@ def paths(pci: Pci, rdma: Fact[Rdma]) -> tuple[Path, ...]:
 
 def unplaced(pci: Pci, rdma: Fact[Rdma]) -> tuple[str, ...]:
     """Return the RDMA devices that were not found on the PCI bus, so that their link is not known."""
-    by_address = {one.address: one for one in pci.devices}
+    by_address = {device.address: device for device in pci.devices}
     ports = () if isinstance(rdma, Missing) else rdma.ports
     return tuple(dict.fromkeys(port.device for port in ports if _place_of(port, by_address) is None))
 

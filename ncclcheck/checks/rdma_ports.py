@@ -89,9 +89,9 @@ def not_surveyed(snapshot: Snapshot) -> Iterator[NotKnown]:
         for device, why in rdma.unread.items():
             yield NotKnown(f"the ports of the RDMA device {device}: {why}", (node.host,))
         read = environment_of(node.facts)
-        for one in (read, node.facts.environment, node.facts.nccl):
-            if isinstance(one, Missing) and (rdma.ports or one is read):
-                yield NotKnown(f"which RDMA ports NCCL may use: {one}", (node.host,))
+        for section in (read, node.facts.environment, node.facts.nccl):
+            if isinstance(section, Missing) and (rdma.ports or section is read):
+                yield NotKnown(f"which RDMA ports NCCL may use: {section}", (node.host,))
                 break
 
 
@@ -106,8 +106,8 @@ def environment_of(facts: NodeFacts) -> Fact[dict[str, str]]:
 
 def without_devices(found: Sequence[Surveyed], what: str = "RDMA device") -> Iterator[NotApplicable]:
     """Where nodes were read and none of them has a port."""
-    if found and not any(one.rdma.ports or one.rdma.unread for one in found):
-        yield NotApplicable(f"{named([one.host for one in found])}: no {what} in /sys/class/infiniband")
+    if found and not any(node.rdma.ports or node.rdma.unread for node in found):
+        yield NotApplicable(f"{named([node.host for node in found])}: no {what} in /sys/class/infiniband")
 
 
 def is_verbs(port: RdmaPort) -> bool:

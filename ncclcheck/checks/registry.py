@@ -80,7 +80,7 @@ def check(
 
     def declare(body: Body) -> Body:
         manual = (body.__doc__ or "").strip()
-        one = Check(
+        made = Check(
             code,
             slug,
             title,
@@ -94,7 +94,7 @@ def check(
             not_in_image,
             tuple(demands),
         )
-        setattr(body, _CHECK_ATTRIBUTE, one)
+        setattr(body, _CHECK_ATTRIBUTE, made)
         return body
 
     return declare
@@ -113,12 +113,16 @@ def _declared() -> tuple[Check, ...]:
     for module_info in pkgutil.walk_packages(package.__path__, "ncclcheck.checks."):
         module = importlib.import_module(module_info.name)
         for value in vars(module).values():
-            one = getattr(value, _CHECK_ATTRIBUTE, None)
-            if isinstance(one, Check) and one.body.__module__ == module_info.name:
-                taken = {other.slug for other in found.values() if other.subject == one.subject}
-                if one.code in found or one.slug in taken:
-                    raise ValueError(f"check {one.code} ({one.slug}) is declared twice")
-                found[one.code] = one
+            candidate = getattr(value, _CHECK_ATTRIBUTE, None)
+            if isinstance(candidate, Check) and candidate.body.__module__ == module_info.name:
+                taken = {
+                    registered.slug
+                    for registered in found.values()
+                    if registered.subject == candidate.subject
+                }
+                if candidate.code in found or candidate.slug in taken:
+                    raise ValueError(f"check {candidate.code} ({candidate.slug}) is declared twice")
+                found[candidate.code] = candidate
     return tuple(found[code] for code in sorted(found))
 
 

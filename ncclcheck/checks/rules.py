@@ -47,8 +47,12 @@ def _names(rules: Iterable[PolicyRule], kind: str) -> tuple[str, ...]:
 
 def _judging(snapshot: Snapshot) -> list[Check]:
     """Return the checks that judge a demand of this policy."""
-    keys = {name for one in snapshot.expected.expectations for name in (one.key, one.key.partition(".")[0])}
-    return [one for one in all_checks() if keys.intersection(one.demands)]
+    keys = {
+        name
+        for expectation in snapshot.expected.expectations
+        for name in (expectation.key, expectation.key.partition(".")[0])
+    }
+    return [check for check in all_checks() if keys.intersection(check.demands)]
 
 
 def _joined(*lists: Iterable[str]) -> tuple[str, ...]:

@@ -47,11 +47,11 @@ def what_would_change(
     facts = replace(facts, pci=_NOT_NEEDED)
 
     def run(
-        changed: NodeFacts = facts, other: str = rules, changes: Mapping[str, str | None] | None = None
+        changed: NodeFacts = facts, newer: str = rules, changes: Mapping[str, str | None] | None = None
     ) -> Fact[Prediction]:
         if why_no_interface is not None:
-            return predict_without_interface(changed, other, changes, why=why_no_interface)
-        return predict(changed, other, changes)
+            return predict_without_interface(changed, newer, changes, why=why_no_interface)
+        return predict(changed, newer, changes)
 
     base = run()
     if isinstance(base, Missing):
@@ -60,7 +60,9 @@ def what_would_change(
     trials += [(how, run(without)) for how, without in _unset(facts, rules)]
     trials += [(f"{name}={value}", run(changes={name: value})) for name, value in _settings(facts, base)]
     trials += [(how, run(repaired)) for how, repaired in _repairs(facts)]
-    trials += _other_versions(base, rules, [(one, run(other=one)) for one in versions.MILESTONES])
+    trials += _other_versions(
+        base, rules, [(milestone, run(newer=milestone)) for milestone in versions.MILESTONES]
+    )
     return tuple(
         f"{how} would {effect}"
         for how, outcome in trials
@@ -76,7 +78,7 @@ def _unset(facts: NodeFacts, version: str) -> Iterator[tuple[str, NodeFacts]]:
     effective = effective_environment(facts, version=version)
     if isinstance(effective, Missing):
         return
-    for name in (one for one in _DECIDING if one in effective):
+    for name in (deciding for deciding in _DECIDING if deciding in effective):
         left, steps = facts, list[str]()
         while (source := _source(left, name, version)) is not None:
             what = "it" if steps else name
@@ -96,7 +98,9 @@ def _without(facts: NodeFacts, name: str, source: str) -> NodeFacts:
     if isinstance(facts.nccl, Missing) or isinstance(facts.environment, Missing):
         return facts
     if source == "environment":
-        return replace(facts, environment={key: one for key, one in facts.environment.items() if key != name})
+        return replace(
+            facts, environment={key: value for key, value in facts.environment.items() if key != name}
+        )
     files = (_file_without(file, name) if file.path == source else file for file in facts.nccl.config_files)
     return replace(facts, nccl=replace(facts.nccl, config_files=tuple(files)))
 
@@ -135,7 +139,7 @@ def _repairs(facts: NodeFacts) -> Iterator[tuple[str, NodeFacts]]:
     for interface in interfaces:
         if interface.addresses and not socket_interface.is_running(interface) and not is_usable(interface):
             mended = replace(interface, running=True, flags=tuple(dict.fromkeys((*interface.flags, "up"))))
-            every = tuple(mended if other is interface else other for other in interfaces)
+            every = tuple(mended if present is interface else present for present in interfaces)
             yield f"a working link on {interface.name}", replace(facts, interfaces=every)
 
 
@@ -145,8 +149,8 @@ def _other_versions(
     """Return the nearest older and the nearest newer version that choose differently."""
     own = versions.parse(version)
     differing = [
-        (versions.parse(one), f"NCCL {one}", outcome)
-        for one, outcome in outcomes
+        (versions.parse(change), f"NCCL {change}", outcome)
+        for change, outcome in outcomes
         if not isinstance(outcome, Missing) and _effect(base, outcome)
     ]
     older = [(how, outcome) for number, how, outcome in differing if number < own]

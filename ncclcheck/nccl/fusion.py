@@ -64,11 +64,11 @@ def _by_topology(
         return Missing("unsupported", f"NCCL_NET_MERGE_LEVEL={wrong} is no level that NCCL knows")
     cards = [_card(port, merges_vfs) for port in ports]
     if level <= _LEVELS["PORT"]:
-        return _merge(ports, lambda one, other: level == _LEVELS["PORT"] and cards[one] == cards[other])
-    steps = [[_steps(one, rdma_port, merges_vfs, places) for rdma_port in ports] for one in ports]
+        return _merge(ports, lambda first, second: level == _LEVELS["PORT"] and cards[first] == cards[second])
+    steps = [[_steps(first, rdma_port, merges_vfs, places) for rdma_port in ports] for first in ports]
     if any(step is None for row in steps for step in row):
         return Missing("absent", "the PCI bus was not read")
-    return _merge(ports, lambda one, other: (steps[one][other] or _DISCONNECTED) <= level)
+    return _merge(ports, lambda first, second: (steps[first][second] or _DISCONNECTED) <= level)
 
 
 def _steps(
@@ -88,13 +88,13 @@ def _merge(ports: Sequence[RdmaPort], is_near: Callable[[int, int], bool]) -> tu
     groups: dict[int, Device] = {}
     while rest:
         root = rest[0]
-        near = [one for one in rest[1:] if is_near(root, one) and (root, one) not in kept_apart]
+        near = [index for index in rest[1:] if is_near(root, index) and (root, index) not in kept_apart]
         group = [root, *near][:_MOST_PORTS]
-        if len({ports[one].link_layer for one in group}) > 1:
-            kept_apart |= {pair for one in group[1:] for pair in ((root, one), (one, root))}
+        if len({ports[index].link_layer for index in group}) > 1:
+            kept_apart |= {pair for index in group[1:] for pair in ((root, index), (index, root))}
             continue
-        groups[root] = tuple(ports[one] for one in group)
-        rest = [one for one in rest if one not in group]
+        groups[root] = tuple(ports[index] for index in group)
+        rest = [index for index in rest if index not in group]
     return tuple(groups[root] for root in sorted(groups))
 
 

@@ -125,9 +125,9 @@ def _telling(table: Mapping[int, Gid], length: int) -> list[int]:
     return sorted(index for index in behind | set(table) if 0 < index < length)
 
 
-def _is_better(best: Gid | None, other: Gid | None, wish: _Wish, version: versions.Version) -> bool:
+def _is_better(best: Gid | None, gid: Gid | None, wish: _Wish, version: versions.Version) -> bool:
     """ncclUpdateGidIndex. The first test asks neither for the RoCE version nor whether the address is link-local."""
-    raw, other_raw = _raw(best) or _NO_GID, _raw(other) or _NO_GID
+    raw, other_raw = _raw(best) or _NO_GID, _raw(gid) or _NO_GID
     family, other_family = _family_of(raw), _family_of(other_raw)
     if other_family != wish.family or not _is_inside(other_raw, wish):
         return False
@@ -135,7 +135,7 @@ def _is_better(best: Gid | None, other: Gid | None, wish: _Wish, version: versio
         return True
     if not _is_valid(other_raw):
         return False
-    roce, other_roce = _roce_version(best, version), _roce_version(other, version)
+    roce, other_roce = _roce_version(best, version), _roce_version(gid, version)
     # A type that cannot be read leaves an uninitialised number, which is hardly ever equal to the other one.
     is_other_version = roce is None or roce != other_roce
     return (is_other_version or not _is_valid(raw)) and (

@@ -234,7 +234,7 @@ def candidate_interfaces(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
             found.append(
                 (rank, (interface.name, address if is_chosen and address in addresses else addresses[0]))
             )
-    return tuple(pair for _, pair in sorted(found, key=lambda one: one[0])[:MAX_CANDIDATES])
+    return tuple(pair for _, pair in sorted(found, key=lambda pair: pair[0])[:MAX_CANDIDATES])
 
 
 def is_usable(interface: Interface) -> bool:

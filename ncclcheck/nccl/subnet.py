@@ -66,12 +66,12 @@ def is_in_subnet(local: Address, remote: RemoteAddress, scope_id: int) -> bool:
     """Return True if `remote` is in the subnet of `local`; for IPv6 the scopes have to be equal too (matchSubnet)."""
     try:
         network = ipaddress.ip_interface(f"{local.address.partition('%')[0]}/{local.prefix_length}").network
-        other = ipaddress.ip_address(remote.address)
+        remote_address = ipaddress.ip_address(remote.address)
     except ValueError:  # facts of another node can hold anything
         return False
-    if network.version != other.version:
+    if network.version != remote_address.version:
         return False
-    return other in network and (local.family == "inet" or scope_id == remote.scope_id)
+    return remote_address in network and (local.family == "inet" or scope_id == remote.scope_id)
 
 
 def scope_of(interface: Interface, address: Address) -> int:

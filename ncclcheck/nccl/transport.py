@@ -59,7 +59,7 @@ def distances(facts: NodeFacts) -> tuple[GpuNic, ...]:
 
 def hca_words(hcas: Sequence[HcaChoice]) -> str:
     """Ports with their GID, those with the same index together: `mlx5_0:1, mlx5_1:1 (GID 3)`."""
-    groups = groupby(hcas, key=lambda one: one.gid_index)
+    groups = groupby(hcas, key=lambda hca: hca.gid_index)
     return ", ".join(
         f"{', '.join(f'{choice.device}:{choice.port}' for choice in group)} "
         f"({'GID not known' if index is None else f'GID {index}'})"

@@ -27,8 +27,8 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
     found = ceilings(snapshot, bench)
     references = _references(snapshot, bench)
     remarks = [found.why] if found.why and bench.points else []
-    remarks += binding_backends(bench, found.each).values()
-    remarks += _judged_by(snapshot, bench, found.each, references) if bench.points else ()
+    remarks += binding_backends(bench, found.ceilings).values()
+    remarks += _judged_by(snapshot, bench, found.ceilings, references) if bench.points else ()
     return BenchReport(
         backend=bench.backend,
         world_size=bench.world_size,
@@ -39,7 +39,7 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
         links=bench.links,
         failures=bench.failures,
         used=_used(bench),
-        ceilings=found.each,
+        ceilings=found.ceilings,
         references=references,
         remarks=tuple(remarks),
     )

@@ -42,7 +42,7 @@ _LEAST_LARGE = 1 << 20  # bytes; below, latency binds and not a rate
 class Ceilings(Struct, frozen=True):
     """One per op where something is known; `why` says what is not known, empty where all is."""
 
-    each: tuple[Ceiling, ...]
+    ceilings: tuple[Ceiling, ...]
     why: str = ""
 
 
@@ -122,7 +122,9 @@ def best_points(bench: BenchResult) -> dict[Op, Point]:
     """
     best: dict[Op, Point] = {}
     for point in bench.points:
-        if 2 * point.size_bytes < max(one.size_bytes for one in bench.points if one.op == point.op):
+        if 2 * point.size_bytes < max(
+            measured.size_bytes for measured in bench.points if measured.op == point.op
+        ):
             continue
         if point.op not in best or point.busbw_gb_s > best[point.op].busbw_gb_s:
             best[point.op] = point
@@ -136,20 +138,20 @@ def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, s
     and nothing follows from a rate; nor where a rank was late.
     """
     told: dict[Op, str] = {}
-    full = [one for one in found if one.reached >= _REACHES]
-    for one in found:
-        largest = sorted((p for p in bench.points if p.op == one.op), key=lambda point: point.size_bytes)
-        if one.reached >= _FALLS_SHORT or not largest or largest[-1].size_bytes < _LEAST_LARGE:
+    full = [limit for limit in found if limit.reached >= _REACHES]
+    for limit in found:
+        largest = sorted((p for p in bench.points if p.op == limit.op), key=lambda point: point.size_bytes)
+        if limit.reached >= _FALLS_SHORT or not largest or largest[-1].size_bytes < _LEAST_LARGE:
             continue
         if bench.backend == "gloo" and full:
-            others = ", ".join(f"{other.op} {other.reached:.0%}" for other in full)
-            told[one.op] = (
-                f"{one.op} reached {one.reached:.0%} of what the link carries and {others} in the same run: "
+            others = ", ".join(f"{reaching.op} {reaching.reached:.0%}" for reaching in full)
+            told[limit.op] = (
+                f"{limit.op} reached {limit.reached:.0%} of what the link carries and {others} in the same run: "
                 f"the bottleneck is the backend ({bench.backend}), not the link"
             )
-        elif one.source == "measured" and not slow_ranks(bench.points):
-            told[one.op] = (
-                f"{one.op} reached {one.reached:.0%} of what TCP was measured to carry on the same link: "
+        elif limit.source == "measured" and not slow_ranks(bench.points):
+            told[limit.op] = (
+                f"{limit.op} reached {limit.reached:.0%} of what TCP was measured to carry on the same link: "
                 f"the bottleneck is the backend ({bench.backend}) or the CPU, not the link"
             )
     return told

@@ -43,7 +43,7 @@ def _gpu(node: Node) -> str:
 
 
 def _inside(snapshot: Snapshot) -> Fabric | None:
-    gpus = [gpu for _, those in snapshot.known("gpus") for gpu in those]
+    gpus = [gpu for _, node_gpus in snapshot.known("gpus") for gpu in node_gpus]
     links = [gpu.state.nvlinks for gpu in gpus]
     if not links or any(isinstance(link, Missing) for link in links):
         return None

@@ -67,7 +67,7 @@ def measured_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
     }
     if len(usable) < len(bench.places) or not usable:
         return None
-    host = min(usable, key=lambda one: usable[one].median)
+    host = min(usable, key=lambda name: usable[name].median)
     gbit_s = usable[host].median
     where = bench.places[host][0]
     return Term(gbit_s / _GBIT, f"{gbit(gbit_s)} to {where} of {host} (as measured)", "measured", None)
@@ -177,8 +177,8 @@ def _interfaces(node: Node, names: Sequence[str], place: tuple[str, str] | None)
     speeds: list[float] = []
     for name in names:
         address = place[1] if place and place[0] == name else ""
-        one = owner_of(interfaces, address, name)
-        speed = _speed(node.host, name, one)
+        owner = owner_of(interfaces, address, name)
+        speed = _speed(node.host, name, owner)
         if isinstance(speed, Missing):
             return speed
         speeds.append(speed)

@@ -68,12 +68,12 @@ def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> It
         yield replace(finding, evidence=(*finding.evidence, *_transport(bench, baseline)))
     unsure = [compared for compared in found if compared.verdict == "not-known"]
     if unsure:
-        each = "; ".join(
+        listing = "; ".join(
             f"{compared.now.op} of {format_size(compared.now.size_bytes)}: {compared.why}"
             for compared in unsure[:_SPELT]
         )
         more = f"; and {len(unsure) - _SPELT} more" if len(unsure) > _SPELT else ""
-        yield NotKnown(f"{len(unsure)} of {len(found)} points cannot be compared: {each}{more}")
+        yield NotKnown(f"{len(unsure)} of {len(found)} points cannot be compared: {listing}{more}")
 
 
 _LISTED, _SPELT = 4, 2

@@ -42,7 +42,7 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
     if bench is not None and bench.world_size == 1:
         yield NotKnown("one rank: no data crosses a link, so there is no bus bandwidth")
     elif bench is not None:
-        known = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).each}
+        known = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).ceilings}
         for floor in floors:
             yield from _judged(bench, floor, known)
     yield from not_measured(snapshot, points=True)

@@ -176,7 +176,7 @@ def _fastest(bench: BenchResult, pair: Pair) -> float:
 
 
 def _unit(*gb_s: float) -> RateUnit:
-    return rate_unit(8 * one for one in gb_s)
+    return rate_unit(8 * rate for rate in gb_s)
 
 
 def _named_ranks(bench: BenchResult, host: str) -> str:

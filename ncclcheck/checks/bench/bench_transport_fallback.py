@@ -56,22 +56,22 @@ def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
 def _sockets(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
     """RDMA is there, and sockets were used, on all nodes or on some."""
     places = {surveyed_node.host: surveyed_node for surveyed_node in surveyed(snapshot)}
-    over_sockets, other = [], []
+    over_sockets, over_rdma = [], []
     for node in snapshot.nodes:
         used = _network(processes_of(bench, node.host))
         if used == network.SOCKET:
             over_sockets.append(node)
         elif used:
-            other.append((node.host, used))
+            over_rdma.append((node.host, used))
     if bench.nodes < 2 and not _any_net_link(bench):  # noqa: PLR2004 (nothing went between nodes)
         return
     for node in over_sockets:
         place = places.get(node.host)
         ports = _usable(place)
         if place is not None and ports:
-            yield _fallback(node, place, ports, [host for host, _ in other])
-        elif other:
-            yield _mixed(node, other)
+            yield _fallback(node, place, ports, [host for host, _ in over_rdma])
+        elif over_rdma:
+            yield _mixed(node, over_rdma)
 
 
 def _network(processes: Sequence[Process]) -> str:
@@ -176,8 +176,8 @@ def _over_the_network(
         "stay inside the node",
         (host,),
         tuple(
-            Evidence((host,), f"channel from rank {one} to rank {peer}", how, "P2P or SHM", _OWN_LOG)
-            for one, peer, how in pairs[:8]
+            Evidence((host,), f"channel from rank {rank} to rank {peer}", how, "P2P or SHM", _OWN_LOG)
+            for rank, peer, how in pairs[:8]
         ),
         (
             Fix(
@@ -197,11 +197,11 @@ def _many_small_jobs(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding
         if process.ranks is not None and process.ranks < bench.world_size
     ]
     if alone:
-        _, one = alone[0]
+        _, process = alone[0]
         yield _small(
             bench,
             tuple(dict.fromkeys(host for host, _ in alone)),
-            one.ranks or 1,
+            process.ranks or 1,
             bench.world_size,
             _OWN_LOG,
             "error",

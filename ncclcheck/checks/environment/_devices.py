@@ -23,7 +23,9 @@ def rdma_devices(place: Place) -> Iterator[Case]:
     if not value or isinstance(rdma, Missing):
         return
     ports = [port for port in rdma.ports if not hca.is_ruled_out(port)]
-    if not ports or any(isinstance(one, Missing) for port in ports for one in (port.state, port.link_layer)):
+    if not ports or any(
+        isinstance(state, Missing) for port in ports for state in (port.state, port.link_layer)
+    ):
         return
     pattern = hca.parse(value, place.nccl or versions.NEWEST)
     taken = [port for port in ports if pattern.matches(port.device, port.port)]

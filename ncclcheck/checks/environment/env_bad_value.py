@@ -58,7 +58,10 @@ def _judge(place: Place) -> Iterator[Judged]:
             yield OneAnswer(f"how NCCL reads {shown(name, value)} depends on its version, which is not known")
         elif wrong:
             yield _case(
-                place, variable, value, max(reversed(wrong), key=lambda one: SEVERITIES.index(one.weight))
+                place,
+                variable,
+                value,
+                max(reversed(wrong), key=lambda misread: SEVERITIES.index(misread.weight)),
             )
     yield from rdma_devices(place)
     yield from tensorpipe_interface(place)

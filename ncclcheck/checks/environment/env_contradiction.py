@@ -186,7 +186,7 @@ def _family(place: Place) -> Iterator[Judged]:
         return
     pattern = ifname.parse(names)
     named = [interface for interface in interfaces if interface.addresses and pattern.matches(interface.name)]
-    families = {address.family for one in named for address in one.addresses}
+    families = {address.family for interface in named for address in interface.addresses}
     family = "inet" if wanted == "AF_INET" else "inet6"
     if named and family not in families:
         have = "IPv6" if family == "inet" else "IPv4"
@@ -194,7 +194,8 @@ def _family(place: Place) -> Iterator[Judged]:
             place,
             "error",
             ("NCCL_SOCKET_FAMILY", "NCCL_SOCKET_IFNAME"),
-            f"{', '.join(one.name for one in named[:4])} has only {have} addresses: NCCL finds no interface and fails",
+            f"{', '.join(interface.name for interface in named[:4])} has only {have} addresses: "
+            "NCCL finds no interface and fails",
             "NCCL src/misc/socket.cc (findInterfaces)",
             unset("NCCL_SOCKET_FAMILY"),
         )
@@ -324,14 +325,14 @@ def _environment_and_file(place: Place) -> Iterator[Judged]:
             continue
         for name, text in sorted(file.settings.items()):
             value, origin = place.value(name), place.sources.get(name, "")
-            other = text.removesuffix("\r")
-            if value is None or origin == file.path or value.removesuffix("\r") == other:
+            cleaned = text.removesuffix("\r")
+            if value is None or origin == file.path or value.removesuffix("\r") == cleaned:
                 continue
             winner = "the environment" if origin == "environment" else origin
             yield Case(
                 "info",
                 (name,),
-                f"{shown(name, value)} in {winner} and {shown(name, other)} in {file.path}",
+                f"{shown(name, value)} in {winner} and {shown(name, cleaned)} in {file.path}",
                 f"{winner} wins, so what {file.path} says is not used",
                 "one value",
                 "NCCL src/misc/param.cc (setEnvFile)",

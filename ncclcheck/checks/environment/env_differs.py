@@ -115,7 +115,7 @@ def _is_one_count_of_gpus(name: str, values: Comparison[str | None]) -> bool:
     shown = [group.value for group in values.groups]
     return (
         name == "CUDA_VISIBLE_DEVICES"
-        and len({one and one.count(",") for one in shown}) == 1
+        and len({value and value.count(",") for value in shown}) == 1
         and None not in shown
     )
 

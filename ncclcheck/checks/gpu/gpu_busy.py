@@ -42,8 +42,8 @@ def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
     processes, unknown = values(gpus, "processes")
     yield from unknown
     strangers = [(on, stranger) for on, found in processes for stranger in found if _counts(stranger)]
-    for severity, those in _by_severity(strangers).items():
-        texts = [(on.host, f"{on.label}: {_named(stranger)}") for on, stranger in those]
+    for severity, processes in _by_severity(strangers).items():
+        texts = [(on.host, f"{on.label}: {_named(stranger)}") for on, stranger in processes]
         for text, hosts in by_text(texts):
             yield _finding(severity, f"{named(hosts)}: other programs run on GPUs: {text}", hosts, text)
     used, unknown = values(gpus, "memory_used_bytes")

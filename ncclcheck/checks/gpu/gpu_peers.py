@@ -82,8 +82,8 @@ def _is_usual(statuses: dict[str, dict[_Pair, str]], host: str, pair: _Pair) -> 
     return 2 * others.count(_OK) > len(others)
 
 
-def _listed(those: list[tuple[str, str]], host: str) -> str:
-    return together(pair for name, pair in those if name == host)
+def _listed(pairs: list[tuple[str, str]], host: str) -> str:
+    return together(pair for name, pair in pairs if name == host)
 
 
 def _finding(severity: Severity, status: str, pairs: str, hosts: tuple[str, ...]) -> Finding:

@@ -71,7 +71,7 @@ def _findings(
 ) -> Iterator[Finding]:
     if not off:
         return
-    worst = max(off, key=lambda one: abs(one.ahead_us))
+    worst = max(off, key=lambda estimate: abs(estimate.ahead_us))
     hosts = tuple(deviation.host for deviation in (all_of_them if len(all_of_them) == _PAIR else off))
     usual = tuple(deviation.host for deviation in all_of_them if deviation not in off)
     if len(hosts) > len(off):

@@ -40,11 +40,11 @@ def path_differs(snapshot: Snapshot) -> Iterator[Answer]:
     folder that could not be listed within 3 s is unknown. The type of the filesystem is that of /proc/self/mountinfo.
     """
     found = wanted(snapshot, "data", "code", "shared")
-    for one in found:
-        yield from _kind(one)
-        yield from _filesystem(one)
-    for one in wanted(snapshot, "data"):
-        yield from _files(one)
+    for wanted_path in found:
+        yield from _kind(wanted_path)
+        yield from _filesystem(wanted_path)
+    for wanted_path in wanted(snapshot, "data"):
+        yield from _files(wanted_path)
     yield from none_given(snapshot, found, "--data, --code or --shared-dir")
     yield from not_reported(snapshot)
 
@@ -105,7 +105,7 @@ def _files(wanted_path: Wanted) -> Iterator[Answer]:
                     f"{wanted_path.path}: only {count} files were listed in the time for it", (place.host,)
                 )
     whole = {host: manifest for host, manifest in manifests.items() if manifest.complete}
-    listings = compare((host, (each.files, each.names_checksum)) for host, each in whole.items())
+    listings = compare((host, (manifest.files, manifest.names_checksum)) for host, manifest in whole.items())
     if listings.differs:
         yield _other_names(wanted_path, listings, whole)
     yield from _other_files(wanted_path, manifests, "size", lambda entry: entry.size_bytes)

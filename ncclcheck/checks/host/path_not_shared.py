@@ -40,7 +40,7 @@ def path_not_shared(snapshot: Snapshot) -> Iterator[Answer]:
     views = snapshot.shared
     if isinstance(views, Missing):
         if found:
-            yield NotKnown(f"what the nodes see in {', '.join(one.path for one in found)}: {views}")
+            yield NotKnown(f"what the nodes see in {', '.join(folder.path for folder in found)}: {views}")
     else:
         for path in dict.fromkeys(view.path for view in views):
             yield from _judged(path, tuple(view for view in views if view.path == path))
@@ -50,10 +50,10 @@ def path_not_shared(snapshot: Snapshot) -> Iterator[Answer]:
             for view in views
             if view.path == path
         }
-        for number, one in enumerate(found):
-            hosts = tuple(place.host for place in one.places if (place.host, number) not in tried)
+        for number, folder in enumerate(found):
+            hosts = tuple(place.host for place in folder.places if (place.host, number) not in tried)
             if hosts:
-                yield NotKnown(f"{one.path} was not tried", hosts)
+                yield NotKnown(f"{folder.path} was not tried", hosts)
     yield from none_given(snapshot, found, "--shared-dir")
     yield from not_reported(snapshot)
 
@@ -84,7 +84,7 @@ def _judged(path: str, views: tuple[SharedView, ...]) -> Iterator[Answer]:
 def _apart(path: str, seen: dict[str, frozenset[str]], wrote: set[str]) -> Finding:
     """Groups of nodes that see each other's files; where one way works and the other does not, they are apart."""
     mutual = {
-        host: frozenset(other for other in saw & wrote if other == host or host in seen.get(other, saw))
+        host: frozenset(writer for writer in saw & wrote if writer == host or host in seen.get(writer, saw))
         for host, saw in seen.items()
     }
     groups = compare((host, tuple(sorted(together))) for host, together in mutual.items())

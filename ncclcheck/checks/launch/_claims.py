@@ -21,7 +21,7 @@ class Claim(Struct, frozen=True):
 
 def claims(snapshot: Snapshot) -> tuple[Claim, ...]:
     """Every process's claim: as it came, or, for a node of which none is recorded, from its facts."""
-    found = [Claim(host, one) for one, host in zip(snapshot.claims, snapshot.claim_hosts, strict=False)]
+    found = [Claim(host, launch) for launch, host in zip(snapshot.claims, snapshot.claim_hosts, strict=False)]
     heard = {claim.host for claim in found}
     found += [Claim(node.host, launch) for node, launch in snapshot.known("launch") if node.host not in heard]
     return tuple(found)

@@ -29,9 +29,13 @@ def master_unresolvable(snapshot: Snapshot) -> Iterator[Answer]:
     for name in dict.fromkeys(sighting.path.name for sighting in seen):
         failing = tuple(sighting for sighting in seen if sighting.path.name == name)
         hosts = hosts_of(failing)
-        able = [one for one in sightings(snapshot) if one.path.name == name and first_address(one.path)]
+        able = [
+            sighting
+            for sighting in sightings(snapshot)
+            if sighting.path.name == name and first_address(sighting.path)
+        ]
         address = first_address(able[0].path) if able else None
-        others = f" ({named(one.host for one in able)} can: {address})" if able else ""
+        others = f" ({named(sighting.host for sighting in able)} can: {address})" if able else ""
         yield master_finding(
             failing,
             f"{named(hosts)} cannot resolve MASTER_ADDR {name!r}{others}, so "

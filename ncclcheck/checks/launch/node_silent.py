@@ -48,7 +48,8 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
         return
     groups: dict[tuple[str, str], list[Silent]] = {}
     unreached = () if isinstance(snapshot.unreached, Missing) else snapshot.unreached
-    explained = {one.node_rank for one in unreached}  # host-unreachable says more, and so does meeting-place
+    # host-unreachable says more, and so does meeting-place
+    explained = {missing.node_rank for missing in unreached}
     explained |= {meeting.node_rank for meeting in snapshot.meetings if meeting.outcome != "met"}
     for silent in snapshot.silent:
         if silent.node_rank not in explained:

@@ -43,14 +43,14 @@ def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         if excludes_into_loopback(setting):
             groups.setdefault(setting.nccl or "", []).append(setting)
     for value, caught in groups.items():
-        hosts = tuple(dict.fromkeys(one.host for one in caught))
+        hosts = tuple(dict.fromkeys(choice.host for choice in caught))
         yield Finding(
             "error" if several else "warning",
             f"{NCCL_VARIABLE}={value!r} makes NCCL choose {caught[0].choice.interface} ({caught[0].choice.address}) on "
             f"{named(hosts)}: the exclusion replaces NCCL's default, which excludes lo, so "
             + ("no other node can connect" if several else "the setting breaks jobs with several nodes"),
             hosts,
-            tuple(_evidence(one) for one in caught),
+            tuple(_evidence(choice) for choice in caught),
             (Fix("exclude lo too, or name the interface to use", env={NCCL_VARIABLE: _mended(value)}),),
         )
     yield from not_settled(snapshot)

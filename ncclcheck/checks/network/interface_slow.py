@@ -130,7 +130,7 @@ def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iter
             others.append((value.median, network, value))
     if not others:
         return
-    _, network, value = max(others, key=lambda one: one[0])
+    _, network, value = max(others, key=lambda rival: rival[0])
     used, better = _names(places), _names(network)
     data = _data_network(snapshot)
     what = "starts over" if data else "would use"
@@ -256,19 +256,19 @@ def _far_below_link(slow: SlowParts, seen: Sequence[Chosen], tried: Sequence[Pro
     """Of what is not called slow: that is told already."""
     named_slow = set(slow.transfers())
     rest = [
-        (one, one.value)
-        for one in tried
-        if one.value is not None and (one.from_host, one.to_host) not in named_slow
+        (place, place.value)
+        for place in tried
+        if place.value is not None and (place.from_host, place.to_host) not in named_slow
     ]
-    speeds = [one.interface.speed_mbps for one in seen]
+    speeds = [place.interface.speed_mbps for place in seen]
     known = [speed for speed in speeds if not isinstance(speed, Missing)]
     busy = sum(_had_a_busy_core(probe) for probe, _ in rest)
     if not known or not rest or 2 * busy >= len(rest):
         return
     link, own = min(known) / _MBIT, summed_up(rest)
     if own.median < _FAR_BELOW * link and not own.cpu_limited:
-        hosts = tuple(one.host for one in seen)
-        name = "/".join(dict.fromkeys(one.name for one in seen))
+        hosts = tuple(place.host for place in seen)
+        name = "/".join(dict.fromkeys(place.name for place in seen))
         in_unit = rate_unit((link,))
         yield Finding(
             "info",

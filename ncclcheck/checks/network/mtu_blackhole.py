@@ -48,7 +48,7 @@ def _finding(explanation: Blame, mtus: dict[str, Chosen]) -> Finding:
         dict.fromkeys(host for probe in explanation.directions for host in (probe.from_host, probe.to_host))
     )
     known = [mtus[host] for host in hosts if host in mtus]
-    listed = ", ".join(f"{each.host} {each.interface.mtu}" for each in known[:4])
+    listed = ", ".join(f"{place.host} {place.interface.mtu}" for place in known[:4])
     name = known[0].name if known else "eth0"
     return Finding(
         "error",
@@ -59,13 +59,13 @@ def _finding(explanation: Blame, mtus: dict[str, Chosen]) -> Finding:
             *evidence(explanation.directions),
             *(
                 Evidence(
-                    (each.host,),
-                    f"MTU of {each.name}",
-                    str(each.interface.mtu),
+                    (place.host,),
+                    f"MTU of {place.name}",
+                    str(place.interface.mtu),
                     "what the path carries",
                     "sysfs",
                 )
-                for each in known
+                for place in known
             ),
         ),
         (
@@ -83,5 +83,5 @@ def _finding(explanation: Blame, mtus: dict[str, Chosen]) -> Finding:
 
 def _carried(known: list[Chosen]) -> int:
     """The MTU to try: the smaller of the ends if they differ, else Ethernet's own."""
-    sizes = sorted({mtu for each in known if not isinstance(mtu := each.interface.mtu, Missing)})
+    sizes = sorted({mtu for place in known if not isinstance(mtu := place.interface.mtu, Missing)})
     return sizes[0] if len(sizes) > 1 else min([1500, *sizes])

@@ -240,10 +240,10 @@ def _not_asked(snapshot: Snapshot) -> Iterator[NotKnown]:
         for node, routes in snapshot.known("routes")
         for route in routes
     }
-    used = {one.host: one.address for one in chosen(snapshot)}
+    used = {attempt.host: attempt.address for attempt in chosen(snapshot)}
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
     tried = {(probe.from_host, probe.to_host, probe.address) for probe in probes if probe.kind == "tcp"}
-    tried = {one for one in tried if used.get(one[1]) == one[2]}
+    tried = {attempt for attempt in tried if used.get(attempt[1]) == attempt[2]}
     for host in dict.fromkeys(host for host, _, _ in sorted(tried - asked)):
         yield NotKnown("its routes to the other nodes were not read", (host,))
     if not tried:

@@ -92,12 +92,12 @@ def _ports_that_matter(found: Sequence[Path]) -> list[PciDevice]:
     """The bridges on the way between two devices below the upstream port of a common switch, which never redirects."""
     matter: dict[str, PciDevice] = {}
     for path in (port for port in found if port.is_gpu):
-        for other in found:
-            if other is path:
+        for second in found:
+            if second is path:
                 continue
-            shared = _shared(path, other)
+            shared = _shared(path, second)
             if shared:
-                for bridge in (*path.bridges[shared:], *other.bridges[shared:]):
+                for bridge in (*path.bridges[shared:], *second.bridges[shared:]):
                     matter[bridge.address] = bridge
     return [matter[address] for address in sorted(matter)]
 

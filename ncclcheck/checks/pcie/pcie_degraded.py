@@ -85,7 +85,7 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
             idle.setdefault(key, []).append(node.host)
     if not judged and any(True for _ in snapshot.known("pci")):
         yield NotApplicable("there is no GPU and no RDMA NIC on the PCI bus")
-    yield from (_finding(one, tuple(hosts)) for one, hosts in slow.items())
+    yield from (_finding(slow_link, tuple(hosts)) for slow_link, hosts in slow.items())
     yield from (_mention(*key, tuple(hosts)) for key, hosts in idle.items())
     yield from not_reported(snapshot)
 
@@ -113,7 +113,7 @@ def _is_untold(path: Path) -> bool:
 
 def _slow_links(found: Sequence[Path], by_driver: Collection[str], *, are_bridges_real: bool) -> list[_Slow]:
     """Every slow link once, named by its lower end, with all that send through it."""
-    gpu_links = {one.bridges[-1].address for one in found if one.is_gpu and one.bridges}
+    gpu_links = {path.bridges[-1].address for path in found if path.is_gpu and path.bridges}
     links: dict[tuple[str, str], list[tuple[PciDevice, str, str, str]]] = {}
     for path in found:
         hops = path.hops if are_bridges_real else (path.device,)
@@ -136,19 +136,19 @@ def _slow_links(found: Sequence[Path], by_driver: Collection[str], *, are_bridge
             link[0][1],
             link[0][2],
             SOURCE if address in by_driver else f"/sys/bus/pci/devices/{address}/current_link_{what}",
-            tuple(one[3] for one in link),
+            tuple(entry[3] for entry in link),
         )
         for (address, what), link in links.items()
     ]
-    return [one for one in told if not _is_other_end(one, told)]
+    return [slow for slow in told if not _is_other_end(slow, told)]
 
 
 def _is_other_end(link: _Slow, told: Sequence[_Slow]) -> bool:
     """True if the lower end of the same link, a device right below, tells the same."""
     return any(
-        other.device.upstream[-1:] == (link.device.address,)
-        and (other.what, other.now) == (link.what, link.now)
-        for other in told
+        candidate.device.upstream[-1:] == (link.device.address,)
+        and (candidate.what, candidate.now) == (link.what, link.now)
+        for candidate in told
     )
 
 

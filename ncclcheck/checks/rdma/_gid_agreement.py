@@ -29,22 +29,22 @@ class Used(Struct, frozen=True):
 def disagreements(used: Sequence[Used]) -> Iterator[Finding]:
     """Yield the mismatches between nodes, ports with the same answer together."""
     by_port: dict[str, list[Used]] = {}
-    for one in used:
-        by_port.setdefault(one.place.name, []).append(one)
+    for use in used:
+        by_port.setdefault(use.place.name, []).append(use)
     kinds: dict[Comparison[str], list[str]] = {}
     subnets: dict[Comparison[str], list[str]] = {}
     tied: dict[str, Comparison[str]] = {}
     agrees = False
-    for name, those in by_port.items():
-        comparison = compare((one.place.host, gids.kind(one.gid)) for one in those)
+    for name, uses in by_port.items():
+        comparison = compare((use.place.host, gids.kind(use.gid)) for use in uses)
         if comparison.differs:
             kinds.setdefault(comparison, []).append(name)
             continue
-        places = [(one.place.host, subnet) for one in those if (subnet := _subnet(one)) is not None]
+        places = [(use.place.host, subnet) for use in uses if (subnet := _subnet(use)) is not None]
         where = compare(places)
         if not where.differs:
             agrees = agrees or len(places) > 1
-        elif not where.tie or _could_agree(those, where):
+        elif not where.tie or _could_agree(uses, where):
             subnets.setdefault(where, []).append(name)
         else:
             tied[name] = where
@@ -60,13 +60,13 @@ def _subnet(used: Used) -> str | None:
     return None if isinstance(interfaces, Missing) else gids.subnet(used.gid, interfaces)
 
 
-def _could_agree(those: Sequence[Used], where: Comparison[str]) -> bool:
+def _could_agree(uses: Sequence[Used], where: Comparison[str]) -> bool:
     """Return True if a port has another RoCE v2 address in the subnet of another node that NCCL did not choose.
 
     Where every node has a subnet of its own and nothing else, the network is routed by design.
     """
     home = {host: group.value for group in where.groups for host in group.hosts}
-    for used in those:
+    for used in uses:
         interfaces = used.facts.interfaces
         if isinstance(interfaces, Missing):
             continue

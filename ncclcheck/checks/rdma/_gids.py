@@ -94,4 +94,4 @@ def better(port: RdmaPort) -> Sequence[Gid]:
     if isinstance(port.gids, Missing):
         return ()
     good = [gid for gid in port.gids if roce_version(gid) == 2 and not is_link_local(gid)]  # noqa: PLR2004 - v2
-    return sorted(good, key=lambda one: (family(one) != "IPv4", one.index))
+    return sorted(good, key=lambda entry: (family(entry) != "IPv4", entry.index))

@@ -88,15 +88,15 @@ def _rate(ports: Sequence[RdmaPort]) -> float:
 def _within(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[Surveyed]] = {}
     for node in nodes:
-        kept, other = _split(node)
-        groups.setdefault((hca.names_of(kept), hca.names_of(other)), []).append(node)
+        kept, removed = _split(node)
+        groups.setdefault((hca.names_of(kept), hca.names_of(removed)), []).append(node)
     for group in groups.values():
         hosts = tuple(member.host for member in group)
-        kept, other = _split(group[0])
-        tie = " (as many of each)" if len(kept) == len(other) else ""
+        kept, removed = _split(group[0])
+        tie = " (as many of each)" if len(kept) == len(removed) else ""
         yield Finding(
             "warning",
-            f"on {named(hosts)} NCCL would use {listed(map(hca.name_of, other))} ({_words(other)}) together with "
+            f"on {named(hosts)} NCCL would use {listed(map(hca.name_of, removed))} ({_words(removed)}) together with "
             f"{listed(map(hca.name_of, kept))} ({_words(kept)}){tie}: ports of the two kinds cannot connect to each "
             "other, and the slower network carries a share of the traffic",
             hosts,
@@ -108,9 +108,9 @@ def _within(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
                     file_of(port, "link_layer"),
                 )
                 for member in group
-                for port in other
+                for port in removed
             ),
-            (_exactly(kept, {port.device for port in other}),),
+            (_exactly(kept, {port.device for port in removed}),),
         )
 
 

@@ -78,8 +78,8 @@ def rdma_errors(snapshot: Snapshot) -> Iterator[Answer]:
         yield from _untold(node, section)
         for port in section.ports:
             grown += _of_port(node.host, port)
-    for severity, counter, those in _by_counter(grown):
-        yield _finding(severity, counter, those)
+    for severity, counter, growths in _by_counter(grown):
+        yield _finding(severity, counter, growths)
     for text, hosts in _uncertain(grown):
         yield NotKnown(text, hosts)
     known = list(snapshot.known("rdma_counters"))

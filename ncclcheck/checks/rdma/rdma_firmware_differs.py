@@ -63,10 +63,10 @@ def _is_untold(port: RdmaPort) -> bool:
     return isinstance(port.board_id, Missing) or isinstance(port.firmware, Missing)
 
 
-def _by_host(each: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _by_host(named_ports: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """The versions of every host in one value: `28.39.1002`, or `28.39.1002 and 28.40.1000`."""
     found: dict[str, dict[str, None]] = {}
-    for host, version in each:
+    for host, version in named_ports:
         found.setdefault(host, {})[version] = None
     return [(host, " and ".join(sorted(versions))) for host, versions in found.items()]
 

@@ -118,11 +118,11 @@ def _without_plugin(node: Surveyed, reason: str, *, fails: bool) -> _Ignored | N
 
 def _findings(ignored: Sequence[_Ignored], using: Sequence[str]) -> Iterator[Finding]:
     groups: dict[tuple[str, Severity, tuple[str, ...]], list[_Ignored]] = {}
-    for one in ignored:
-        names = tuple(hca.name_of(port) for port in one.ports)
-        groups.setdefault((one.reason, _severity(one, using), names), []).append(one)
+    for node in ignored:
+        names = tuple(hca.name_of(port) for port in node.ports)
+        groups.setdefault((node.reason, _severity(node, using), names), []).append(node)
     for (reason, severity, names), group in groups.items():
-        hosts = tuple(one.node.host for one in group)
+        hosts = tuple(node.node.host for node in group)
         first = group[0]
         cost = "the job fails at its start" if first.fails else "all traffic goes through TCP sockets"
         if using and not first.fails:

@@ -67,8 +67,8 @@ def _compared(ports: Sequence[PortOn]) -> Iterator[Finding]:
     hosts = tuple(dict.fromkeys(on.host for on, _ in odd))
     tie = " (no majority)" if comparison.usual is None else ""
     texts = [
-        f"{mtu} on {by_hosts((on.host, on.name) for on, each in odd if each == mtu)}"
-        for mtu in sorted({each for _, each in odd})
+        f"{mtu} on {by_hosts((on.host, on.name) for on, port_mtu in odd if port_mtu == mtu)}"
+        for mtu in sorted({port_mtu for _, port_mtu in odd})
     ]
     yield Finding(
         "warning",

@@ -64,8 +64,8 @@ def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
-    ports = {one.host: _running(one) for one in nodes}
-    if any(one.rdma.ports for one in nodes) and not any(ports.values()):
+    ports = {node.host: _running(node) for node in nodes}
+    if any(node.rdma.ports for node in nodes) and not any(ports.values()):
         yield NotApplicable("there is no ACTIVE RDMA port that NCCL could use")
     for host, members in ports.items():
         unread = [hca.name_of(port) for port in members if isinstance(port.rate_gbps, Missing)]
@@ -75,9 +75,9 @@ def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
         stateless = [hca.name_of(port) for port in node.wanted if isinstance(port.state, Missing)]
         if stateless:
             yield NotKnown(f"the state of {listed(stateless)} could not be read", (node.host,))
-    odd = [one for host, members in ports.items() for one in _within(host, members)]
+    odd = [port for host, members in ports.items() for port in _within(host, members)]
     yield from _told(odd)
-    yield from _between(ports, {(one.place.host, one.place.name) for one in odd})
+    yield from _between(ports, {(port.place.host, port.place.name) for port in odd})
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 
@@ -122,19 +122,19 @@ def _within(host: str, ports: Sequence[RdmaPort]) -> Iterator[_Odd]:
                     PortOn(host, port),
                     rate,
                     tuple(group.value for group in usual),
-                    tuple(one for group in usual for one in group.hosts),
+                    tuple(name for group in usual for name in group.hosts),
                 )
 
 
 def _told(odd: Iterable[_Odd]) -> Iterator[Finding]:
     """One finding per port and rate, however many hosts have it."""
     groups: dict[tuple[str, float, tuple[float, ...]], list[_Odd]] = {}
-    for one in odd:
-        groups.setdefault((one.place.name, one.rate, one.usual), []).append(one)
+    for port in odd:
+        groups.setdefault((port.place.name, port.rate, port.usual), []).append(port)
     for (name, rate, usual), group in groups.items():
-        hosts = tuple(one.place.host for one in group)
+        hosts = tuple(port.place.host for port in group)
         tie = " (no majority)" if len(group[0].siblings) < 2 else ""  # noqa: PLR2004 - one port against one
-        wanted = " and ".join(_gbit(one) for one in usual)
+        wanted = " and ".join(_gbit(usual_rate) for usual_rate in usual)
         yield Finding(
             "warning",
             f"{name} on {named(hosts)} runs at {_gbit(rate)} ({_lanes(group[0].place.port)}) where "
@@ -142,8 +142,8 @@ def _told(odd: Iterable[_Odd]) -> Iterator[Finding]:
             f"{verb(group[0].siblings, 'runs', 'run')} at {wanted}{tie}: {_COST}",
             hosts,
             pieces(
-                (one.place, _observed(one.place.port), wanted, file_of(one.place.port, "rate"))
-                for one in group
+                (port.place, _observed(port.place.port), wanted, file_of(port.place.port, "rate"))
+                for port in group
             ),
             (_fix(group[0].place.port),),
         )

@@ -85,8 +85,8 @@ def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
             yield NotKnown(f"which NCCL libraries there are: {choice.libraries}", (node.host,))
             continue
         loaded = next((library for library in choice.libraries if library.loaded_by_torch), None)
-        for one in _broken(choice.libraries, loaded):
-            broken.setdefault(one, []).append(node.host)
+        for library in _broken(choice.libraries, loaded):
+            broken.setdefault(library, []).append(node.host)
         has_one = has_one or loaded is not None or bool(broken)
         if loaded is None:
             continue
@@ -96,8 +96,8 @@ def library_conflict(snapshot: Snapshot) -> Iterator[Answer]:
             conflicts.setdefault(conflict, []).append(node.host)
     for conflict, hosts in conflicts.items():
         yield _finding(conflict, hosts)
-    for one, hosts in broken.items():
-        yield _of_broken(one, hosts)
+    for library, hosts in broken.items():
+        yield _of_broken(library, hosts)
     if not has_one:
         yield NotApplicable("torch does not load an NCCL library on any node")
     yield from not_reported(snapshot)

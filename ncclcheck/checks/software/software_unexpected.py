@@ -24,13 +24,13 @@ def _version(name: str, read: Callable[[Software], Fact[str]], source: str) -> R
 
 # By the key of the policy; what is seen here is also what `facts --as-policy` writes.
 READERS: dict[str, Reader] = {
-    "versions.torch": _version("torch", lambda one: one.torch, "torch/version.py"),
-    "versions.cuda": _version("the CUDA of torch", lambda one: one.torch_cuda, "torch/version.py"),
+    "versions.torch": _version("torch", lambda software: software.torch, "torch/version.py"),
+    "versions.cuda": _version("the CUDA of torch", lambda software: software.torch_cuda, "torch/version.py"),
     "versions.nccl": _version(
-        "NCCL", lambda one: one.nccl, "ncclGetVersion of the library that torch would load"
+        "NCCL", lambda software: software.nccl, "ncclGetVersion of the library that torch would load"
     ),
-    "versions.python": _version("Python", lambda one: one.python, "platform.python_version()"),
-    "versions.ncclcheck": _version("ncclcheck", lambda one: one.ncclcheck, "ncclcheck itself"),
+    "versions.python": _version("Python", lambda software: software.python, "platform.python_version()"),
+    "versions.ncclcheck": _version("ncclcheck", lambda software: software.ncclcheck, "ncclcheck itself"),
 }
 
 

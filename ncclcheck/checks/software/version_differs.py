@@ -29,24 +29,26 @@ class Quantity(Struct, frozen=True):
 
 
 _QUANTITIES = (
-    Quantity("torch", lambda one: one.torch, "torch/version.py", "warning", "ranks may run different code"),
+    Quantity("torch", lambda software: software.torch, "torch/version.py", "warning", "ranks may run different code"),
     Quantity(
-        "CUDA of torch", lambda one: one.torch_cuda, "torch/version.py", "warning",
+        "CUDA of torch", lambda software: software.torch_cuda, "torch/version.py", "warning",
         "kernels and libraries differ", optional=True,
     ),
     Quantity(
-        "NVIDIA driver", lambda one: one.driver, "/proc/driver/nvidia/version", "warning",
+        "NVIDIA driver", lambda software: software.driver, "/proc/driver/nvidia/version", "warning",
         "features and speed of GPUs and NVLink may differ", optional=True,
     ),
     Quantity(
-        "Python", lambda one: ".".join(one.python.split(".")[:2]), "platform.python_version()", "warning",
+        "Python", lambda software: ".".join(software.python.split(".")[:2]), "platform.python_version()", "warning",
         "a different interpreter loads different packages",
     ),
-    Quantity("ncclcheck", lambda one: one.ncclcheck, "ncclcheck itself", "warning", ("nodes run "
+    Quantity("ncclcheck", lambda software: software.ncclcheck, "ncclcheck itself", "warning", ("nodes run "
         "different checks")),
-    Quantity("architecture", lambda one: one.machine, "uname -m", "warning", "results of floating point may differ"),
-    Quantity("kernel", lambda one: one.kernel, "uname -r", "info", "for information"),
-    Quantity("operating system", lambda one: one.os, "/etc/os-release", "info", "for information"),
+    Quantity(
+        "architecture", lambda software: software.machine, "uname -m", "warning", "results of floating point may differ"
+    ),
+    Quantity("kernel", lambda software: software.kernel, "uname -r", "info", "for information"),
+    Quantity("operating system", lambda software: software.os, "/etc/os-release", "info", "for information"),
 )  # fmt: skip
 
 

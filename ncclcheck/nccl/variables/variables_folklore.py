@@ -74,14 +74,14 @@ def _distance(name: str, known: str, limit: int) -> int:
     return _edit_distance(name, known)
 
 
-def _edit_distance(one: str, version: str) -> int:
+def _edit_distance(name: str, version: str) -> int:
     """Optimal string alignment: how many letters have to be added, dropped, changed or swapped with their neighbour."""
     rows: list[list[int]] = [list(range(len(version) + 1))]
-    for row, letter in enumerate(one, 1):
+    for row, letter in enumerate(name, 1):
         line = [row]
         for column, against in enumerate(version, 1):
             best = min(rows[-1][column] + 1, line[-1] + 1, rows[-1][column - 1] + (letter != against))
-            if row > 1 and column > 1 and letter == version[column - 2] and one[row - 2] == against:
+            if row > 1 and column > 1 and letter == version[column - 2] and name[row - 2] == against:
                 best = min(best, rows[-2][column - 2] + 1)
             line.append(best)
         rows.append(line)

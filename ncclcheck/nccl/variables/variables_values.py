@@ -101,9 +101,9 @@ def _nearest(value: str, words: tuple[str, ...]) -> str | None:
         "INET6": "AF_INET6",
         "6": "AF_INET6",
     }
-    other = {"DEBUG": "INFO", "VERBOSE": "INFO", **dict.fromkeys(("WARNING", "ERROR", "FATAL"), "WARN")}
-    other |= dict.fromkeys(("1", "2", "TRUE", "YES", "ON", "ALL"), "INFO")
-    wanted = meant.get(text) or other.get(text)
+    levels = {"DEBUG": "INFO", "VERBOSE": "INFO", **dict.fromkeys(("WARNING", "ERROR", "FATAL"), "WARN")}
+    levels |= dict.fromkeys(("1", "2", "TRUE", "YES", "ON", "ALL"), "INFO")
+    wanted = meant.get(text) or levels.get(text)
     return wanted if wanted in words else None
 
 

@@ -41,14 +41,14 @@ def on_ethernet(
 
 def test_one_gbit_on_eth0_binds_and_95_percent_of_it_were_reached() -> None:
     snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.119))
-    (one,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench).each
+    (one,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench).ceilings
     assert (one.binds, round(one.reached, 2), one.source) == ("1.0 Gbit/s on eth0", 0.95, "link-speed")
     assert one.limit_gb_s == 0.125
 
 
 def test_where_the_measured_bandwidth_is_lower_it_binds_and_the_link_still_limits() -> None:
     snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.117), gbit_s=0.95)
-    (one,) = ceilings(snapshot, bench).each
+    (one,) = ceilings(snapshot, bench).ceilings
     assert one.source == "measured"
     assert one.binds.endswith("(as measured)")
     assert one.limit_gb_s == 0.125
@@ -59,7 +59,7 @@ def test_what_was_measured_is_no_ceiling_where_the_benchmark_got_more_through() 
     snapshot, bench = on_ethernet(
         point("all_reduce", 16 * M, 0.119), point("all_gather", 16 * M, 0.079), mbps=None, gbit_s=0.6
     )
-    found = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).each}
+    found = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).ceilings}
     assert found["all_reduce"].binds == "0.95 Gbit/s on eth0 (the highest measured there)"
     assert found["all_reduce"].reached == 1.0
     assert 0.6 < found["all_gather"].reached < 0.7
@@ -67,21 +67,21 @@ def test_what_was_measured_is_no_ceiling_where_the_benchmark_got_more_through() 
 
 def test_a_speed_that_the_link_exceeds_is_not_believed() -> None:
     snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.6), mbps=1000, gbit_s=4.9)
-    (one,) = ceilings(snapshot, bench).each  # a virtual card that claims 1 Gbit/s
+    (one,) = ceilings(snapshot, bench).ceilings  # a virtual card that claims 1 Gbit/s
     assert (one.source, one.limit_gb_s, one.limited_by) == ("measured", None, "")
     assert one.binds.endswith("(as measured)")
-    (alone,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench).each
+    (alone,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench).ceilings
     assert alone.binds == "4.8 Gbit/s on eth0 (the highest measured there, more than the speed it claims)"
     assert (alone.limit_gb_s, alone.label) == (None, "")
     small = replace(bench, points=(point("all_reduce", 1 << 16, 0.6),))
-    (told,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), small).each
+    (told,) = ceilings(replace(snapshot, probes=Missing("absent", "none")), small).ceilings
     assert told.limit_gb_s == 0.125
 
 
 def test_virtual_interfaces_without_a_measurement_are_not_known() -> None:
     snapshot, bench = on_ethernet(point("all_reduce", 16 * M, 0.117), mbps=None)
     found = ceilings(replace(snapshot, probes=Missing("absent", "none")), bench)
-    assert found.each == ()
+    assert found.ceilings == ()
     assert "has no speed of its own" in found.why
 
 
@@ -89,7 +89,7 @@ def test_the_backend_binds_where_another_op_fills_the_same_link() -> None:
     snapshot, bench = on_ethernet(
         point("all_reduce", 16 * M, 0.117), point("all_gather", 16 * M, 0.079), mbps=None, gbit_s=0.957
     )
-    told = binding_backends(bench, ceilings(snapshot, bench).each)
+    told = binding_backends(bench, ceilings(snapshot, bench).ceilings)
     assert list(told) == ["all_gather"]
     assert "all_gather reached 6" in told["all_gather"]
     assert "all_reduce 100%" in told["all_gather"]
@@ -99,16 +99,17 @@ def test_the_backend_binds_where_another_op_fills_the_same_link() -> None:
 def test_alone_it_is_judged_by_the_measured_bandwidth() -> None:
     snapshot, bench = on_ethernet(point("all_gather", 16 * M, 0.079), mbps=None)
     assert (
-        "TCP was measured to carry" in binding_backends(bench, ceilings(snapshot, bench).each)["all_gather"]
+        "TCP was measured to carry"
+        in binding_backends(bench, ceilings(snapshot, bench).ceilings)["all_gather"]
     )
 
 
 def test_small_messages_say_nothing_of_the_backend_and_neither_does_a_run_with_a_late_rank() -> None:
     snapshot, bench = on_ethernet(point("all_gather", 1 << 16, 0.01), mbps=None)
-    assert binding_backends(bench, ceilings(snapshot, bench).each) == {}
+    assert binding_backends(bench, ceilings(snapshot, bench).ceilings) == {}
     late = replace(bench_point(16 * M, (0.0, 900.0, 0.0, 0.0)), op="all_gather", busbw_gb_s=0.05)
     snapshot, bench = on_ethernet(late, mbps=None)
-    assert binding_backends(bench, ceilings(snapshot, bench).each) == {}
+    assert binding_backends(bench, ceilings(snapshot, bench).ceilings) == {}
 
 
 def h100s(
@@ -127,13 +128,15 @@ def h100s(
 
 
 def test_what_lifts_a_figure_above_the_ring_is_labelled() -> None:
-    assert ceilings(*h100s(2, 470.0, "TREE")).each[0].label.startswith("a tree, which is faster than a ring")
-    assert ceilings(*h100s(2, 300.0)).each[0].label.startswith("two nodes: NCCL's tree may")
-    assert ceilings(*h100s(1, 480.0, "NVLS")).each[0].label.startswith("NVLS: the switch reduces")
-    assert ceilings(*h100s(4, 387.0, "COLLNET_DIRECT")).each[0].label.startswith("SHARP")
-    assert ceilings(*h100s(4, 400.0)).each[0].label.startswith("above what a ring reaches")
-    assert ceilings(*h100s(4, 360.0)).each[0].label == ""
-    assert ceilings(*h100s(2, 330.0, op="all_gather")).each[0].label == ""
+    assert (
+        ceilings(*h100s(2, 470.0, "TREE")).ceilings[0].label.startswith("a tree, which is faster than a ring")
+    )
+    assert ceilings(*h100s(2, 300.0)).ceilings[0].label.startswith("two nodes: NCCL's tree may")
+    assert ceilings(*h100s(1, 480.0, "NVLS")).ceilings[0].label.startswith("NVLS: the switch reduces")
+    assert ceilings(*h100s(4, 387.0, "COLLNET_DIRECT")).ceilings[0].label.startswith("SHARP")
+    assert ceilings(*h100s(4, 400.0)).ceilings[0].label.startswith("above what a ring reaches")
+    assert ceilings(*h100s(4, 360.0)).ceilings[0].label == ""
+    assert ceilings(*h100s(2, 330.0, op="all_gather")).ceilings[0].label == ""
 
 
 def gb200s(busbw_gb_s: float, via: str = "P2P/MNNVL") -> tuple[Snapshot, BenchResult]:
