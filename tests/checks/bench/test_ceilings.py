@@ -152,11 +152,11 @@ def gb200s(busbw_gb_s: float, via: str = "P2P/MNNVL") -> tuple[Snapshot, BenchRe
 
 
 def test_in_a_domain_of_multi_node_nvlink_nvlink_binds_and_not_the_network() -> None:
-    (one,) = ceilings(*gb200s(882.5)).each
+    (one,) = ceilings(*gb200s(882.5)).ceilings
     assert one.binds == "18 NVLinks of 40.1 GB/s per GPU"
     assert one.limit_gb_s is not None
     assert one.limit_gb_s > 882.5
-    (off,) = ceilings(*gb200s(191.4, "NET/IB/0/GDRDMA")).each
+    (off,) = ceilings(*gb200s(191.4, "NET/IB/0/GDRDMA")).ceilings
     assert (off.busbw_gb_s, off.limit_gb_s) == (200.0, 750.0)
 
 
@@ -164,7 +164,7 @@ def test_only_cards_that_carry_data_count() -> None:
     logs = [node_log(f"node0{number + 1}", number, of=2, **IB) for number in range(2)]
     measured = nccl_point("all_gather", 1 << 30, 48.0, 2, 2)
     snapshot = with_nccl_bench(rdma_cluster(2), *logs, points=(measured,), ranks=2)
-    (one,) = ceilings(snapshot, some(snapshot.bench)).each
+    (one,) = ceilings(snapshot, some(snapshot.bench)).ceilings
     assert (one.busbw_gb_s, round(one.reached, 2)) == (50.0, 0.96)
     assert "7 of 8 cards carry no data" in one.binds
 
@@ -174,13 +174,13 @@ def test_a_limit_is_never_below_the_ring(ranks: int) -> None:
     measured = nccl_point("all_reduce", 1 << 30, 300.0, ranks, 1)
     log = node_log("node01", *range(ranks), of=ranks, **{**IB, "via": "P2P/CUMEM"})
     snapshot = with_nccl_bench(rdma_cluster(1), log, points=(measured,), ranks=ranks)
-    (one,) = ceilings(snapshot, some(snapshot.bench)).each
+    (one,) = ceilings(snapshot, some(snapshot.bench)).ceilings
     assert one.limit_gb_s is not None
     assert one.limit_gb_s >= one.busbw_gb_s
 
 
 def test_a_limit_that_was_exceeded_is_none() -> None:
-    assert ceilings(*h100s(2, 800.0)).each[0].limit_gb_s is None
+    assert ceilings(*h100s(2, 800.0)).ceilings[0].limit_gb_s is None
 
 
 def test_one_rank_has_no_ceiling_and_the_best_point_counts() -> None:
