@@ -16,6 +16,7 @@ from ncclcheck.model.bench import Backend, Comparison
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest, Binding, Changes
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.distorting import distorting
 from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
 
@@ -28,7 +29,21 @@ class BenchWish(Struct, frozen=True):
 
 
 def bench_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
-    """Return the network to measure on; Missing, with the reason, where there is none or the backend cannot run."""
+    """Return the network to measure on; Missing, with the reason, where there is none or the backend cannot run.
+
+    NCCL runs without the job's settings that distort times, but under `--as-is`.
+    """
+    found = _chosen_network(wish, snapshot)
+    if isinstance(found, Missing) or found.backend == "gloo" or wish.request.under == "as-is":
+        return found
+    environment_of = dict(found.environment_of)
+    for node in snapshot.nodes:
+        if not isinstance(node.facts.environment, Missing) and (names := distorting(node.facts.environment)):
+            environment_of[node.host] = {**environment_of.get(node.host, {}), **dict.fromkeys(names)}
+    return replace(found, environment_of=environment_of)
+
+
+def _chosen_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
     backend = bench_backend(wish, snapshot)
     if isinstance(backend, Missing):
         return backend

@@ -31,6 +31,16 @@ class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     under: Under = "proven"
 
 
+# They make the host wait, look at every element, or talk between the calls: a benchmark on NCCL is run without them.
+DISTORTING = (
+    "CUDA_LAUNCH_BLOCKING",
+    "TORCH_NCCL_BLOCKING_WAIT",
+    "NCCL_BLOCKING_WAIT",
+    "TORCH_NCCL_NAN_CHECK",
+    "TORCH_DISTRIBUTED_DEBUG",
+)
+
+
 class BenchNetwork(Struct, frozen=True):
     """The backend of a benchmark, its ranks per node, and the interfaces and settings it uses.
 
@@ -56,6 +66,7 @@ class BenchNetwork(Struct, frozen=True):
                 f"{name} unset" if value is None else f"{name}={value}"
                 for environment in self.environment_of.values()
                 for name, value in environment.items()
+                if name not in DISTORTING
             }
         )
         bound = f"bound by {' '.join(settings)}: {self.proof}" if settings else self.proof

@@ -28,8 +28,8 @@ _SWITCH_WORDS = frozenset("y yes 1 t true n no 0 f false".split())  # noqa: SIM9
 _WORDS = re.compile(r"\^?[A-Za-z0-9_^,:;]*", re.ASCII)
 _INTERFACES = re.compile(r"\^?=?[A-Za-z0-9_.:@+-]{1,64}(,[A-Za-z0-9_.:@+-]{1,64})*", re.ASCII)
 _NETWORK = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
-# A setting that calls an address is never made by a message, but the advice may take it away.
-_ONLY_UNSET = frozenset({"NCCL_COMM_ID"})
+# Never made by a message, but it may take them away: what calls an address, and what is not NCCL's, torch's or Gloo's.
+_ONLY_UNSET = frozenset({"NCCL_COMM_ID", "CUDA_LAUNCH_BLOCKING"})
 
 
 def _is_number(_: Variable, value: str) -> bool:

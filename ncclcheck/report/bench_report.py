@@ -17,6 +17,8 @@ from ncclcheck.model.ceiling import Ceiling, Comparable
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import BenchReport, Used
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.distorting import distorting
+from ncclcheck.report.text.fold import fold_hosts
 
 _GOOD_GRADES = ("A", "B")
 _MOST_REFERENCES = 12
@@ -28,6 +30,7 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
     references = _references(snapshot, bench)
     remarks = [found.why] if found.why and bench.points else []
     remarks += binding_backends(bench, found.ceilings).values()
+    remarks += _conditions(snapshot, bench) if bench.backend == "nccl" and bench.points else ()
     remarks += _judged_by(snapshot, bench, found.ceilings, references) if bench.points else ()
     return BenchReport(
         backend=bench.backend,
@@ -43,6 +46,37 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
         references=references,
         remarks=tuple(remarks),
     )
+
+
+def _conditions(snapshot: Snapshot, bench: BenchResult) -> Iterator[str]:
+    """Yield under which torch and clocks it ran, and what became of settings of the job that distort times."""
+    versions = sorted(
+        {
+            str(node.facts.software.torch)
+            for node in snapshot.nodes
+            if not isinstance(node.facts.software, Missing)
+        }
+    )
+    if versions:
+        yield f"torch {', '.join(versions)}"
+    clocks = {rank: rank.clock_mhz for rank in bench.points[-1].ranks if rank.clock_mhz is not None}
+    if clocks:
+        slowest = min(clocks, key=lambda rank: rank.clock_mhz or 0.0)
+        yield (
+            f"GPU clocks while measuring: {min(clocks.values()):.0f} to {max(clocks.values()):.0f} MHz "
+            f"(slowest: rank {slowest.rank} on {slowest.host})"
+        )
+    kept, left_out = dict[str, list[str]](), dict[str, list[str]]()
+    for node in snapshot.nodes:
+        if isinstance(node.facts.environment, Missing):
+            continue
+        unset = [name for name, value in bench.environment.get(node.host, {}).items() if value is None]
+        for name in distorting(node.facts.environment):
+            (left_out if name in unset else kept).setdefault(name, []).append(node.host)
+    for name, hosts in left_out.items():
+        yield f"measured without {name}, which the job sets on {fold_hosts(hosts)}: it distorts times"
+    for name, hosts in kept.items():
+        yield f"measured with {name}, as the job sets it on {fold_hosts(hosts)}: it distorts times"
 
 
 def _used(bench: BenchResult) -> tuple[Used, ...]:

@@ -14,7 +14,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import TorchGpus
 from ncclcheck.model.snapshot import Node, Snapshot
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes
-from tests.builders import cluster, everywhere, with_facts, with_master
+from tests.builders import cluster, everywhere, with_environment, with_facts, with_master
 from tests.fact_builders import interface, launch, software, some
 from tests.gpu_builders import with_gpu
 
@@ -280,3 +280,14 @@ def test_two_sets_of_workers_do_not_share_gpus_that_take_one_process_only() -> N
     found = compared_networks(BenchWish(BenchRequest()), snapshot, two)
     assert isinstance(found, Missing)
     assert "GPUs of node02 take one process only" in found.detail
+
+
+def test_nccl_runs_without_what_distorts_times_but_as_it_is() -> None:
+    """Only where a node sets it, and gloo, which two of them slow down too, is left as it was."""
+    slowed = with_environment(cluster(2), "node02", CUDA_LAUNCH_BLOCKING="1", TORCH_NCCL_NAN_CHECK="0")
+    assert network(BenchWish(BenchRequest()), slowed).environment_of == {
+        "node02": {"CUDA_LAUNCH_BLOCKING": None}
+    }
+    assert network(BenchWish(BenchRequest(under="as-is")), slowed).environment_of == {}
+    gloo = network(GLOO, slowed).environment_of
+    assert not any("CUDA_LAUNCH_BLOCKING" in environment for environment in gloo.values())

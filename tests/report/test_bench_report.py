@@ -11,7 +11,7 @@ from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.document import to_json
 from tests.bench_builders import bench_point, with_bench
-from tests.builders import cluster
+from tests.builders import cluster, with_environment
 from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
 from tests.fact_builders import some
 from tests.hardware_builders import rdma_cluster
@@ -72,3 +72,19 @@ def test_with_no_scale_at_all_it_says_so() -> None:
 def test_gloo_has_no_log_and_no_reference() -> None:
     found = made(with_bench(cluster(4)))
     assert (found.used, found.references) == ((), ())
+
+
+def test_the_report_says_which_torch_and_clocks_and_what_was_left_out() -> None:
+    snapshot = p5(300.0)
+    bench = some(snapshot.bench)
+    (point,) = bench.points
+    clocks = tuple(replace(rank, clock_mhz=1980.0 - 15 * rank.rank) for rank in point.ranks)
+    snapshot = replace(snapshot, bench=replace(bench, points=(replace(point, ranks=clocks),)))
+    snapshot = with_environment(snapshot, "node02", CUDA_LAUNCH_BLOCKING="1")
+    remarks = made(snapshot).remarks
+    assert any(remark.startswith("torch 2.") for remark in remarks)
+    assert "measured with CUDA_LAUNCH_BLOCKING, as the job sets it on node02: it distorts times" in remarks
+    assert any("(slowest: rank 15 on node02)" in remark for remark in remarks)
+    bench = replace(some(snapshot.bench), environment={"node02": {"CUDA_LAUNCH_BLOCKING": None}})
+    remarks = made(replace(snapshot, bench=bench)).remarks
+    assert "measured without CUDA_LAUNCH_BLOCKING, which the job sets on node02: it distorts times" in remarks
