@@ -48,7 +48,7 @@ MAY_USE = {
         {"time", "importlib", "pkgutil"}
     ),  # seconds of a check; walks the package
     "launch/launcher_registry.py": frozenset({"importlib", "pkgutil"}),  # walks the package
-    "model/tables.py": frozenset(
+    "model/formats/tables.py": frozenset(
         {"pkgutil"}
     ),  # a table that ships with the package is a constant, not the world
 }

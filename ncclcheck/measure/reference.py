@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ncclcheck.model.bench import Op, Point
 from ncclcheck.model.ceiling import Fabric, Grade, Reference
-from ncclcheck.model.tables import load_table
+from ncclcheck.model.formats.tables import load_table
 from ncclcheck.model.units import parse_size
 
 _RATE_SLACK = 0.05  # 400 Gbit/s of one source are 400 of the other

@@ -19,7 +19,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.line_buffer import LineBuffer
+from ncclcheck.model.formats.line_buffer import LineBuffer
 from ncclcheck.model.snapshot import Unreached, UnreachedCause
 from ncclcheck.spawn.process import kill_all
 from ncclcheck.spawn.ssh import reason, why_ended

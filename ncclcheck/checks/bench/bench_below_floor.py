@@ -78,7 +78,7 @@ def _judged(bench: BenchResult, floor: Floor, known: Mapping[Op, Ceiling]) -> It
     missed = []
     for point in points:
         ceiling = known.get(point.op)
-        best_gb_s = max(other.busbw_gb_s for other in bench.points if other.op == point.op)
+        best_gb_s = max(measured.busbw_gb_s for measured in bench.points if measured.op == point.op)
         limit_gb_s = None if ceiling is None else ceiling.limit_gb_s
         if (
             ceiling is not None

@@ -11,7 +11,7 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Manifest, PathEntry
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
-from ncclcheck.model.name_sketch import difference
+from ncclcheck.model.formats.name_sketch import difference
 from ncclcheck.model.snapshot import Snapshot
 
 _EXAMPLES = 3

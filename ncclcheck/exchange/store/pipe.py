@@ -15,7 +15,7 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.line_buffer import LINE_LIMIT_BYTES, LineBuffer
+from ncclcheck.model.formats.line_buffer import LINE_LIMIT_BYTES, LineBuffer
 
 _KEY_LIMIT = 1024
 _READ_BYTES = 1 << 16

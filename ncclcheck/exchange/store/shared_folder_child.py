@@ -17,7 +17,7 @@ from ncclcheck.exchange.store.run_folder import FolderMember, RunFolder
 from ncclcheck.facts.storage.mounts import mount_at
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.line_buffer import LineBuffer
+from ncclcheck.model.formats.line_buffer import LineBuffer
 
 _READ_BYTES = 1 << 16
 

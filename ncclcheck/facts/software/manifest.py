@@ -21,7 +21,7 @@ from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Manifest, PathEntry
-from ncclcheck.model.name_sketch import NameSketch
+from ncclcheck.model.formats.name_sketch import NameSketch
 
 SAMPLED = 512
 READ = 32

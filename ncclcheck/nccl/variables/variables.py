@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ncclcheck.model.tables import load_table
+from ncclcheck.model.formats.tables import load_table
 from ncclcheck.nccl.variables.variables_types import Family, Owner, Variable
 
 _Row: TypeAlias = dict[str, str | int | bool]  # the fields of a record that are not its key

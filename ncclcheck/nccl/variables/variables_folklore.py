@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ncclcheck.model.tables import load_table
+from ncclcheck.model.formats.tables import load_table
 from ncclcheck.nccl.variables.variables import TABLE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.model.facts import Manifest, PathFact
-from ncclcheck.model.name_sketch import NameSketch
+from ncclcheck.model.formats.name_sketch import NameSketch
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, everywhere, with_facts
 from tests.checks.running import finding, run

@@ -16,7 +16,7 @@ from ncclcheck.exchange.store.pipe import Pipe, PipeAnswer, PipeCall, answer_cal
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.line_buffer import LineBuffer
+from ncclcheck.model.formats.line_buffer import LineBuffer
 
 
 class Far:

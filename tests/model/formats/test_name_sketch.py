@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncclcheck.model.name_sketch import NameSketch, difference
+from ncclcheck.model.formats.name_sketch import NameSketch, difference
 
 # 60 characters of up to 4 bytes: no file name is longer than 255 bytes (NAME_MAX, linux/limits.h)
 NAME = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=60)

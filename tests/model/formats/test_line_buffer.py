@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.line_buffer import LINE_LIMIT_BYTES, LineBuffer
+from ncclcheck.model.formats.line_buffer import LINE_LIMIT_BYTES, LineBuffer
 
 
 def test_lines_come_whole_however_they_are_cut() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ncclcheck.model.tables import load_table
+from ncclcheck.model.formats.tables import load_table
 
 
 def test_a_table_of_the_package_is_decoded() -> None:
