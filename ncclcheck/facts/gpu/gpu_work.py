@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.facts.bounded_call import missing_for, start
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.child import Ending, end_child, python_command, read_child, start_child
 from ncclcheck.facts.software.software import torch_words
 from ncclcheck.model.fact import Fact, Missing
@@ -27,6 +28,8 @@ class _TorchLine(Struct):
     at_s: float = 0.0
     uuid: str | None = None
     answer: dict[str, Any] | None = None
+    gpu: int | None = None
+    exit: int | None = None  # of the process of this GPU
 
 
 class TorchReading(Struct):
@@ -97,15 +100,10 @@ def read_gpu_work(
     cuda = has_cuda()
     if not cuda or isinstance(cuda, Missing):
         return cuda if isinstance(cuda, Missing) else _NO_CUDA
-    deadline = time.monotonic() + deadline_s
-    started = [start(ask, ["work", str(ordinal)], environ, deadline_s) for ordinal in range(most)]
-    answers = [asked.result(deadline - time.monotonic() + timeouts.GPU_WORK_INNER_S) for asked in started]
-    return gathered(
-        [
-            told if isinstance(told, Missing) else judged(ordinal, told, deadline_s)
-            for ordinal, told in enumerate(answers)
-        ]
-    )
+    told_by = ask_each(most, environ, deadline_s)
+    if isinstance(told_by, Missing):
+        return told_by
+    return gathered([judged(ordinal, told, deadline_s) for ordinal, told in enumerate(told_by)])
 
 
 def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]:
@@ -157,6 +155,21 @@ def ask(
     arguments: list[str], environ: Mapping[str, str], deadline_s: float, module: str = _MODULE
 ) -> TorchReading | Missing:
     """Run the child, and gather its lines; afterwards it is gone, or abandoned if it cannot be killed."""
+    ran = _run(arguments, environ, deadline_s, module)
+    return ran if isinstance(ran, Missing) else _reading(*ran)
+
+
+def ask_each(count: int, environ: Mapping[str, str], deadline_s: float) -> list[TorchReading] | Missing:
+    """Return what the process of each GPU said: one child imports torch once, and forks them."""
+    ran = _run(["work", str(count)], environ, deadline_s, _MODULE)
+    if isinstance(ran, Missing):
+        return ran
+    return [_reading(*ran, ordinal) for ordinal in range(count)]
+
+
+def _run(
+    arguments: list[str], environ: Mapping[str, str], deadline_s: float, module: str
+) -> tuple[TorchReading, list[_TorchLine]] | Missing:
     began = time.monotonic()
     try:
         process = start_child(python_command(module, arguments), environ)
@@ -170,15 +183,27 @@ def ask(
         seconds = time.monotonic() - began
         end_child(process)
     out, err = (bytes(part) for part in output.values())
-    told = TorchReading(seconds=seconds, ending=ending, returncode=process.returncode)
-    told.words = err.decode("utf-8", "replace").strip()[-300:]
+    words = err.decode("utf-8", "replace").strip()[-300:]
+    lines = []
     for text in out.split(b"\n"):
         try:
-            line = msgspec.json.decode(text, type=_TorchLine)
+            lines.append(msgspec.json.decode(text, type=_TorchLine))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # cut by the end, or printed by something that torch loaded
+    end = TorchReading(seconds=seconds, ending=ending, returncode=process.returncode, words=words)
+    return end, lines
+
+
+def _reading(end: TorchReading, lines: Sequence[_TorchLine], gpu: int | None = None) -> TorchReading:
+    """Return what the lines say that are about all GPUs or this one, and how its process ended."""
+    told = replace(end)
+    for line in lines:
+        if line.gpu not in (None, gpu):
+            continue
         if line.stage is not None:
             told.stage, told.at_s = line.stage, line.at_s
         told.uuid = line.uuid or told.uuid
         told.answer = line.answer or told.answer
+        if line.exit is not None:
+            told.ending, told.returncode = "exited", line.exit
     return told

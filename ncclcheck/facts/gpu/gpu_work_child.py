@@ -1,7 +1,7 @@
 """Child process: asks torch for its GPUs and architectures, or lets one GPU multiply matrices and checks the result.
 
-Arguments: `list`, or `work` and the ordinal of a GPU as torch counts. Lines of JSON on stdout: {"stage", "at_s"}
-before each part, since any of them can hang, and one {"answer": {...}} at the end.
+Arguments: `list`, or `work` and how many GPUs. Lines of JSON on stdout: {"stage", "at_s"} before each part, since any
+of them can hang, and one {"answer": {...}} at the end. Each GPU has a process of its own, whose lines name its "gpu".
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ import json
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
+
+from ncclcheck.facts.orphan import die_with_parent
 
 SIZE = 512
 # Factors up to 6: every sum is below 512 * 36, which float32 (and TF32) holds exactly in whatever order it is added.
 FACTORS = 7
 _BEGAN = time.monotonic()
+_GPU: dict[str, object] = {}  # in the process of a GPU: its ordinal, which every line names
 
 
 def main() -> None:
@@ -29,15 +32,40 @@ def main() -> None:
     if sys.argv[1] == "list":
         _say(answer=_listed(torch))
         return
+    _work_on_each(torch, int(sys.argv[2]))
+
+
+def _work_on_each(torch: Any, count: int) -> None:
+    """Fork a process for each GPU, since any of them can hang or die, and say how it ended.
+
+    torch is imported once, before: eight imports at once take longer than the deadline on few cores.
+    """
+    gpu_of: dict[int, int] = {}
+    parent = os.getpid()
+    for ordinal in range(count):
+        pid = os.fork()
+        if pid == 0:
+            die_with_parent(parent)
+            _process_of(torch, ordinal)
+        gpu_of[pid] = ordinal
+    for _ in range(count):
+        pid, status = os.wait()
+        _say(gpu=gpu_of[pid], exit=os.waitstatus_to_exitcode(status))
+
+
+def _process_of(torch: Any, ordinal: int) -> NoReturn:
+    _GPU["gpu"] = ordinal
     try:
-        _say(answer=_work(torch, int(sys.argv[2])))
+        _say(answer=_work(torch, ordinal))
     except Exception as error:
         _say(answer={"outcome": "failed", "detail": f"{type(error).__name__}: {error}"[:500]})
+    finally:
+        os._exit(0)
 
 
 def _say(**line: object) -> None:
     """Write one line past all buffers: the next step may end this process."""
-    os.write(1, json.dumps(line).encode() + b"\n")
+    os.write(1, json.dumps({**_GPU, **line}).encode() + b"\n")
 
 
 def _stage(name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -89,6 +90,36 @@ def test_torch_itself_says_whether_it_has_nccl() -> None:
 
 def test_of_a_gpu_in_mig_mode_what_cuda_gives_is_counted_and_not_what_nvml_lists() -> None:
     assert count_gpus(stub_of_torch(counted=8, given=1)) == 1
+
+
+# A torch with eight GPUs: one is hidden, the process of one dies, the others fail with an exception.
+TORCH_OF_EIGHT = """
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+with open(os.environ["IMPORTS"], "a") as file:
+    file.write("imported\\n")
+cuda = SimpleNamespace(device_count=lambda: 7)
+
+def device(_kind, ordinal):
+    if ordinal == 3:
+        os.abort()
+    raise RuntimeError(f"CUDA error {ordinal}")
+"""
+
+
+def test_for_all_gpus_torch_is_imported_once_and_each_has_a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "torch.py").write_text(TORCH_OF_EIGHT)
+    environ = {**os.environ, "IMPORTS": str(tmp_path / "imports")}
+    works = some(read_gpu_work(8, environ, 60.0, lambda: True))
+    assert [(work.ordinal, work.outcome) for work in works] == [(ordinal, "failed") for ordinal in range(7)]
+    assert works[2].detail == "RuntimeError: CUDA error 2"
+    assert works[3].detail.startswith("open the GPU: the process ended with -6")
+    assert (tmp_path / "imports").read_text() == "imported\n"
 
 
 @pytest.mark.slow
