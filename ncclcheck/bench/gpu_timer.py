@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -120,16 +121,23 @@ def captured(call: Call) -> Call:
 
     Capture is thread-local: torch's watchdog of the group may query events of other work meanwhile, which the default
     mode forbids (PyTorch, `torch.cuda.graph`, capture_error_mode). That context manager also collects garbage and
-    empties the allocator's cache for each capture, which takes a second for a batch of buffers.
+    empties the allocator's cache for each capture, which takes a second for a batch of buffers. Here none is collected
+    meanwhile instead: an object that frees GPU memory would end the capture.
     """
     import torch
 
     graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
     torch.cuda.synchronize()
-    with torch.cuda.stream(side):
-        graph.capture_begin(capture_error_mode="thread_local")
-        try:
-            call()
-        finally:
-            graph.capture_end()
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with torch.cuda.stream(side):
+            graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                call()
+            finally:
+                graph.capture_end()
+    finally:
+        if collects:
+            gc.enable()
     return partial(torch.cuda.CUDAGraph.replay, graph)

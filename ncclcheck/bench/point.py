@@ -142,7 +142,7 @@ def _measure(
     if isinstance(first, Missing):
         return first, began_s
     (first_us,) = times_us(first)
-    setup = replace(setup, slots=[replace(slot, call=rank.device.record(slot.call)) for slot in setup.slots])
+    setup = replace(setup, slots=[_recorded(rank, setup, slot) for slot in setup.slots])
     affordable = _UNLIMITED if plan.iters is not None else int(share_s / 4 / (first_us / 1e6))
     _warm_up(rank, setup, min(plan.warmup, affordable))
     typical_us, iteration = first_us, 0
@@ -165,6 +165,12 @@ def _measure(
         if not decision.go_on:
             point_of = PointOf(rank.task, setup.collective, setup.sizing, first_us)
             return result_of(point_of, batches, decision.unstable), now_s
+
+
+def _recorded(rank: BenchRank, setup: _PointSetup, slot: _Slot) -> _Slot:
+    """Return the slot with its call as it is timed. Capturing a CUDA graph takes a while, so each is progress."""
+    rank.progress.move("warm-up", setup.number)
+    return replace(slot, call=rank.device.record(slot.call))
 
 
 def _has_loops(rank: BenchRank, setup: _PointSetup) -> bool:

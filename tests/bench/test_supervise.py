@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import time
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck.bench.supervise import Running, start
@@ -39,6 +41,32 @@ def environment_of(pid: int) -> dict[str, str]:
         assert time.monotonic() < deadline, "an empty environment"
         time.sleep(0.01)
     return dict(entry.split("=", 1) for entry in found.decode().split("\0") if "=" in entry)
+
+
+def test_ranks_on_nccl_wait_for_their_agent_instead_of_aborting() -> None:
+    """Unless the job says otherwise; a rank that aborts for another reason leaves no core file."""
+    tasks = [
+        WorkerTask(0, 2, 0, "127.0.0.1", 9, "test/", replace(PLAN, backend="nccl"), HOSTS),
+        WorkerTask(0, 2, 0, "127.0.0.1", 9, "test/", PLAN, HOSTS),
+    ]
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    for task, expected in zip(tasks, ("0", None), strict=True):
+        resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+        running = start([task], {})
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+        try:
+            pid = running.poll()[1][0].pid
+            assert environment_of(pid).get("TORCH_NCCL_ASYNC_ERROR_HANDLING") == expected
+            assert core_limit_becomes(pid, 0)
+        finally:
+            running.stop(5.0)
+
+
+def core_limit_becomes(pid: int, limit: int) -> bool:
+    deadline = time.monotonic() + 30
+    while resource.prlimit(pid, resource.RLIMIT_CORE)[0] != limit and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return resource.prlimit(pid, resource.RLIMIT_CORE)[0] == limit
 
 
 def open_descriptors() -> int:
