@@ -23,7 +23,7 @@ RADIUS = 0.8
 
 
 def batch(step: int, rank: int, size: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """This rank's share of step `step`: points and whether they lie inside a circle."""
+    """Return this rank's share of step `step`: points and whether they lie inside a circle."""
     generator = torch.Generator().manual_seed(step * 4096 + rank)
     points = torch.rand(size, 2, generator=generator) * 2 - 1
     return points, (points.norm(dim=1, keepdim=True) < RADIUS).float()

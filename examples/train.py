@@ -40,7 +40,7 @@ def setup() -> torch.device:
 
 
 def batch(step: int, size: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """This rank's share of step `step`: points and whether they lie inside a circle."""
+    """Return this rank's share of step `step`: points and whether they lie inside a circle."""
     generator = torch.Generator().manual_seed(step * dist.get_world_size() + dist.get_rank())
     points = torch.rand(size, 2, generator=generator) * 2 - 1
     inside = (points.norm(dim=1, keepdim=True) < RADIUS).float()

@@ -26,7 +26,7 @@ PLAIN = {"str": "text", "int": "number", "float": "number", "bool": "true or fal
 
 
 def structs(hint: Any) -> list[type[Struct]]:
-    """The Structs that a type names, outermost first."""
+    """Return the Structs that a type names, outermost first."""
     if isinstance(hint, type) and issubclass(hint, Fact):
         return structs(hint.value_type)  # type: ignore[union-attr]
     if isinstance(hint, type) and issubclass(hint, Struct):
@@ -50,13 +50,13 @@ def all_structs(hint: Any) -> list[type[Struct]]:
 
 
 def summary(struct: type[Struct]) -> str:
-    """The first sentence of a docstring."""
+    """Return the first sentence of a docstring."""
     text = " ".join((struct.__doc__ or "").split())
     return re.split(r"(?<=[.?])\s", text, maxsplit=1)[0]
 
 
 def table(struct: type[Struct]) -> Iterator[str]:
-    """The Struct as a heading, its docstring, and one row per field as it is in the JSON."""
+    """Yield the Struct as a heading, its docstring, and one row per field as it is in the JSON."""
     yield from (
         "",
         f"### {struct.__name__}",
@@ -72,7 +72,7 @@ def table(struct: type[Struct]) -> Iterator[str]:
 
 
 def cell(text: str) -> str:
-    """The text as it may stand in a row."""
+    """Return the text as it may stand in a row."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
@@ -81,7 +81,7 @@ def _unit(name: str) -> str:
 
 
 def words(hint: Any) -> str:
-    """A type in words: `list of text, or missing`."""
+    """Describe a type in words: `list of text, or missing`."""
     if isinstance(hint, type) and issubclass(hint, Fact):
         return f"{words(hint.value_type)}, *or missing*"  # type: ignore[union-attr]
     if isinstance(hint, type) and issubclass(hint, Struct):
@@ -103,7 +103,7 @@ def words(hint: Any) -> str:
 
 
 def _comments(struct: type[Struct]) -> dict[str, str]:
-    """What stands as a comment beside or inside the declaration of each field."""
+    """Return what stands as a comment beside or inside the declaration of each field."""
     module = importlib.import_module(struct.__module__)
     source = inspect.getsource(module)
     lines = source.splitlines()

@@ -163,7 +163,7 @@ def _die_first() -> None:
 
 
 def _leave_no_core() -> None:
-    """A rank that aborts then writes no core file: with CUDA's mappings that takes minutes and fills a disk."""
+    """Write no core file when a rank aborts: with CUDA's mappings that takes minutes and fills a disk."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 

@@ -38,7 +38,7 @@ _AS_IT_IS = (
 def record(
     source: Path, key: bytes, environ: Mapping[str, str], deadline_s: float = timeouts.RECORDING_S
 ) -> Recording:
-    """What is recorded of the machine whose `/` is `source`; `left_out` says which parts did not end in time, and why.
+    """Record the machine whose `/` is `source`; `left_out` says which parts did not end in time, and why.
 
     Only files of /sys, /proc, /dev and /etc are read: no mounted filesystem is touched.
     """
@@ -64,19 +64,19 @@ def record(
 
 
 def host_names(here: Folder) -> tuple[str, ...]:
-    """The names that the machine gives itself, the full one and the short."""
+    """Return the names that the machine gives itself, the full one and the short."""
     told = (here.line("proc/sys/kernel/hostname"), here.line("etc/hostname"))
     names = [name for name in told if isinstance(name, str)]
     return tuple(dict.fromkeys([*names, *(name.partition(".")[0] for name in names)]))
 
 
 def _shown(recording: Recording, environ: Mapping[str, str]) -> dict[str, str]:
-    """What the program itself lets out of a node, redacted."""
+    """Return what the program itself lets out of a node, redacted."""
     return {name: recording.redaction.text(value) for name, value in read_environment(environ).items()}
 
 
 def _each(here: Folder, folder: str) -> Iterable[tuple[str, Folder]]:
-    """The folders in a folder, by name, behind the links that lead to them."""
+    """Yield the folders in a folder, by name, behind the links that lead to them."""
     names = here.names(folder)
     for name in () if isinstance(names, Missing) else names:
         place = here.folder(f"{folder}/{name}")
@@ -113,7 +113,7 @@ def _interfaces(recording: Recording) -> None:
 
 
 def _behind(recording: Recording, place: Folder) -> None:
-    """The device behind an interface or RDMA device: its driver, and whether it is a virtual function."""
+    """Record the device behind an interface or RDMA device: its driver, and whether it is a virtual function."""
     device = place.folder("device")
     if not isinstance(device, Missing):
         for name in ("driver", "physfn"):

@@ -17,7 +17,7 @@ _ROOT_OF_V1 = "release_agent"
 
 
 def record_cgroups(recording: Recording) -> None:
-    """The groups of this process up to the root that is visible; a group's name, that of a user or job, is replaced."""
+    """Record the groups of this process up to the visible root; names of users and jobs are replaced."""
     here = recording.here
     groups, mounts = here.text("proc/self/cgroup"), here.text("proc/self/mountinfo")
     if isinstance(groups, Missing) or isinstance(mounts, Missing):
@@ -43,7 +43,7 @@ def _group(line: str, rename: Callable[[str], str]) -> str:
 
 
 def _mount(text: str, rename: Callable[[str], str]) -> str:
-    """The line of a hierarchy's mount without what may name the machine; empty for other filesystems."""
+    """Return the line of a hierarchy's mount without what may name the machine; empty for other filesystems."""
     before, _, after = text.partition(" - ")
     match before.split(" "), after.split(" "):
         case [number, parent, device, root, point, options, *_], [

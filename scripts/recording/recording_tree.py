@@ -50,7 +50,7 @@ class Recording:
         self.entries[path] = Entry(kind, content)
 
     def text(self, place: Folder, name: str, change: Callable[[str], str] | None = None) -> None:
-        """A file of a folder as text, redacted; nothing where it cannot be read."""
+        """Record a file of a folder as text, redacted; nothing where it cannot be read."""
         data = place.data(name, _FILE_BYTES)
         if not isinstance(data, Missing):
             text = (change or self.redaction.text)(data.decode("utf-8", "replace"))
@@ -61,7 +61,7 @@ class Recording:
         return (place.path / name).relative_to(place.root).as_posix()
 
     def link(self, place: Folder, name: str) -> None:
-        """A symbolic link of a folder, made relative, with the folder that it leads to."""
+        """Record a symbolic link of a folder, made relative, with the folder that it leads to."""
         path, target = place.path / name, place.folder(name)
         if isinstance(target, Missing):
             last = place.link_name(name)  # where it leads to is not there; only its name says something
@@ -75,7 +75,7 @@ class Recording:
 
 
 def write_folder(recording: Recording, out: Path) -> None:
-    """The tree is in the new or empty folder `out`, and nothing outside it was written. Raises OSError."""
+    """Write the tree into the new or empty folder `out`, and nothing outside it. Raises OSError."""
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()):
         raise FileExistsError(f"{out} is not empty")
@@ -92,7 +92,7 @@ def write_folder(recording: Recording, out: Path) -> None:
 
 
 def write_archive(recording: Recording, out: Path) -> None:
-    """The tree is in the new file `out`, a compressed tar archive without owner and time. Raises OSError."""
+    """Write the tree into the new file `out`, a compressed tar archive without owner and time. Raises OSError."""
     with out.open("xb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
         for path, entry in _in_order(recording):
             member = tarfile.TarInfo(f"{_stem(out)}/{path}")

@@ -44,7 +44,7 @@ class Redaction(Struct, frozen=True):
         return f"host-{self._digest('host', short)[:_MADE_UP_DIGITS]}"
 
     def group(self, path: str) -> str:
-        """The path of a control group, each name in it replaced: they are those of users, jobs and containers."""
+        """Return the path of a control group, each name in it replaced: they are those of users, jobs and containers."""
         return "/".join(
             part if part in ("", "..") else f"group-{self._digest('group', part)[:_MADE_UP_DIGITS]}"
             for part in path.split("/")
@@ -84,7 +84,7 @@ class Redaction(Struct, frozen=True):
         return ":".join(digits[place : place + 4] for place in range(0, 16, 4))
 
     def text(self, text: str) -> str:
-        """The text with every address, GUID, UUID and name of this machine in it replaced."""
+        """Return the text with every address, GUID, UUID and name of this machine in it replaced."""
         for name in sorted(self.names, key=len, reverse=True):
             if name:
                 text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self.host(name), text)
@@ -105,7 +105,7 @@ class Redaction(Struct, frozen=True):
             return text  # a version, a time: no address
 
     def _same_length(self, kind: str, text: str) -> str:
-        """The same signs at the same places, with other hexadecimal digits; of a MAC address the maker stays."""
+        """Return the same signs at the same places, with other hexadecimal digits; of a MAC address the maker stays."""
         digits = re.sub(r"[^0-9a-fA-F]", "", text).lower()
         kept = digits[: _OUI_BITS // 4] if kind == "mac" else ""
         other = iter(kept + self._digest(kind, digits)[: len(digits) - len(kept)])
