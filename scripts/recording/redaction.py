@@ -44,7 +44,7 @@ class Redaction(Struct, frozen=True):
         return f"host-{self._digest('host', short)[:_MADE_UP_DIGITS]}"
 
     def group(self, path: str) -> str:
-        """Return the path of a control group, each name in it replaced: they are those of users, jobs and containers."""
+        """Return the path of a control group with its names, those of users and jobs, replaced."""
         return "/".join(
             part if part in ("", "..") else f"group-{self._digest('group', part)[:_MADE_UP_DIGITS]}"
             for part in path.split("/")
