@@ -32,7 +32,7 @@ class Device(Struct, frozen=True):
     since an event after each takes time itself: the mean of sizes up to `loop_bytes` is from it; its number is that of
     calls that go before the loop. `conditions` tells what the last batch was measured under. `record` turns a call that
     was made once into the one to be timed. After `evict` no buffer is in the cache. `compared_at_once` elements are
-    verified in one operation. `free_bytes`: memory for larger pools.
+    verified in one operation. `free_bytes`: memory for larger pools, of all ranks of the node.
     """
 
     torch_device: torch.device
@@ -78,7 +78,7 @@ def gpu_device(device: torch.device, *, cuda_graph: bool = False) -> Device:
         time_loop=timer.time_loop,
         loop_bytes=_LOOP_BYTES,
         conditions=lambda: timer.conditions,
-        free_bytes=lambda: torch.cuda.mem_get_info()[0],
+        free_bytes=lambda: torch.cuda.mem_get_info()[0] * torch.cuda.device_count(),
     )
     return replace(plain, record=captured) if cuda_graph else plain
 

@@ -79,7 +79,9 @@ def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> BenchRa
     sizings, element_bytes = plan_sizings(task.plan, task.world_size), ELEMENT_BYTES[task.plan.dtype]
     need = storage(sizings, element_bytes, device.pool_bytes)
     more = storage(sizings, element_bytes, device.pool_bytes, _BUFFERS)
-    sharing = task.hosts.count(task.hosts[task.rank])  # all ranks of the node, at worst on one GPU
+    sharing = task.hosts.count(
+        task.hosts[task.rank]
+    )  # the GPUs that this process sees, with the ranks of its node
     fits = (more.send_count + more.recv_count) * element_bytes * sharing <= device.free_bytes() * _FREE_SHARE
     need, buffers = (more, _BUFFERS) if fits else (need, 1)
     dtype = getattr(torch, task.plan.dtype)
