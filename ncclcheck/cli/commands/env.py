@@ -28,10 +28,10 @@ _GOOD_ENOUGH = (0, 1, 4)
 )
 @click.pass_context
 def env(context: click.Context, /, **given: Any) -> None:
-    """Print the advised environment as export lines, or in another format.
+    """Print the advised environment as lines for a shell.
 
-    For the shell that starts the job: eval "$(ncclcheck env)". A preflight runs first; --from takes a report, a saved
-    run or a facts file instead.
+    For the shell that starts the job: eval "$(ncclcheck env)"; --format has other forms. A preflight runs first; --from
+    takes a report, a saved run or a facts file instead.
     """
     from ncclcheck.advice.allowed import only_allowed
     from ncclcheck.advice.environment_block import render

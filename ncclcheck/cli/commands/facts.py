@@ -55,7 +55,10 @@ def facts(
     format_: str,
     as_policy: bool,
 ) -> None:
-    """Print the facts of this node as JSON, which --from takes, or as a policy, which --expect takes."""
+    """Print the facts of this node as JSON, or as a policy.
+
+    --from takes the JSON, --expect takes the policy.
+    """
     from ncclcheck.model.errors import UsageError
 
     for option, given in (("--code", code), ("--data", data), ("--shared-dir", shared_dir)):

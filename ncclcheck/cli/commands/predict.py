@@ -29,9 +29,10 @@ UNKNOWN = 3
 def predict(
     context: click.Context, /, *, from_: str | None, nccl_version: tuple[str, ...], format_: str
 ) -> None:
-    """Say which interface, network and HCAs NCCL would choose here, why, and what would change that.
+    """Say which interface, network and HCAs NCCL would choose.
 
-    The library of this node is asked for the interface, the rest is predicted; with --nccl-version everything is.
+    Also say why, and what would change the choice. The library of this node is asked for the interface, the rest is
+    predicted; with --nccl-version everything is.
     """
     from ncclcheck.cli.screen import write_error, write_out
     from ncclcheck.model.codec import encode_pretty

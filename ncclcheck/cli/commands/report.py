@@ -51,8 +51,8 @@ def compare(
 ) -> None:
     """Show what changed from the report OLD to the report NEW: verdict, findings, checks, bandwidth, versions, nodes.
 
-    The exit code is 1 if something got worse: the verdict, an error or warning more, a check that could tell and no
-    longer can, a bandwidth that is lower beyond chance and --tolerance; else 0.
+    The exit code is 1 if something got worse: the verdict, a further error or warning, a check that became unknown, a
+    bandwidth that is significantly lower and by more than --tolerance; else 0.
     """
     from ncclcheck.cli.demands import tolerance_of
     from ncclcheck.cli.screen import is_color_wanted, screen_width, write_out
@@ -80,10 +80,10 @@ def compare(
 @options.verbosity
 @click.pass_context
 def report(context: click.Context, /, *, file: str | None, schema: bool, **given: Any) -> None:
-    """Render the saved report FILE (JSON) in another format; or compare two: 'report compare --help'.
+    """Render a saved report in another format, or compare two.
 
-    FILE may also be what --save wrote: it is then judged with the usual options. The exit code is 0 if that worked,
-    whatever the report says.
+    FILE is a report in JSON; for a comparison see 'report compare --help'. FILE may also be what --save wrote: it is
+    then judged with the usual options. The exit code is 0 if that worked, whatever the report says.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.screen import write_out

@@ -61,7 +61,7 @@ def bench(context: click.Context, /, **given: Any) -> None:
 @options.report_options
 @click.pass_context
 def run(context: click.Context, /, **given: Any) -> None:
-    """Run preflight and bench, and print one report with the settings to use."""
+    """Run preflight and bench, and report the settings to use."""
     context.exit(perform("run", given))
 
 
