@@ -22,6 +22,12 @@ _INDEX = re.compile(r"\$\{?\w*(?:RANK|NODEID|INDEX|K)\}?")
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 _ANSWER = re.compile(r"\$\([^)]*\)")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+# A path of ours between backticks; one with a placeholder or a wildcard is none.
+_OWN_FILE = re.compile(
+    r"`((?:ncclcheck|tests|scripts|docs|examples|run|exchange|facts|model|nccl|logs|launch|advice|bench|spawn|checks)"
+    r"/[\w/.-]+)`"
+)
+_ROOTS = (ROOT, ROOT / "ncclcheck")
 _PLACEHOLDER = re.compile(r"[A-Z]+")
 
 
@@ -120,6 +126,12 @@ def test_what_the_program_would_refuse_is_seen(words: tuple[str, ...], why: str)
 def test_every_link_leads_somewhere(page: Path) -> None:
     broken = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if not _leads(page, link)]
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_of_ours_that_a_page_names_is_there(page: Path) -> None:
+    named = set(_OWN_FILE.findall(page.read_text(encoding="utf-8")))
+    assert sorted(name for name in named if not any((root / name).exists() for root in _ROOTS)) == []
 
 
 def _leads(page: Path, link: str) -> bool:
