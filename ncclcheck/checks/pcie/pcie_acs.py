@@ -68,9 +68,7 @@ def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
         elif lost := unplaced(pci, node.facts.rdma):
             yield NotKnown(f"where {listed(lost)} {verb(lost, 'is', 'are')} on the PCI bus", (node.host,))
         if on:
-            below = tuple(
-                path.label for path in found if any(bridge.address in on for bridge in path.bridges)
-            )
+            below = tuple(path.label for path in found if any(port.address in on for port in path.bridges))
             redirecting.setdefault((on, below, isinstance(is_virtual, Missing)), []).append(node.host)
     for (on, below, is_context_unknown), hosts in redirecting.items():
         yield _finding(on, below, tuple(hosts), is_context_unknown=is_context_unknown)
