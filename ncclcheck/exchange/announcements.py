@@ -22,7 +22,9 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 
 _FIRST_PORT = 1024  # listeners have ephemeral ports
-_CLOUD_SERVICES = frozenset({"169.254.169.254", "fd00:ec2::254"})  # they hand out credentials
+_CLOUD_SERVICES = frozenset(
+    {ipaddress.ip_address("169.254.169.254"), ipaddress.ip_address("fd00:ec2::254")}
+)  # they hand out credentials
 
 
 class Announced(Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,14 +98,19 @@ def peer_faults(peer: Peer, caller: Caller) -> Iterator[str]:
 def _may_be_called(target: Target, own: frozenset[str]) -> bool:
     """Return whether it is unicast, on an ephemeral port. This node's own address is not called anyway.
 
-    Services of this very node, and those of clouds, are out of reach of any order.
+    Services of this very node, and those of clouds, are out of reach of any order, however their address is spelled:
+    nodes announce addresses as the system writes them, and no interface has an IPv4 address in IPv6 form.
     """
     try:
-        address = ipaddress.ip_address(target.address)
+        if str(ipaddress.ip_address(target.address)) != target.address:
+            return False
+        address = ipaddress.ip_address(target.address.partition("%")[0])
     except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return False
     if not _FIRST_PORT <= target.port <= 65535 or address.is_multicast or address.is_unspecified:  # noqa: PLR2004
         return False
     if address.is_loopback:
         return target.address in own
-    return target.address not in _CLOUD_SERVICES
+    return address not in _CLOUD_SERVICES

@@ -18,7 +18,7 @@ from ncclcheck.run.steps.resolve import ResolveOrder
 from ncclcheck.run.steps.sequence import step_of
 from tests.fact_builders import node_facts
 
-OWN = frozenset({"127.0.0.1", "10.0.0.1", "172.17.0.1"})
+OWN = frozenset({"127.0.0.1", "10.0.0.1", "172.17.0.1", "fd00::1"})
 ME = Bounds(ticket=1, most_ranks=8, addresses=OWN)
 TARGETS = {
     1: (Target("eth0", "10.0.0.1", 40001),),
@@ -77,6 +77,14 @@ def test_nobody_calls_what_the_member_did_not_announce(target: Target, announcem
     [
         ("127.0.0.2", 40000),
         ("169.254.169.254", 8080),
+        ("fd00:ec2:0::254", 8080),  # other spellings of the same addresses
+        ("fd00:ec2::254%eth0", 8080),
+        ("::ffff:169.254.169.254", 8080),
+        ("::ffff:127.0.0.1", 40000),
+        ("::ffff:0.0.0.0", 40000),
+        ("::ffff:10.0.0.1", 40000),  # this node's own
+        ("fd00:0::1", 40000),
+        ("FD00::1", 40000),
         ("224.0.0.1", 40000),
         ("0.0.0.0", 40000),  # noqa: S104 (to be refused)
         ("ff02::1", 40000),
