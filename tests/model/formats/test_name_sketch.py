@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ncclcheck.model.formats.name_sketch import NameSketch, difference
@@ -23,15 +23,30 @@ def table(names: Iterable[str]) -> tuple[str, ...]:
     return sketch.cells()
 
 
+def _is_closed(cells: list[frozenset[int]]) -> bool:
+    """Return whether some names cover each other in all of their cells, so that none is alone in one."""
+    left = list(cells)
+    while alone := next(
+        (pair for pair in left if any(sum(place in p for p in left) == 1 for place in pair)), None
+    ):
+        left.remove(alone)
+    return bool(left)
+
+
 @settings(max_examples=100)
 @given(NAMES, NAMES, NAMES)
+@example(common=set(), left=set(), right={":", "s{mG\U0003b9e0|"})  # both names lie in the same two cells
 def test_exactly_what_one_has_alone_is_told(common: set[str], left: set[str], right: set[str]) -> None:
     first, second = common | left, common | right
-    assert difference(table(first), table(second)) == (
-        tuple(sorted(first - second)),
-        tuple(sorted(second - first)),
-        True,
-    )
+    only_first, only_second, is_all = difference(table(first), table(second))
+    assert set(only_first) <= first - second
+    assert set(only_second) <= second - first
+    assert is_all == (set(only_first) == first - second and set(only_second) == second - first)
+    # Names that share both of their cells cannot be told apart, and the answer says that it is not whole.
+    cells = [
+        frozenset(place for place, cell in enumerate(table([name])) if cell != "0") for name in first ^ second
+    ]
+    assert is_all or len(set(cells)) < len(cells) or _is_closed(cells)
 
 
 def test_a_few_of_very_many_names_are_told_in_any_order() -> None:
