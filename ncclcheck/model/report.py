@@ -97,7 +97,7 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Advice(Struct, frozen=True, forbid_unknown_fields=True):
-    """The environment to use, and what else there is to say about it."""
+    """The environment to use, with the reason and proof of each setting, and notes."""
 
     env: tuple[Setting, ...] = ()
     notes: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ def gpu_visibility(log: Log) -> None:
     """A rank asked for a GPU that it does not see: device index, local rank or visibility are wrong.
 
     ## Why it matters
-    That rank ends; the others wait for it until their time is over.
+    That rank ends; the others wait for it until they time out.
 
     ## How to fix
     Use LOCAL_RANK (not RANK) as device index, and start as many processes per node as there are visible GPUs.

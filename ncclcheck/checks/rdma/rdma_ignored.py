@@ -103,7 +103,7 @@ def _judged(node: Surveyed, choice: Prediction) -> _Ignored | NotKnown:
 
 
 def _without_plugin(node: Surveyed, reason: str, *, fails: bool) -> _Ignored | NotKnown:
-    """EFA is used by its plug-in alone, and whether that is there must have been looked for."""
+    """Return that NCCL lacks the plug-in for EFA, or that its plug-ins are not known."""
     choice = node.facts.nccl
     plugins = choice if isinstance(choice, Missing) else choice.plugins
     if isinstance(plugins, Missing):

@@ -97,7 +97,8 @@ def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPa
             way, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node"
         )
     if launch.nnodes > 1 and any(is_loopback(address) for address in addresses):
-        detail = f"{name} is {', '.join(addresses)} here: other nodes would look for node 0 on themselves"
+        resolved = "is" if [name] == list(addresses) else f"resolves here to {', '.join(addresses)},"
+        detail = f"{name} {resolved} a loopback address: other nodes would look for node 0 on themselves"
         return replace(way, outcome="loopback", detail=detail)
     return replace(way, outcome="serving")
 

@@ -50,6 +50,7 @@ def test_a_store_takes_over_the_held_port_with_those_who_already_called() -> Non
 def test_a_name_that_is_this_node_is_served() -> None:
     way = own_way(replace(launch(0, 2), master_addr="127.0.0.1"), frozenset(), Deadline(5))
     assert way.outcome == "loopback"  # two nodes: the other one would look for node 0 on itself
+    assert way.detail == "127.0.0.1 is a loopback address: other nodes would look for node 0 on themselves"
     way = own_way(replace(launch(0, 2), master_addr="192.0.2.8"), frozenset({"192.0.2.8"}), Deadline(5))
     assert way.outcome == "serving"
 
