@@ -24,7 +24,7 @@ NCCL_VARIABLE, GLOO_VARIABLE = "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"
 _FROM_RANK = "environment"
 
 
-class Setting(Struct, frozen=True):
+class IfnameSetting(Struct, frozen=True):
     """One node: the value in effect (None: unset), its source, and what NCCL chose under it.
 
     `rank` is that of a further rank whose environment differs; None: what holds for the node's first.
@@ -50,13 +50,13 @@ class Setting(Struct, frozen=True):
         return tuple(interface.name for interface in self.interfaces)
 
 
-def settings(snapshot: Snapshot) -> tuple[Setting, ...]:
+def settings(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
     """Return the setting of every node where all parts are known."""
     found = (setting_of(node.host, node.facts) for node in snapshot.nodes)
-    return tuple(setting for setting in found if isinstance(setting, Setting))
+    return tuple(setting for setting in found if isinstance(setting, IfnameSetting))
 
 
-def settings_of_ranks(snapshot: Snapshot) -> tuple[Setting, ...]:
+def settings_of_ranks(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
     """Return the settings of further ranks that differ from those of the first rank of their node.
 
     What NCCL would choose there is predicted. Ranks of which that is not known are not there.
@@ -87,7 +87,7 @@ def not_settled(snapshot: Snapshot) -> Iterator[NotKnown]:
     yield from not_reported(snapshot)
 
 
-def setting_of(host: str, facts: NodeFacts) -> Setting | Missing:
+def setting_of(host: str, facts: NodeFacts) -> IfnameSetting | Missing:
     """Return the setting of one node; Missing where a part of it is not known."""
     if isinstance(facts.environment, Missing):
         return facts.environment
@@ -103,7 +103,7 @@ def setting_of(host: str, facts: NodeFacts) -> Setting | Missing:
     value = environment.get(NCCL_VARIABLE)
     version, home_set = known_version(facts) or NEWEST, facts.nccl.home_set
     source = source_of(NCCL_VARIABLE, facts.environment, facts.nccl.config_files, version, home_set=home_set)
-    return Setting(
+    return IfnameSetting(
         host=host,
         nccl=value if ifname.is_set(value) else None,
         nccl_source=source or "environment",
@@ -135,7 +135,7 @@ def gloo_fault(name: str, interfaces: tuple[Interface, ...]) -> str:
     return ""  # a name that is nowhere is the affair of ifname-no-match
 
 
-def excludes_into_loopback(setting: Setting) -> bool:
+def excludes_into_loopback(setting: IfnameSetting) -> bool:
     """Return True if the value is an exclusion and makes NCCL use a loopback address."""
     address = setting.choice.address
     return (

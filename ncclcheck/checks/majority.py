@@ -13,17 +13,17 @@ from ncclcheck.model.finding import Evidence
 V = TypeVar("V", bound=Hashable)
 
 
-class Group(Struct, Generic[V], frozen=True):
+class HostGroup(Struct, Generic[V], frozen=True):
     """The hosts that share one value."""
 
     value: V
     hosts: tuple[str, ...]
 
 
-class Comparison(Struct, Generic[V], frozen=True):
+class HostComparison(Struct, Generic[V], frozen=True):
     """A value on several hosts, the largest group first; groups of one size in order of their first host."""
 
-    groups: tuple[Group[V], ...]
+    groups: tuple[HostGroup[V], ...]
 
     @property
     def differs(self) -> bool:
@@ -36,12 +36,12 @@ class Comparison(Struct, Generic[V], frozen=True):
         return self.differs and len(self.groups[0].hosts) == len(self.groups[1].hosts)
 
     @property
-    def usual(self) -> Group[V] | None:
+    def usual(self) -> HostGroup[V] | None:
         """The most frequent value with its hosts; None in a tie."""
         return None if self.tie or not self.groups else self.groups[0]
 
     @property
-    def odd(self) -> tuple[Group[V], ...]:
+    def odd(self) -> tuple[HostGroup[V], ...]:
         """The groups that are not the usual one; all of them in a tie."""
         return self.groups if self.tie else self.groups[1:]
 
@@ -51,16 +51,16 @@ class Comparison(Struct, Generic[V], frozen=True):
         return tuple(host for group in self.odd for host in group.hosts)
 
 
-def compare(values: Iterable[tuple[str, V]]) -> Comparison[V]:
+def compare(values: Iterable[tuple[str, V]]) -> HostComparison[V]:
     """Return the values grouped by equality."""
     hosts: dict[V, list[str]] = {}
     for host, value in values:
         hosts.setdefault(value, []).append(host)
     groups = sorted(hosts.items(), key=lambda item: -len(item[1]))
-    return Comparison(tuple(Group(value, tuple(dict.fromkeys(names))) for value, names in groups))
+    return HostComparison(tuple(HostGroup(value, tuple(dict.fromkeys(names))) for value, names in groups))
 
 
-def sentence(comparison: Comparison[V], show: Callable[[V], str] = str) -> str:
+def sentence(comparison: HostComparison[V], show: Callable[[V], str] = str) -> str:
     """`2.21.5 on node03, 2.27.5 on node[01-02,04]`, the odd ones first; a tie is said to be one."""
     parts = [f"{show(group.value)} on {named(group.hosts)}" for group in comparison.odd]
     if comparison.usual is not None:
@@ -69,7 +69,7 @@ def sentence(comparison: Comparison[V], show: Callable[[V], str] = str) -> str:
 
 
 def evidence(
-    comparison: Comparison[V], subject: str, source: str, show: Callable[[V], str] = str
+    comparison: HostComparison[V], subject: str, source: str, show: Callable[[V], str] = str
 ) -> tuple[Evidence, ...]:
     """One piece per group, each with the usual value as the expected one."""
     usual = comparison.usual

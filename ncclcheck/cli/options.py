@@ -9,7 +9,7 @@ import click
 
 from ncclcheck import timeouts
 from ncclcheck.cli.completion import check_names, dtypes, ops, sizes
-from ncclcheck.cli.values import FileName, Names, Seconds, WholeNumber
+from ncclcheck.cli.values import FileName, NameList, Seconds, WholeNumber
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
@@ -98,12 +98,12 @@ _expectations = _all(
         click.option(
             "--select",
             multiple=True,
-            type=Names(),
+            type=NameList(),
             shell_complete=check_names,
             help="Run only these checks (codes, code prefixes or slugs).",
         ),
         *(
-            click.option(option, multiple=True, type=Names(), shell_complete=check_names, help=text)
+            click.option(option, multiple=True, type=NameList(), shell_complete=check_names, help=text)
             for option, text in (
                 ("--ignore", "Skip these checks."),
                 ("--demote", "Treat errors of these checks as warnings."),
@@ -180,7 +180,7 @@ bench_options = _all(
         click.option(
             "--ops",
             multiple=True,
-            type=Names(),
+            type=NameList(),
             shell_complete=ops,
             help="Collectives to measure, or 'all'.  [all_reduce,all_gather]",
         ),

@@ -78,7 +78,7 @@ class FileName(_ParamType):
         raise UsageError(f"{option_name(param, ctx)} '': expected the name of a file")
 
 
-class Names(_ParamType):
+class NameList(_ParamType):
     """One or several names, separated by commas."""
 
     name = "NAMES"

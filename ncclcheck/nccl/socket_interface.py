@@ -37,7 +37,7 @@ class Choice(Struct, frozen=True):
     undecided: bool = False
 
 
-class _Entry(Struct, frozen=True):
+class _IfaddrsEntry(Struct, frozen=True):
     """One line of getifaddrs(3)."""
 
     interface: Interface
@@ -107,10 +107,10 @@ def network_interfaces(
     return tuple(entry.name for entry in _search(usable, number)[0])
 
 
-def _getifaddrs(interfaces: Sequence[Interface]) -> list[_Entry]:
+def _getifaddrs(interfaces: Sequence[Interface]) -> list[_IfaddrsEntry]:
     """Every address as the kernel dumps them: all of IPv4, then all of IPv6, each by interface."""
     return [
-        _Entry(interface, address)
+        _IfaddrsEntry(interface, address)
         for family in ("inet", "inet6")
         for interface in interfaces
         for address in interface.addresses
@@ -118,7 +118,7 @@ def _getifaddrs(interfaces: Sequence[Interface]) -> list[_Entry]:
     ]
 
 
-def _is_usable(entry: _Entry, environment: Mapping[str, str], number: versions.Version) -> bool:
+def _is_usable(entry: _IfaddrsEntry, environment: Mapping[str, str], number: versions.Version) -> bool:
     family = _FAMILIES.get(environment.get("NCCL_SOCKET_FAMILY", ""))
     if family is not None and entry.address.family != family:
         return False
@@ -127,17 +127,17 @@ def _is_usable(entry: _Entry, environment: Mapping[str, str], number: versions.V
     return entry.address.address != "::1"
 
 
-def _matching(entries: Iterable[_Entry], value: str) -> list[_Entry]:
+def _matching(entries: Iterable[_IfaddrsEntry], value: str) -> list[_IfaddrsEntry]:
     """Return the entries whose name the value keeps, one per name, at most 16."""
     pattern = ifname.parse(value)
-    first: dict[str, _Entry] = {}
+    first: dict[str, _IfaddrsEntry] = {}
     for entry in entries:
         if pattern.matches(entry.name):
             first.setdefault(entry.name, entry)
     return list(first.values())[:MAX_INTERFACES]
 
 
-def _search(entries: Sequence[_Entry], number: versions.Version) -> tuple[list[_Entry], str]:
+def _search(entries: Sequence[_IfaddrsEntry], number: versions.Version) -> tuple[list[_IfaddrsEntry], str]:
     """Return the result of the default search: each step runs only if those before found nothing."""
     steps = _SEARCH if number >= versions.RUNNING_NEEDED_SINCE else _SEARCH_BEFORE_2_28
     for step in steps:
@@ -155,7 +155,7 @@ def _reason_for_setting(value: str) -> str:
 
 
 def _choose_by_comm_id(
-    entries: Sequence[_Entry],
+    entries: Sequence[_IfaddrsEntry],
     interfaces: Sequence[Interface],
     value: str,
     number: versions.Version,
@@ -180,7 +180,9 @@ def _choose_by_comm_id(
     return _chosen([found], reason)
 
 
-def _in_subnet(entries: Iterable[_Entry], remote: subnet.RemoteAddress, inverted: bool) -> Iterator[_Entry]:
+def _in_subnet(
+    entries: Iterable[_IfaddrsEntry], remote: subnet.RemoteAddress, inverted: bool
+) -> Iterator[_IfaddrsEntry]:
     family = "inet6" if ":" in remote.address else "inet"
     for entry in entries:
         if entry.address.family == family:
@@ -189,7 +191,7 @@ def _in_subnet(entries: Iterable[_Entry], remote: subnet.RemoteAddress, inverted
                 yield entry
 
 
-def _chosen(found: Sequence[_Entry], reason: str) -> Choice:
+def _chosen(found: Sequence[_IfaddrsEntry], reason: str) -> Choice:
     first = found[0]
     names = tuple(entry.name for entry in found)
     return Choice(first.interface.name, first.address.address.partition("%")[0], reason, names, SUCCESS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncclcheck import timeouts
-from ncclcheck.cli.values import FileName, Names, Seconds, WholeNumber
+from ncclcheck.cli.values import FileName, NameList, Seconds, WholeNumber
 from ncclcheck.model.errors import UsageError
 
 OPTION = click.Option(["--node-rank"])
@@ -38,9 +38,9 @@ def test_seconds_are_read_as_written(text: str, seconds: float) -> None:
 
 
 def test_names_are_separated_by_commas() -> None:
-    assert Names().convert("NC1, gpu-count", OPTION, None) == ("NC1", "gpu-count")
+    assert NameList().convert("NC1, gpu-count", OPTION, None) == ("NC1", "gpu-count")
     with pytest.raises(UsageError, match="separated by single commas"):
-        Names().convert("a,,b", OPTION, None)
+        NameList().convert("a,,b", OPTION, None)
 
 
 def test_a_refusal_names_the_option_the_value_and_what_is_right() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment._settings import Case, Place, shown
+from ncclcheck.checks.environment._settings import EnvironmentPlace, SettingFault, shown
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix
 from ncclcheck.nccl import hca, versions
@@ -14,7 +14,7 @@ _HCA, _TENSORPIPE = "NCCL_IB_HCA", "TP_SOCKET_IFNAME"
 _MOST = 4
 
 
-def rdma_devices(place: Place) -> Iterator[Case]:
+def rdma_devices(place: EnvironmentPlace) -> Iterator[SettingFault]:
     """NCCL_IB_HCA where it takes more devices than it names (`mlx5_1` takes mlx5_10 too), or none of those there are.
 
     Only devices that NET/IB could use count. Nothing is said where a state or a link layer was not read.
@@ -42,7 +42,7 @@ def rdma_devices(place: Place) -> Iterator[Case]:
         yield _too_many(value, extra)
 
 
-def _uses_ib(place: Place) -> bool:
+def _uses_ib(place: EnvironmentPlace) -> bool:
     """Return True unless InfiniBand is turned off, or NCCL_NET names another network."""
     network = (place.value("NCCL_NET") or "ib").lower()
     return place.number("NCCL_IB_DISABLE", 0) == 0 and network == "ib"
@@ -55,8 +55,8 @@ def _only_begins(device: str, named: set[str]) -> bool:
     )
 
 
-def _none_left(value: str, names: tuple[str, ...]) -> Case:
-    return Case(
+def _none_left(value: str, names: tuple[str, ...]) -> SettingFault:
+    return SettingFault(
         "warning",
         (_HCA,),
         shown(_HCA, value),
@@ -68,8 +68,8 @@ def _none_left(value: str, names: tuple[str, ...]) -> Case:
     )
 
 
-def _too_many(value: str, extra: tuple[str, ...]) -> Case:
-    return Case(
+def _too_many(value: str, extra: tuple[str, ...]) -> SettingFault:
+    return SettingFault(
         "warning",
         (_HCA,),
         shown(_HCA, value),
@@ -85,7 +85,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:_MOST])}{more}"
 
 
-def tensorpipe_interface(place: Place) -> Iterator[Case]:
+def tensorpipe_interface(place: EnvironmentPlace) -> Iterator[SettingFault]:
     """TP_SOCKET_IFNAME where it is not the exact name of one interface that has an address."""
     value, interfaces = place.value(_TENSORPIPE), place.facts.interfaces
     if not value or isinstance(interfaces, Missing):
@@ -98,7 +98,7 @@ def tensorpipe_interface(place: Place) -> Iterator[Case]:
     usable = tuple(
         interface.name for interface in interfaces if interface.addresses and interface.kind != "loopback"
     )
-    yield Case(
+    yield SettingFault(
         "warning",
         (_TENSORPIPE,),
         shown(_TENSORPIPE, value),

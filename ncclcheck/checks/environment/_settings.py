@@ -36,7 +36,7 @@ _SAMPLES = (
 )
 
 
-class Place(Struct, frozen=True):
+class EnvironmentPlace(Struct, frozen=True):
     """The environment of a node's first rank, config files included, or of a further rank that differs from it.
 
     `changed` names what that further rank has otherwise; None: all of it is judged.
@@ -65,7 +65,7 @@ class Place(Struct, frozen=True):
         return (self.nccl,) if self.nccl is not None else _SAMPLES
 
 
-class Case(Struct, frozen=True):
+class SettingFault(Struct, frozen=True):
     """One fault of one place: `what` with its values, `why` it matters. `names` are the variables it is about."""
 
     severity: Severity
@@ -83,13 +83,13 @@ class OneAnswer(Struct, frozen=True):
     reason: str
 
 
-Judged = Case | OneAnswer
-Judge = Callable[[Place], Iterable[Judged]]
+Judged = SettingFault | OneAnswer
+Judge = Callable[[EnvironmentPlace], Iterable[Judged]]
 
 
 def findings(snapshot: Snapshot, judge: Judge) -> Iterator[Answer]:
     """Yield what `judge` answers for every place, equal faults as one finding, then what is not known."""
-    groups: dict[tuple[str, ...], list[tuple[Place, Case]]] = {}
+    groups: dict[tuple[str, ...], list[tuple[EnvironmentPlace, SettingFault]]] = {}
     for place in places(snapshot):
         for case in judge(place):
             if isinstance(case, OneAnswer):
@@ -105,7 +105,7 @@ def findings(snapshot: Snapshot, judge: Judge) -> Iterator[Answer]:
     yield from _not_read(snapshot)
 
 
-def places(snapshot: Snapshot) -> Iterator[Place]:
+def places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
     """Every environment that is known: one per node, and one for each further rank that differs."""
     for node in snapshot.nodes:
         facts = node.facts
@@ -125,7 +125,7 @@ def places(snapshot: Snapshot) -> Iterator[Place]:
 
 def _place(
     host: str, facts: NodeFacts, own: Mapping[str, str], rank: int | None, changed: frozenset[str] | None
-) -> Place:
+) -> EnvironmentPlace:
     version = known_version(facts)
     everything = effective_environment(facts, {**dict.fromkeys(_own(facts)), **own})
     environment = dict(own) if isinstance(everything, Missing) else everything
@@ -142,7 +142,7 @@ def _place(
                 )
                 or ENVIRONMENT
             )
-    return Place(host, rank, environment, sources, changed, version, _torch(facts), facts)
+    return EnvironmentPlace(host, rank, environment, sources, changed, version, _torch(facts), facts)
 
 
 def _own(facts: NodeFacts) -> Mapping[str, str]:
@@ -168,7 +168,7 @@ def _not_read(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _finding(cases: list[tuple[Place, Case]]) -> Finding:
+def _finding(cases: list[tuple[EnvironmentPlace, SettingFault]]) -> Finding:
     first_place, first = cases[0]
     hosts = tuple(dict.fromkeys(place.host for place, _ in cases))
     ranks = [place.rank for place, _ in cases if place.rank is not None]
@@ -190,11 +190,11 @@ def _ranks(ranks: list[int]) -> str:
     return f", rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
 
 
-def _origin(place: Place, name: str) -> str:
+def _origin(place: EnvironmentPlace, name: str) -> str:
     return place.sources.get(name, ENVIRONMENT)
 
 
-def _evidence(place: Place, case: Case) -> Evidence:
+def _evidence(place: EnvironmentPlace, case: SettingFault) -> Evidence:
     rank = f" of rank {place.rank}" if place.rank is not None else ""
     read = ", ".join(dict.fromkeys(_origin(place, name) for name in case.names))
     return Evidence(
@@ -206,14 +206,14 @@ def _evidence(place: Place, case: Case) -> Evidence:
     )
 
 
-def _observed(place: Place, names: tuple[str, ...]) -> str:
+def _observed(place: EnvironmentPlace, names: tuple[str, ...]) -> str:
     if len(names) == 1:
         value = place.environment.get(names[0])
         return "not set" if value is None else shown("_", value).removeprefix("_=")
     return ", ".join(shown(name, place.environment.get(name)) for name in names)
 
 
-def _fix_where_it_is_set(place: Place, case: Case) -> Fix:
+def _fix_where_it_is_set(place: EnvironmentPlace, case: SettingFault) -> Fix:
     """Return the fix; where the value comes from a file, the fix is to change that file."""
     files = [origin for name in case.names if (origin := _origin(place, name)) != ENVIRONMENT]
     if not files:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ncclcheck.checks.environment._settings import Place
+from ncclcheck.checks.environment._settings import EnvironmentPlace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Severity
 from ncclcheck.nccl import versions
@@ -37,40 +37,40 @@ class Workaround(Struct, frozen=True):
     """A setting that helps to find a fault and costs something afterwards. `applies` looks at its value and place."""
 
     name: str
-    applies: Callable[[Place, str], bool]
+    applies: Callable[[EnvironmentPlace, str], bool]
     cost: str
     severity: Severity = "warning"
     text: str = "remove it unless you know why it is there"
     instead: str = ""  # the value to set in its place
 
 
-def _number(place: Place, value: str, default: int) -> int:
+def _number(place: EnvironmentPlace, value: str, default: int) -> int:
     return number(value, default, place.nccl or versions.NEWEST)
 
 
-def _is(*numbers: int) -> Callable[[Place, str], bool]:
+def _is(*numbers: int) -> Callable[[EnvironmentPlace, str], bool]:
     return lambda place, value: _number(place, value, -1) in numbers
 
 
-def _is_set(_: Place, value: str) -> bool:
+def _is_set(_: EnvironmentPlace, value: str) -> bool:
     return bool(value)
 
 
-def _among_several(*numbers: int) -> Callable[[Place, str], bool]:
+def _among_several(*numbers: int) -> Callable[[EnvironmentPlace, str], bool]:
     """Return True if the value is one of the numbers, and the node has several GPUs, or an unknown number."""
     return lambda place, value: _is(*numbers)(place, value) and _gpus(place) != _LOCAL_ONLY
 
 
-def _gpus(place: Place) -> int | None:
+def _gpus(place: EnvironmentPlace) -> int | None:
     gpus = place.facts.gpus
     return None if isinstance(gpus, Missing) or not gpus else len(gpus)
 
 
-def _p2p_off(place: Place, value: str) -> bool:
+def _p2p_off(place: EnvironmentPlace, value: str) -> bool:
     return _among_several(1)(place, value) and not _has_cards_without_p2p(place)
 
 
-def _has_cards_without_p2p(place: Place) -> bool:
+def _has_cards_without_p2p(place: EnvironmentPlace) -> bool:
     """GeForce cards from the RTX 40 series on have neither NVLink nor peer to peer over PCIe in NVIDIA's driver."""
     gpus = place.facts.gpus
     if isinstance(gpus, Missing) or not gpus:
@@ -78,7 +78,7 @@ def _has_cards_without_p2p(place: Place) -> bool:
     return all(not isinstance(gpu.name, Missing) and _WITHOUT_P2P.search(gpu.name) for gpu in gpus)
 
 
-def _nvls_off(place: Place, value: str) -> bool:
+def _nvls_off(place: EnvironmentPlace, value: str) -> bool:
     gpus = place.facts.gpus
     if not _among_several(0)(place, value):
         return False
@@ -88,36 +88,36 @@ def _nvls_off(place: Place, value: str) -> bool:
     return not names or any(known in name for name in names for known in _WITH_NVLS)
 
 
-def _gid_forced(place: Place, value: str) -> bool:
+def _gid_forced(place: EnvironmentPlace, value: str) -> bool:
     known = all(versions.parse(version) >= _GID_BY_ITSELF_SINCE for version in place.versions())
     return known and _number(place, value, -1) >= 0
 
 
-def _level_is_off(place: Place, value: str) -> bool:
+def _level_is_off(place: EnvironmentPlace, value: str) -> bool:
     return value == "LOC" or (value[:1].isdigit() and _number(place, value, 1) == 0)
 
 
-def _verbose(_: Place, value: str) -> bool:
+def _verbose(_: EnvironmentPlace, value: str) -> bool:
     return value.strip().upper() in {"INFO", "TRACE"}
 
 
-def _word(word: str) -> Callable[[Place, str], bool]:
+def _word(word: str) -> Callable[[EnvironmentPlace, str], bool]:
     return lambda _, value: value.strip().upper() == word
 
 
-def _torch_on(_: Place, value: str) -> bool:
+def _torch_on(_: EnvironmentPlace, value: str) -> bool:
     return value.lower() in {"1", "y", "yes", "t", "true"}
 
 
-def _zero(place: Place, value: str) -> bool:
+def _zero(place: EnvironmentPlace, value: str) -> bool:
     return _number(place, value, -1) == 0
 
 
-def _positive(place: Place, value: str) -> bool:
+def _positive(place: EnvironmentPlace, value: str) -> bool:
     return _number(place, value, 0) > 0
 
 
-def _non_blocking_unasked(place: Place, value: str) -> bool:
+def _non_blocking_unasked(place: EnvironmentPlace, value: str) -> bool:
     is_asked = (place.value("TORCH_NCCL_USE_COMM_NONBLOCKING") or "").lower() in {
         "1",
         "y",

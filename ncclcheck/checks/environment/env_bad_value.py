@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.environment._devices import rdma_devices, tensorpipe_interface
-from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown
-from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, Setting, excludes_into_loopback, setting_of
+from ncclcheck.checks.environment._settings import (
+    EnvironmentPlace,
+    Judged,
+    OneAnswer,
+    SettingFault,
+    findings,
+    shown,
+)
+from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, IfnameSetting, excludes_into_loopback, setting_of
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, Fix
@@ -47,7 +54,7 @@ def env_bad_value(snapshot: Snapshot) -> Iterator[Answer]:
     yield from findings(snapshot, _judge)
 
 
-def _judge(place: Place) -> Iterator[Judged]:
+def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     for name in sorted(place.environment):
         variable, value = TABLE.get(name), place.value(name)
         if variable is None or value is None or (name == NCCL_VARIABLE and _ends_on_loopback(place)):
@@ -68,20 +75,20 @@ def _judge(place: Place) -> Iterator[Judged]:
     yield from _config_file(place)
 
 
-def _ends_on_loopback(place: Place) -> bool:
+def _ends_on_loopback(place: EnvironmentPlace) -> bool:
     """True where the value is the affair of ifname-excludes-into-loopback, which judges the node's first rank."""
     setting = setting_of(place.host, place.facts)
-    return place.rank is None and isinstance(setting, Setting) and excludes_into_loopback(setting)
+    return place.rank is None and isinstance(setting, IfnameSetting) and excludes_into_loopback(setting)
 
 
-def _misread(variable: Variable, value: str, version: str, place: Place) -> Misreading | None:
+def _misread(variable: Variable, value: str, version: str, place: EnvironmentPlace) -> Misreading | None:
     """Names that this version does not read are the affair of another check."""
     if variable.owner == "NCCL" and not is_read(variable, version):
         return None
     return misread(variable, value, version, place.environment)
 
 
-def _case(place: Place, variable: Variable, value: str, wrong: Misreading) -> Case:
+def _case(place: EnvironmentPlace, variable: Variable, value: str, wrong: Misreading) -> SettingFault:
     name = variable.name
     reader = (
         f"torch {place.torch or ''}".rstrip()
@@ -94,7 +101,7 @@ def _case(place: Place, variable: Variable, value: str, wrong: Misreading) -> Ca
         fix = Fix(f"write {name}={wrong.better}", (), {name: wrong.better})
     else:
         fix = Fix("write a valid value, or remove it", (f"unset {name}",))
-    return Case(
+    return SettingFault(
         wrong.weight,
         (name,),
         f"{reader} misreads {shown(name, value)}",
@@ -105,7 +112,7 @@ def _case(place: Place, variable: Variable, value: str, wrong: Misreading) -> Ca
     )
 
 
-def _config_file(place: Place) -> Iterator[Case]:
+def _config_file(place: EnvironmentPlace) -> Iterator[SettingFault]:
     """NCCL_CONF_FILE takes the place of ~/.nccl.conf from 2.23, also where there is no such file."""
     path, choice = place.value("NCCL_CONF_FILE"), place.facts.nccl
     if not path or isinstance(choice, Missing) or path.startswith("~"):
@@ -118,7 +125,7 @@ def _config_file(place: Place) -> Iterator[Case]:
         and isinstance(file.settings, Missing)
         and file.settings.missing in {"absent", "denied"}
     ):
-        yield Case(
+        yield SettingFault(
             "warning",
             ("NCCL_CONF_FILE",),
             f"{shown('NCCL_CONF_FILE', path)} cannot be read ({file.settings})",

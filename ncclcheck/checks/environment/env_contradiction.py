@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown, unset
+from ncclcheck.checks.environment._settings import (
+    EnvironmentPlace,
+    Judged,
+    OneAnswer,
+    SettingFault,
+    findings,
+    shown,
+    unset,
+)
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix, Severity
@@ -56,17 +64,19 @@ def env_contradiction(snapshot: Snapshot) -> Iterator[Answer]:
     yield from findings(snapshot, _judge)
 
 
-def _judge(place: Place) -> Iterator[Judged]:
+def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     for rule in _RULES:
         yield from rule(place)
 
 
-def _case(place: Place, severity: Severity, names: tuple[str, ...], why: str, source: str, fix: Fix) -> Case:
+def _case(
+    place: EnvironmentPlace, severity: Severity, names: tuple[str, ...], why: str, source: str, fix: Fix
+) -> SettingFault:
     what = " with ".join(shown(name, place.environment[name]) for name in names)
-    return Case(severity, names, what, why, "settings that do not exclude each other", source, fix)
+    return SettingFault(severity, names, what, why, "settings that do not exclude each other", source, fix)
 
 
-def _on(place: Place, name: str) -> bool:
+def _on(place: EnvironmentPlace, name: str) -> bool:
     """True where the variable is set to a number other than 0."""
     return place.number(name, 0) != 0
 
@@ -74,7 +84,7 @@ def _on(place: Place, name: str) -> bool:
 # --- NCCL_COMM_ID -----------------------------------------------------------------------------------------------------
 
 
-def _comm_id(place: Place) -> Iterator[Judged]:
+def _comm_id(place: EnvironmentPlace) -> Iterator[Judged]:
     if place.value("NCCL_COMM_ID") is None:
         return
     said = {versions.is_comm_id_inverted(versions.parse(version)) for version in place.versions()}
@@ -106,7 +116,7 @@ def _comm_id(place: Place) -> Iterator[Judged]:
 # --- networks ---------------------------------------------------------------------------------------------------------
 
 
-def _network_and_ib(place: Place) -> Iterator[Judged]:
+def _network_and_ib(place: EnvironmentPlace) -> Iterator[Judged]:
     network = (place.value("NCCL_NET") or "").lower()
     is_off = _on(place, "NCCL_IB_DISABLE")
     settings = tuple(
@@ -144,7 +154,7 @@ def _network_and_ib(place: Place) -> Iterator[Judged]:
         )
 
 
-def _network_and_plugin(place: Place) -> Iterator[Judged]:
+def _network_and_plugin(place: EnvironmentPlace) -> Iterator[Judged]:
     network, plugin = place.value("NCCL_NET"), place.value("NCCL_NET_PLUGIN")
     if (
         network is None
@@ -163,7 +173,7 @@ def _network_and_plugin(place: Place) -> Iterator[Judged]:
     )
 
 
-def _gid(place: Place) -> Iterator[Judged]:
+def _gid(place: EnvironmentPlace) -> Iterator[Judged]:
     index, address_range = place.value("NCCL_IB_GID_INDEX"), place.value("NCCL_IB_ADDR_RANGE")
     if index and address_range and place.number("NCCL_IB_GID_INDEX", -1) >= 0:
         yield _case(
@@ -176,7 +186,7 @@ def _gid(place: Place) -> Iterator[Judged]:
         )
 
 
-def _family(place: Place) -> Iterator[Judged]:
+def _family(place: EnvironmentPlace) -> Iterator[Judged]:
     """NCCL_SOCKET_FAMILY against the addresses of the interfaces that are named."""
     wanted, names = place.value("NCCL_SOCKET_FAMILY"), place.value("NCCL_SOCKET_IFNAME")
     interfaces = place.facts.interfaces
@@ -201,7 +211,7 @@ def _family(place: Place) -> Iterator[Judged]:
         )
 
 
-def _interfaces_of_gloo(place: Place) -> Iterator[Judged]:
+def _interfaces_of_gloo(place: EnvironmentPlace) -> Iterator[Judged]:
     """NCCL and Gloo on different networks: fine where both reach, and worth knowing where one does not."""
     nccl, gloo = place.value("NCCL_SOCKET_IFNAME"), ifname.parse_gloo(place.value("GLOO_SOCKET_IFNAME"))
     if nccl is None or not ifname.is_set(nccl) or not gloo or any(name[:1] in "^=" for name in gloo):
@@ -221,7 +231,7 @@ def _interfaces_of_gloo(place: Place) -> Iterator[Judged]:
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
-def _sockets(place: Place) -> Iterator[Judged]:
+def _sockets(place: EnvironmentPlace) -> Iterator[Judged]:
     names = ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD")
     threads, sockets = (place.number(name, 0) for name in names)
     if threads > 0 and sockets > 0 and min(threads, _MOST_THREADS) * sockets > _MOST_SOCKETS:
@@ -237,7 +247,7 @@ def _sockets(place: Place) -> Iterator[Judged]:
         )
 
 
-def _limits(place: Place) -> Iterator[Judged]:
+def _limits(place: EnvironmentPlace) -> Iterator[Judged]:
     for least, most in _PAIRS:
         low, high = place.number(least, 0), place.number(most, 0)
         if low > high > 0:
@@ -251,7 +261,7 @@ def _limits(place: Place) -> Iterator[Judged]:
             )
 
 
-def _local_transports(place: Place) -> Iterator[Judged]:
+def _local_transports(place: EnvironmentPlace) -> Iterator[Judged]:
     names = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
     gpus = place.facts.gpus
     if not isinstance(gpus, Missing) and len(gpus) == 1:
@@ -271,7 +281,7 @@ def _local_transports(place: Place) -> Iterator[Judged]:
 # --- torch ------------------------------------------------------------------------------------------------------------
 
 
-def _torch_waits(place: Place) -> Iterator[Judged]:
+def _torch_waits(place: EnvironmentPlace) -> Iterator[Judged]:
     wait = next(
         (name for name in ("TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT") if _is_true(place, name)), None
     )
@@ -288,11 +298,11 @@ def _torch_waits(place: Place) -> Iterator[Judged]:
         )
 
 
-def _is_true(place: Place, name: str) -> bool:
+def _is_true(place: EnvironmentPlace, name: str) -> bool:
     return (place.value(name) or "").lower() in {"1", "y", "yes", "t", "true"}
 
 
-def _old_and_new_name(place: Place) -> Iterator[Judged]:
+def _old_and_new_name(place: EnvironmentPlace) -> Iterator[Judged]:
     """An old name of torch and its successor with different values: the new name wins."""
     for name in place.environment:
         variable = TABLE.get(name)
@@ -313,7 +323,7 @@ def _old_and_new_name(place: Place) -> Iterator[Judged]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _environment_and_file(place: Place) -> Iterator[Judged]:
+def _environment_and_file(place: EnvironmentPlace) -> Iterator[Judged]:
     """A variable that is set in the environment and otherwise in a file, or differently in two files."""
     choice = place.facts.nccl
     if isinstance(choice, Missing) or isinstance(place.facts.environment, Missing):
@@ -329,7 +339,7 @@ def _environment_and_file(place: Place) -> Iterator[Judged]:
             if value is None or origin == file.path or value.removesuffix("\r") == cleaned:
                 continue
             winner = "the environment" if origin == "environment" else origin
-            yield Case(
+            yield SettingFault(
                 "info",
                 (name,),
                 f"{shown(name, value)} in {winner} and {shown(name, cleaned)} in {file.path}",
@@ -340,7 +350,7 @@ def _environment_and_file(place: Place) -> Iterator[Judged]:
             )
 
 
-_RULES: tuple[Callable[[Place], Iterator[Judged]], ...] = (
+_RULES: tuple[Callable[[EnvironmentPlace], Iterator[Judged]], ...] = (
     _comm_id,
     _network_and_ib,
     _network_and_plugin,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown, unset
+from ncclcheck.checks.environment._settings import (
+    EnvironmentPlace,
+    Judged,
+    OneAnswer,
+    SettingFault,
+    findings,
+    shown,
+    unset,
+)
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Fix, Severity
 from ncclcheck.model.snapshot import Snapshot
@@ -37,7 +45,7 @@ def env_deprecated(snapshot: Snapshot) -> Iterator[Answer]:
     yield from findings(snapshot, _judge)
 
 
-def _judge(place: Place) -> Iterator[Judged]:
+def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     for name in sorted(place.environment):
         variable = TABLE.get(name)
         if variable is None or not (variable.since or variable.until or variable.obsolete_since):
@@ -50,7 +58,7 @@ def _judge(place: Place) -> Iterator[Judged]:
             yield OneAnswer(f"whether {name} is read depends on the version of {owner}, which is not known")
 
 
-def _versions(place: Place, variable: Variable) -> tuple[str, ...]:
+def _versions(place: EnvironmentPlace, variable: Variable) -> tuple[str, ...]:
     if variable.owner == "NCCL":
         return place.versions()
     if variable.owner == "torch":
@@ -73,7 +81,7 @@ def _verdict(variable: Variable, version: str) -> tuple[Severity, str] | None:
     return None
 
 
-def _case(place: Place, variable: Variable, severity: Severity, why: str) -> Case:
+def _case(place: EnvironmentPlace, variable: Variable, severity: Severity, why: str) -> SettingFault:
     name, successor, value = variable.name, variable.successor, place.value(variable.name)
     here = place.torch if variable.owner == "torch" else place.nccl
     fix = unset(name)
@@ -81,7 +89,7 @@ def _case(place: Place, variable: Variable, severity: Severity, why: str) -> Cas
         fix = Fix(f"rename it to {successor}", (f"unset {name}",), {successor: value})
     elif successor:
         fix = unset(name, text=f"remove it; {successor} replaces it")
-    return Case(
+    return SettingFault(
         severity,
         (name,),
         f"{shown(name, place.environment[name])} with {variable.owner} {here or 'of any version'}",

@@ -17,7 +17,7 @@ from ncclcheck.checks.environment._variables import (
     means_the_same,
 )
 from ncclcheck.checks.hosts import named, not_reported, verb
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
@@ -31,7 +31,7 @@ from ncclcheck.nccl.versions import NEWEST
 
 _SOURCE = "environment of the job there, and NCCL's config files"
 _RANKS_LISTED = 8
-_Variable: TypeAlias = "tuple[str, Comparison[str | None]]"
+_Variable: TypeAlias = "tuple[str, HostComparison[str | None]]"
 _ITSELF = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - a name to compare with, nothing is bound
 _SET_OR_NOT = 2  # groups: those with one value, and those without
 
@@ -110,7 +110,7 @@ def _compared(
         yield node.host, value
 
 
-def _is_one_count_of_gpus(name: str, values: Comparison[str | None]) -> bool:
+def _is_one_count_of_gpus(name: str, values: HostComparison[str | None]) -> bool:
     """True for CUDA_VISIBLE_DEVICES that names other GPUs on each node, and as many: schedulers do so."""
     shown = [group.value for group in values.groups]
     return (
@@ -158,7 +158,7 @@ def _show(value: str | None) -> str:
     return "not set" if value is None else repr(value)
 
 
-def _different(snapshot: Snapshot, name: str, values: Comparison[str | None]) -> Finding:
+def _different(snapshot: Snapshot, name: str, values: HostComparison[str | None]) -> Finding:
     severity = _severity(snapshot, name, values)
     why = {
         "error": "ranks that disagree about it hang or exchange wrong sizes",
@@ -200,7 +200,7 @@ def _set_or_not(
     )
 
 
-def _severity(snapshot: Snapshot, name: str, values: Comparison[str | None]) -> Severity:
+def _severity(snapshot: Snapshot, name: str, values: HostComparison[str | None]) -> Severity:
     shown = [group.value for group in values.groups]
     if _means_the_same_everywhere(snapshot, name, shown):
         return "info"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from ncclcheck.checks.environment._settings import Case, Judged, Place, findings, places, shown, unset
+from ncclcheck.checks.environment._settings import (
+    EnvironmentPlace,
+    Judged,
+    SettingFault,
+    findings,
+    places,
+    shown,
+    unset,
+)
 from ncclcheck.checks.environment._workarounds import WORKAROUNDS, Workaround
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
@@ -50,7 +58,7 @@ def env_harmful(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _one_host_id(snapshot)
 
 
-def _judge(place: Place) -> Iterator[Judged]:
+def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     for workaround in WORKAROUNDS:
         value = place.value(workaround.name)
         if (
@@ -63,7 +71,7 @@ def _judge(place: Place) -> Iterator[Judged]:
     yield from _network_turned_off(place)
 
 
-def _is_in_force(place: Place, name: str, value: str) -> bool:
+def _is_in_force(place: EnvironmentPlace, name: str, value: str) -> bool:
     """True if every version in question reads the variable, and reads the value as it is written."""
     variable = TABLE[name]
     if variable.owner != "NCCL":
@@ -75,8 +83,8 @@ def _is_in_force(place: Place, name: str, value: str) -> bool:
     return True
 
 
-def _case(workaround: Workaround, value: str, cost: str) -> Case:
-    return Case(
+def _case(workaround: Workaround, value: str, cost: str) -> SettingFault:
+    return SettingFault(
         workaround.severity,
         (workaround.name,),
         shown(workaround.name, value),
@@ -122,7 +130,7 @@ def _one_host_id(snapshot: Snapshot) -> Iterator[Finding]:
 # --- RDMA turned off --------------------------------------------------------------------------------------------------
 
 
-def _network_turned_off(place: Place) -> Iterator[Judged]:
+def _network_turned_off(place: EnvironmentPlace) -> Iterator[Judged]:
     """NCCL_IB_DISABLE=1 and NCCL_NET=Socket cost what RDMA gives, where there is any."""
     network = place.value("NCCL_NET")
     by_name = network is not None and network.lower() == "socket"
@@ -139,7 +147,7 @@ def _network_turned_off(place: Place) -> Iterator[Judged]:
         cost = f"NCCL uses TCP only, though {devices} would be 5 to 50 times faster"
     else:
         cost = "NCCL uses TCP only, 5 to 50 times slower if this node has RDMA devices, which is not known"
-    yield Case(
+    yield SettingFault(
         "warning",
         tuple(names),
         " and ".join(shown(name, place.environment[name]) for name in names),
@@ -150,7 +158,7 @@ def _network_turned_off(place: Place) -> Iterator[Judged]:
     )
 
 
-def _rdma(place: Place) -> tuple[Certainty, str]:
+def _rdma(place: EnvironmentPlace) -> tuple[Certainty, str]:
     """Whether there are ports that NCCL's own RDMA network could use, and their names."""
     rdma = place.facts.rdma
     if isinstance(rdma, Missing):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.environment._settings import ENVIRONMENT, HIDDEN, Place, places
+from ncclcheck.checks.environment._settings import ENVIRONMENT, HIDDEN, EnvironmentPlace, places
 from ncclcheck.checks.expectations import NOT_SET, Seen, unexpected
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
@@ -58,7 +58,7 @@ def env_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
     )
 
 
-def _value(place: Place, name: str, expectation: Expectation) -> Fact[str]:
+def _value(place: EnvironmentPlace, name: str, expectation: Expectation) -> Fact[str]:
     value = place.environment.get(name)
     if value in HIDDEN:
         return "set" if isinstance(expectation.wanted, Presence) else _UNSEEN

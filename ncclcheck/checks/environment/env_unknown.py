@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.environment._settings import (
+    EnvironmentPlace,
+    Judged,
+    OneAnswer,
+    SettingFault,
+    findings,
+    shown,
+)
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix
@@ -47,7 +54,7 @@ def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
     yield from findings(snapshot, _judge)
 
 
-def _judge(place: Place) -> Iterator[Judged]:
+def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     doubtful = []
     for name in sorted(place.environment):
         if lookup(name) is not None:
@@ -80,7 +87,7 @@ def _advice(name: str) -> tuple[str, str | None] | None:
     return (f"did you mean {meant}?", meant) if meant is not None else None
 
 
-def _spelt_otherwise(place: Place, name: str) -> tuple[str, str | None] | None:
+def _spelt_otherwise(place: EnvironmentPlace, name: str) -> tuple[str, str | None] | None:
     """The advice for a name like nccl_debug; None where the right one is set too: then it is a variable of a script."""
     meant = in_the_right_spelling(name)
     if meant is None or meant in place.environment or TABLE[meant].owner == "builds and images":
@@ -88,13 +95,13 @@ def _spelt_otherwise(place: Place, name: str) -> tuple[str, str | None] | None:
     return f"did you mean {meant}?", meant
 
 
-def _case(place: Place, name: str, advice: tuple[str, str | None] | None) -> Case:
+def _case(place: EnvironmentPlace, name: str, advice: tuple[str, str | None] | None) -> SettingFault:
     said, meant = advice or ("no known name is similar", None)
     value = place.value(name)
     fix = Fix(f"remove it: {said}" if meant is None else f"remove it; {said}", _unset(name))
     if meant is not None and value is not None and meant not in place.environment:
         fix = Fix(f"rename it to {meant}", _unset(name), {meant: value.strip()})
-    return Case(
+    return SettingFault(
         "warning",
         (name,),
         f"no program reads {shown(name, place.environment[name])}",
@@ -110,7 +117,7 @@ def _unset(name: str) -> tuple[str, ...]:
     return (f"unset {name}",) if re.fullmatch(r"[A-Za-z_]\w*", name) else ()
 
 
-def _has_names_of_its_own(place: Place) -> bool:
+def _has_names_of_its_own(place: EnvironmentPlace) -> bool:
     """True where names may be read that the table cannot know: a newer NCCL or torch, or a fork of NCCL."""
     if any(name.startswith(_FORKS) for name in place.environment):
         return True

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.environment._settings import Case, Judged, OneAnswer, Place, findings, shown
+from ncclcheck.checks.environment._settings import (
+    EnvironmentPlace,
+    Judged,
+    OneAnswer,
+    SettingFault,
+    findings,
+    shown,
+)
 from ncclcheck.checks.hosts import job_size
 from ncclcheck.checks.ifname_settings import gloo_fault
 from ncclcheck.checks.registry import Answer, check
@@ -42,7 +49,7 @@ def gloo_ifname_syntax(snapshot: Snapshot) -> Iterator[Answer]:
     yield from findings(snapshot, _judge_several if several else _judge)
 
 
-def _judge_several(place: Place) -> Iterator[Judged]:
+def _judge_several(place: EnvironmentPlace) -> Iterator[Judged]:
     """In a job of several nodes a loopback interface is of no use either."""
     yield from _judge(place)
     value, interfaces = place.value(_VARIABLE), place.facts.interfaces
@@ -55,7 +62,7 @@ def _judge_several(place: Place) -> Iterator[Judged]:
         yield _case(place, value, why, _meant(("^" + names[0],), interfaces))
 
 
-def _judge(place: Place) -> Iterator[Judged]:
+def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     value = place.environment.get(_VARIABLE)
     names = ifname.parse_gloo(value)
     if value is None or not value:
@@ -105,7 +112,7 @@ def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:
     return ",".join(dict.fromkeys(mended))
 
 
-def _case(place: Place, value: str, why: str, meant: str) -> Case:
+def _case(place: EnvironmentPlace, value: str, why: str, meant: str) -> SettingFault:
     is_unset = not ifname.is_set(value)
     interfaces = place.facts.interfaces
     names = (
@@ -116,7 +123,7 @@ def _case(place: Place, value: str, why: str, meant: str) -> Case:
     fix = Fix("write the exact name of an interface of this node, or remove it", ("ip -brief address",))
     if meant:
         fix = Fix("write the exact name", (), {_VARIABLE: meant})
-    return Case(
+    return SettingFault(
         "warning" if is_unset else "error",
         (_VARIABLE,),
         shown(_VARIABLE, value),

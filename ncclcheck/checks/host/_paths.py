@@ -13,7 +13,7 @@ from ncclcheck.model.snapshot import Snapshot
 OPTION = {"data": "--data", "code": "--code", "shared": "--shared-dir"}
 
 
-class Place(Struct, frozen=True):
+class PathPlace(Struct, frozen=True):
     """One path on one node."""
 
     host: str
@@ -28,7 +28,7 @@ class Wanted(Struct, frozen=True):
 
     path: str
     option: str
-    places: tuple[Place, ...]
+    places: tuple[PathPlace, ...]
 
     @property
     def words(self) -> str:
@@ -38,13 +38,13 @@ class Wanted(Struct, frozen=True):
 
 def wanted(snapshot: Snapshot, *purposes: str) -> tuple[Wanted, ...]:
     """Every path with one of those purposes, in the order of the command line."""
-    found: dict[tuple[str, int], list[Place]] = {}
+    found: dict[tuple[str, int], list[PathPlace]] = {}
     for node, facts in snapshot.known("paths"):
         counts: dict[str, int] = {}
         for fact in facts:
             number = counts[fact.purpose] = counts.get(fact.purpose, 0) + 1
             if fact.purpose in purposes:
-                found.setdefault((fact.purpose, number), []).append(Place(node.host, fact))
+                found.setdefault((fact.purpose, number), []).append(PathPlace(node.host, fact))
     return tuple(
         Wanted(places[0].fact.path, OPTION[purpose], tuple(places)) for (purpose, _), places in found.items()
     )

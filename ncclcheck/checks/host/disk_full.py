@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.host._paths import OPTION, Place, none_given, wanted
+from ncclcheck.checks.host._paths import OPTION, PathPlace, none_given, wanted
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -45,7 +45,7 @@ def disk_full(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _judged(place: Place) -> Iterator[Answer]:
+def _judged(place: PathPlace) -> Iterator[Answer]:
     fact = place.fact
     if fact.read_only is True:
         return

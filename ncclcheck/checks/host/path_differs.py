@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ncclcheck.checks.host._paths import Wanted, none_given, wanted
 from ncclcheck.checks.hosts import named, not_reported, verb
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Manifest, PathEntry
@@ -49,7 +49,7 @@ def path_differs(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _compared(wanted_path: Wanted, field: str) -> Comparison[str]:
+def _compared(wanted_path: Wanted, field: str) -> HostComparison[str]:
     values = ((place.host, getattr(place.fact, field)) for place in wanted_path.places)
     return compare((host, value) for host, value in values if not isinstance(value, Missing))
 
@@ -113,7 +113,7 @@ def _files(wanted_path: Wanted) -> Iterator[Answer]:
 
 
 def _other_names(
-    wanted_path: Wanted, listings: Comparison[tuple[int, int]], manifests: dict[str, Manifest]
+    wanted_path: Wanted, listings: HostComparison[tuple[int, int]], manifests: dict[str, Manifest]
 ) -> Finding:
     usual = manifests[(listings.usual or listings.groups[0]).hosts[0]]
     pieces = []
@@ -170,7 +170,7 @@ def _other_files(
             value = value_of(entry)
             if not isinstance(value, Missing):
                 values.setdefault(entry.name, []).append((host, str(value)))
-    differing: dict[tuple[str, ...], list[tuple[str, Comparison[str]]]] = {}
+    differing: dict[tuple[str, ...], list[tuple[str, HostComparison[str]]]] = {}
     for name, told in values.items():
         comparison = compare(told)
         if comparison.differs:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.launch._claims import Claim, claims, not_claimed
-from ncclcheck.checks.majority import Comparison, compare, sentence
+from ncclcheck.checks.majority import HostComparison, compare, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -38,7 +38,7 @@ def world_size_mismatch(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_claimed(snapshot)
 
 
-def _finding(what: str, subject: str, sizes: Comparison[int], seen: Sequence[Claim]) -> Finding:
+def _finding(what: str, subject: str, sizes: HostComparison[int], seen: Sequence[Claim]) -> Finding:
     usual = "the same everywhere" if sizes.usual is None else str(sizes.usual.value)
     hosts = tuple(dict.fromkeys(sizes.odd_hosts))
     return Finding(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.hosts import job_size, named
 from ncclcheck.checks.ifname_settings import (
     NCCL_VARIABLE,
-    Setting,
+    IfnameSetting,
     excludes_into_loopback,
     not_settled,
     settings,
@@ -38,7 +38,7 @@ def ifname_excludes_into_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     NCCL src/misc/socket.cc, ncclFindInterfaces; seen with the real library from 2.18.3 to 2.32.3.
     """
     several = job_size(snapshot) > 1
-    groups: dict[str, list[Setting]] = {}
+    groups: dict[str, list[IfnameSetting]] = {}
     for setting in (*settings(snapshot), *settings_of_ranks(snapshot)):
         if excludes_into_loopback(setting):
             groups.setdefault(setting.nccl or "", []).append(setting)
@@ -65,7 +65,7 @@ def _mended(value: str) -> str:
     )
 
 
-def _evidence(setting: Setting) -> Evidence:
+def _evidence(setting: IfnameSetting) -> Evidence:
     return Evidence(
         (setting.host,),
         f"{NCCL_VARIABLE}={setting.nccl}{setting.of_rank} ({setting.nccl_source})",

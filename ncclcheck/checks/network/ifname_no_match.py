@@ -8,7 +8,7 @@ from ncclcheck.checks.hosts import named
 from ncclcheck.checks.ifname_settings import (
     GLOO_VARIABLE,
     NCCL_VARIABLE,
-    Setting,
+    IfnameSetting,
     gloo_fault,
     is_misread,
     not_settled,
@@ -52,9 +52,9 @@ def ifname_no_match(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_settled(snapshot)
 
 
-def _of_nccl(known: Sequence[Setting]) -> Iterator[Finding]:
-    by_id: dict[str, list[Setting]] = {}
-    by_name: dict[str, list[Setting]] = {}
+def _of_nccl(known: Sequence[IfnameSetting]) -> Iterator[Finding]:
+    by_id: dict[str, list[IfnameSetting]] = {}
+    by_name: dict[str, list[IfnameSetting]] = {}
     for setting in known:
         if setting.choice.interface is not None or _is_misread(setting):
             continue
@@ -68,8 +68,8 @@ def _of_nccl(known: Sequence[Setting]) -> Iterator[Finding]:
         yield _nccl(value, failing)
 
 
-def _of_gloo(known: Sequence[Setting]) -> Iterator[Finding]:
-    missing: dict[str, list[Setting]] = {}
+def _of_gloo(known: Sequence[IfnameSetting]) -> Iterator[Finding]:
+    missing: dict[str, list[IfnameSetting]] = {}
     for setting in known:
         for name in _looked_up(setting):
             if name not in setting.names:
@@ -78,7 +78,7 @@ def _of_gloo(known: Sequence[Setting]) -> Iterator[Finding]:
         yield _gloo(name, failing)
 
 
-def _is_misread(setting: Setting) -> bool:
+def _is_misread(setting: IfnameSetting) -> bool:
     if setting.choice.interface is not None:
         return False
     if setting.comm_id is not None:
@@ -86,18 +86,18 @@ def _is_misread(setting: Setting) -> bool:
     return setting.nccl is not None and is_misread(setting.nccl)
 
 
-def _is_no_list_for_gloo(setting: Setting) -> bool:
+def _is_no_list_for_gloo(setting: IfnameSetting) -> bool:
     return len(_looked_up(setting)) < len(setting.gloo or ())
 
 
-def _looked_up(setting: Setting) -> tuple[str, ...]:
+def _looked_up(setting: IfnameSetting) -> tuple[str, ...]:
     """The names for Gloo of which nothing is wrong but, perhaps, that there is no such interface."""
     if any(name.startswith("^") for name in setting.gloo or ()):
         return ()
     return tuple(name for name in setting.gloo or () if not gloo_fault(name, setting.interfaces))
 
 
-def _nccl(value: str, failing: list[Setting]) -> Finding:
+def _nccl(value: str, failing: list[IfnameSetting]) -> Finding:
     hosts = tuple(dict.fromkeys(setting.host for setting in failing))
     why = failing[0].choice.reason
     what = f"{NCCL_VARIABLE}={value!r} gives NCCL no interface" if value else "NCCL finds no interface to use"
@@ -129,7 +129,7 @@ def _nccl(value: str, failing: list[Setting]) -> Finding:
     )
 
 
-def _comm_id(value: str, failing: list[Setting]) -> Finding:
+def _comm_id(value: str, failing: list[IfnameSetting]) -> Finding:
     """NCCL_COMM_ID takes the place of NCCL_SOCKET_IFNAME, so it is the cause."""
     hosts = tuple(dict.fromkeys(setting.host for setting in failing))
     return Finding(
@@ -151,13 +151,13 @@ def _comm_id(value: str, failing: list[Setting]) -> Finding:
     )
 
 
-def _ranks(failing: list[Setting]) -> str:
+def _ranks(failing: list[IfnameSetting]) -> str:
     """Which further ranks it is about, where no node has the value as a whole."""
     ranks = [setting.of_rank.removeprefix(" of ") for setting in failing]
     return f", {', '.join(ranks[:8])}" if all(ranks) else ""
 
 
-def _state(value: str, setting: Setting) -> str:
+def _state(value: str, setting: IfnameSetting) -> str:
     """What is wrong with an interface that the value does name."""
     matching = [
         interface for interface in setting.interfaces if value and ifname.parse(value).matches(interface.name)
@@ -169,7 +169,7 @@ def _state(value: str, setting: Setting) -> str:
     return f" ({named(down)} is not running)" if down else ""
 
 
-def _gloo(name: str, failing: list[Setting]) -> Finding:
+def _gloo(name: str, failing: list[IfnameSetting]) -> Finding:
     hosts = tuple(setting.host for setting in failing)
     return Finding(
         "error",

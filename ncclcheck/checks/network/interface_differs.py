@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.addresses import family, network
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.network._reach import directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
@@ -63,7 +63,7 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_chosen(snapshot)
 
 
-def _reached(snapshot: Snapshot, what: str, comparison: Comparison[str]) -> Iterator[Answer]:
+def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> Iterator[Answer]:
     """The difference, by what came of the connections between those that differ."""
     home = {host: group.value for group in comparison.groups for host in group.hosts}
     crossing = [
@@ -82,7 +82,7 @@ def _reached(snapshot: Snapshot, what: str, comparison: Comparison[str]) -> Iter
         yield NotKnown(f"no probes between the {what}")
 
 
-def _finding(severity: Severity, what: str, comparison: Comparison[str], why: str) -> Finding:
+def _finding(severity: Severity, what: str, comparison: HostComparison[str], why: str) -> Finding:
     return Finding(
         severity,
         f"NCCL uses different {what}: {sentence(comparison)}: {why}",

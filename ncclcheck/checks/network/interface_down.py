@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.chosen import owner_of
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.ifname_settings import GLOO_VARIABLE, NCCL_VARIABLE, Setting, not_settled, settings
+from ncclcheck.checks.ifname_settings import (
+    GLOO_VARIABLE,
+    NCCL_VARIABLE,
+    IfnameSetting,
+    not_settled,
+    settings,
+)
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.facts import Interface
 from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
@@ -33,7 +39,7 @@ def interface_down(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     NCCL src/misc/socket.cc and, from 2.28.3, its test of IFF_RUNNING; netdevice(7).
     """
-    groups: dict[tuple[str, str], list[tuple[Setting, Interface]]] = {}
+    groups: dict[tuple[str, str], list[tuple[IfnameSetting, Interface]]] = {}
     for setting in settings(snapshot):
         for interface, role in _roles(setting).values():
             if not ("up" in interface.flags and interface.running):
@@ -43,7 +49,7 @@ def interface_down(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_settled(snapshot)
 
 
-def _roles(setting: Setting) -> dict[str, tuple[Interface, str]]:
+def _roles(setting: IfnameSetting) -> dict[str, tuple[Interface, str]]:
     """Interface name -> the interface and what it is to the job, chosen before named."""
     by_name = {interface.name: interface for interface in setting.interfaces}
     roles: dict[str, tuple[Interface, str]] = {}
@@ -61,7 +67,7 @@ def _roles(setting: Setting) -> dict[str, tuple[Interface, str]]:
     return roles
 
 
-def _finding(name: str, role: str, found: list[tuple[Setting, Interface]]) -> Finding:
+def _finding(name: str, role: str, found: list[tuple[IfnameSetting, Interface]]) -> Finding:
     hosts = tuple(setting.host for setting, _ in found)
     severity: Severity = "error" if role == "NCCL uses it" else "warning"
     why = (

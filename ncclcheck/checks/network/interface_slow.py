@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.majority import Comparison, compare, sentence
+from ncclcheck.checks.majority import HostComparison, compare, sentence
 from ncclcheck.checks.majority import evidence as compared_evidence
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
@@ -84,7 +84,7 @@ def _link_speeds(seen: Sequence[Chosen]) -> Iterator[Answer]:
         yield _link_finding(speeds, slow, names[slow[0]])
 
 
-def _link_finding(speeds: Comparison[int], slow: tuple[str, ...], name: str) -> Finding:
+def _link_finding(speeds: HostComparison[int], slow: tuple[str, ...], name: str) -> Finding:
     in_unit = rate_unit(group.value / _MBIT for group in speeds.groups)
 
     def show(mbps: int) -> str:

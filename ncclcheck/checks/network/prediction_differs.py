@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, Setting, not_settled, settings
+from ncclcheck.checks.ifname_settings import NCCL_VARIABLE, IfnameSetting, not_settled, settings
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
@@ -63,7 +63,7 @@ def _confirmed(snapshot: Snapshot) -> Iterator[Finding]:
             yield _disagreement(confirmation.host, choice, settings_text)
 
 
-def _finding(setting: Setting) -> Finding:
+def _finding(setting: IfnameSetting) -> Finding:
     return _disagreement(setting.host, setting.choice, f"{NCCL_VARIABLE}={setting.nccl or 'unset'}")
 
 

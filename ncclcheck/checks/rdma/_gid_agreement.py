@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.rdma import _gids as gids
 from ncclcheck.checks.rdma_ports import PortOn, listed
 from ncclcheck.model.fact import Missing
@@ -18,7 +18,7 @@ _GIDS = "/sys/class/infiniband/*/ports/*/gids and gid_attrs/types"
 _LOOK = "grep . /sys/class/infiniband/*/ports/*/gid_attrs/types/* 2>/dev/null"
 
 
-class Used(Struct, frozen=True):
+class GidUse(Struct, frozen=True):
     """A GID that NCCL takes on a RoCE port."""
 
     place: PortOn
@@ -26,14 +26,14 @@ class Used(Struct, frozen=True):
     facts: NodeFacts
 
 
-def disagreements(used: Sequence[Used]) -> Iterator[Finding]:
+def disagreements(used: Sequence[GidUse]) -> Iterator[Finding]:
     """Yield the mismatches between nodes, ports with the same answer together."""
-    by_port: dict[str, list[Used]] = {}
+    by_port: dict[str, list[GidUse]] = {}
     for use in used:
         by_port.setdefault(use.place.name, []).append(use)
-    kinds: dict[Comparison[str], list[str]] = {}
-    subnets: dict[Comparison[str], list[str]] = {}
-    tied: dict[str, Comparison[str]] = {}
+    kinds: dict[HostComparison[str], list[str]] = {}
+    subnets: dict[HostComparison[str], list[str]] = {}
+    tied: dict[str, HostComparison[str]] = {}
     agrees = False
     for name, uses in by_port.items():
         comparison = compare((use.place.host, gids.kind(use.gid)) for use in uses)
@@ -55,12 +55,12 @@ def disagreements(used: Sequence[Used]) -> Iterator[Finding]:
     yield from (_of_subnet(comparison, names) for comparison, names in subnets.items())
 
 
-def _subnet(used: Used) -> str | None:
+def _subnet(used: GidUse) -> str | None:
     interfaces = used.facts.interfaces
     return None if isinstance(interfaces, Missing) else gids.subnet(used.gid, interfaces)
 
 
-def _could_agree(uses: Sequence[Used], where: Comparison[str]) -> bool:
+def _could_agree(uses: Sequence[GidUse], where: HostComparison[str]) -> bool:
     """Return True if a port has another RoCE v2 address in the subnet of another node that NCCL did not choose.
 
     Where every node has a subnet of its own and nothing else, the network is routed by design.
@@ -77,7 +77,7 @@ def _could_agree(uses: Sequence[Used], where: Comparison[str]) -> bool:
     return False
 
 
-def _of_kind(comparison: Comparison[str], names: Sequence[str]) -> Finding:
+def _of_kind(comparison: HostComparison[str], names: Sequence[str]) -> Finding:
     return Finding(
         "error",
         f"the GIDs that NCCL uses on {listed(names)} are incompatible: {sentence(comparison)}: such "
@@ -96,7 +96,7 @@ def _of_kind(comparison: Comparison[str], names: Sequence[str]) -> Finding:
     )
 
 
-def _of_subnet(comparison: Comparison[str], names: Sequence[str]) -> Finding:
+def _of_subnet(comparison: HostComparison[str], names: Sequence[str]) -> Finding:
     wanted = comparison.groups[0].value
     return Finding(
         "warning",

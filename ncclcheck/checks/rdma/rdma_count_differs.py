@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named, not_reported
-from ncclcheck.checks.majority import Comparison, compare, sentence
+from ncclcheck.checks.majority import HostComparison, compare, sentence
 from ncclcheck.checks.rdma_ports import (
     Surveyed,
     is_verbs,
@@ -104,7 +104,7 @@ def _lacking(ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]]) -> str:
 
 
 def _evidence(
-    comparison: Comparison[int], ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]], what: str
+    comparison: HostComparison[int], ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]], what: str
 ) -> tuple[Evidence, ...]:
     usual = comparison.usual
     expected = "the same on every node" if usual is None else str(usual.value)

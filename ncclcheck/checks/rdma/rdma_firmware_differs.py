@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.rdma_ports import listed, surveyed, without_devices
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -71,7 +71,7 @@ def _by_host(named_ports: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(host, " and ".join(sorted(versions))) for host, versions in found.items()]
 
 
-def _finding(board: str, comparison: Comparison[str], devices: str) -> Finding:
+def _finding(board: str, comparison: HostComparison[str], devices: str) -> Finding:
     return Finding(
         "warning",
         f"the firmware of RDMA cards of one model ({board}: {devices}) differs: "

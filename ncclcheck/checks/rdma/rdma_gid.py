@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import not_reported, verb
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.rdma import _gids as gids
-from ncclcheck.checks.rdma._gid_agreement import Used, disagreements
+from ncclcheck.checks.rdma._gid_agreement import GidUse, disagreements
 from ncclcheck.checks.rdma_ports import (
     NATIVE,
     ROCE,
@@ -81,7 +81,7 @@ def rdma_gid(snapshot: Snapshot) -> Iterator[Answer]:
     ):
         yield NotApplicable("there is no ACTIVE InfiniBand or RoCE port that NCCL could use")
     faults: list[_Fault] = []
-    used: list[Used] = []
+    used: list[GidUse] = []
     for node in nodes:
         unread = [hca.name_of(port) for port in node.wanted if _is_unread(port)]
         if unread:
@@ -93,7 +93,7 @@ def rdma_gid(snapshot: Snapshot) -> Iterator[Answer]:
             elif isinstance(answer, _Fault):
                 faults.append(answer)
             elif answer is not None:
-                used.append(Used(PortOn(node.host, port), answer, node.facts))
+                used.append(GidUse(PortOn(node.host, port), answer, node.facts))
     yield from _findings(faults)
     yield from disagreements(used)
     yield from _native_subnets(nodes)
@@ -238,7 +238,7 @@ def _native_subnets(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
             prefix = gids.subnet_prefix(port) if port.link_layer == NATIVE else None
             if prefix is not None:
                 values.setdefault(hca.name_of(port), []).append((node.host, prefix))
-    groups: dict[Comparison[str], list[str]] = {}
+    groups: dict[HostComparison[str], list[str]] = {}
     for name, value in values.items():
         comparison = compare(value)
         if comparison.differs:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import named, not_reported, verb
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.rdma_ports import (
     PortOn,
     Surveyed,
@@ -162,7 +162,7 @@ def _between(ports: Mapping[str, Sequence[RdmaPort]], told: set[tuple[str, str]]
                 first.setdefault(f"{name}/{port.link_layer}", port)
     if values and all(len(value) == 1 for value in values.values()):
         values = {"": _usual_rates(ports)}  # names that have nothing in common
-    groups: dict[Comparison[float], list[str]] = {}
+    groups: dict[HostComparison[float], list[str]] = {}
     for key, value in values.items():
         comparison = compare(value)
         if comparison.differs:

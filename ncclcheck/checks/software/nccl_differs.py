@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.majority import Comparison, compare, sentence
+from ncclcheck.checks.majority import HostComparison, compare, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
@@ -57,7 +57,7 @@ def _library(facts: NodeFacts) -> str:
     return f"library not known ({asked})" if isinstance(asked, Missing) else asked.library
 
 
-def _finding(versions: Comparison[str], libraries: dict[str, str]) -> Finding:
+def _finding(versions: HostComparison[str], libraries: dict[str, str]) -> Finding:
     usual = "the same on every node" if versions.usual is None else versions.usual.value
     pieces: dict[tuple[str, str], list[str]] = {}
     for group in versions.groups:

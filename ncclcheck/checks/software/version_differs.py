@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.majority import Comparison, compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Software
@@ -84,7 +84,7 @@ def version_differs(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _finding(quantity: Quantity, comparison: Comparison[str]) -> Finding:
+def _finding(quantity: Quantity, comparison: HostComparison[str]) -> Finding:
     severity = quantity.severity
     if quantity.name == "torch" and len({_minor(group.value) for group in comparison.groups}) > 1:
         severity = "error"

@@ -13,7 +13,7 @@ from ncclcheck.model.formats.tables import load_table
 from ncclcheck.nccl.variables.variables import TABLE
 
 
-class Advice(Struct, frozen=True, forbid_unknown_fields=True):
+class FolkloreHint(Struct, frozen=True, forbid_unknown_fields=True):
     """What to set instead of some names. `names` are exact, `pattern` is for a whole name and is tried after all names.
 
     `renamed_to`: the value is right, and only the name is wrong.
@@ -26,7 +26,7 @@ class Advice(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _ADVICE = load_table(
-    "ncclcheck.nccl.variables", "folklore.toml", dict[Literal["advice"], tuple[Advice, ...]]
+    "ncclcheck.nccl.variables", "folklore.toml", dict[Literal["advice"], tuple[FolkloreHint, ...]]
 )["advice"]
 FOLKLORE: Mapping[str, str] = {name: advice.text for advice in _ADVICE for name in advice.names}
 RENAMED: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.environment._settings import Place, places
+from ncclcheck.checks.environment._settings import EnvironmentPlace, places
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu, NcclChoice, NcclConfigFile
 from ncclcheck.model.hardware import Rdma, RdmaPort
@@ -41,7 +41,7 @@ def with_further_rank(snapshot: Snapshot, rank: int, **differs: str | None) -> S
     return replace(snapshot, ranks=(*snapshot.ranks, place))
 
 
-def place_of(environment: dict[str, str], nccl: str | None = "2.27.5") -> Place:
+def place_of(environment: dict[str, str], nccl: str | None = "2.27.5") -> EnvironmentPlace:
     """The first place of such a cluster."""
     return next(places(running(environment, nccl)))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.environment._settings import (
-    Case,
+    EnvironmentPlace,
     Judged,
     OneAnswer,
-    Place,
+    SettingFault,
     findings,
     places,
     shown,
@@ -25,9 +25,11 @@ FILE = NcclConfigFile("/etc/nccl.conf", {"NCCL_ALGO": "Ring", "NCCL_DEBUG": "INF
 
 
 def found(snapshot: Snapshot, name: str = "NCCL_ALGO") -> list[Finding]:
-    def judge(place: Place) -> Iterator[Judged]:
+    def judge(place: EnvironmentPlace) -> Iterator[Judged]:
         if (value := place.value(name)) is not None:
-            yield Case("warning", (name,), shown(name, value), "because", "not set", "a source", unset(name))
+            yield SettingFault(
+                "warning", (name,), shown(name, value), "because", "not set", "a source", unset(name)
+            )
 
     return [finding for finding in findings(snapshot, judge) if isinstance(finding, Finding)]
 
@@ -127,9 +129,9 @@ def test_odd_values_are_shown_with_quotes_and_long_ones_cut() -> None:
 
 
 def test_what_has_to_be_written_differently_per_node_is_a_finding_each() -> None:
-    def judge(place: Place) -> Iterator[Judged]:
+    def judge(place: EnvironmentPlace) -> Iterator[Judged]:
         fix = Fix("write it", (), {"NCCL_ALGO": place.host})
-        yield Case("warning", ("NCCL_ALGO",), "it", "because", "not set", "a source", fix)
+        yield SettingFault("warning", ("NCCL_ALGO",), "it", "because", "not set", "a source", fix)
 
     told = [finding for finding in findings(running({}), judge) if isinstance(finding, Finding)]
     assert [(one.hosts, one.fixes[0].env["NCCL_ALGO"]) for one in told] == [
@@ -142,9 +144,9 @@ def test_the_evidence_has_the_value_of_one_and_the_settings_of_several_variables
     (one,) = found(running({"NCCL_ALGO": "Ring"}))
     assert (one.evidence[0].subject, one.evidence[0].observed) == ("NCCL_ALGO", "Ring")
 
-    def judge(_: Place) -> Iterator[Judged]:
+    def judge(_: EnvironmentPlace) -> Iterator[Judged]:
         names = ("NCCL_ALGO", "NCCL_PROTO")
-        yield Case("warning", names, "both", "because", "not set", "a source", unset(*names))
+        yield SettingFault("warning", names, "both", "because", "not set", "a source", unset(*names))
 
     both = [
         finding for finding in findings(running({"NCCL_ALGO": "Ring"}), judge) if isinstance(finding, Finding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.rdma._gid_agreement import Used, disagreements
+from ncclcheck.checks.rdma._gid_agreement import GidUse, disagreements
 from ncclcheck.checks.rdma_ports import PortOn
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import Gid
@@ -10,9 +10,9 @@ from tests.fact_builders import interface
 from tests.nccl.hardware import gid, roce
 
 
-def used(host: str, device: str, chosen: Gid, *networks: str, others: tuple[Gid, ...] = ()) -> Used:
+def used(host: str, device: str, chosen: Gid, *networks: str, others: tuple[Gid, ...] = ()) -> GidUse:
     facts = NodeFacts(interfaces=tuple(interface(f"eth{at}", network) for at, network in enumerate(networks)))
-    return Used(PortOn(host, roce(device, gids=(chosen, *others))), chosen, facts)
+    return GidUse(PortOn(host, roce(device, gids=(chosen, *others))), chosen, facts)
 
 
 def test_two_nodes_that_only_differ_in_index_agree() -> None:
