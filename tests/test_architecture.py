@@ -65,6 +65,7 @@ PICKLE_CALLS = frozenset(
     }
 )
 MOST_LINES = 400
+MOST_FILES = 20
 MOST_FUNCTION_LINES = 60
 # What only makes sense as a process of its own, or among several nodes, is tested by the test of what starts it.
 TESTED_BY = {
@@ -312,6 +313,15 @@ def test_a_file_is_short_and_says_what_it_is_for(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             assert lines <= MOST_FUNCTION_LINES, f"{node.name} has {lines} lines"
+
+
+def test_no_folder_has_more_files_than_a_reader_takes_in() -> None:
+    """A family of checks apart: its list is a table, found by walking it."""
+    files: dict[Path, int] = {}
+    for path in FILES:
+        files[path.parent] = files.get(path.parent, 0) + 1
+    crowded = {name_of(folder): count for folder, count in files.items() if count > MOST_FILES}
+    assert not {name for name in crowded if not name.startswith("checks/")}, crowded
 
 
 def has_behaviour(path: Path) -> bool:

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.advice.gids import advise_gids
 from ncclcheck.advice.gloo import GlooAdvice, advise_gloo
 from ncclcheck.advice.network import advise_network, common_network
 from ncclcheck.advice.networks import Network, find_networks
-from ncclcheck.advice.ports import advise_ports
+from ncclcheck.advice.rdma.gids import advise_gids
+from ncclcheck.advice.rdma.ports import advise_ports
 from ncclcheck.advice.reach import Reach, read_reach
 from ncclcheck.advice.rule import Changes, Rule, merged, predictions
 from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, mend, speed_up, stray_devices

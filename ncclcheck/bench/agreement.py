@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ncclcheck.bench.device import Device
 from ncclcheck.bench.gathering import all_gather
+from ncclcheck.bench.gpu.device import Device
 from ncclcheck.bench.progress import ProgressPage
 
 

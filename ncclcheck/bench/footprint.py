@@ -40,7 +40,7 @@ def plan_sizings(plan: BenchPlan, world_size: int) -> Sequence[tuple[Sizing, boo
 def memory_needed(plan: BenchPlan, world_size: int) -> int:
     """Return how many bytes of memory each rank needs for the plan: of the host with gloo, of the GPU with nccl."""
     pool_bytes = GPU_POOL_BYTES if plan.backend == "nccl" else CPU_POOL_BYTES
-    evicting = GPU_POOL_BYTES if plan.backend == "nccl" else 0  # bench/device.py, evict
+    evicting = GPU_POOL_BYTES if plan.backend == "nccl" else 0  # bench/gpu/device.py, evict
     return evicting + memory_bytes(plan_sizings(plan, world_size), ELEMENT_BYTES[plan.dtype], pool_bytes)
 
 

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.agreement import BatchReport, all_refused, barrier, exchange
 from ncclcheck.bench.data import Difference, Tables, difference, fill
-from ncclcheck.bench.device import Device
 from ncclcheck.bench.footprint import ELEMENT_BYTES, plan_sizings
+from ncclcheck.bench.gpu.device import Device
 from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.point_result import Batch, PointOf, precision_samples_us, result_of, times_us
 from ncclcheck.bench.progress import Phase, ProgressPage

@@ -15,8 +15,8 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from ncclcheck.bench.device import Device, open_device
-from ncclcheck.bench.device_id import device_id
+from ncclcheck.bench.gpu.device import Device, open_device
+from ncclcheck.bench.gpu.device_id import device_id
 from ncclcheck.bench.isolation import isolate
 from ncclcheck.bench.point import measure_all, prepare, with_agreed_buffers
 from ncclcheck.bench.progress import ErrorKind, ProgressPage

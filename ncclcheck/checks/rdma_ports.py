@@ -13,9 +13,10 @@ from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
 from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca, network, topology, versions
+from ncclcheck.nccl import network, topology, versions
 from ncclcheck.nccl.number import number
 from ncclcheck.nccl.prediction import effective_environment, known_version
+from ncclcheck.nccl.rdma import hca
 
 NATIVE = "InfiniBand"
 ROCE = "Ethernet"

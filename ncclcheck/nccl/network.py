@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import NetPlugin, Rdma, RdmaPort
-from ncclcheck.nccl import hca, plugins, versions
+from ncclcheck.nccl import plugins, versions
 from ncclcheck.nccl.number import number
+from ncclcheck.nccl.rdma import hca
 
 IB = "IB"
 SOCKET = "Socket"

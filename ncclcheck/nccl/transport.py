@@ -10,8 +10,9 @@ from msgspec import Struct
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import GpuNic, HcaChoice, RdmaPort
-from ncclcheck.nccl import fusion, gid, gpudirect, hca, topology
+from ncclcheck.nccl import topology
 from ncclcheck.nccl.network import IB, SOCKET, Surroundings, choose_network
+from ncclcheck.nccl.rdma import fusion, gid, gpudirect, hca
 
 
 class Transport(Struct, frozen=True):

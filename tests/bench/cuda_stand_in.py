@@ -18,7 +18,7 @@ import pytest
 import torch
 from msgspec import Struct
 
-from ncclcheck.bench import gpu_timer
+from ncclcheck.bench.gpu import gpu_timer
 
 _EVENT, _GRAPH, _STREAM = torch.cuda.Event, torch.cuda.CUDAGraph, torch.cuda.Stream  # the real ones
 REAL_S = 30.0  # for another rank's thread to do its part

@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from ncclcheck.bench.device import Call, Calls, open_device
+from ncclcheck.bench.gpu.device import Call, Calls, open_device
 from ncclcheck.bench.point import BenchRank, measure_all, prepare
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.task import WorkerTask

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.bench.agreement import BatchReport, barrier, exchange
-from ncclcheck.bench.device import open_device
+from ncclcheck.bench.gpu.device import open_device
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("group")]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.bench.device import open_device
+from ncclcheck.bench.gpu.device import open_device
 from ncclcheck.bench.isolation import (
     LEAST_BYTES,
     MOST_BYTES,

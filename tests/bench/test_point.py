@@ -10,7 +10,7 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from ncclcheck.bench.device import Calls, Device, open_device
+from ncclcheck.bench.gpu.device import Calls, Device, open_device
 from ncclcheck.bench.point import BenchRank, measure_all, prepare
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 from ncclcheck.bench.task import WorkerTask

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.bench.device import open_device
+from ncclcheck.bench.gpu.device import open_device
 from ncclcheck.bench.point import measure_round, prepare
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 from ncclcheck.bench.supervise import start

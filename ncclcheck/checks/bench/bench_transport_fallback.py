@@ -15,8 +15,9 @@ from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl import hca, network
+from ncclcheck.nccl import network
 from ncclcheck.nccl.explanation import network_choice
+from ncclcheck.nccl.rdma import hca
 
 _OWN_LOG = "the NCCL log of the benchmark's own ranks"
 _KEEP_APART = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_HOSTID")

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from ncclcheck.checks.environment._settings import EnvironmentPlace, SettingFault, shown
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix
-from ncclcheck.nccl import hca, versions
+from ncclcheck.nccl import versions
+from ncclcheck.nccl.rdma import hca
 
 _HCA, _TENSORPIPE = "NCCL_IB_HCA", "TP_SOCKET_IFNAME"
 _MOST = 4

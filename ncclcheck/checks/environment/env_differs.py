@@ -23,9 +23,9 @@ from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import RankPlace, Snapshot
-from ncclcheck.nccl import hca
 from ncclcheck.nccl.ifname import parse_gloo
 from ncclcheck.nccl.prediction import effective_environment, known_version
+from ncclcheck.nccl.rdma import hca
 from ncclcheck.nccl.variables.variables import TABLE
 from ncclcheck.nccl.versions import NEWEST
 

@@ -11,8 +11,9 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import gpudirect, network
+from ncclcheck.nccl import network
 from ncclcheck.nccl.explanation import network_choice
+from ncclcheck.nccl.rdma import gpudirect
 from ncclcheck.nccl.versions import PEER_MEMORY, at, parse
 
 _DMABUF_KERNEL = (5, 12)  # drivers/infiniband/core/umem_dmabuf.c came with Linux 5.12

@@ -19,7 +19,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca
+from ncclcheck.nccl.rdma import hca
 
 _FOLDER = "/sys/class/infiniband"
 _FIX = Fix(

@@ -28,9 +28,10 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.hardware import Gid, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca, versions
-from ncclcheck.nccl.gid import choose_gid
+from ncclcheck.nccl import versions
 from ncclcheck.nccl.number import number
+from ncclcheck.nccl.rdma import hca
+from ncclcheck.nccl.rdma.gid import choose_gid
 
 _VARIABLE = "NCCL_IB_GID_INDEX"
 _FAIL = "every connection through it fails (ibv_modify_qp failed)"

@@ -22,9 +22,10 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca, network
+from ncclcheck.nccl import network
 from ncclcheck.nccl.explanation import network_choice
 from ncclcheck.nccl.prediction import Prediction
+from ncclcheck.nccl.rdma import hca
 
 
 class _Ignored(Struct, frozen=True):

@@ -25,7 +25,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca
+from ncclcheck.nccl.rdma import hca
 
 ACTIVE = "ACTIVE"
 _HALF_UP = ("INIT", "ARMED")  # the link is there, and no subnet manager has brought the port up

@@ -24,7 +24,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca
+from ncclcheck.nccl.rdma import hca
 
 _RATE_FILES = "/sys/class/infiniband/*/ports/*/rate"
 _COST = "a ring is as fast as its slowest card"

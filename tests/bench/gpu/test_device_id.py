@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from ncclcheck.bench.device_id import device_id
+from ncclcheck.bench.gpu.device_id import device_id
 
 
 class Device(Struct, frozen=True):

@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import RdmaPort
-from ncclcheck.nccl import hca, topology, versions
+from ncclcheck.nccl import topology, versions
 from ncclcheck.nccl.number import number
+from ncclcheck.nccl.rdma import hca
 from ncclcheck.nccl.topology import Position
 
 Device: TypeAlias = tuple[RdmaPort, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import Pci, RdmaPort
-from ncclcheck.nccl import fusion, hca, topology
+from ncclcheck.nccl import topology
+from ncclcheck.nccl.rdma import fusion, hca
 from tests.nccl.hardware import UNREAD, bus, device, port, roce
 
 A0, A1 = port("mlx5_0", pci="0000:1c:00.0"), port("mlx5_1", pci="0000:1c:00.1")

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.data import PERIOD
 from ncclcheck.bench.footprint import CPU_POOL_BYTES, GPU_POOL_BYTES
-from ncclcheck.bench.gpu_timer import Call as Call
-from ncclcheck.bench.gpu_timer import Calls as Calls
-from ncclcheck.bench.gpu_timer import Conditions, GpuTimer, captured
+from ncclcheck.bench.gpu.gpu_timer import Call as Call
+from ncclcheck.bench.gpu.gpu_timer import Calls as Calls
+from ncclcheck.bench.gpu.gpu_timer import Conditions, GpuTimer, captured
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.model.bench import Backend
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from ncclcheck.bench import point as point_module
 from ncclcheck.bench.agreement import BatchReport
-from ncclcheck.bench.device import Device, gpu_device
-from ncclcheck.bench.gpu_timer import Calls, GpuTimer
+from ncclcheck.bench.gpu.device import Device, gpu_device
+from ncclcheck.bench.gpu.gpu_timer import Calls, GpuTimer
 from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.point import measure_all, prepare, with_agreed_buffers
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page

@@ -15,9 +15,10 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import GpuNic, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca, versions
+from ncclcheck.nccl import versions
 from ncclcheck.nccl.network import IB
 from ncclcheck.nccl.prediction import Prediction
+from ncclcheck.nccl.rdma import hca
 
 HCA = "NCCL_IB_HCA"
 _NEAR = ("PIX", "PXB")  # below the same PCIe switches, where GPUDirect is used (NCCL_NET_GDR_LEVEL)

@@ -12,9 +12,10 @@ from ncclcheck.advice.setting import everywhere, removal_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import Gid, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import hca, versions
+from ncclcheck.nccl import versions
 from ncclcheck.nccl.network import IB
 from ncclcheck.nccl.prediction import Prediction
+from ncclcheck.nccl.rdma import hca
 
 GID_INDEX = "NCCL_IB_GID_INDEX"
 _SOURCE = "NCCL src/transport/net_ib.cc (ncclIbGetGidIndex); before 2.21 the default is 0, usually link-local RoCE v1"

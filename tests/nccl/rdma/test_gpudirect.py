@@ -6,7 +6,7 @@ import pytest
 
 from ncclcheck.model.fact import Fact
 from ncclcheck.model.hardware import GpuNic
-from ncclcheck.nccl.gpudirect import describe, farthest, ways
+from ncclcheck.nccl.rdma.gpudirect import describe, farthest, ways
 from tests.nccl.hardware import UNREAD, port
 
 NV_MEM = "/sys/kernel/mm/memory_peers/nv_mem/version"

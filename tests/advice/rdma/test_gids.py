@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.advice.gids import advise_gids, right_indexes
+from ncclcheck.advice.rdma.gids import advise_gids, right_indexes
 from ncclcheck.advice.rule import Changes, Rule, predictions
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot

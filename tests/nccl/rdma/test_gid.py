@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import Gid, RdmaPort
-from ncclcheck.nccl.gid import choose_gid
+from ncclcheck.nccl.rdma.gid import choose_gid
 from tests.nccl import gid_reference
 from tests.nccl.hardware import LINK_LOCAL, ROCE_GIDS, UNREAD, gid, port, roce
 

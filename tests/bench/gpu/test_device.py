@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ncclcheck.bench.device import open_device
+from ncclcheck.bench.gpu.device import open_device
 from ncclcheck.bench.progress import Progress, ProgressPage, new_page, read_page
 
 pytestmark = pytest.mark.slow  # imports torch

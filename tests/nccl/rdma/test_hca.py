@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import RdmaPort
-from ncclcheck.nccl import hca
+from ncclcheck.nccl.rdma import hca
 from tests.fact_builders import some
 from tests.nccl.hardware import UNREAD, port, roce
 

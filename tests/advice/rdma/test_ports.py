@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.advice.ports import advise_ports
+from ncclcheck.advice.rdma.ports import advise_ports
 from ncclcheck.advice.rule import Changes, Rule, predictions, used_ports
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
