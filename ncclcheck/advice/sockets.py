@@ -68,7 +68,7 @@ def keep_for_bootstrap(
     current = network_of(snapshot, reach, places)
     faster = [interface for interface in usable if is_clearly_faster(interface, current)]
     rest = (
-        f"; {figure(faster[0])} is faster than {figure(current)}, but that is no reason for a setting"
+        f"; {figure(faster[0])} is faster than {figure(current)}, but too little to justify a setting"
         if faster
         else ""
     )

@@ -123,8 +123,8 @@ def _imprecise(interval: Interval | None, samples: Sequence[float]) -> str:
     below = (interval.middle - interval.low) / interval.middle
     above = (interval.high - interval.middle) / interval.middle
     return (
-        f"the median of {len(samples)} iterations is only known to -{_rounded_up(below)} +{_rounded_up(above)} "
-        f"(95 % interval; {PRECISION * 100:g} % is asked for)"
+        f"the 95 % interval of the median of {len(samples)} iterations is "
+        f"-{_rounded_up(below)} to +{_rounded_up(above)}; {PRECISION * 100:g} % is required"
     )
 
 

@@ -128,6 +128,6 @@ def _judged_by(
         yield f"judged by{floors.removeprefix(' and')}"
     else:
         yield (
-            "nothing to judge these figures by: no rank is late, no --baseline and no --min-busbw was given, and what "
+            "no verdict on these figures: no rank is late, no --baseline and no --min-busbw was given, and what "
             "the links allow is not known"
         )

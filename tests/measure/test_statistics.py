@@ -74,7 +74,7 @@ def test_figures_that_are_called_imprecise_are_never_printed_as_precise(samples:
         figures = [float(one) for one in re.findall(r"[-+]([0-9.]+)%", told)]
         assert len(figures) == 2
         assert max(figures) > 2.0
-        assert "2 % is asked for" in told
+        assert "2 % is required" in told
 
 
 def test_a_given_number_of_iterations_is_made_whatever_they_show() -> None:

@@ -66,7 +66,7 @@ def test_the_scales_are_named_in_their_order() -> None:
 
 def test_with_no_scale_at_all_it_says_so() -> None:
     snapshot = replace(with_bench(cluster(4)), bench_demands=BenchDemands())
-    assert "nothing to judge these figures by" in made(snapshot).remarks[-1]
+    assert "no verdict on these figures" in made(snapshot).remarks[-1]
 
 
 def test_gloo_has_no_log_and_no_reference() -> None:

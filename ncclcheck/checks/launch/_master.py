@@ -107,7 +107,8 @@ def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | 
     for sighting in sightings(snapshot):
         if _stage(sighting.path.outcome) < _stage(outcome):
             yield NotKnown(
-                f"its connection to the master failed before that ({sighting.path.outcome})", (sighting.host,)
+                f"this node failed to reach node 0 at an earlier stage ({sighting.path.outcome})",
+                (sighting.host,),
             )
 
 

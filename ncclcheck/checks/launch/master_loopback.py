@@ -42,7 +42,7 @@ def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     seen = tuple(sighting for sighting in sightings(snapshot) if _is_loopback(sighting))
     wrong = tuple(sighting for sighting in seen if sighting.node_rank != 0 or _is_literal(sighting.path.name))
     if wrong:
-        yield _finding("error", wrong, "so each of them looks for node 0 on itself")
+        yield _finding("error", wrong, "so each of these nodes looks for node 0 on itself")
     elif seen:
         yield _finding(
             "warning", seen, "which works only on node 0; on other nodes it must resolve to another address"

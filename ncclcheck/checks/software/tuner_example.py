@@ -45,7 +45,7 @@ def tuner_example(snapshot: Snapshot) -> Iterator[Answer]:
     found: dict[str, list[str]] = {}
     for node, choice in snapshot.known("nccl"):
         if isinstance(choice.tuners, Missing):
-            yield NotKnown(f"which tuner plug-in NCCL loads: {choice.tuners}", (node.host,))
+            yield NotKnown(f"the tuner plug-in that NCCL loads is not known: {choice.tuners}", (node.host,))
             continue
         for tuner in filter(_is_example, choice.tuners):
             found.setdefault(f"{tuner.path} ({tuner.name})", []).append(node.host)

@@ -14,12 +14,12 @@ _OF_HOST = re.compile(r"(?P<section>\w+ of )?(?P<hosts>\S+): (?P<why>.*)", re.DO
 _MOST_PARTS = 4
 _MOST_NAMED = 8  # checks that could not tell for one and the same reason
 _NOBODY = "no node reported"
-# In the words of checks/hosts.py, checks/master.py, checks/registry.py and model/snapshot.py.
+# In the words of checks/hosts.py, checks/launch/_master.py, checks/registry.py and model/snapshot.py.
 _EXPLAINED = (
     "did not report",
     "did not meet",
     "did not join",
-    "its connection to the master failed before that",
+    "this node failed to reach node 0 at an earlier stage",
     "no probes were made",
 )
 

@@ -29,7 +29,7 @@ def test_where_nobody_comes_through_node_0_is_suspected_once() -> None:
 def test_a_node_whose_way_ended_earlier_says_nothing_about_it() -> None:
     result = run("master-filtered", with_master(cluster(4), "node03", "unresolvable"))
     assert result.outcome == "unknown"
-    assert "failed before that (unresolvable)" in result.reason
+    assert "at an earlier stage (unresolvable)" in result.reason
 
 
 def test_the_word_of_a_node_that_could_not_join_counts() -> None:
