@@ -6,6 +6,9 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -31,20 +34,25 @@ def on_terminal(**environ: str) -> str:
     """What the program writes to a terminal that is its standard error; its standard output is a pipe."""
     own, its = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "100", **environ}
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            stderr=its,
-            stdout=subprocess.PIPE,
-            env=environment,
-            timeout=30,
-            check=True,
-        )
+    with os.fdopen(own, "rb", buffering=0) as terminal:
+        with os.fdopen(its, "wb", buffering=0) as standard_error:
+            ended = subprocess.run(
+                [sys.executable, "-c", PROGRAM],
+                stderr=standard_error,
+                stdout=subprocess.PIPE,
+                env=environment,
+                timeout=30,
+                check=True,
+            )
         assert ended.stdout == b"the report\n"
-        return os.read(own, 1 << 16).decode()
-    finally:
-        os.close(own)
-        os.close(its)
+        return b"".join(_pieces(terminal)).decode()
+
+
+def _pieces(terminal: FileIO) -> Iterator[bytes]:
+    """Yield what a terminal still has, which the kernel hands over in pieces; after the last one it fails (EIO)."""
+    with suppress(OSError):
+        while piece := terminal.read(1 << 16):
+            yield piece
 
 
 def test_on_a_terminal_a_line_moves_and_is_gone_at_the_end() -> None:
