@@ -39,7 +39,7 @@ def test_a_link_is_judged_by_its_ceiling_its_floors_and_its_last_good_run(lab: L
     gathered = ceilings["all_gather"]["reached"]
     told = [remark for remark in bench["remarks"] if remark.startswith(f"all_gather reached {gathered:.0%}")]
     assert len(told) == (gathered < 0.8)
-    assert all("the backend (gloo) binds" in remark for remark in told)
+    assert all("the bottleneck is the backend (gloo)" in remark for remark in told)
     assert "samples_us" not in json.dumps(bench)
     points = json.loads(saved.read_text())["snapshot"]["bench"]["points"]
     assert [len(point["samples_us"]) for point in points] == [6] * 2

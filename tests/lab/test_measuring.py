@@ -102,7 +102,7 @@ def test_a_node_whose_link_of_nccls_network_is_slow_is_named_and_all_nodes_get_t
     assert advised["NCCL_SOCKET_IFNAME"]["value"] == "eth1"
     assert {tuple(one["hosts"]) for one in advised.values()} == {()}, advised
     assert "node3, while 0.4" in advised["NCCL_SOCKET_IFNAME"]["why"]
-    assert "all nodes have to use the same network" in advised["NCCL_SOCKET_IFNAME"]["why"]
+    assert "all nodes must use the same network" in advised["NCCL_SOCKET_IFNAME"]["why"]
 
 
 @pytest.mark.further
