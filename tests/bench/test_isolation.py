@@ -39,6 +39,7 @@ def test_shared_cores_are_tried_more_often_where_few_ranks_take_turns() -> None:
     assert [most_proofs(count) for count in (2, 3, 4, 8, 16, 8000)] == [8, 8, 6, 3, 3, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("group")
 def test_a_rank_alone_does_its_work_and_has_no_links() -> None:
     task = WorkerTask(0, 1, 0, "127.0.0.1", 1, "test/", PLAN, ("node01",))

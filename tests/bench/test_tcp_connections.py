@@ -41,6 +41,7 @@ def test_a_peer_that_never_reads_still_acknowledges() -> None:
         assert unanswered_peers(os.getpid()) == ()
 
 
+@pytest.mark.slow
 def test_a_call_that_nobody_answers_is_named_once_it_was_repeated() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         calls = [socket.socket() for _ in range(4)]  # more than its queue takes: the kernel drops the rest

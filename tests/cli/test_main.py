@@ -167,6 +167,7 @@ def test_a_signal_ends_it_with_130(tmp_path: Path, signal_number: signal.Signals
     assert error.strip() == "ncclcheck: interrupted"  # after the line that the terminal's ^C stands on
 
 
+@pytest.mark.slow
 def test_a_lost_terminal_does_not_end_it_where_it_was_started_with_nohup(tmp_path: Path) -> None:
     process = started(tmp_path, "time.sleep(1)", on_hangup="SIG_IGN")
     process.send_signal(signal.SIGHUP)

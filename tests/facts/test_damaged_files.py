@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.model.codec import encode
 from tests.facts.trees import roce_machine
@@ -44,6 +46,7 @@ def facts_of(root: Path) -> dict[tuple[str, ...], Any]:
     return dict(leaves(json.loads(encode(read_recorded(root).facts))))
 
 
+@pytest.mark.slow
 def test_a_damaged_source_is_missing_and_never_another_value(tmp_path: Path) -> None:
     root = roce_machine(tmp_path / "node42").root
     whole = facts_of(root)

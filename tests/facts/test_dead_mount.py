@@ -18,6 +18,7 @@ may_mount = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @may_mount
 def test_a_dead_mount_and_one_below_a_folder(tmp_path: Path) -> None:
     (tmp_path / "data" / "below").mkdir(parents=True)

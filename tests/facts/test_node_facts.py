@@ -83,6 +83,7 @@ def test_a_section_that_crashes_says_how_and_takes_no_other_with_it() -> None:
     assert not isinstance(facts.limits, Missing)
 
 
+@pytest.mark.slow
 def test_a_library_that_hangs_costs_its_own_answer_only(tmp_path: Path) -> None:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:

@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from ncclcheck.report.document import schema_text, to_json
@@ -90,6 +91,7 @@ def test_a_dump_that_is_damaged_hostile_or_of_nobody(tmp_path: Path) -> None:
     assert unread["nccl_trace_rank_3"] == ""
 
 
+@pytest.mark.slow
 def test_ras_names_the_rank_that_is_behind() -> None:
     with serving(["text"], [ras_json({**dict.fromkeys(range(8), 40), 5: 39})]) as server:
         report = explain_ras(f"127.0.0.1:{server.port}")
@@ -100,6 +102,7 @@ def test_ras_names_the_rank_that_is_behind() -> None:
     )
 
 
+@pytest.mark.slow
 def test_ras_of_a_job_that_goes_on_and_of_one_that_stands() -> None:
     with serving(["text"], [ras_json({0: 1, 1: 1}), ras_json({0: 2, 1: 1})]) as server:
         assert explain_ras(f"127.0.0.1:{server.port}").verdict.exit_code == 0

@@ -133,6 +133,7 @@ def test_how_a_host_fails_is_told(fleet_of: FleetOf, script: str, cause: str, wo
     assert words in one.detail
 
 
+@pytest.mark.slow
 def test_a_host_that_says_nothing_is_given_up_and_ended(fleet_of: FleetOf, tmp_path: Path) -> None:
     file = tmp_path / "pid"
     script = f"open({str(file)!r}, 'w').write(str(os.getpid())); print('Have a nice day', flush=True); sys.stdin.read()"

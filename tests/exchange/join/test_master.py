@@ -108,6 +108,7 @@ def test_a_port_that_stays_closed_is_refused_at_the_deadline(held: socket.socket
     assert not way.serving_confirmed
 
 
+@pytest.mark.slow
 def test_a_last_attempt_that_the_deadline_cuts_short_does_not_turn_refused_into_filtered(
     held: socket.socket,
 ) -> None:
@@ -168,6 +169,7 @@ def test_node_0_that_will_never_serve_ends_the_wait_with_its_reason(
     assert way.seconds < 2
 
 
+@pytest.mark.slow
 def test_node_0_that_serves_while_tcp_is_refused_ends_the_wait_soon(
     held: socket.socket, node_0: KnockListener
 ) -> None:
@@ -178,6 +180,7 @@ def test_node_0_that_serves_while_tcp_is_refused_ends_the_wait_soon(
     assert 1.5 < way.seconds < 5
 
 
+@pytest.mark.slow
 def test_node_0_that_is_known_to_serve_while_tcp_is_refused_ends_the_wait_soon(held: socket.socket) -> None:
     began = time.monotonic()
     way = find_master(replace(rank_on_node_0(held), serving=True), Deadline(20), lambda _: None)
@@ -204,6 +207,7 @@ def test_on_another_node_the_loopback_leads_astray_but_is_tried_all_the_same(hel
     assert find(node_1(held), 20).outcome == "answered"
 
 
+@pytest.mark.slow
 def test_an_address_of_this_node_is_not_the_first_nodes(held: socket.socket, own_address: str) -> None:
     assert find(node_1(held, own_address, own_address), 0.7).outcome == "not-first-node"
     assert find(node_1(held, own_address), 0.7).outcome == "refused"

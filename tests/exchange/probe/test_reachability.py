@@ -64,6 +64,7 @@ def test_a_closed_listener_is_refused(listeners: Listeners) -> None:
     assert probe(target) == [("tcp", "refused")]
 
 
+@pytest.mark.slow
 def test_a_program_that_says_nothing_is_not_our_peer(listeners: Listeners) -> None:
     listeners.close()
     with socket.create_server(("127.0.0.1", 0)) as foreign:
@@ -76,6 +77,7 @@ def test_an_address_that_is_not_here_gets_no_listener(listeners: Listeners) -> N
     listeners.close()
 
 
+@pytest.mark.slow
 def test_what_has_no_outcome_at_the_deadline_costs_no_other_its_own(listeners: Listeners) -> None:
     """A server that accepts and says nothing holds its probe; the deadline ends that one only."""
     (target,) = listeners.open([("lo", "127.0.0.1")])

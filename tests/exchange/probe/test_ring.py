@@ -100,6 +100,7 @@ def test_every_transfer_is_told_by_both_its_ends(three: RingOnLoopback) -> None:
         assert all(one.source_address.startswith("127.") for one in sent)
 
 
+@pytest.mark.slow
 def test_a_cpu_that_is_the_limit_is_told() -> None:
     """On loopback nothing else is. All three nodes are one process here, so the look takes longer than usual."""
     three = RingOnLoopback(3, RoundPlan((1, 2), 1, 0.02, 0.5, 0.02))
@@ -129,6 +130,7 @@ def test_round_trips_go_to_every_partner_once(three: RingOnLoopback) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_node_that_takes_no_part_costs_the_others_bounded_time(three: RingOnLoopback) -> None:
     started = time.monotonic()
     found = three.transfers(range(2))
@@ -148,6 +150,7 @@ def test_a_node_that_is_gone_is_told_at_once(three: RingOnLoopback) -> None:
     assert [(probe.to_host, probe.outcome) for probe in probes] == [("node2", "ok"), ("node3", "refused")] * 2
 
 
+@pytest.mark.slow
 def test_a_stranger_who_holds_the_address_is_not_our_peer(three: RingOnLoopback) -> None:
     plan = replace(PLAN, networks=1)
     with socket.create_server(("127.0.9.9", 0)) as mute:
@@ -181,6 +184,7 @@ def test_only_the_transfers_that_are_asked_for_are_measured_again(three: RingOnL
     assert received == {0: [(8, "ok")], 1: [], 2: [(7, "ok"), (9, "ok")]}
 
 
+@pytest.mark.slow
 def test_a_node_that_is_gone_when_it_is_measured_again_costs_bounded_time(three: RingOnLoopback) -> None:
     again = RepeatedRounds(2, (RetryRound(0, ((0, 1),)), RetryRound(0, ((0, 2),))))
     started = time.monotonic()

@@ -87,6 +87,7 @@ def test_a_run_that_was_killed_is_never_found(tmp_path: Path) -> None:
     assert second.run.path == new.run.path
 
 
+@pytest.mark.slow
 def test_a_node_0_that_is_gone_is_not_waited_for(tmp_path: Path) -> None:
     first = place(tmp_path, "node01")
     first.open_run()

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.shared_folder import FolderClient, job_folder
 from ncclcheck.model.fact import Missing
@@ -35,6 +37,7 @@ def test_two_nodes_meet_and_leave_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_nobody_there_is_absent_and_says_where(tmp_path: Path) -> None:
     second = of_rank(1, tmp_path)
     try:

@@ -25,6 +25,7 @@ def test_every_section_is_filled() -> None:
         assert section.missing in ("unsupported", "absent")
 
 
+@pytest.mark.slow
 def test_nothing_is_tried_on_a_driver_that_hangs_or_has_no_gpu() -> None:
     hung = read_gpu_facts(stand_in("nvmlDeviceGetEccMode=hang"), 2.0, 4.0)
     assert isinstance(hung.gpu_work, Missing)

@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from ncclcheck.facts.gpu.gpu_log import kmsg_lines, logged_errors, read_gpu_log
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import LoggedError
@@ -70,6 +72,7 @@ def test_a_journal_that_shows_nothing_of_the_kernel_is_no_clean_log(tmp_path: Pa
         assert isinstance(log, Missing)
 
 
+@pytest.mark.slow
 def test_a_journal_that_hangs_is_given_up(tmp_path: Path) -> None:
     sleeper = (sys.executable, "-c", "import signal; signal.pause()")
     log = read_gpu_log(1.0, tmp_path / "none", sleeper)

@@ -160,6 +160,7 @@ def test_a_gpu_that_fell_off_the_bus_keeps_its_place() -> None:
     assert len(unread_fields(gpus[1])) == len(asdict(gpus[1].state)) + 4
 
 
+@pytest.mark.slow
 def test_a_driver_that_hangs_is_called_in_time_with_the_call() -> None:
     began = time.monotonic()
     told = read_nvml(stand_in("nvmlInit=hang"), 2.0)
@@ -168,6 +169,7 @@ def test_a_driver_that_hangs_is_called_in_time_with_the_call() -> None:
     assert some(told.driver).stuck_call == "nvmlInit"
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_costs_that_alone() -> None:
     told = read_nvml(stand_in("nvmlDeviceGetEccMode:1=hang nvmlDeviceGetNvLinkState:0.3=hang"), 4.0)
     gpus = gpus_of(told)
@@ -181,6 +183,7 @@ def test_a_call_that_hangs_costs_that_alone() -> None:
     assert some(told.driver).stuck_why == late.detail
 
 
+@pytest.mark.slow
 def test_a_call_that_is_only_slow_is_waited_for() -> None:
     told = read_nvml(stand_in("nvmlDeviceGetEccMode:1=slow"), PATIENT_S)
     assert [unread_fields(gpu) for gpu in gpus_of(told)] == [{}, {}]

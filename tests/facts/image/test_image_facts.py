@@ -13,6 +13,7 @@ from tests.fact_builders import some
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_an_image_is_read_from_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site, lib = tmp_path / "site", tmp_path / "lib"

@@ -166,6 +166,7 @@ def test_another_library_under_that_name_is_unsupported(compile_library: Callabl
     assert answer.missing == "unsupported"
 
 
+@pytest.mark.slow
 def test_a_library_that_hangs_is_given_up(compile_library: Callable[[str], str]) -> None:
     source = _VERSION + "#include <unistd.h>\nint ncclGetUniqueId(void *id) { for (;;) pause(); }"
     answer = ask(compile_library(source), {}, 1.0)

@@ -114,6 +114,7 @@ def test_a_library_that_listens_for_itself_only_is_not_kept(tmp_path: Path) -> N
         socket.create_connection(("127.0.0.1", answer.port), timeout=5)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(
     ("body", "kind"), [("for (;;) pause();", "timeout"), ("abort();", "error")], ids=["hangs", "crashes"]
@@ -159,6 +160,7 @@ os.execv("/bin/sh", ["sh", "-c", "exit 0"]) if sys.argv[2] == "exec" else sys.st
 """
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("how", ["kill", "exec"])
 def test_nothing_outlives_the_process_that_keeps_it(tmp_path: Path, how: str) -> None:

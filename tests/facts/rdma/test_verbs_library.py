@@ -50,6 +50,7 @@ def test_a_library_that_needs_a_missing_one_is_broken_and_not_absent(tmp_path: P
     assert "libneeded-by-it.so" in found.detail
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_library_that_hangs_while_it_is_loaded_is_late(tmp_path: Path) -> None:
     source = "#include <unistd.h>\n__attribute__((constructor)) static void hang(void) { for (;;) pause(); }"

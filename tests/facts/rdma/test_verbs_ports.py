@@ -73,6 +73,7 @@ def test_a_number_that_no_mtu_has_is_not_believed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(("fault", "why"), [("for (;;) pause();", "timeout"), ("abort();", "error")])
 def test_a_device_that_hangs_or_crashes_costs_what_came_after_it(

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from ncclcheck.facts.software.loading import LibraryVersion, Loaded, Plugin, load
 from ncclcheck.model.fact import Missing
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library
@@ -39,6 +41,7 @@ def test_every_library_says_its_own_version(tmp_path: Path) -> None:
     assert answers.versions == (LibraryVersion(22105), LibraryVersion(22705))
 
 
+@pytest.mark.slow
 def test_broken_and_hostile_ones_spoil_no_other(tmp_path: Path) -> None:
     good = nccl_library(tmp_path / "good" / "libnccl.so.2", 22705)
     page = tmp_path / "page.so"

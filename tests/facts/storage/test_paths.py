@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from ncclcheck.facts.storage.paths import WantedPath, read_path, read_paths
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Manifest
@@ -42,6 +44,7 @@ def test_what_is_not_there_is_absent_and_a_file_is_a_file(tmp_path: Path) -> Non
     assert below.kind.missing == "absent"
 
 
+@pytest.mark.slow
 def test_a_path_that_stops_answering_costs_its_time_and_keeps_what_it_told(tmp_path: Path) -> None:
     began = time.monotonic()
     fact = read_path(WantedPath(str(tmp_path), "data"), 2.0, module="tests.facts.stuck_path_child")

@@ -24,6 +24,7 @@ def torch_parser() -> Any:
     return run.get_args_parser()
 
 
+@pytest.mark.slow
 def test_the_table_has_every_option_of_the_installed_torch() -> None:
     table = {name: option.is_flag for option in OPTIONS for name in option.names}
     for action in torch_parser()._actions:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
 from ncclcheck.exchange.roster import Member
@@ -64,6 +66,7 @@ def test_a_port_that_is_gone_and_a_node_that_talks_nonsense_say_so(store: Store)
     assert wrong.missing == "error"
 
 
+@pytest.mark.slow
 def test_a_node_that_says_nothing_is_late(store: Store) -> None:
     found = recounted(store, once_read(), {1: reading(NO_ERRORS)}, seconds=1.5)
     assert after(found, "node01") == NO_ERRORS

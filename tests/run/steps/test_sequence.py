@@ -164,6 +164,7 @@ def test_no_order_that_is_read_holds_a_name_that_may_not_be_set(order: object) -
                 assert all(refusal(name, setting) is None for name, setting in environment.items())
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.text() | st.integers() | st.floats(), lambda inner: st.dictionaries(st.text(), inner)
