@@ -55,10 +55,10 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     demands: BenchDemands = BenchDemands()  # floors and baseline of the benchmark
     preflight: bool = True  # False: bench --no-preflight
     wants_documents: bool = True  # this process writes --output or --save files
-    line: LaunchLine | None = None  # the job's own command line, which is started when all is well
+    line: LaunchLine | None = None  # the job's own command line, which is started if all checks pass
     number: int = 0  # of this run among those of its process, which may share a launcher's store
     applies: bool = False  # every process, also a further rank of a node, needs the advice of node 0
-    starts: bool = False  # a command is started when all is well: the verdict has to be node 0's own
+    starts: bool = False  # a command is started if all checks pass: the verdict has to be node 0's own
     head: HeadRequest | None = None  # --hosts: the nodes are elsewhere
     meet_in: str | None = None  # --meet-in: the folder in which the nodes meet
 

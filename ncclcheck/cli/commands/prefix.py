@@ -1,4 +1,4 @@
-"""`ncclcheck preflight -- COMMAND...`: reads the job's own command line, and becomes it when all is well."""
+"""`ncclcheck preflight -- COMMAND...`: read the job's own command line, and run it (exec) if all checks pass."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def pip_problems(
 ) -> Fact[tuple[str, ...]]:
     """Return the lines of `pip check`, which reads the metadata of all packages and no network.
 
-    None where all is well.
+    The tuple is empty where nothing is wrong.
     """
     result = run_child([*command, "check", "--disable-pip-version-check"], deadline_s=deadline_s)
     return result if isinstance(result, Missing) else problems_in(result)
