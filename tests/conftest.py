@@ -25,6 +25,7 @@ from tests.lab.slurm import Slurm, slurm_skip_reason
 _OF_WHOLE_FILE = re.compile(r"^pytestmark = (\[[^\]]*\]|.*)$", re.MULTILINE)
 _RUNS = 3
 _COUNTS = "NCCLCHECK_TEST_COUNTS"  # set by scripts/test
+_FAILED = "NCCLCHECK_TEST_FAILED"  # set by scripts/test
 _DISTURBED = "failed while cores were taken away"
 
 
@@ -104,6 +105,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.config, "workerinput"
     ):  # a controller has those of its workers
         _add_counts(Path(counts), terminalreporter.stats)
+        if failed := os.environ.get(_FAILED):
+            _add_failed(Path(failed), terminalreporter.stats)
     ended = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
     properties = [pair for one in ended if one.when == "call" for pair in one.user_properties]
     if disturbed := [str(text) for name, text in properties if name == _DISTURBED]:
@@ -126,6 +129,13 @@ def _add_counts(path: Path, stats: Mapping[str, Sequence[object]]) -> None:
     numbers = [sum(len(stats.get(kind, ())) for kind in outcome) for outcome in kinds]
     with path.open("a") as counts:
         counts.write(" ".join(map(str, numbers)) + "\n")
+
+
+def _add_failed(path: Path, stats: Mapping[str, Sequence[pytest.TestReport]]) -> None:
+    """Add the names of this part's failed tests, one per line, to the file whose tests scripts/test runs again."""
+    with path.open("a") as names:
+        for report in (*stats.get("failed", ()), *stats.get("error", ())):
+            names.write(report.nodeid + "\n")
 
 
 @pytest.fixture(scope="session")

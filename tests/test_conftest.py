@@ -76,10 +76,12 @@ def test_fails(): assert False
 def test_has_no_fixture(broken): pass
 def test_is_skipped(): pytest.skip("no reason")
 """
-    counts = tmp_path / "counts"
+    counts, failed = tmp_path / "counts", tmp_path / "failed"
     counts.write_text("7 0 0\n")
-    ran(tmp_path, test, PYTEST_ADDOPTS=f"-n {processes}", NCCLCHECK_TEST_COUNTS=str(counts))
+    environ = {"NCCLCHECK_TEST_COUNTS": str(counts), "NCCLCHECK_TEST_FAILED": str(failed)}
+    ran(tmp_path, test, PYTEST_ADDOPTS=f"-n {processes}", **environ)
     assert counts.read_text() == "7 0 0\n1 2 1\n"
+    assert failed.read_text().split() == ["test_it.py::test_fails", "test_it.py::test_has_no_fixture"]
 
 
 BROKEN_IMPORT = """
