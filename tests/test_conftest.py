@@ -78,8 +78,13 @@ def test_is_skipped(): pytest.skip("no reason")
 """
     counts, failed = tmp_path / "counts", tmp_path / "failed"
     counts.write_text("7 0 0\n")
-    environ = {"NCCLCHECK_TEST_COUNTS": str(counts), "NCCLCHECK_TEST_FAILED": str(failed)}
-    ran(tmp_path, test, PYTEST_ADDOPTS=f"-n {processes}", **environ)
+    ran(
+        tmp_path,
+        test,
+        PYTEST_ADDOPTS=f"-n {processes}",
+        NCCLCHECK_TEST_COUNTS=str(counts),
+        NCCLCHECK_TEST_FAILED=str(failed),
+    )
     assert counts.read_text() == "7 0 0\n1 2 1\n"
     assert failed.read_text().split() == ["test_it.py::test_fails", "test_it.py::test_has_no_fixture"]
 
