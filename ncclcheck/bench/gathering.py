@@ -1,13 +1,17 @@
-"""Gathers one tensor of every rank, for what the ranks tell each other."""
+"""Gathers a tensor, or a small document, of every rank, for what the ranks tell each other."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ncclcheck.measure.collectives import gather_into
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
+
+DOCUMENT_BYTES = 1024  # of each rank, whatever it says: all ranks must gather the same number of bytes
 
 
 def all_gather(send: Tensor, recv: Tensor) -> None:
@@ -15,3 +19,17 @@ def all_gather(send: Tensor, recv: Tensor) -> None:
     import torch.distributed as dist
 
     gather_into(dist)(recv, send)
+
+
+def gather_documents(own: bytes, world_size: int, device: torch.device) -> Sequence[bytes]:
+    """Return every rank's document, by rank; b"" where one is longer than `DOCUMENT_BYTES`. None holds a zero byte."""
+    import torch
+
+    padded = (own if len(own) <= DOCUMENT_BYTES else b"").ljust(DOCUMENT_BYTES, b"\0")
+    sent = torch.frombuffer(bytearray(padded), dtype=torch.uint8).to(device)
+    received = torch.empty(world_size * DOCUMENT_BYTES, dtype=torch.uint8, device=device)
+    all_gather(sent, received)
+    data = bytes(received.cpu().tolist())
+    return [
+        data[start : start + DOCUMENT_BYTES].rstrip(b"\0") for start in range(0, len(data), DOCUMENT_BYTES)
+    ]

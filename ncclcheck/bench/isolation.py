@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.bench.agreement import barrier
 from ncclcheck.bench.gathering import all_gather
+from ncclcheck.bench.gpu.gpu_alone import gpu_speeds
 from ncclcheck.bench.point import BenchRank
 from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.links.pairing import rounds_of_pairs
@@ -42,23 +43,24 @@ class _Lane(Struct, frozen=True):
 
 
 def isolate(rank: BenchRank, points: Sequence[Point]) -> Isolation:
-    """Measure how fast each rank and each link between nodes is alone; the result is the same on every rank.
+    """Measure how fast each rank, GPU and link between nodes is alone; the result is the same on every rank.
 
     What looks slow is tried again, and the best try counts: a passing disturbance does not last, a slow link or an
     occupied core does.
     """
     rank.progress.move("isolating")
     cores = _settled_cores(rank, points)
+    gpus = () if rank.device.gpu is None else gpu_speeds(rank, rank.device.gpu)
     lane = _lane(rank)
     if len(lane.ranks) == 1:
-        return Isolation(cores)
+        return Isolation(cores, gpus=gpus)
     size_bytes = transfer_bytes(points)
     links = _links(rank, lane, size_bytes)
     for _ in range(MOST_PASSES - 1):
         if not any(slow_links(links)):
             break
         links = _better_links(links, _links(rank, lane, size_bytes))
-    return Isolation(cores, links)
+    return Isolation(cores, links, gpus)
 
 
 def transfer_bytes(points: Sequence[Point]) -> int:

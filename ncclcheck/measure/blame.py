@@ -74,15 +74,17 @@ def slow_ranks(points: Sequence[Point], cores: Sequence[CoreSpeed] = ()) -> tupl
     there it is 20 % of the iteration more than the others wait, and 30 % of what these do, and 1.6 times it; and the
     rank, tried alone afterwards (`cores`), never had its core for itself, since other load comes and goes. Where others
     that have the same claim on the same cores do not wait as long, it is chance. Each rank is compared with the others
-    only, so that two slow ones do not hide each other.
+    only, so that two slow ones do not hide each other. On GPUs nobody is late: all calls are enqueued before the first
+    one begins, which it does on all ranks together (`blame_gpus` says which GPU is slow).
     """
     free = {core.rank for core in cores if _sharing(core) == 1.0}
     found: dict[int, SlowRank] = {}
     crowded = _slow(points, "crowded", lambda time: time.waited_us, CROWDED_SHARE, _LEAST_SPREAD)
     chance = _by_chance({rank.rank for rank in crowded}, cores)
+    on_cpus = [point for point in points if not any(time.clock_mhz for time in point.ranks)]
     for slow_rank in (
         *_slow(points, "stalled", lambda time: time.stalled_us, STALLED_SHARE, _LEAST_STALLED_SPREAD),
-        *_slow(points, "late", lambda time: time.late_us, LATE_SHARE, _LEAST_SPREAD),
+        *_slow(on_cpus, "late", lambda time: time.late_us, LATE_SHARE, _LEAST_SPREAD),
         *(rank for rank in crowded if rank.rank not in free | chance),
     ):
         found.setdefault(slow_rank.rank, slow_rank)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from ncclcheck.model.events import Process
-from ncclcheck.model.fact import Fact
+from ncclcheck.model.fact import Fact, Missing
 
 Backend: TypeAlias = Literal["gloo", "nccl"]
 Op: TypeAlias = Literal[
@@ -144,11 +144,42 @@ class CoreSpeed(Struct, frozen=True, forbid_unknown_fields=True):
     core_share: float = 0.0
 
 
+class GpuHealth(Struct, frozen=True, forbid_unknown_fields=True):
+    """What NVML said of one GPU while the benchmark ran. `pci` as in /sys; "" where it is not known.
+
+    `slowdowns`: NVML's clock event reasons that held during the run, whenever it was asked. The counters: by how much
+    they grew during the run.
+    """
+
+    pci: str = ""
+    slowdowns: Fact[tuple[str, ...]] = Missing("absent", "NVML was not asked")
+    nvlink_errors: Fact[int] = Missing("absent", "NVML was not asked")
+    pcie_replays: Fact[int] = Missing("absent", "NVML was not asked")
+
+
+class GpuSpeed(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one rank's GPU does while the GPUs of all ranks do the same.
+
+    `clock_mhz`: its true clock right after the multiplications. `device_gb_s`: bytes copied within its memory, and
+    `host_gb_s`: from pinned memory of its host, in 1e9 B/s. 0: not measured.
+    """
+
+    rank: int
+    host: str
+    model: str
+    clock_mhz: float
+    compute_tflop_s: float  # half precision matrix multiplication
+    device_gb_s: float
+    host_gb_s: float
+    health: GpuHealth = GpuHealth()
+
+
 class Isolation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The speed of each rank and of each link between nodes alone, which a collective of all cannot separate."""
+    """The speed of each rank, GPU and link alone, which a collective of all cannot separate."""
 
     cores: tuple[CoreSpeed, ...] = ()
     links: tuple[LinkSpeed, ...] = ()
+    gpus: tuple[GpuSpeed, ...] = ()  # of nccl only
 
 
 class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):

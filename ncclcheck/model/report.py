@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ncclcheck.model.bench import BenchPlan, Comparison, Point, RankFailure
+from ncclcheck.model.bench import BenchPlan, Comparison, GpuSpeed, Point, RankFailure
 from ncclcheck.model.ceiling import Ceiling, Comparable
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
@@ -117,6 +117,7 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     `used` is what NCCL's own log of the run tells of the transport. `remarks` are sentences about the figures: what is
     not known of the ceiling, whether the backend binds rather than the link, and what the figures were judged by.
+    `gpus`: what each GPU did while all others did the same, after the collectives.
     """
 
     backend: str
@@ -131,6 +132,7 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     ceilings: tuple[Ceiling, ...] = ()
     references: tuple[Comparable, ...] = ()
     remarks: tuple[str, ...] = ()
+    gpus: tuple[GpuSpeed, ...] = ()
 
 
 class LogReport(Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,6 +45,7 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
         ceilings=found.ceilings,
         references=references,
         remarks=tuple(remarks),
+        gpus=bench.isolation.gpus,
     )
 
 

@@ -18,7 +18,9 @@ import pytest
 import torch
 from msgspec import Struct
 
-from ncclcheck.bench.gpu import gpu_timer
+from ncclcheck.bench.gpu import gpu_alone, gpu_timer
+from ncclcheck.bench.gpu.gpu_health import HealthWatch
+from ncclcheck.bench.gpu.gpu_parts import GpuParts, Work
 
 _EVENT, _GRAPH, _STREAM = torch.cuda.Event, torch.cuda.CUDAGraph, torch.cuda.Stream  # the real ones
 REAL_S = 30.0  # for another rank's thread to do its part
@@ -39,6 +41,12 @@ class Gpu(Struct):
     stalls_at: int | None = None  # number of the collective that never starts here
     fails_at: int | None = None  # number of the collective at which this GPU has an error
     free_bytes: int = 64 << 30
+    memory_gb_s: float = 2500.0
+    pcie_gb_s: float = 55.0
+    tflop_s: float = 700.0  # at 1980 MHz
+
+
+NOMINAL_MHZ = 1980.0
 
 
 class _Kernel:
@@ -72,10 +80,15 @@ class Machine:
         yield
 
     @property
+    def number(self) -> int:
+        """The rank of this thread."""
+        rank: int = self._here.rank
+        return rank
+
+    @property
     def gpu(self) -> Gpu:
         """The GPU of this thread."""
-        rank: int = self._here.rank
-        return self.gpus[rank]
+        return self.gpus[self.number]
 
     def collective(self, duration_us: float) -> Callable[[], None]:
         """Return a call that takes so long from when all ranks are in it."""
@@ -268,13 +281,31 @@ def install(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
         "stream": lambda _: nullcontext(),
         "set_device": lambda _: None,
         "device_count": lambda: 1,
+        "get_device_name": lambda _: "NVIDIA H100 80GB HBM3",
     }
     for name, function in functions.items():
         monkeypatch.setattr(torch.cuda, name, _checked(getattr(torch.cuda, name), function))
     monkeypatch.setattr(torch.cuda, "Event", type("Event", (_Event,), {"machine": machine}))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", type("CUDAGraph", (_Graph,), {"machine": machine}))
     monkeypatch.setattr(torch.cuda, "Stream", _Stream)
-    monkeypatch.setattr(gpu_timer, "time", Clock(machine))
+    for module in (gpu_timer, gpu_alone):
+        monkeypatch.setattr(module, "time", Clock(machine))
+
+
+def parts_of(machine: Machine, health: HealthWatch) -> GpuParts:
+    """The work by which GPUs are compared, which takes its time on the GPU of the rank that asks."""
+
+    def work(amount: float, takes_us: Callable[[Gpu], float]) -> Work:
+        return Work(lambda: machine.enqueue_spin(takes_us(machine.gpu)), amount)
+
+    flop, size = 2.0 * 4096**3, float(128 << 20)
+    return GpuParts(
+        "NVIDIA H100 80GB HBM3",
+        lambda _: work(flop, lambda gpu: flop / gpu.tflop_s / 1e6 * NOMINAL_MHZ / gpu.clock_mhz),
+        lambda: work(size, lambda gpu: size / gpu.memory_gb_s / 1e3),
+        lambda: work(size, lambda gpu: size / gpu.pcie_gb_s / 1e3),
+        health,
+    )
 
 
 def _checked(real: Callable[..., Any], stand_in: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.bench.agreement import BatchReport, barrier, exchange
+from ncclcheck.bench.gathering import DOCUMENT_BYTES, gather_documents
 from ncclcheck.bench.gpu.device import open_device
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 
@@ -38,3 +39,9 @@ def test_barriers_and_exchanges_are_calls_that_say_nothing_about_how_long_calls_
     seen = read_page(descriptor)
     os.close(descriptor)
     assert (seen.calls, seen.inside, seen.longest_call_ns) == (2, False, 0)
+
+
+def test_documents_are_gathered_whole_or_not_at_all() -> None:
+    device = open_device("gloo", 0).torch_device
+    assert gather_documents(b'{"rank": 0}', 1, device) == [b'{"rank": 0}']
+    assert gather_documents(b"x" * (DOCUMENT_BYTES + 1), 1, device) == [b""]

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.data import PERIOD
 from ncclcheck.bench.footprint import CPU_POOL_BYTES, GPU_POOL_BYTES
+from ncclcheck.bench.gpu.gpu_health import HealthWatch, cuda_address, pynvml
+from ncclcheck.bench.gpu.gpu_parts import GpuParts, gpu_parts
 from ncclcheck.bench.gpu.gpu_timer import Call as Call
 from ncclcheck.bench.gpu.gpu_timer import Calls as Calls
 from ncclcheck.bench.gpu.gpu_timer import Conditions, GpuTimer, captured
@@ -32,7 +34,8 @@ class Device(Struct, frozen=True):
     since an event after each takes time itself: the mean of sizes up to `loop_bytes` is from it; its number is that of
     calls that go before the loop. `conditions` tells what the last batch was measured under. `record` turns a call that
     was made once into the one to be timed. After `evict` no buffer is in the cache. `compared_at_once` elements are
-    verified in one operation. `free_bytes`: memory for larger pools, of all ranks of the node.
+    verified in one operation. `free_bytes`: memory for larger pools, of all ranks of the node. `gpu`: by what GPUs are
+    compared after the collectives.
     """
 
     torch_device: torch.device
@@ -46,6 +49,7 @@ class Device(Struct, frozen=True):
     loop_bytes: int = -1
     conditions: Callable[[], Conditions] = Conditions
     free_bytes: Callable[[], int] = lambda: 0
+    gpu: GpuParts | None = None
 
 
 def open_device(backend: Backend, local_rank: int, *, cuda_graph: bool = False) -> Device:
@@ -79,6 +83,7 @@ def gpu_device(device: torch.device, *, cuda_graph: bool = False) -> Device:
         loop_bytes=_LOOP_BYTES,
         conditions=lambda: timer.conditions,
         free_bytes=lambda: torch.cuda.mem_get_info()[0] * torch.cuda.device_count(),
+        gpu=gpu_parts(device, cache, HealthWatch(cuda_address(device.index or 0), pynvml)),
     )
     return replace(plain, record=captured) if cuda_graph else plain
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ncclcheck.checks.bench._gpus import gpu_findings
 from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks
+from ncclcheck.measure.blame_gpus import slow_gpus
 from ncclcheck.measure.links.outliers import Pair, SlowEnd, SlowPair
 from ncclcheck.model.bench import BenchResult, Point, RankTime
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
@@ -20,7 +22,7 @@ _LINKS = "transfers between two ranks at a time, one direction, after the collec
 
 @check("NC803", "bench-slow-rank", "No rank delays the others")
 def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
-    """In a typical iteration no rank is late, stalled or without a core, and no node's link is slower than the others.
+    """No rank is late, stalled or without a core, no GPU is slower than the others, and no node's link.
 
     ## Why it matters
     A collective is as slow as its last rank. The others wait inside the call, so their times look bad and the late
@@ -29,15 +31,18 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## How to fix
     For a rank, check that node for other processes, too few cores for the job (cpuset, `srun -c`), a quota, a power
-    or thermal limit, swapping, and signals that stop the process. For a link, compare its speed, errors and queues
-    with those of another node (`ethtool`, `ip -s link`, `tc -s qdisc`).
+    or thermal limit, swapping, and signals that stop the process. For a GPU, see why its clock is lower, or compare its
+    memory errors and its PCIe link with those of another one (`nvidia-smi -q`). For a link, compare its speed, errors
+    and queues with those of another node (`ethtool`, `ip -s link`, `tc -s qdisc`).
 
     ## Source
     Robust statistics over the ranks of this run (ncclcheck/measure/blame.py), always far outside the spread (MAD) of
     the others. Late: more than 20 % of the iteration. Standing still: 5 %. A slow core: 1.5 times the others' time for
     the same work, each rank by itself. Lacking a core: 1.5 times what the others take by the clock for each time of the
-    core. A link: 30 % below the usual speed for all partners of a node, or half of it for a pair; the transfers are
-    made after the collectives, one direction at a time, and again where one seems slow.
+    core. A GPU (ncclcheck/measure/blame_gpus.py): all do the same work at the same time after the collectives, and
+    among those of one model its clock is 7 % lower, its multiplication or copy within memory 20 % slower, or its copy
+    from the host 40 % slower. A link: 30 % below the usual speed for all partners of a node, or half of it for a pair;
+    the transfers are made after the collectives, one direction at a time, and again where one seems slow.
     """
     bench = bench_of(snapshot)
     if bench is not None and bench.points:
@@ -52,6 +57,7 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
 def _ranks(bench: BenchResult) -> Iterator[Finding]:
     cores = slow_cores(bench.isolation.cores)
     late = slow_ranks(bench.points, bench.isolation.cores)
+    yield from gpu_findings(slow_gpus(bench.isolation.gpus, bench.points))
     for rank in dict.fromkeys((*(slow_rank.rank for slow_rank in late), *(core.rank for core in cores))):
         yield _rank(
             bench,

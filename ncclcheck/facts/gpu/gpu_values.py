@@ -112,11 +112,11 @@ def _speed(nvml: Any, handle: Any) -> Readers:
         "slowdowns": (
             (
                 "nvmlDeviceGetCurrentClocksEventReasons",
-                lambda: _slowdowns(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)),
+                lambda: slowdown_words(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)),
             ),
             (
                 "nvmlDeviceGetCurrentClocksThrottleReasons",
-                lambda: _slowdowns(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
+                lambda: slowdown_words(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
             ),
         ),
         "sm_clock_mhz": (("nvmlDeviceGetClockInfo", lambda: int(nvml.nvmlDeviceGetClockInfo(handle, sm_clock))),),
@@ -190,7 +190,7 @@ def _recovery(nvml: Any, handle: Any) -> object:
     return {"missing": "error", "detail": f"NVML: recovery action {number} is not known"}
 
 
-def _slowdowns(mask: int) -> list[str]:
+def slowdown_words(mask: int) -> list[str]:
     """Return NVML's words for the reasons; a reason newer than this table keeps its number."""
     unknown = mask & ~(_IDLE | sum(_SLOWDOWNS))
     named = [word for bit, word in _SLOWDOWNS.items() if mask & bit]

@@ -69,7 +69,7 @@ class Group:
         progress.leave(measured=False)
 
     def _exchange(self, own: BatchReport, _device: Device, _progress: ProgressPage) -> list[BatchReport]:
-        self._reports[self._machine.gpus.index(self._machine.gpu)] = own
+        self._reports[self._machine.number] = own
         self._barrier.wait(30)
         found = [self._reports[rank] for rank in range(self._size)]
         self._barrier.wait(30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.measure.links.pairing import rounds_of_pairs
-from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed
+from ncclcheck.model.bench import CoreSpeed, GpuHealth, GpuSpeed, Isolation, LinkSpeed
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_point, with_bench
@@ -102,3 +102,40 @@ def test_a_node_that_lacks_a_core_is_not_blamed_for_its_link_as_well() -> None:
     assert finding("bench-slow-rank", apart(4, slow_core=2, slow_sender=2)).summary.startswith(
         "rank 2 on node03 delays"
     )
+
+
+def on_gpus(slow: GpuSpeed) -> Snapshot:
+    """Four ranks with a GPU each; the one of `slow` is as given."""
+    healthy = [GpuSpeed(rank, f"node0{rank + 1}", "H100", 1980.0, 700.0, 2500.0, 55.0) for rank in range(4)]
+    gpus = tuple(slow if gpu.rank == slow.rank else gpu for gpu in healthy)
+    return with_bench(cluster(4), isolation=Isolation(gpus=gpus))
+
+
+THROTTLED = GpuSpeed(
+    2, "node03", "H100", 1755.0, 620.0, 2500.0, 55.0,
+    GpuHealth("0000:1b:00.0", ("hardware thermal slowdown",), 12, 0),
+)  # fmt: skip
+
+
+def test_a_throttled_gpu_is_named_with_the_reason() -> None:
+    found = finding("bench-slow-rank", on_gpus(THROTTLED))
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    assert (
+        "its GPU 0000:1b:00.0 is slow: throttled (clock: 1755 MHz, the others 1980 MHz); "
+        "NVML's reason: hardware thermal slowdown" in found.summary
+    )
+    seen = {evidence.subject: evidence.observed for evidence in found.evidence}
+    assert seen["new NVLink errors"] == "12"
+    assert "new PCIe replays" not in seen
+    assert found.fixes[0].commands == (
+        "nvidia-smi -i 0000:1b:00.0 -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
+    )
+
+
+def test_the_slow_part_of_a_gpu_is_named() -> None:
+    healthy = replace(THROTTLED, clock_mhz=1980.0, compute_tflop_s=700.0)
+    assert is_silent("bench-slow-rank", on_gpus(healthy))
+    found = finding("bench-slow-rank", on_gpus(replace(healthy, host_gb_s=25.0, device_gb_s=1000.0)))
+    assert "slow memory (copy within its memory: 1000 GB/s, the others 2500 GB/s)" in found.summary
+    assert "slow PCIe (copy from its host: 25 GB/s, the others 55 GB/s)" in found.summary
+    assert "NVML" not in found.summary

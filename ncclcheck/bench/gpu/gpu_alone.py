@@ -1,0 +1,101 @@
+"""What all GPUs do at the same time: a matrix multiplication, its clock under that load, and copies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ncclcheck import timeouts
+from ncclcheck.bench.agreement import barrier
+from ncclcheck.bench.gathering import gather_documents
+from ncclcheck.bench.gpu.gpu_parts import GpuParts, Work
+from ncclcheck.bench.point import BenchRank
+from ncclcheck.model.bench import GpuSpeed
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+
+_MOST_CALLS = 2000
+_CLOCK_CYCLES = 4_000_000  # 2 ms at 2 GHz
+_TERA, _GIGA = 1e12, 1e9
+_LONGEST_MODEL = 100
+# Of torch's allocator, and of cuBLAS, which allocates memory of its own at its first call.
+_NO_MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED")
+
+
+def gpu_speeds(rank: BenchRank, parts: GpuParts) -> tuple[GpuSpeed, ...]:
+    """Return what the GPU of each rank does while all others do the same; the same on every rank."""
+    multiplied, clock_mhz = _rate(rank, lambda: parts.multiply(_typical_ms))
+    within, _ = _rate(rank, parts.copy_within)
+    from_host, _ = _rate(rank, parts.copy_from_host)
+    task = rank.task
+    own = GpuSpeed(
+        task.rank,
+        task.hosts[task.rank],
+        parts.model[:_LONGEST_MODEL],
+        round(clock_mhz, 1),
+        round(multiplied / _TERA, 3),
+        round(within / _GIGA, 3),
+        round(from_host / _GIGA, 3),
+        parts.health.take(),
+    )
+    rank.progress.enter()
+    documents = gather_documents(encode(own), task.world_size, rank.device.torch_device)
+    rank.progress.leave(measured=False)
+    return tuple(speed for document in documents if (speed := _decoded(document)) is not None)
+
+
+def _rate(rank: BenchRank, make: Callable[[], Work]) -> tuple[float, float]:
+    """Return how much the GPU does per second while all ranks do the same for 40 ms, and its clock in MHz after it.
+
+    Both are 0 where the work does not fit what is free of the GPU's memory.
+    """
+    work: Work | None = None
+    calls = 1
+    try:
+        work = make()
+        calls = _calls_for(work)
+    except RuntimeError as error:
+        if not any(words in str(error) for words in _NO_MEMORY):
+            raise
+        work = None
+    barrier(rank.device, rank.progress)
+    if work is None:
+        return 0.0, 0.0
+    rank.progress.enter()
+    took_ms, clock_mhz = _took_ms(work, calls)
+    rank.progress.leave(measured=False)
+    return work.amount * calls / took_ms * 1e3, clock_mhz
+
+
+def _calls_for(work: Work) -> int:
+    return max(1, min(_MOST_CALLS, round(timeouts.ISOLATED_GPU_S * 1e3 / _typical_ms(work))))
+
+
+def _typical_ms(work: Work) -> float:
+    """Return the milliseconds of one call; the one before it loads what it needs."""
+    _took_ms(work, 1)
+    return _took_ms(work, 1)[0]
+
+
+def _took_ms(work: Work, calls: int) -> tuple[float, float]:
+    """Return the milliseconds of so many calls, and the clock in MHz right after them."""
+    import torch
+
+    began, ended, spun = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+    began.record()
+    for _ in range(calls):
+        work.call()
+    ended.record()
+    torch.cuda._sleep(_CLOCK_CYCLES)
+    spun.record()
+    while not spun.query():
+        time.sleep(timeouts.CUDA_EVENT_POLL_S)
+    spin_ms = ended.elapsed_time(spun)
+    return max(began.elapsed_time(ended), 1e-6), _CLOCK_CYCLES / max(spin_ms, 1e-6) / 1e3
+
+
+def _decoded(document: bytes) -> GpuSpeed | None:
+    try:
+        return decode(document, GpuSpeed)
+    except DecodeError:
+        return None  # what NVML said was longer than a document
