@@ -130,12 +130,3 @@ def test_a_throttled_gpu_is_named_with_the_reason() -> None:
     assert found.fixes[0].commands == (
         "nvidia-smi -i 0000:1b:00.0 -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
     )
-
-
-def test_the_slow_part_of_a_gpu_is_named() -> None:
-    healthy = replace(THROTTLED, clock_mhz=1980.0, compute_tflop_s=700.0)
-    assert is_silent("bench-slow-rank", on_gpus(healthy))
-    found = finding("bench-slow-rank", on_gpus(replace(healthy, host_gb_s=25.0, device_gb_s=1000.0)))
-    assert "slow memory (copy within its memory: 1000 GB/s, the others 2500 GB/s)" in found.summary
-    assert "slow PCIe (copy from its host: 25 GB/s, the others 55 GB/s)" in found.summary
-    assert "NVML" not in found.summary
