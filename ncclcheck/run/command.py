@@ -12,7 +12,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import load_torch
-from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
 from ncclcheck.measure.remaining import Standing
@@ -83,7 +83,7 @@ def _place(launch: Launch, options: RunOptions) -> Launch:
         return launch
     if options.meet_in is not None:
         raise UsageError("--meet-in needs to know which node this is: add --node-rank")
-    return placed(launch, own_addresses(read_interfaces()))
+    return placed(launch, own_addresses(interfaces_now()))
 
 
 def _take_part(

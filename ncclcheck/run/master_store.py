@@ -12,7 +12,7 @@ from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import hands_over, join, loaded_torch, serve, torch_word
-from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.run.context import Context, in_background
@@ -28,7 +28,7 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
     launch = context.launch
     if context.is_alone:
         return serve(0, context.prefix, deadline), NOT_NEEDED
-    own = own_addresses(read_interfaces())
+    own = own_addresses(interfaces_now())
     naming = in_background(lambda: own_way(launch, own, deadline), "name")
     if launch.shared_store:
         failed = loaded_torch(deadline)
@@ -73,7 +73,7 @@ def _outcome_of(failed: Missing) -> MasterOutcome:
 
 def search_of(context: Context) -> MasterSearch:
     """Return what this process looks for, and as whom."""
-    return MasterSearch(context.launch, context.host, own_addresses(read_interfaces()), context.launch.job_id)
+    return MasterSearch(context.launch, context.host, own_addresses(interfaces_now()), context.launch.job_id)
 
 
 def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from ncclcheck.bench import supervise
 from ncclcheck.bench.footprint import memory_needed, shortage
-from ncclcheck.bench.free_memory import free_bytes
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, place
@@ -19,6 +18,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.facts.host.free_memory import free_bytes
 from ncclcheck.model.bench import Isolation, NodeLog, Point
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing

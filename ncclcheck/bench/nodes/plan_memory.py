@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ncclcheck.bench.footprint import memory_needed, shortage
-from ncclcheck.bench.free_memory import free_bytes
 from ncclcheck.bench.nodes.bench_order import BenchOrder
+from ncclcheck.facts.host.free_memory import free_bytes
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot

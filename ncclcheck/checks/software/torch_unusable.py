@@ -12,7 +12,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 _WORDS: dict[str, tuple[Severity, str]] = {
     "torch-broken": ("error", "so it can join no job"),
-    "torch-late": ("warning", "or not in the time that --timeout gave it"),
+    "torch-late": ("warning", "or not in the time and memory that this run has"),
 }
 
 

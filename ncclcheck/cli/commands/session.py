@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ncclcheck.model.report import Report
     from ncclcheck.run.options import Command, RunOptions, RunResult
 
-USAGE = 2
+USAGE, UNKNOWN = 2, 3
 
 
 @click.command(cls=PrefixCommand)
@@ -180,15 +180,20 @@ def _refuse_launch_flags(given: Mapping[str, Any]) -> None:
 def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> RunResult:
     from datetime import datetime, timezone
 
+    from msgspec.structs import replace
+
     from ncclcheck.cli.crash import describe, save_traceback
     from ncclcheck.cli.documents import SAVED_KIND
-    from ncclcheck.model.report import SCHEMA_VERSION, Advice
+    from ncclcheck.model.report import SCHEMA_VERSION, Advice, Verdict
     from ncclcheck.model.saved import Saved
     from ncclcheck.model.snapshot import Snapshot
     from ncclcheck.report.build import build_report
     from ncclcheck.run.options import RunResult
 
-    path = save_traceback(error, [Path(file).parent for file in given.get("output") or ()])
+    starved = _starved(error)
+    path = (
+        None if starved else save_traceback(error, [Path(file).parent for file in given.get("output") or ()])
+    )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     report: Report = build_report(
         Snapshot(nodes=()),
@@ -205,4 +210,14 @@ def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> RunResu
     saved = Saved(
         SCHEMA_VERSION, SAVED_KIND, report.tool, run.command, created, 0.0, False, Snapshot(nodes=())
     )
+    if starved:
+        report = replace(report, verdict=Verdict("unknown", UNKNOWN, (starved,)))
     return RunResult(report, saved, prints=True)
+
+
+def _starved(error: Exception) -> str:
+    """Return the sentence that says what this machine does not have for ncclcheck; "" where the error is another."""
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+        what = "memory" if isinstance(error, MemoryError) else "thread, for lack of memory or of processes"
+        return f"this machine gives ncclcheck no further {what}: look at ulimit -v, ulimit -u and the control group"
+    return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import queue
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
 from ncclcheck.exchange.store.torch_versions import is_own_bug, is_set, make_store, read, takes_socket
+from ncclcheck.facts.software.torch_trial import why_not_importable
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 
@@ -78,6 +80,9 @@ def load_torch() -> bool:
     # torch prints a warning per connection where reverse DNS cannot answer, and a C++ stack where a foreign program
     # answers: what matters of it is in our own report.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+    why_not = None if "torch" in sys.modules else why_not_importable()
+    if why_not is not None:
+        raise (ImportError if why_not.missing == "unsupported" else MemoryError)(why_not.detail)
     from torch.distributed import TCPStore
 
     return TCPStore is not None
@@ -162,6 +167,8 @@ def loaded_torch(deadline: Deadline) -> Missing | None:
     """
     seconds = max(deadline.left(timeouts.TORCH_IMPORT_S), 0.5)
     result = _in_thread(load_torch, seconds)
+    if isinstance(result, MemoryError):  # the job itself may have room
+        return Missing("timeout", str(result))
     if isinstance(result, Exception):
         return Missing("unsupported", f"torch cannot be imported: {first_line(result)}")
     return None if result else Missing("timeout", f"importing torch took longer than {seconds:.0f} s")

@@ -13,7 +13,7 @@ from ncclcheck.facts.child import ChildResult, run_python_child
 from ncclcheck.facts.nccl.nccl_child import MARK
 from ncclcheck.facts.nccl.nccl_search import SONAME, Found, search_libraries
 from ncclcheck.facts.nccl.nccl_words import bootstrap_line, decode_unique_id, version_text, warnings
-from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.facts.network.routes import owner_of
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclAnswer
@@ -106,7 +106,8 @@ def _answer(library: str, words: dict[str, Any], log: str) -> Fact[NcclAnswer]:
     if line:
         # With NCCL_COMM_ID the id repeats that address, and only the line names the local one (src/bootstrap.cc).
         return NcclAnswer(library, version, line.address, line.interface, bound.port, result, line.text)
-    owner = owner_of(bound.address, read_interfaces(), bound.scope_id)
+    known = interfaces_now()
+    owner = known if isinstance(known, Missing) else owner_of(bound.address, known, bound.scope_id)
     interface = None if isinstance(owner, Missing) else owner
     silence = "the library logged no line about its choice; the address is from its unique id"
     return NcclAnswer(library, version, bound.address, interface, bound.port, result, silence)

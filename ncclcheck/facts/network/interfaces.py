@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.network.interface_files import SYSFS_NET, InterfaceReading, complete
 from ncclcheck.facts.network.interfaces_of_tree import read_interface_files
-from ncclcheck.facts.network.link_driver import driver_of, hardware_type_of
+from ncclcheck.facts.network.link_driver import driver_of, flags_of, hardware_type_of, mtu_of
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine
@@ -25,25 +26,24 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
     import psutil
 
     here = machine(root)
-    stats = psutil.net_if_stats()
     # psutil sorts by family but keeps the kernel's order within one; netifaces lists alias labels last.
     labels = list(psutil.net_if_addrs())
     found = []
     for name in netifaces.interfaces():
-        # An alias label belongs to its interface; one without statistics has just gone.
-        if ":" in name or name not in stats:
+        if ":" in name:  # an alias label belongs to its interface
             continue
         try:
             own_labels = [label for label in labels if label.partition(":")[0] == name] or [name]
             addresses = _read_addresses(own_labels)
             index = socket.if_nametoindex(name)
-        except (OSError, ValueError):  # what the three calls raise for a name that is no more
+            # Of the kernel itself: a hardened container hides /proc/net/dev, where psutil looks.
+            flags, mtu = flags_of(name), mtu_of(name)
+        except (OSError, ValueError):  # what these calls raise for a name that is no more
             continue
-        flags = tuple(flag for flag in stats[name].flags.split(",") if flag)
         told = InterfaceReading(
             name=name,
             index=index,
-            mtu=stats[name].mtu,
+            mtu=mtu,
             flags=flags,
             running="running" in flags,
             addresses=addresses,
@@ -52,6 +52,14 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
         )
         found.append(complete(here, told))
     return tuple(found)
+
+
+def interfaces_now() -> Fact[tuple[Interface, ...]]:
+    """Return the same; Missing where this process may not ask the kernel for them."""
+    try:
+        return read_interfaces()
+    except Exception as error:  # netifaces and psutil raise what they like
+        return missing_for(error, "the interfaces")
 
 
 def _type_of(here: Folder, name: str) -> Fact[int]:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 
 from ncclcheck.facts.bounded_call import missing_for
-from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface
 
@@ -26,8 +26,8 @@ def source_for(
     if isinstance(source, Missing):
         return source, source
     own_address, scope_id = source
-    known = read_interfaces() if interfaces is None else interfaces
-    return own_address, owner_of(own_address, known, scope_id)
+    known = interfaces_now() if interfaces is None else interfaces
+    return own_address, known if isinstance(known, Missing) else owner_of(own_address, known, scope_id)
 
 
 def _source(address: str, port: int) -> Fact[tuple[str, int]]:

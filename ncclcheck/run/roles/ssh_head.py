@@ -21,7 +21,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.exchange.store.pipe import answer_call
-from ncclcheck.facts.network.interfaces import read_interfaces
+from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.reading import DEFAULT_PORT, port
@@ -147,7 +147,7 @@ def _fleet(context: Context, request: HeadRequest, store: Store, memory: MemoryB
     options, launch = context.options, context.launch
     connect_s = min(SSH_CONNECT_S, options.join_timeout_s)
     own_files = raise_file_limit(_FILES + _FILES_PER_HOST * launch.nnodes)
-    own = {context.host, context.host.partition(".")[0], "localhost", *own_addresses(read_interfaces())}
+    own = {context.host, context.host.partition(".")[0], "localhost", *own_addresses(interfaces_now())}
 
     def host(rank: int) -> Host:
         name, target = request.hosts[rank], request.targets[rank]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from ncclcheck.bench.free_memory import free_bytes
+from ncclcheck.facts.host.free_memory import free_bytes
 
 
 def tree(root: Path, *limits: tuple[str, str, str]) -> tuple[Path, Path]:

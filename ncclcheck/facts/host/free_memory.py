@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,15 @@ _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_
 
 def free_bytes(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
     """Return the memory that is available here (proc(5), MemAvailable), or less where a control group allows less."""
-    return min([psutil.virtual_memory().available, *_allowed(proc, cgroups)])
+    return min([_available(), *_allowed(proc, cgroups)])
+
+
+def _available() -> int:
+    """Return MemAvailable; where a hardened container hides /proc/meminfo, sysinfo(2)'s free memory, which is less."""
+    try:
+        return int(psutil.virtual_memory().available)
+    except (OSError, psutil.Error):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _allowed(proc: Path, cgroups: Path) -> Iterator[int]:
