@@ -52,7 +52,12 @@ MAY_USE = {
         {"pkgutil"}
     ),  # a table that ships with the package is a constant, not the world
 }
-TORCH_FILES = ("exchange/store/tcp.py", "bench/", "facts/gpu/gpu_work_child.py")
+TORCH_FILES = (
+    "exchange/store/tcp.py",
+    "bench/",
+    "facts/gpu/gpu_work_child.py",
+    "facts/software/torch_trial_child.py",
+)
 PICKLES = frozenset({"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"})
 PICKLE_CALLS = frozenset(
     {
@@ -97,6 +102,8 @@ TESTED_BY = {
     "exchange/store/base.py": "exchange/store/test_deadline_store.py",
     "exchange/store/opening.py": "exchange/store/test_pipe.py",
     "exchange/store/shared_folder_child.py": "exchange/store/test_shared_folder.py",
+    "facts/software/torch_trial.py": "lab/test_worlds.py",
+    "facts/software/torch_trial_child.py": "lab/test_worlds.py",
     "bench/nodes/bench_order.py": "run/steps/test_sequence.py",
     "exchange/order_limits.py": "run/steps/test_sequence.py",
     "exchange/announcements.py": "run/steps/test_calls.py",
