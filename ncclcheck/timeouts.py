@@ -34,6 +34,11 @@ PROCESS_POLL_S = 0.01  # whether processes that were told to end have ended
 CUDA_EVENT_POLL_S = 0.00005  # a CUDA event: short against any collective, and the core is not spun
 CUDA_HOLD_S = 0.01  # the GPU waits so long while calls are enqueued: 32 take 1 to 3 ms
 CUDA_HOLD_LONGEST_S = 0.2  # the same where enqueueing takes long
+# A rank waits for its GPU for so long: from then on it asks whether the GPU runs anything
+GPU_PULSE_AFTER_S = 2.0
+GPU_PULSE_EVERY_S = 1.0  # between two such questions
+# A GPU that has not run a tiny kernel by then does nothing at all; beside NCCL's kernels it takes microseconds
+GPU_SILENT_S = 3.0
 PIPE_FULL_POLL_S = 0.005  # a non-blocking pipe that takes no more
 
 # --- The store ---

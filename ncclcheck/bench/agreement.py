@@ -38,7 +38,7 @@ def barrier(device: Device, progress: ProgressPage) -> None:
 
     progress.enter()
     dist.all_reduce(torch.zeros(1, device=device.torch_device))
-    device.synchronize()
+    device.synchronize(progress)
     progress.leave(measured=False)
 
 
@@ -55,6 +55,7 @@ def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[B
     received = torch.empty(world_size * sent.numel(), dtype=torch.float64, device=device.torch_device)
     progress.enter()
     all_gather(sent, received)
+    device.synchronize(progress)
     rows: list[list[float]] = received.cpu().view(world_size, -1).tolist()
     progress.leave(measured=False)
     return [_report(row) for row in rows]
@@ -71,6 +72,7 @@ def all_refused(device: Device, progress: ProgressPage) -> bool:
     asked = torch.ones(1, dtype=torch.float64, device=device.torch_device)
     progress.enter()
     dist.all_reduce(asked)
+    device.synchronize(progress)
     answered = int(asked.item())
     progress.leave(measured=False)
     return answered == int(dist.get_world_size())

@@ -252,7 +252,7 @@ def _transfer(rank: BenchRank, way: str, buffer: Tensor, peer: int) -> None:
 
     for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, way), buffer, peer)]):
         work.wait()
-    rank.device.synchronize()
+    rank.device.synchronize(rank.progress)
 
 
 def _better_links(before: Sequence[LinkSpeed], again: Sequence[LinkSpeed]) -> tuple[LinkSpeed, ...]:
@@ -269,6 +269,7 @@ def _shared(rank: BenchRank, numbers: Sequence[float]) -> list[list[float]]:
     )
     rank.progress.enter()
     all_gather(sent, received)
+    rank.device.synchronize(rank.progress)
     rows: list[list[float]] = received.cpu().view(rank.task.world_size, -1).tolist()
     rank.progress.leave(measured=False)
     return rows

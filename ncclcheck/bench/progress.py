@@ -24,6 +24,10 @@ Phase: TypeAlias = Literal[
     "failed",
 ]
 ErrorKind: TypeAlias = Literal["none", "communication", "own"]
+# What is known of its GPU while a rank waits for it: that it has not come to the call which is enqueued (`behind`), or
+# whether it runs a small kernel beside it (`alive`, `silent`: it hangs).
+GpuSign: TypeAlias = Literal["", "behind", "alive", "silent"]
+GPU_SIGNS: tuple[GpuSign, ...] = get_args(GpuSign)
 PHASES: tuple[Phase, ...] = get_args(Phase)
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 PAGE_BYTES = 4096
@@ -44,6 +48,7 @@ class Progress(Struct, frozen=True):
     longest_call_ns: int = 0  # of the measured calls of this point so far; 0: none yet
     error_kind: ErrorKind = "none"
     error: str = ""
+    gpu: GpuSign = ""
 
 
 class ProgressPage:
@@ -53,7 +58,8 @@ class ProgressPage:
         """Map the page behind `descriptor`; without one, a private page that is not read."""
         self._page = mmap.mmap(-1 if descriptor is None else descriptor, PAGE_BYTES)
         self._phase, self._point, self._iteration, self._calls, self._longest_call_ns = 0, 0, 0, 0, 0
-        self._entered_ns = 0
+        self._entered_ns = self._stamp_ns = 0
+        self._gpu: GpuSign = ""
         self.inside = False
 
     def move(self, phase: Phase, point: int | None = None, iteration: int = 0) -> None:
@@ -61,11 +67,12 @@ class ProgressPage:
         if point is not None and point != self._point:
             self._point, self._longest_call_ns = point, 0
         self._phase, self._iteration, self.inside = PHASES.index(phase), iteration, False
+        self._gpu = ""
         self._write(time.monotonic_ns())
 
     def enter(self, iteration: int = 0) -> None:
         """Enter the next collective call."""
-        self._iteration, self.inside = iteration, True
+        self._iteration, self.inside, self._gpu = iteration, True, ""
         self._calls += 1
         self._entered_ns = time.monotonic_ns()
         self._write(self._entered_ns)
@@ -73,10 +80,21 @@ class ProgressPage:
     def leave(self, *, measured: bool = True) -> None:
         """Leave the call. One that is not `measured` (a barrier) says nothing about how long calls take."""
         now = time.monotonic_ns()
-        self.inside = False
+        self.inside, self._gpu = False, ""
         if measured:
             self._longest_call_ns = max(self._longest_call_ns, now - self._entered_ns)
         self._write(now)
+
+    def fall_behind(self) -> None:
+        """Take back `enter`: the host has enqueued the call and does not wait in it, and the GPU has not come to it."""
+        self._calls -= 1
+        self.inside, self._gpu = False, "behind"
+        self._write(time.monotonic_ns())
+
+    def see_gpu(self, sign: GpuSign) -> None:
+        """Record what was seen of the GPU, which is no progress."""
+        self._gpu = sign
+        self._write(self._stamp_ns)
 
     def fail(self, kind: ErrorKind, text: str) -> None:
         """Record the error; the page still tells where the rank was."""
@@ -86,9 +104,10 @@ class ProgressPage:
         self._write(time.monotonic_ns(), ERROR_KINDS.index(kind))
 
     def _write(self, now_ns: int, error_kind: int = 0) -> None:
+        self._stamp_ns = now_ns
         _LAYOUT.pack_into(
             self._page, 0, self._phase, self._point, self._iteration, self.inside,
-            self._calls, now_ns, self._longest_call_ns, error_kind, 0,
+            self._calls, now_ns, self._longest_call_ns, error_kind, GPU_SIGNS.index(self._gpu),
         )  # fmt: skip
 
 
@@ -102,11 +121,20 @@ def new_page(name: str) -> int:
 def read_page(descriptor: int) -> Progress:
     """Return what the page says. A page that is being changed, or was never written, reads as `starting`."""
     data = os.pread(descriptor, PAGE_BYTES, 0)
-    phase, point, iteration, inside, calls, stamp_ns, longest_ns, kind, _ = _LAYOUT.unpack_from(data, 0)
-    if not (0 <= phase < len(PHASES) and 0 <= kind < len(ERROR_KINDS)):
+    phase, point, iteration, inside, calls, stamp_ns, longest_ns, kind, gpu = _LAYOUT.unpack_from(data, 0)
+    if not (0 <= phase < len(PHASES) and 0 <= kind < len(ERROR_KINDS) and 0 <= gpu < len(GPU_SIGNS)):
         return Progress()
     length = struct.unpack_from("=q", data, _TEXT_AT)[0]
     text = data[_TEXT_AT + 8 : _TEXT_AT + 8 + max(0, min(length, _TEXT_BYTES))].decode(errors="replace")
     return Progress(
-        PHASES[phase], point, iteration, bool(inside), calls, stamp_ns, longest_ns, ERROR_KINDS[kind], text
+        phase=PHASES[phase],
+        point=point,
+        iteration=iteration,
+        inside=bool(inside),
+        calls=calls,
+        stamp_ns=stamp_ns,
+        longest_call_ns=longest_ns,
+        error_kind=ERROR_KINDS[kind],
+        error=text,
+        gpu=GPU_SIGNS[gpu],
     )

@@ -121,6 +121,7 @@ class _Worker:
             unanswered=self._unanswered_now(now)
             if progress.inside and idle_s > timeouts.CONNECTIONS_AFTER_S
             else (),
+            gpu=progress.gpu,
         )
 
     def _last_words(self) -> str:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.bench.last_words import is_echo
-from ncclcheck.bench.progress import ErrorKind, Phase
+from ncclcheck.bench.progress import ErrorKind, GpuSign, Phase
 from ncclcheck.model.bench import FailureState, RankFailure
 from ncclcheck.model.units import format_size
 
@@ -48,6 +48,7 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
     unanswered: tuple[
         str, ...
     ] = ()  # addresses that do not acknowledge what it sends (bench.tcp_connections)
+    gpu: GpuSign = ""  # of a rank that waits for its GPU
 
     @property
     def done(self) -> bool:
@@ -102,7 +103,8 @@ def judge(
     `hosts` names the host of every rank, `unheard_s` how long ago each host's agent last spoke. A rank whose process
     ended, an own error and a lost node are causes. An error out of a collective call is usually the echo of another
     rank's death, so it is only believed once every node has spoken after it and none names a cause. A rank that
-    does not come is found by comparing positions: it has entered fewer calls than the one that others wait in. Where
+    does not come is found by comparing positions: it has entered fewer calls than the one that others wait in. On GPUs
+    the positions are theirs, and a GPU that runs nothing while others do is the cause. Where
     the kernel of a waiting rank says which peer does not acknowledge, it is the way between these two.
     """
     states = sorted(states, key=lambda state: state.rank)
@@ -196,6 +198,9 @@ def _hanging(
         for rank, host in enumerate(hosts)
         if rank not in seen
     ]
+    hung = [state for state in states if state.gpu == "silent"]
+    if hung and any(state.gpu == "alive" for state in states):
+        return tuple(_gpu_hung(state) for state in hung)
     if cut := _cut_off(states, host_of_address):
         return cut
     front = max(states, key=_position)
@@ -258,8 +263,18 @@ _STATES = {  # proc(5)
 }
 
 
+def _gpu_hung(state: RankState) -> RankFailure:
+    detail = (
+        "its GPU runs nothing any more, not even a kernel beside the call, and the GPUs that wait for it do"
+    )
+    return _failure(state, "hung", detail)
+
+
 def _never_entered(state: RankState, front: RankState, ahead: int) -> RankFailure:
     waiting = f"{ahead} other rank{'s are' if ahead != 1 else ' is'}"
+    if state.gpu == "behind":
+        came = "its process has enqueued the call, and its GPU does not come to it"
+        return _failure(state, "hung", f"{came}: {waiting} at {place(front)}")
     detail = (
         f"not inside the call: {waiting} at {place(front)}; its process {state.pid} is in state {state.stat}"
         f"{_STATES.get(state.stat, '')}"

@@ -24,7 +24,7 @@ Op: TypeAlias = Literal[
 ComparisonVerdict: TypeAlias = Literal[
     "faster", "slower", "no effect", "as-is failed", "advised failed", "both failed", "not measured"
 ]
-FailureState: TypeAlias = Literal["died", "stopped", "late", "lost", "error", "stuck"]
+FailureState: TypeAlias = Literal["died", "stopped", "late", "lost", "error", "stuck", "hung"]
 
 
 class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):

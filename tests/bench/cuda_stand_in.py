@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any, ClassVar
 
@@ -18,12 +18,13 @@ import pytest
 import torch
 from msgspec import Struct
 
-from ncclcheck.bench.gpu import gpu_alone, gpu_timer
+from ncclcheck.bench.gpu import gpu_pulse, gpu_timer
 from ncclcheck.bench.gpu.gpu_health import HealthWatch
 from ncclcheck.bench.gpu.gpu_parts import GpuParts, Work
 
 _EVENT, _GRAPH, _STREAM = torch.cuda.Event, torch.cuda.CUDAGraph, torch.cuda.Stream  # the real ones
 REAL_S = 30.0  # for another rank's thread to do its part
+PATIENCE_US, PATIENT_STEP_US = 10e6, 0.25e6  # of a host that waits for what will never come
 ECC = "CUDA error: uncorrectable ECC error encountered"
 
 
@@ -39,6 +40,7 @@ class Gpu(Struct):
     leaves_late_us: float = 0.0
     host_us: float = 0.0
     stalls_at: int | None = None  # number of the collective that never starts here
+    spins_forever_at: int | None = None  # number of the collective before which a spin of this GPU never ends
     fails_at: int | None = None  # number of the collective at which this GPU has an error
     free_bytes: int = 64 << 30
     memory_gb_s: float = 2500.0
@@ -72,11 +74,12 @@ class Machine:
         self._starts: list[dict[int, float]] = []
         self._durations_us: list[float] = []
         self._entered = [0 for _ in gpus]
+        self._hung = [False for _ in gpus]
 
     @contextmanager
     def rank(self, number: int) -> Iterator[None]:
         """This thread is that rank."""
-        self._here.rank, self._here.graph = number, None
+        self._here.rank, self._here.graph, self._here.side, self._here.waited_us = number, None, False, 0.0
         yield
 
     @property
@@ -107,16 +110,29 @@ class Machine:
             assert self._durations_us[number] == duration_us, "the ranks are out of step"
             self._enqueue(_Kernel(self.gpu.host_us, collective=number))
 
+    @contextmanager
+    def on_stream(self, _stream: object) -> Iterator[None]:
+        """Events are recorded beside what is enqueued on the one stream that is modelled."""
+        self._here.side = True
+        yield
+        self._here.side = False
+
     def enqueue_spin(self, spin_us: float) -> None:
         """Hold the stream for so long."""
         with self._changed:
+            forever = self.gpu.spins_forever_at
+            if forever is not None and self._entered[self.number] >= forever:
+                spin_us, self._hung[self.number] = math.inf, True
             self._enqueue(_Kernel(self.gpu.host_us, spin_us))
 
     def enqueue_event(self) -> _Kernel:
         """Return the event: its time is when the stream came to it; then the stream is busy with it."""
         with self._changed:
             event = _Kernel(self.gpu.host_us, self.event_us)
-            self._enqueue(event)
+            if self._here.side:
+                event.began_us = math.inf if self._hung[self.number] else self.gpu.host_us
+            else:
+                self._enqueue(event)
             return event
 
     def _enqueue(self, kernel: _Kernel) -> None:
@@ -142,6 +158,7 @@ class Machine:
                 if kernel.collective is not None:
                     stalls = self.gpus[rank].stalls_at
                     stalled = stalls is not None and kernel.collective >= stalls
+                    self._hung[rank] = self._hung[rank] or stalled
                     self._starts[kernel.collective][rank] = math.inf if stalled else kernel.began_us
                 moved = True
             ended_us = self._end_of(kernel, rank)
@@ -181,13 +198,20 @@ class Machine:
 
     def synchronize(self) -> None:
         """The host has waited for all that was enqueued."""
-        self.wait_until(self.reached_us(self.enqueue_event()))
+        moment_us = self.reached_us(self.enqueue_event())
+        self.wait_until(moment_us)
+        while math.isinf(moment_us):
+            self.wait_until(moment_us)
 
     def wait_until(self, moment_us: float) -> None:
         """The host has done nothing until then."""
         if math.isinf(moment_us):
-            raise HungError
-        self.gpu.host_us = max(self.gpu.host_us, moment_us)
+            self._here.waited_us += PATIENT_STEP_US
+            self.gpu.host_us += PATIENT_STEP_US
+            if self._here.waited_us > PATIENCE_US:
+                raise HungError
+        else:
+            self.gpu.host_us = max(self.gpu.host_us, moment_us)
 
     def capture(self, into: list[float] | None) -> None:
         """Collectives go to the graph instead of the stream, until None."""
@@ -278,7 +302,7 @@ def install(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
         "_sleep": lambda cycles: machine.enqueue_spin(cycles / machine.gpu.clock_mhz),
         "synchronize": lambda: machine.synchronize(),
         "mem_get_info": lambda: (machine.gpu.free_bytes, machine.gpu.free_bytes),
-        "stream": lambda _: nullcontext(),
+        "stream": lambda stream: machine.on_stream(stream),
         "set_device": lambda _: None,
         "device_count": lambda: 1,
         "get_device_name": lambda _: "NVIDIA H100 80GB HBM3",
@@ -288,7 +312,7 @@ def install(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "Event", type("Event", (_Event,), {"machine": machine}))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", type("CUDAGraph", (_Graph,), {"machine": machine}))
     monkeypatch.setattr(torch.cuda, "Stream", _Stream)
-    for module in (gpu_timer, gpu_alone):
+    for module in (gpu_timer, gpu_pulse):
         monkeypatch.setattr(module, "time", Clock(machine))
 
 

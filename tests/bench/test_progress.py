@@ -33,6 +33,19 @@ def test_the_page_says_which_call_a_rank_is_inside(page: int) -> None:
     assert read_page(page).longest_call_ns > 0
 
 
+def test_a_call_that_the_gpu_has_not_come_to_is_not_entered(page: int) -> None:
+    progress = ProgressPage(page)
+    progress.move("measuring", 5)
+    progress.enter(7)
+    progress.fall_behind()
+    seen = read_page(page)
+    assert (seen.inside, seen.calls, seen.gpu) == (False, 0, "behind")
+    progress.see_gpu("silent")
+    assert read_page(page) == Progress("measuring", 5, 7, gpu="silent", stamp_ns=seen.stamp_ns)
+    progress.enter(7)
+    assert (read_page(page).calls, read_page(page).gpu) == (1, "")
+
+
 def test_a_barrier_says_nothing_about_how_long_calls_take(page: int) -> None:
     progress = ProgressPage(page)
     progress.enter()

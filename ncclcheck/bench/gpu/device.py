@@ -13,6 +13,7 @@ from ncclcheck.bench.data import PERIOD
 from ncclcheck.bench.footprint import CPU_POOL_BYTES, GPU_POOL_BYTES
 from ncclcheck.bench.gpu.gpu_health import HealthWatch, cuda_address, pynvml
 from ncclcheck.bench.gpu.gpu_parts import GpuParts, gpu_parts
+from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
 from ncclcheck.bench.gpu.gpu_timer import Call as Call
 from ncclcheck.bench.gpu.gpu_timer import Calls as Calls
 from ncclcheck.bench.gpu.gpu_timer import Conditions, GpuTimer, captured
@@ -42,7 +43,7 @@ class Device(Struct, frozen=True):
     pool_bytes: int
     compared_at_once: int
     time_calls: Callable[[Calls, ProgressPage], list[float]]
-    synchronize: Callable[[], None]
+    synchronize: Callable[[ProgressPage], None]
     record: Callable[[Call], Call] = lambda call: call
     evict: Callable[[], object] = lambda: None
     time_loop: Callable[[Calls, int, ProgressPage], list[float]] | None = None
@@ -60,7 +61,7 @@ def open_device(backend: Backend, local_rank: int, *, cuda_graph: bool = False) 
     import torch
 
     if backend == "gloo":
-        return Device(torch.device("cpu"), CPU_POOL_BYTES, PERIOD, _time_on_cpu, lambda: None)
+        return Device(torch.device("cpu"), CPU_POOL_BYTES, PERIOD, _time_on_cpu, lambda _: None)
     device = torch.device("cuda", local_rank % max(1, torch.cuda.device_count()))
     torch.cuda.set_device(device)
     return gpu_device(device, cuda_graph=cuda_graph)
@@ -71,13 +72,14 @@ def gpu_device(device: torch.device, *, cuda_graph: bool = False) -> Device:
     import torch
 
     cache = torch.zeros(GPU_POOL_BYTES, dtype=torch.uint8, device=device)
-    timer = GpuTimer(_gate_on(device))
+    pulse = GpuPulse(device)
+    timer = GpuTimer(_gate_on(device), pulse)
     plain = Device(
         torch_device=device,
         pool_bytes=GPU_POOL_BYTES,
         compared_at_once=_GPU_COMPARED,
         time_calls=timer.time_calls,
-        synchronize=torch.cuda.synchronize,
+        synchronize=pulse.synchronize,
         evict=cache.zero_,
         time_loop=timer.time_loop,
         loop_bytes=_LOOP_BYTES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 
 from ncclcheck import timeouts
 from ncclcheck.bench.agreement import barrier
@@ -24,7 +24,7 @@ _NO_MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_
 
 def gpu_speeds(rank: BenchRank, parts: GpuParts) -> tuple[GpuSpeed, ...]:
     """Return what the GPU of each rank does while all others do the same; the same on every rank."""
-    multiplied, clock_mhz = _rate(rank, lambda: parts.multiply(_typical_ms))
+    multiplied, clock_mhz = _rate(rank, lambda: parts.multiply(partial(_typical_ms, rank)))
     within, _ = _rate(rank, parts.copy_within)
     from_host, _ = _rate(rank, parts.copy_from_host)
     task = rank.task
@@ -53,7 +53,7 @@ def _rate(rank: BenchRank, make: Callable[[], Work]) -> tuple[float, float]:
     calls = 1
     try:
         work = make()
-        calls = _calls_for(work)
+        calls = _calls_for(rank, work)
     except RuntimeError as error:
         if not any(words in str(error) for words in _NO_MEMORY):
             raise
@@ -62,22 +62,22 @@ def _rate(rank: BenchRank, make: Callable[[], Work]) -> tuple[float, float]:
     if work is None:
         return 0.0, 0.0
     rank.progress.enter()
-    took_ms, clock_mhz = _took_ms(work, calls)
+    took_ms, clock_mhz = _took_ms(rank, work, calls)
     rank.progress.leave(measured=False)
     return work.amount * calls / took_ms * 1e3, clock_mhz
 
 
-def _calls_for(work: Work) -> int:
-    return max(1, min(_MOST_CALLS, round(timeouts.ISOLATED_GPU_S * 1e3 / _typical_ms(work))))
+def _calls_for(rank: BenchRank, work: Work) -> int:
+    return max(1, min(_MOST_CALLS, round(timeouts.ISOLATED_GPU_S * 1e3 / _typical_ms(rank, work))))
 
 
-def _typical_ms(work: Work) -> float:
+def _typical_ms(rank: BenchRank, work: Work) -> float:
     """Return the milliseconds of one call; the one before it loads what it needs."""
-    _took_ms(work, 1)
-    return _took_ms(work, 1)[0]
+    _took_ms(rank, work, 1)
+    return _took_ms(rank, work, 1)[0]
 
 
-def _took_ms(work: Work, calls: int) -> tuple[float, float]:
+def _took_ms(rank: BenchRank, work: Work, calls: int) -> tuple[float, float]:
     """Return the milliseconds of so many calls, and the clock in MHz right after them."""
     import torch
 
@@ -88,8 +88,7 @@ def _took_ms(work: Work, calls: int) -> tuple[float, float]:
     ended.record()
     torch.cuda._sleep(_CLOCK_CYCLES)
     spun.record()
-    while not spun.query():
-        time.sleep(timeouts.CUDA_EVENT_POLL_S)
+    rank.device.synchronize(rank.progress)
     spin_ms = ended.elapsed_time(spun)
     return max(began.elapsed_time(ended), 1e-6), _CLOCK_CYCLES / max(spin_ms, 1e-6) / 1e3
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from ncclcheck import timeouts
+from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
 from ncclcheck.bench.progress import ProgressPage
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ class GpuTimer:
     the clocks of all ranks begin together. Two calls in a row share the event between them.
     """
 
-    def __init__(self, gate: Call) -> None:
-        self._gate = gate
+    def __init__(self, gate: Call, pulse: GpuPulse) -> None:
+        self._gate, self._pulse = gate, pulse
         self._clock_mhz = _ASSUMED_MHZ
         self._call_s = 0.0  # what enqueueing one call took the last time
         self.conditions = Conditions()
@@ -63,7 +64,10 @@ class GpuTimer:
         return before_us + [loop_us / timed] * timed
 
     def _time(self, calls: Calls, marks: Sequence[int], progress: ProgressPage) -> list[float]:
-        """Return the microseconds up to the end of each call in `marks`, from the end of the one in it before."""
+        """Return the microseconds up to the end of each call in `marks`, from the end of the one in it before.
+
+        The page shows the first call while the host enqueues them all: it may wait in one of them for other ranks.
+        """
         import torch
 
         event = partial(torch.cuda.Event, enable_timing=True)
@@ -77,7 +81,7 @@ class GpuTimer:
         launch_bound = bool(events[0].query())
         if calls[0][0]:  # the first call of a point connects
             self._call_s = (time.perf_counter() - began_s) / len(calls)
-        _follow(calls, marks, events[1:], progress)
+        self._follow(calls, dict(zip(marks, events[1:], strict=True)), spin[1], progress)
         self._clock_mhz = cycles / spin[0].elapsed_time(spin[1]) / 1e3
         self.conditions = Conditions(self._clock_mhz, launch_bound)
         return [began.elapsed_time(ended) * 1e3 for began, ended in pairwise(events)]
@@ -94,26 +98,29 @@ class GpuTimer:
         spin[1].record()
         return cycles
 
+    def _follow(
+        self,
+        calls: Calls,
+        event_after: dict[int, torch.cuda.Event],
+        came: torch.cuda.Event,
+        progress: ProgressPage,
+    ) -> None:
+        """Wait for the events and show on the page how far the GPU is: a call is entered when it has come to it."""
+        progress.fall_behind()
+        self._pulse.wait_for(came, progress)
+        first = 0
+        for mark, ended in event_after.items():
+            progress.enter(calls[first][0])
+            self._pulse.wait_for(ended, progress)
+            progress.leave()
+            first = mark + 1
+
     @staticmethod
     def _enqueue(calls: Calls, event_after: dict[int, torch.cuda.Event]) -> None:
         for number, (_, call) in enumerate(calls):
             call()
             if number in event_after:
                 event_after[number].record()
-
-
-def _follow(
-    calls: Calls, marks: Sequence[int], events: Sequence[torch.cuda.Event], progress: ProgressPage
-) -> None:
-    """Wait for the events and show on the page how far the GPU is: the host does not wait inside the calls."""
-    first = 0
-    for mark, ended in zip(marks, events, strict=True):
-        if first:
-            progress.enter(calls[first][0])
-        while not ended.query():
-            time.sleep(timeouts.CUDA_EVENT_POLL_S)
-        progress.leave()
-        first = mark + 1
 
 
 def captured(call: Call) -> Call:

@@ -17,6 +17,7 @@ _STATES = {
     "late": "did not arrive in time",
     "lost": "is unreachable",
     "error": "ended with an error",
+    "hung": "has a GPU that hangs",
 }
 _FIXES = {
     "died": "find out why it ended: read the kernel log (out of memory) and the last lines of the worker",
@@ -26,6 +27,7 @@ _FIXES = {
     "late": "find out what blocks the process: its stack (py-spy dump), the load and the disks of the node",
     "lost": "check that the node is up and reachable",
     "error": "read the error; the network checks of this report may name its cause",
+    "hung": "look for errors of that GPU (dmesg | grep -i xid; nvidia-smi -q), drain the node and reset the GPU",
 }
 
 
@@ -42,7 +44,9 @@ def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
     is the cause: see the network checks of this report.
 
     ## Source
-    The supervisor of each node watches its workers (process state, and how far each one came).
+    The supervisor of each node watches its workers (process state, and how far each one came). On a GPU a call is
+    entered when the GPU has come to it, and a rank that waits asks its GPU to run a small kernel beside the call: a GPU
+    that hangs does not, those that wait for it do.
     """
     bench = bench_of(snapshot)
     failures = bench.failures if bench else ()

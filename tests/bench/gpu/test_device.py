@@ -49,7 +49,7 @@ def test_a_call_that_raises_leaves_the_page_inside_it(page: int) -> None:
 def test_gloo_measures_in_the_memory_of_the_host() -> None:
     device = open_device("gloo", 3)
     assert device.torch_device.type == "cpu"
-    device.synchronize()
+    device.synchronize(ProgressPage(None))
 
 
 def test_on_a_gpu_the_time_is_that_of_the_kernel_and_not_of_its_launch(page: int) -> None:

@@ -41,10 +41,10 @@ class Group:
         monkeypatch.setattr(gpu_alone, "barrier", self._meet)
         monkeypatch.setattr(gpu_alone, "gather_documents", self._gather)
 
-    def _meet(self, _device: Device, progress: ProgressPage) -> None:
+    def _meet(self, device: Device, progress: ProgressPage) -> None:
         progress.enter()
         self._machine.collective(25.0)()
-        self._machine.synchronize()
+        device.synchronize(progress)
         progress.leave(measured=False)
 
     def _gather(self, own: bytes, _world_size: int, _device: torch.device) -> Sequence[bytes]:

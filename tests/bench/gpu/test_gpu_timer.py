@@ -20,6 +20,7 @@ from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.point import measure_all, prepare, with_agreed_buffers
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
 from ncclcheck.bench.task import WorkerTask
+from ncclcheck.bench.watch import RankState, judge
 from ncclcheck.bench.worker import _kind
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.model.bench import BenchPlan, Point
@@ -30,6 +31,7 @@ KI, MI = 1 << 10, 1 << 20
 TRUE_US = {4: 25.0, 64 * KI: 25.0, MI: 40.0, 2 * MI: 1100.0, 16 * MI: 2000.0}
 CLOCKS = (1980.0, 1965.0, 1950.0, 1755.0)
 LAST_LEAVES_US = 0.9
+HOSTS = tuple(f"node{rank + 1:02}" for rank in range(len(CLOCKS)))
 PLAN = BenchPlan("nccl", ("all_reduce",), tuple(TRUE_US), "float32", 5, 60, 5.0, verify=False)
 
 
@@ -62,10 +64,10 @@ class Group:
         size = tensor.numel() * tensor.element_size()
         self._machine.collective(TRUE_US[size])()
 
-    def _meet(self, _device: Device, progress: ProgressPage) -> None:
+    def _meet(self, device: Device, progress: ProgressPage) -> None:
         progress.enter()
         self._machine.collective(25.0)()
-        self._machine.synchronize()
+        device.synchronize(progress)
         progress.leave(measured=False)
 
     def _exchange(self, own: BatchReport, _device: Device, _progress: ProgressPage) -> list[BatchReport]:
@@ -164,17 +166,55 @@ def test_four_buffers_of_the_largest_size_where_every_gpu_has_room(monkeypatch: 
     assert set(seen) == {1}
 
 
-def test_a_gpu_that_hangs_leaves_every_rank_inside_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine(gpus())
-    machine.gpus[2].stalls_at = 40
+def states_of(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> list[RankState]:
+    """Where every rank is seen, half a minute after nothing moved any more."""
     pages = [new_page("test") for _ in machine.gpus]
     with pytest.raises(HungError):
         Group(machine, monkeypatch).run(replace(PLAN, sizes_bytes=(64 * KI,)), pages=pages)
-    seen = [read_page(page) for page in pages]
-    assert {progress.inside for progress in seen} == {True}
-    assert len({progress.calls for progress in seen}) == 1
-    for page in pages:
+    states = []
+    for number, page in enumerate(pages):
+        seen = read_page(page)
         os.close(page)
+        states.append(
+            RankState(
+                number, HOSTS[number], 4000 + number, "S", None, 0.0, seen.phase, "all_reduce", 64 * KI,
+                seen.iteration, seen.inside, seen.calls, 30.0, 0.01, seen.error_kind, seen.error, gpu=seen.gpu,
+            )
+        )  # fmt: skip
+    return states
+
+
+@pytest.mark.parametrize("stalls_at", [4, 40, 41, 60])
+def test_a_gpu_that_hangs_is_named_and_not_the_network(
+    monkeypatch: pytest.MonkeyPatch, stalls_at: int
+) -> None:
+    """It hangs in a barrier, in a gate or in a timed call."""
+    machine = Machine(gpus())
+    machine.gpus[2].stalls_at = stalls_at
+    states = states_of(machine, monkeypatch)
+    assert [state.gpu for state in states] == ["alive", "alive", "silent", "alive"]
+    (failure,) = judge(states, HOSTS, dict.fromkeys(HOSTS, 0.0))
+    assert (failure.rank, failure.host, failure.state) == (2, "node03", "hung")
+    assert "network" not in failure.detail
+
+
+def test_a_gpu_that_does_not_come_to_the_call_is_not_inside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(gpus())
+    machine.gpus[1].spins_forever_at = 40
+    states = states_of(machine, monkeypatch)
+    assert [state.inside for state in states] == [True, False, True, True]
+    assert states[1].calls == states[0].calls - 1
+    for told in (states, [replace(state, gpu="behind" if state.rank == 1 else "") for state in states]):
+        (failure,) = judge(told, HOSTS, dict.fromkeys(HOSTS, 0.0))
+        assert (failure.rank, failure.state) == (1, "hung")
+
+
+def test_where_all_gpus_are_silent_alike_none_of_them_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one hardware queue the small kernel waits behind the call, too."""
+    machine = Machine(gpus())
+    machine.gpus[2].stalls_at = 40
+    states = [replace(state, gpu="silent") for state in states_of(machine, monkeypatch)]
+    assert {failure.state for failure in judge(states, HOSTS, dict.fromkeys(HOSTS, 0.0))} == {"stuck"}
 
 
 def test_an_error_of_the_gpu_is_its_own_ranks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ def test_all_finished() -> None:
         ("late", "did not arrive in time"),
         ("lost", "is unreachable"),
         ("error", "ended with an error"),
+        ("hung", "has a GPU that hangs"),
     ],
 )
 def test_the_culprit_is_named_with_rank_host_place_and_time(state: str, words: str) -> None:
