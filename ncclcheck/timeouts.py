@@ -138,6 +138,9 @@ LINKS_TRANSFERS_S = 5.0  # all transfers
 LINKS_PINGS_S = 1.0  # all round trips
 LINKS_PINGS_OF_A_PAIR_S = 0.03  # the round trips of one pair
 LINKS_PINGS_AGAIN_S = 0.1  # of a pair that is measured again alone
+# Small round trips of a pair that may lose packets: each loss holds a connection up for 0.2 s
+LINKS_LOSS_S = 1.5
+LINKS_LOSS_MORE_S = 1.0  # after that, for what was sent again and is still on its way
 LINKS_WARM_UP_S = 0.05  # of a transfer: slow start, and the burst that a shaped link lets through first
 LINKS_WINDOW_S = 0.1  # in which a transfer is timed
 LINKS_LEAST_WARM_UP_S = 0.03  # of the warm-up, where many pairs share the time

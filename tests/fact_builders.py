@@ -32,7 +32,7 @@ from ncclcheck.model.facts import (
     Software,
 )
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
-from ncclcheck.model.hardware import NcclLibrary, NetPlugin, TunerPlugin
+from ncclcheck.model.hardware import LinkCounters, NcclLibrary, NetPlugin, TunerPlugin
 from ncclcheck.model.launch import Launch
 from tests.gpu_builders import healthy_state
 
@@ -263,6 +263,7 @@ def node_facts(node_rank: int, nnodes: int) -> NodeFacts:
         torch_gpus=TorchGpus(8, ("sm_80", "sm_90", "compute_90")),
         limits=limits(),
         nccl=nccl_choice(answer(address, "eth0")),
+        link_counters=(LinkCounters("eth0", {"carrier_changes": 2}, {"carrier_changes": 2}),),
         master=master_path(node_rank, nnodes),
         clock=Clock(True, 1200, "tsc"),
         paths=tuple(path_fact(purpose) for purpose in ("data", "code", "shared")),

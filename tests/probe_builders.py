@@ -61,9 +61,11 @@ def timed_probe(
     **changes: Any,
 ) -> Probe:
     """One measurement from one node rank to another, of which nothing but the network was the limit."""
-    measured = Measured(4, 0.1, f"{network}.{source + 1}", cpu_share=0.3, core_share=0.4)
+    measured = Measured(
+        4, 0.1, f"{network}.{source + 1}", cpu_share=0.3, core_share=0.4, segments=80_000, resent=7
+    )
     if kind == "latency":
-        measured = Measured(30, 0.001, f"{network}.{source + 1}", least=value - 1)
+        measured = Measured(30, 0.001, f"{network}.{source + 1}", least=value - 1, segments=34, resent=0)
     unit = "Gbit/s" if kind == "bandwidth" else "us"
     return replace(
         probe(kind, source, target),
@@ -73,6 +75,12 @@ def timed_probe(
         unit=unit,
         measured=replace(measured, **changes),
     )
+
+
+def loss_probe(source: int, target: int, lost: int, sent: int = 600) -> Probe:
+    """The small packets from one node rank to another, of which so many got lost."""
+    measured = Measured(sent, 0.3, f"10.0.0.{source + 1}", segments=sent, resent=lost)
+    return replace(probe("loss", source, target), value=100 * lost / sent, unit="%", measured=measured)
 
 
 def both_ways(first: str, second: str) -> tuple[tuple[str, str], ...]:

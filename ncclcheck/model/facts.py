@@ -9,7 +9,16 @@ from msgspec.structs import force_setattr
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
-from ncclcheck.model.hardware import Kernel, NcclLibrary, NetPlugin, Pci, Rdma, RdmaCounters, TunerPlugin
+from ncclcheck.model.hardware import (
+    Kernel,
+    LinkCounters,
+    NcclLibrary,
+    NetPlugin,
+    Pci,
+    Rdma,
+    RdmaCounters,
+    TunerPlugin,
+)
 from ncclcheck.model.image import Image
 from ncclcheck.model.launch import Launch
 
@@ -317,3 +326,4 @@ class NodeFacts(Struct, frozen=True):
     paths: Fact[tuple[PathFact, ...]] = NOT_READ
     image: Fact[Image] = NOT_READ  # of preflight --image only
     rdma_counters: Fact[RdmaCounters] = NOT_READ
+    link_counters: Fact[tuple[LinkCounters, ...]] = NOT_READ

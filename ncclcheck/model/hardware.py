@@ -89,6 +89,18 @@ class RdmaCounters(Struct, frozen=True, forbid_unknown_fields=True):
     ports: tuple[PortCounters, ...]
 
 
+class LinkCounters(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one network interface has counted since it exists: packets with errors or dropped, changes of its carrier.
+
+    The names are those of /sys/class/net/NAME/statistics, `carrier_changes`, and those of the card's own statistics
+    (`ethtool -S`). `before` is read with the other facts, `after` when the network was measured.
+    """
+
+    interface: str
+    before: Fact[dict[str, Fact[int]]]
+    after: Fact[dict[str, Fact[int]]] = NOT_TOLD
+
+
 class PciDevice(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_code": "class"}):
     """One PCI device. `vendor`, `device` and `class` as /sys writes them (`0x10de`, `0x2330`, `0x030200`).
 
@@ -198,6 +210,7 @@ __all__ = [
     "GpuNic",
     "HcaChoice",
     "Kernel",
+    "LinkCounters",
     "NcclLibrary",
     "NetPlugin",
     "Pci",

@@ -15,7 +15,7 @@ from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.policy.expected import Expected
 
-ProbeKind: TypeAlias = Literal["tcp", "mtu", "latency", "bandwidth", "clock"]
+ProbeKind: TypeAlias = Literal["tcp", "mtu", "latency", "bandwidth", "clock", "loss"]
 ProbeOutcome: TypeAlias = Literal[
     "ok",
     "refused",
@@ -126,13 +126,17 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
+NOT_COUNTED = Missing("absent", "the packets were not counted")
+
+
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     """How the value of a latency, clock or bandwidth probe was measured.
 
     `samples` are round trips, or parallel streams; `least` is the quickest round trip in us. `cpu_share` is the part of
     the time in which the busiest threads of the two ends together ran or waited for a core: near 1 the CPU was the
     limit, not the network. `core_share` is how busy the busiest core of the two nodes was, with all processes.
-    `transfers`: the value is the best of so many, since a slow one is measured again.
+    `transfers`: the value is the best of so many, since a slow one is measured again. `segments` are the packets with
+    data that were sent, `resent` those of them that were sent again (TCP_INFO); of a loss only those that were lost.
     """
 
     samples: int
@@ -142,6 +146,8 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     cpu_share: Fact[float] = Missing("absent", "not of interest for a latency")
     core_share: Fact[float] = Missing("absent", "not of interest for a latency")
     transfers: int = 1
+    segments: Fact[int] = NOT_COUNTED
+    resent: Fact[int] = NOT_COUNTED
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):

@@ -9,6 +9,8 @@ from ncclcheck.exchange.gather import Arrivals
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.fact import Fact
+from ncclcheck.model.hardware import LinkCounters
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
@@ -34,6 +36,7 @@ class RunState:
         self.agents: tuple[Member, ...] = ()  # of the nodes that reported, by node rank
         self.reached: tuple[Member, ...] = ()  # those of them that answered the first order
         self.targets: dict[int, tuple[Target, ...]] = {}  # ticket -> listeners
+        self.counted: dict[str, Fact[tuple[LinkCounters, ...]]] = {}  # host -> counters, read again
         self.own_ticket: int | None = None  # None: the coordinator is no node of the run
         self.orders_given = 0
         self.is_over = False  # nobody can be led any more

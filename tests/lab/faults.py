@@ -50,6 +50,13 @@ def reject(
     _rule(node, ports, source, ["REJECT", "--reject-with", answer], syn_only=syn_only, protocol="tcp")
 
 
+def lose(node: Node, share: float, *, source: Node | None = None) -> None:
+    """The node loses that share of the packets that it receives, at random; nothing is answered or counted."""
+    match = ["-s", source.address] if source else []
+    drop_some = ["-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP"]
+    call(inside(node.namespace, ["iptables", "-w", "-A", "INPUT", "-i", "eth0", *match, *drop_some]))
+
+
 def lift_firewall(node: Node) -> None:
     """Remove every rule that `drop` and `reject` made on `node`."""
     call(inside(node.namespace, ["iptables", "-w", "-F", "INPUT"]))

@@ -8,6 +8,7 @@ from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import HostComparison, compare, sentence
 from ncclcheck.checks.majority import evidence as compared_evidence
+from ncclcheck.checks.network._links import not_connected
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.links.network_rates import (
@@ -114,11 +115,12 @@ def _measured(snapshot: Snapshot, places: Places, seen: Sequence[Chosen]) -> Ite
             yield NotKnown(f"{where}: {probe.detail}" if probe.detail else where, (probe.from_host,))
     if isinstance(own, Missing):
         yield NotKnown(f"bandwidth of NCCL's network: {own}")
-        return
-    yield from _faster_network(snapshot, places, own)
+    else:
+        yield from _faster_network(snapshot, places, own)
     slow = slow_parts(tried)
     yield from _outliers(slow, places, tried)
     yield from _far_below_link(slow, seen, tried)
+    yield from not_connected(snapshot)
 
 
 def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iterator[Finding]:

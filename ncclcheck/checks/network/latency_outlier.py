@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from ncclcheck.checks.chosen import chosen, not_chosen
+from ncclcheck.checks.network._links import not_connected
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.links.network_rates import Places, attempts, least_us
 from ncclcheck.measure.links.outliers import LatePairs, Pair, late_pairs
@@ -59,6 +60,7 @@ def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
         missing := [choice.host for choice in seen if choice.host not in told]
     ):
         yield NotKnown("the latency of NCCL's network was not measured", tuple(missing))
+    yield from not_connected(snapshot)
     yield from not_chosen(snapshot)
 
 

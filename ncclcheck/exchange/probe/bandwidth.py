@@ -30,6 +30,7 @@ from ncclcheck.exchange.probe.busy import (
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import Channels, reset
 from ncclcheck.exchange.probe.reachability import ProbeGreeting, Target
+from ncclcheck.exchange.probe.tcp_info import Segments, segments_of
 from ncclcheck.measure.links.rate import rate_in
 from ncclcheck.measure.links.rounds import STREAMS
 from ncclcheck.model.fact import Fact, Missing
@@ -57,6 +58,7 @@ class Sent(Struct, frozen=True, forbid_unknown_fields=True):
     source_address: str = ""
     cpu_share: Fact[float] = _NOT_BUSY
     core_share: Fact[float] = _NOT_BUSY
+    segments: Fact[Segments] = _NOT_BUSY
 
 
 class Received(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,7 +113,7 @@ def _fill(
     for stream in streams:
         stream.thread.join(end.left())
     _end(streams)
-    return Sent(number, "ok", "", source, load.cpu_share(), load.core_share())
+    return Sent(number, "ok", "", source, load.cpu_share(), load.core_share(), segments_of(connections))
 
 
 class _Stream:

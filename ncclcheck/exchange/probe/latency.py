@@ -14,7 +14,9 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
 from ncclcheck.exchange.probe.reachability import ProbeGreeting, Target
+from ncclcheck.exchange.probe.tcp_info import segments_of
 from ncclcheck.measure.links.rounds import ROUND_TRIPS
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Measured, Probe
 
 CHANNEL = "latency"
@@ -62,6 +64,7 @@ def measure_latency(
     try:
         own_address = str(connection.getsockname()[0])
         times_us = _round_trips(connection, deadline, started + seconds)
+        counted = segments_of((connection,))
     except TimeoutError:
         return replace(failed, outcome="stalled", detail="a small message did not come back")
     except OSError as error:
@@ -76,7 +79,14 @@ def measure_latency(
         value=round(median(times_us), 1),
         unit="us",
         detail=f"median of {len(times_us)} round trips, the quickest {least_us:.0f} us",
-        measured=Measured(len(times_us), taken_s, own_address, least_us),
+        measured=Measured(
+            len(times_us),
+            taken_s,
+            own_address,
+            least_us,
+            segments=counted if isinstance(counted, Missing) else counted.sent,
+            resent=counted if isinstance(counted, Missing) else counted.resent,
+        ),
     )
 
 

@@ -15,6 +15,8 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.bandwidth import Received, Sent, Window, receive, send
 from ncclcheck.exchange.probe.channels import Channels
 from ncclcheck.exchange.probe.latency import CHANNEL, Callee, echo, measure_latency
+from ncclcheck.exchange.probe.loss import CHANNEL as LOSS
+from ncclcheck.exchange.probe.loss import Exchanged, echo_and_count, exchange
 from ncclcheck.exchange.probe.reachability import Peer, ProbeGreeting
 from ncclcheck.exchange.probe.time_offset import CHANNEL as CLOCK
 from ncclcheck.exchange.probe.time_offset import measure_clock, tell_time
@@ -22,14 +24,19 @@ from ncclcheck.measure.links.again import RetryRound
 from ncclcheck.measure.links.rounds import RoundPlan
 from ncclcheck.model.snapshot import Probe
 
-Quantity = Literal["latency", "bandwidth"]
+Quantity = Literal["latency", "bandwidth", "loss"]
+_MOST_PARTNERS = 16  # of one node, to look for lost packets: more than any plan has
 
 
 class Ring(Struct, frozen=True, forbid_unknown_fields=True):
-    """The nodes in the order of the rounds; each peer's targets are its listeners, one per network, in one order."""
+    """The nodes in the order of the rounds; each peer's targets are its listeners, one per network, in one order.
+
+    `blocked`: what is not measured, (network, from, to) by positions, since that connection failed before.
+    """
 
     peers: tuple[Peer, ...]
     plan: RoundPlan
+    blocked: tuple[tuple[int, int, int], ...] = ()
 
     def place_of(self, ticket: int) -> int | None:
         """Return the position of that node; None where it takes no part."""
@@ -42,9 +49,12 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
 
     def transfers(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield (number, network, from, to) of each transfer, the nodes by their positions."""
+        blocked = frozenset(self.blocked)
         for number, network, shift in self.rounds():
             for place in range(len(self.peers)):
-                yield number, network, place, (place + shift) % len(self.peers)
+                partner = (place + shift) % len(self.peers)
+                if (network, place, partner) not in blocked:
+                    yield number, network, place, partner
 
     def networks(self) -> tuple[dict[str, tuple[str, str]], ...]:
         """Return the (interface, address) of each host in each network that is measured."""
@@ -53,9 +63,14 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
             for number in range(self.plan.networks)
         )
 
-    def partner(self, place: int, shift: int) -> Peer:
-        """Return the node that many positions further in the ring; a negative shift is the one that sends to us."""
-        return self.peers[(place + shift) % len(self.peers)]
+    def rounds_of(self, place: int, *, sends: bool) -> Iterator[tuple[int, int, Peer]]:
+        """Yield (number, network, partner) of each transfer that this node sends, or receives."""
+        blocked = frozenset(self.blocked)
+        for number, network, shift in self.rounds():
+            partner = (place + (shift if sends else -shift)) % len(self.peers)
+            way = (place, partner) if sends else (partner, place)
+            if (network, *way) not in blocked:
+                yield number, network, self.peers[partner]
 
 
 class RepeatedRounds(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,18 +94,38 @@ class RingMember(Struct, frozen=True):
     channels: Channels
 
 
+class RingMeasurements(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one node measured in a ring: the round trips to its partners, or its side of its transfers."""
+
+    latencies: tuple[Probe, ...] = ()
+    sent: tuple[Sent, ...] = ()
+    received: tuple[Received, ...] = ()
+    exchanged: tuple[Exchanged, ...] = ()
+
+
+def measure(quantity: Quantity, ring: Ring, again: RepeatedRounds | None, me: RingMember) -> RingMeasurements:
+    """Return this node's part in measuring that quantity; where `again` is given, of these transfers only."""
+    if quantity == "latency":
+        times = latencies(ring, me) if again is None else latencies_again(ring, again, me)
+        return RingMeasurements(latencies=times)
+    if quantity == "loss":
+        return RingMeasurements(exchanged=() if again is None else exchanges(ring, again, me))
+    sent, received = transfers(ring, me) if again is None else transfers_again(ring, again, me)
+    return RingMeasurements(sent=sent, received=received)
+
+
 def answer_latency(channels: Channels) -> None:
     """Send messages back to peers that measure their latency to this node, and tell them the time."""
     channels.serve(CHANNEL, echo)
     channels.serve(CLOCK, tell_time)
+    channels.serve(LOSS, echo_and_count)
 
 
 def latencies(ring: Ring, me: RingMember) -> tuple[Probe, ...]:
     """Measure the round trips from this node to its partners, one after the other; then their clock offsets."""
     deadline = Deadline(ring.plan.latency_s)
     found: dict[tuple[str, str], Probe] = {}
-    for _, network, shift in ring.rounds():
-        peer = ring.partner(me.place, shift)
+    for _, network, peer in ring.rounds_of(me.place, sends=True):
         callee = Callee(peer.ticket, peer.host, peer.targets[network])
         if (peer.host, callee.target.address) not in found:
             probe = measure_latency(
@@ -121,13 +156,32 @@ def latency_again_s(again: RepeatedRounds) -> float:
     return timeouts.LINKS_PARTNER_S + timeouts.LINKS_PINGS_AGAIN_S * max(callers.values(), default=0)
 
 
+def exchanges(ring: Ring, again: RepeatedRounds, me: RingMember) -> tuple[Exchanged, ...]:
+    """Return this node's many small round trips with the partners that it is asked to call, all at the same time."""
+    partners = [
+        (number, Callee(peer.ticket, peer.host, peer.targets[network]))
+        for number, network, source, target in again.transfers()
+        if source == me.place
+        for peer in (ring.peers[target],)
+    ]
+    calls = Deadline(timeouts.LINKS_PARTNER_S)
+    return exchange(partners[:_MOST_PARTNERS], me.greeting, timeouts.LINKS_LOSS_S, calls)
+
+
+def exchanges_s() -> float:
+    """Return the longest that these take."""
+    return timeouts.LINKS_PARTNER_S + timeouts.LINKS_LOSS_S + timeouts.LINKS_LOSS_MORE_S
+
+
 def _clocks(ring: Ring, me: RingMember, deadline: Deadline) -> Iterator[Probe]:
-    """Return one clock probe per partner, on the first network: a clock is the same on every network."""
-    partners = dict.fromkeys(ring.partner(me.place, shift).ticket for shift in ring.plan.shifts)
-    for peer in ring.peers:
-        if peer.ticket in partners and peer.targets:
-            callee = Callee(peer.ticket, peer.host, peer.targets[0])
-            yield measure_clock(me.host, me.greeting, callee, deadline)
+    """Return one clock probe per partner, on the first network where it is reached: a clock is the same on all."""
+    partners = {
+        peer.ticket: (network, peer)
+        for _, network, peer in reversed(tuple(ring.rounds_of(me.place, sends=True)))
+    }
+    for network, peer in sorted(partners.values(), key=lambda found: found[1].ticket):
+        callee = Callee(peer.ticket, peer.host, peer.targets[network])
+        yield measure_clock(me.host, me.greeting, callee, deadline)
 
 
 def transfers(ring: Ring, me: RingMember) -> tuple[tuple[Sent, ...], tuple[Received, ...]]:
@@ -143,16 +197,15 @@ def transfers(ring: Ring, me: RingMember) -> tuple[tuple[Sent, ...], tuple[Recei
         return Deadline(began + ring.plan.latest_start_s(number) - time.monotonic())
 
     def send_all() -> None:
-        for number, network, shift in ring.rounds():
-            peer = ring.partner(me.place, shift)
+        for number, network, peer in ring.rounds_of(me.place, sends=True):
             start = latest_start(number)
             sent.append(send(number, peer.targets[network], me.greeting, peer.ticket, window, start))
 
     sender = threading.Thread(target=send_all, name="send-rounds", daemon=True)
     sender.start()
     received = tuple(
-        receive(number, me.channels, ring.partner(me.place, -shift).ticket, window, latest_start(number))
-        for number, _, shift in ring.rounds()
+        receive(number, me.channels, peer.ticket, window, latest_start(number))
+        for number, _, peer in ring.rounds_of(me.place, sends=False)
     )
     sender.join(began + ring.plan.bandwidth_s + timeouts.LINKS_SENDER_S - time.monotonic())
     return tuple(sent), received

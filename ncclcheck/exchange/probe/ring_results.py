@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
+from ncclcheck.exchange.probe.loss import Exchanged
 from ncclcheck.exchange.probe.reachability import Peer, Target
-from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
+from ncclcheck.exchange.probe.ring import Quantity, RepeatedRounds, Ring, RingMeasurements
+from ncclcheck.exchange.probe.tcp_info import Segments
 from ncclcheck.measure.links.rounds import STREAMS
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Measured, Probe
 
 _BYTES_TO_GBIT = 8 / 1e9
+
+
+def probes_of(
+    quantity: Quantity, ring: Ring, again: RepeatedRounds | None, told: Mapping[int, RingMeasurements]
+) -> tuple[Probe, ...]:
+    """Return the probes of what the nodes say, by their tickets."""
+    if quantity == "latency":
+        return round_trips(ring, {ticket: answer.latencies for ticket, answer in told.items()})
+    if quantity == "loss":
+        tried = {ticket: answer.exchanged for ticket, answer in told.items()}
+        return () if again is None else losses(ring, again, tried)
+    sent = {(ticket, end.number): end for ticket, answer in told.items() for end in answer.sent}
+    received = {(ticket, end.number): end for ticket, answer in told.items() for end in answer.received}
+    return bandwidths(ring, Ends(sent, received), again or ring)
 
 
 def round_trips(ring: Ring, latencies: Mapping[int, tuple[Probe, ...]]) -> tuple[Probe, ...]:
@@ -26,6 +43,49 @@ def round_trips(ring: Ring, latencies: Mapping[int, tuple[Probe, ...]]) -> tuple
         for probe in latencies.get(peer.ticket, ())
         if (probe.to_host, probe.address) in asked
     )
+
+
+def losses(ring: Ring, again: RepeatedRounds, told: Mapping[int, Sequence[Exchanged]]) -> tuple[Probe, ...]:
+    """Return a probe per direction of each pair that was tried: the share of the small packets that got lost."""
+    by_pair = {(ticket, tried.number): tried for ticket, answer in told.items() for tried in answer}
+    return tuple(
+        probe
+        for number, network, place, partner in again.transfers()
+        if (tried := by_pair.get((ring.peers[place].ticket, number))) is not None
+        for probe in _both_directions(ring, network, (place, partner), tried)
+    )
+
+
+def _both_directions(ring: Ring, network: int, pair: tuple[int, int], tried: Exchanged) -> Iterator[Probe]:
+    caller, called = pair
+    for source, to, counted in ((caller, called, tried.out), (called, caller, tried.back)):
+        own, target = ring.peers[source].targets[network], ring.peers[to].targets[network]
+        failed = Probe(
+            "loss",
+            ring.peers[source].host,
+            ring.peers[to].host,
+            target.interface,
+            target.address,
+            target.port,
+            tried.outcome,
+            detail=tried.detail,
+        )
+        if isinstance(counted, Missing) or not counted.sent:
+            yield failed if tried.outcome != "ok" else replace(failed, outcome="error", detail=str(counted))
+            continue
+        yield replace(
+            failed,
+            outcome="ok",
+            value=round(100 * min(counted.lost / counted.sent, 1.0), 3),
+            unit="%",
+            measured=Measured(
+                tried.trips,
+                tried.seconds,
+                own.address,
+                segments=counted.sent,
+                resent=min(counted.lost, counted.sent),
+            ),
+        )
 
 
 class Ends(Struct, frozen=True):
@@ -77,8 +137,14 @@ def _probe(transfer: _Transfer) -> Probe:
             sent.source_address,
             cpu_share=together(sent.cpu_share, received.cpu_share),
             core_share=busier(sent.core_share, received.core_share),
+            segments=_count(sent.segments, "sent"),
+            resent=_count(sent.segments, "resent"),
         ),
     )
+
+
+def _count(counted: Fact[Segments], what: Literal["sent", "resent", "lost"]) -> Fact[int]:
+    return counted if isinstance(counted, Missing) else getattr(counted, what)
 
 
 def together(sender: Fact[float], receiver: Fact[float]) -> Fact[float]:

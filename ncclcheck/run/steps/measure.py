@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.advice.measured_networks import networks_of
+from ncclcheck.advice.measured_networks import networks_of, reached_only
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
-from ncclcheck.exchange.probe.bandwidth import Received, Sent
 from ncclcheck.exchange.probe.both_ends import without_the_silent
-from ncclcheck.exchange.probe.reachability import Peer, ProbeGreeting, Target
+from ncclcheck.exchange.probe.reachability import ProbeGreeting
 from ncclcheck.exchange.probe.ring import (
     Quantity,
     RepeatedRounds,
     Ring,
+    RingMeasurements,
     RingMember,
-    latencies,
-    latencies_again,
+    exchanges_s,
     latency_again_s,
-    transfers,
-    transfers_again,
+    measure,
 )
 from ncclcheck.exchange.probe.ring_faults import ring_faults
-from ncclcheck.exchange.probe.ring_results import Ends, bandwidths, round_trips
-from ncclcheck.exchange.roster import Member
+from ncclcheck.exchange.probe.ring_plan import plan_ring
+from ncclcheck.exchange.probe.ring_results import probes_of
+from ncclcheck.facts.network.link_counters import read_again, with_counts
 from ncclcheck.measure.links.again import (
     MOST_PASSES,
     MOST_ROUNDS,
@@ -35,8 +34,11 @@ from ncclcheck.measure.links.again import (
     suspicious,
     with_the_best,
 )
-from ncclcheck.measure.links.rounds import plan_rounds
-from ncclcheck.model.fact import Missing
+from ncclcheck.measure.links.losses import MOST_PASSES as LOSS_PASSES
+from ncclcheck.measure.links.losses import added_up, to_try
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NOT_READ
+from ncclcheck.model.hardware import LinkCounters
 from ncclcheck.model.snapshot import Probe, Silent, Snapshot
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
@@ -54,32 +56,52 @@ class MeasureOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="measure
 
 
 class Timed(Struct, frozen=True, forbid_unknown_fields=True):
-    """The round trips to the partners, or this node's side of its transfers."""
+    """What this node measured, and what its interfaces count now."""
 
     schema_version: str
     tool_version: str
-    latencies: tuple[Probe, ...] = ()
-    sent: tuple[Sent, ...] = ()
-    received: tuple[Received, ...] = ()
+    measured: RingMeasurements = RingMeasurements()
+    links: Fact[tuple[LinkCounters, ...]] = NOT_READ
 
 
 # The coordinator
 
 
 def _lead(session: Session) -> Snapshot:
-    """Measure all round trips, on networks that are idle, then all transfers, then again those that look slow.
+    """Measure all round trips, on networks that are idle, then all transfers, then again what looks slow or lossy.
 
     A node that does not answer any more is silent from then on, and what was measured with it says nothing.
     """
-    snapshot = session.snapshot
-    ring = ring_of(snapshot, session.state.reached, session.state.targets)
+    whole = session.snapshot
+    snapshot = reached_only(whole, {agent.host for agent in session.state.reached})
+    networks = networks_of(snapshot)
+    ring = plan_ring(session.state.reached, session.state.targets, networks, _probes(snapshot))
     if ring is None or _is_late(session, ring.plan.latency_s + ring.plan.bandwidth_s):
-        return snapshot
+        return whole
+    reach = len(_probes(snapshot))
     snapshot = _added(snapshot, _ask(session, MeasureOrder("latency", ring), ring.plan.latency_s))
     snapshot = _late_again(session, ring, snapshot)
     if not snapshot.silent:
         snapshot = _added(snapshot, _ask(session, MeasureOrder("bandwidth", ring), ring.plan.bandwidth_s))
-    return _slow_again(session, ring, snapshot)
+    snapshot = _look_for_losses(session, ring, _slow_again(session, ring, snapshot))
+    return replace(
+        whole,
+        nodes=tuple(with_counts(node, session.state.counted) for node in whole.nodes),
+        probes=(*_probes(whole), *_probes(snapshot)[reach:]),
+        silent=(*whole.silent, *snapshot.silent),
+    )
+
+
+def _look_for_losses(session: Session, ring: Ring, snapshot: Snapshot) -> Snapshot:
+    """Try the pairs that had packets sent again; up to three times, until it is clear whether packets get lost."""
+    for _ in range(LOSS_PASSES):
+        pairs = () if snapshot.silent else to_try(_probes(snapshot), ring.networks()[0])
+        again = RepeatedRounds(0, rounds_again(pairs, len(pairs)))
+        if not pairs or _is_late(session, exchanges_s()):
+            break
+        probes, silent = _ask(session, MeasureOrder("loss", ring, again), exchanges_s())
+        snapshot = with_silent(replace(snapshot, probes=added_up(_probes(snapshot), probes)), silent)
+    return snapshot
 
 
 def _is_late(session: Session, seconds: float) -> bool:
@@ -122,13 +144,10 @@ def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
     timed = replace(session, deadline=session.deadline.within(seconds + SHORT_ANSWER_S))
     answers = ask(timed, MEASURE, order, agents)
     silent = answers.silent(agents, "probes")
-    told = answers.accepted.items()
-    if order.quantity == "latency":
-        probes = round_trips(ring, {ticket: answer.latencies for ticket, answer in told})
-    else:
-        sent = {(ticket, end.number): end for ticket, answer in told for end in answer.sent}
-        received = {(ticket, end.number): end for ticket, answer in told for end in answer.received}
-        probes = bandwidths(ring, Ends(sent, received), order.again or ring)
+    host_of = {agent.ticket: agent.host for agent in agents}
+    session.state.counted |= {host_of[ticket]: answer.links for ticket, answer in answers.accepted.items()}
+    told = {ticket: answer.measured for ticket, answer in answers.accepted.items()}
+    probes = probes_of(order.quantity, ring, order.again, told)
     return without_the_silent(probes, frozenset(node.host for node in silent)), silent
 
 
@@ -146,53 +165,19 @@ def _improved(snapshot: Snapshot, found: Found) -> Snapshot:
     return with_silent(replace(snapshot, probes=with_the_best(_probes(snapshot), probes)), silent)
 
 
-def ring_of(
-    snapshot: Snapshot, agents: tuple[Member, ...], targets: Mapping[int, tuple[Target, ...]]
-) -> Ring | None:
-    """Return the nodes by rank, with their listeners in every network to be measured; None where there is none."""
-    listening = {
-        agent.host: {
-            (target.interface, target.address): target
-            for target in targets.get(agent.ticket, ())
-            if target.kind == "ours"
-        }
-        for agent in agents
-    }
-    networks = [
-        places
-        for places in networks_of(snapshot)
-        if all(places.get(host) in found for host, found in listening.items())
-    ]
-    if not networks:
-        return None
-    plan = plan_rounds(len(agents), len(networks))
-    peers = tuple(
-        Peer(
-            agent.ticket,
-            agent.host,
-            tuple(listening[agent.host][places[agent.host]] for places in networks[: plan.networks]),
-        )
-        for agent in agents
-    )
-    return Ring(peers, plan)
-
-
 # A participant
 
 
 def _follow(participant: Participant, order: MeasureOrder) -> Timed:
-    listeners, ring, again = participant.node.listeners, order.ring, order.again
+    listeners, ring = participant.node.listeners, order.ring
     listeners.quiet()
     place = ring.place_of(participant.ticket)
     if place is None:
         return Timed(SCHEMA, TOOL_VERSION)
     greeting = ProbeGreeting(participant.nonce, participant.ticket)
     me = RingMember(participant.context.host, greeting, place, listeners.channels)
-    if order.quantity == "latency":
-        times = latencies(ring, me) if again is None else latencies_again(ring, again, me)
-        return Timed(SCHEMA, TOOL_VERSION, latencies=times)
-    sent, received = transfers(ring, me) if again is None else transfers_again(ring, again, me)
-    return Timed(SCHEMA, TOOL_VERSION, sent=sent, received=received)
+    measured = measure(order.quantity, ring, order.again, me)
+    return Timed(SCHEMA, TOOL_VERSION, measured, read_again())
 
 
 def _faults(order: MeasureOrder, bounds: Bounds) -> Iterator[str]:
@@ -209,5 +194,6 @@ MEASURE = Step(
     answer=Timed,
     follow=_follow,
     faults=_faults,
-    most_given=2 * (1 + MOST_PASSES),  # the further measurements are those of what looked slow or late
+    most_given=2 * (1 + MOST_PASSES)
+    + LOSS_PASSES,  # the further measurements are those of what looked slow, late or lossy
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.advice.measured_networks import networks_of
+from ncclcheck.advice.measured_networks import networks_of, reached_only
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.probe.ring import Ring
+from ncclcheck.exchange.probe.ring_plan import plan_ring
 from ncclcheck.exchange.roster import Member
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.steps.measure import ring_of
 from tests.builders import cluster, with_choice, with_interfaces, with_outcome, with_silent
 from tests.fact_builders import host_of, interface, launch, some
 
@@ -42,6 +42,13 @@ def targets(count: int) -> dict[int, tuple[Target, ...]]:
         )
         for number in range(count)
     }
+
+
+def ring_of(
+    snapshot: Snapshot, agents: tuple[Member, ...], listening: dict[int, tuple[Target, ...]]
+) -> Ring | None:
+    known = reached_only(snapshot, {agent.host for agent in agents})
+    return plan_ring(agents, listening, networks_of(known), some(known.probes))
 
 
 def ring(snapshot: Snapshot) -> Ring:
@@ -80,10 +87,24 @@ def test_a_network_that_does_not_connect_everybody_is_left_out() -> None:
     assert {target.interface for target in found.peers[1].targets} == {"eth0"}
 
 
-def test_where_nobody_reaches_everybody_nothing_is_measured() -> None:
-    blocked = with_outcome(cluster(3), "filtered", [("node01", "node02")])
-    assert ring_of(blocked, members(3), targets(3)) is None
-    assert ring_of(with_silent(cluster(3), "node03"), members(3), targets(3)) is None
+def test_where_a_pair_does_not_connect_the_others_are_measured() -> None:
+    found = ring(with_outcome(cluster(3), "filtered", [("node01", "node02")]))
+    assert found.blocked == ((0, 0, 1),)
+    measured = {(source, target) for _, _, source, target in found.transfers()}
+    assert measured == {(0, 2), (1, 0), (1, 2), (2, 0), (2, 1)}
+
+
+def test_where_nobody_connects_nothing_is_measured() -> None:
+    hosts = ("node01", "node02", "node03")
+    everything = [(source, target) for source in hosts for target in hosts if source != target]
+    assert ring_of(with_outcome(cluster(3), "filtered", everything), members(3), targets(3)) is None
+
+
+def test_where_a_node_is_silent_the_others_are_measured() -> None:
+    snapshot = with_silent(cluster(4), "node04")
+    found = ring_of(snapshot, members(3), targets(3))
+    assert found is not None
+    assert [peer.host for peer in found.peers] == ["node01", "node02", "node03"]
 
 
 def test_a_place_without_a_listener_of_ours_is_not_measured() -> None:
