@@ -47,6 +47,7 @@ def preflight(
     remote_python: FilePath | None = None,
     env: Several = (),
     meet_in: FilePath | None = None,
+    key_file: FilePath | None = None,
     gpus_per_node: int | None = None,
     code: SeveralPaths = (),
     data: SeveralPaths = (),
@@ -99,6 +100,7 @@ def bench(
     remote_python: FilePath | None = None,
     env: Several = (),
     meet_in: FilePath | None = None,
+    key_file: FilePath | None = None,
     gpus_per_node: int | None = None,
     code: SeveralPaths = (),
     data: SeveralPaths = (),
@@ -149,6 +151,7 @@ def run(
     remote_python: FilePath | None = None,
     env: Several = (),
     meet_in: FilePath | None = None,
+    key_file: FilePath | None = None,
     gpus_per_node: int | None = None,
     code: SeveralPaths = (),
     data: SeveralPaths = (),
@@ -193,14 +196,18 @@ def _report(command: Command, given: Mapping[str, Any]) -> Report:
 
     options = _as_on_the_command_line(command, given)
     before = os.environ.get("TORCH_CPP_LOG_LEVEL")
+    key = os.environ.get("NCCLCHECK_KEY")
     try:
         asked = replace(run_options(command, options), number=next(_calls), wants_documents=True)
+        os.environ.pop("NCCLCHECK_KEY", None)  # no child process may have it in its environment
         ended = ended_run(asked, options)
         ended.release()
         ended.until_free()
     finally:
         if before is None:  # the run silences torch's C++ code, which is not for the caller's own
             os.environ.pop("TORCH_CPP_LOG_LEVEL", None)
+        if key is not None:
+            os.environ["NCCLCHECK_KEY"] = key
     return ended.report
 
 

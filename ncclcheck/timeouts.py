@@ -45,6 +45,14 @@ PIPE_FULL_POLL_S = 0.005  # a non-blocking pipe that takes no more
 
 STORE_CALL_S = 8.0  # one call: TCP has sent a lost packet again several times by then
 STORE_CLOSE_S = 1.0  # for a call that still runs, when the store is closed
+# A store with a key: a caller has to prove itself by then; torch's store of another run would be silent for as long
+KEYED_HANDSHAKE_S = 5.0
+KEYED_BANNER_S = 3.0  # node 0 speaks first: two SYNs, and a line
+KEYED_ASKED_S = 1.0  # torch's store has not answered by then: perhaps it is one that asks for a key
+KEYED_OPEN_S = 5.0  # listening on a socket that is bound, in a thread of a busy node
+KEYED_CLOSE_S = 1.0  # cutting off the callers when the store is closed
+MUNGE_S = 5.0  # munged answers in milliseconds; it is asked once per node
+MUNGE_FRESH_S = 120.0  # a credential is made anew from this age on: munge's own limit is 300 s
 # Importing torch, which takes a minute from a slow filesystem, before the time for a store begins
 TORCH_IMPORT_S = 60.0
 FOLDER_HEARTBEAT_S = 0.4  # between two signs of life of node 0 in a shared folder

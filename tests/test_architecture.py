@@ -106,6 +106,8 @@ TESTED_BY = {
     "facts/software/torch_trial_child.py": "lab/test_worlds.py",
     "bench/nodes/bench_order.py": "run/steps/test_sequence.py",
     "exchange/order_limits.py": "run/steps/test_sequence.py",
+    "exchange/background.py": "run/test_context.py",
+    "exchange/store/keyed_server.py": "exchange/store/test_keyed.py",
     "exchange/announcements.py": "run/steps/test_calls.py",
     "exchange/probe/ring_faults.py": "run/steps/test_calls.py",
     "model/bench_setup.py": "advice/test_bench_network.py",

@@ -65,6 +65,11 @@ _hosts = _all(
             metavar="DIR",
             help="Meet in this shared folder instead of over TCP.",
         ),
+        click.option(
+            "--key-file",
+            type=FileName(),
+            help="Take part only with nodes that have this key (mode 600; or set NCCLCHECK_KEY).",
+        ),
     ]
 )
 _expectations = _all(

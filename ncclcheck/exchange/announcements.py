@@ -81,6 +81,22 @@ def announce_self(store: Store, ticket: int, facts: NodeFacts, targets: tuple[Ta
     return store.set_document(keys.announced(ticket), encode(Announced(SCHEMA, TOOL_VERSION, targets, own)))
 
 
+class FirstNode(Struct, frozen=True, forbid_unknown_fields=True):
+    """What node 0, or the head node in its place, says about the store at the master address."""
+
+    schema_version: str
+    tool_version: str
+    serving: bool
+    detail: str
+
+
+def tell_of_first_node(store: Store, *, serving: bool, detail: str) -> Missing | None:
+    """Tell the others whether the master address is worth waiting for."""
+    return store.set_document(
+        keys.FIRST_NODE, encode(FirstNode(SCHEMA, TOOL_VERSION, serving, detail[:1000]))
+    )
+
+
 def peer_faults(peer: Peer, caller: Caller) -> Iterator[str]:
     """Yield why this node does not call the listeners of the peer that an order names."""
     announced = caller.announced(peer.ticket)

@@ -278,6 +278,7 @@ MasterOutcome: TypeAlias = Literal[
     "filtered",
     "no-route",
     "foreign",
+    "other-key",  # node 0 answers, and has another key than this node, or only one of them has any
     "torch-late",  # importing torch took longer than the time for it
     "torch-broken",  # torch cannot be imported on this node, so it cannot join anything
     "lost",  # it answered, and then stopped answering

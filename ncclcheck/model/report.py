@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.bench import BenchPlan, Comparison, GpuSpeed, Point, RankFailure
 from ncclcheck.model.ceiling import Ceiling, Comparable
 from ncclcheck.model.events import LogFile
@@ -165,6 +166,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     coverage: Fact[Coverage] = Missing("absent", "no probes were made")
     log: LogReport | None = None
     of: Literal["nodes", "image"] = "nodes"  # what was judged
+    authentication: Authentication = Authentication()
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

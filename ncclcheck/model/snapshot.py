@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.events import Log
@@ -238,6 +239,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     expected: Expected = Expected()  # what a policy (--expect) demands
     of: Literal["nodes", "image"] = "nodes"  # "image": a container image on the machine that builds it
     bench_demands: BenchDemands = BenchDemands()
+    authentication: Authentication = Authentication()
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""

@@ -68,6 +68,7 @@ def build_report(
         bench=None if isinstance(snapshot.bench, Missing) else bench_report(snapshot, snapshot.bench),
         coverage=snapshot.coverage,
         of=snapshot.of,
+        authentication=snapshot.authentication,
     )
 
 

@@ -8,10 +8,12 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import load_torch
+from ncclcheck.exchange.trust.munge import trust_of
 from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
@@ -20,7 +22,7 @@ from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.report import Verdict
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.context import Context, in_background
+from ncclcheck.run.context import Context
 from ncclcheck.run.judge import RunClock, judge, save, start_clock
 from ncclcheck.run.local_node import LocalNode, local_node, own_addresses, own_node, prepare, release
 from ncclcheck.run.options import RunOptions, RunResult
@@ -50,7 +52,8 @@ def run_command(
     clock = start_clock()
     launch = _place(detect(environ, options.flags, options.line), options)
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
-    context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say, show)
+    deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
+    context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
     state = RunState()
     interrupted = False
     prepared = prepare(context) if launch.is_agent else None
@@ -64,6 +67,7 @@ def run_command(
     finally:
         if prepared is not None:
             release(prepared)
+    state.snapshot = replace(state.snapshot, authentication=context.trust.told())
     ended = _conclude(context, state, clock, interrupted=interrupted)
     return replace(ended, until_free=partial(_leave, state, prepared))
 

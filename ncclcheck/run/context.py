@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import join_run
+from ncclcheck.exchange.trust.handshake import Caller
+from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.measure.remaining import Standing
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 from ncclcheck.run.options import RunOptions
 from ncclcheck.timeouts import CONCLUDE_S
-
-T = TypeVar("T")
 
 
 class Context(Struct, frozen=True):
@@ -29,6 +29,12 @@ class Context(Struct, frozen=True):
     deadline: Deadline
     say: Callable[[str], None]
     show: Callable[[Standing], None] = lambda _: None
+    trust: Trust = field(default_factory=Trust)
+
+    def join(self, host: str, port: int, deadline: Deadline) -> Store | Missing:
+        """Return the store that answers there, if it is of a run with this process's key."""
+        caller = Caller(self.prefix, self.host, self.launch.node_rank)
+        return join_run((host, port), self.trust, caller, deadline)
 
     @property
     def prefix(self) -> str:
@@ -47,17 +53,3 @@ class Context(Struct, frozen=True):
     def join_deadline(self) -> Deadline:
         """Return until when nodes may join, counted from now."""
         return self.deadline.within(self.options.join_timeout_s)
-
-
-def in_background(function: Callable[[], T], name: str) -> Future[T]:
-    """Run the function in a daemon thread; wait for the result with a timeout, or leave it."""
-    future: Future[T] = Future()
-
-    def work() -> None:
-        try:
-            future.set_result(function())
-        except BaseException as error:  # handed on to whoever waits for the result
-            future.set_exception(error)
-
-    threading.Thread(target=work, name=name, daemon=True).start()
-    return future

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ncclcheck.exchange.background import in_background
 from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
-from ncclcheck.run.context import in_background
 from ncclcheck.run.follow import follow
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Participant

@@ -9,6 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.probe.reachability import Listeners, Target
 from ncclcheck.exchange.probe.ring import answer_latency
 from ncclcheck.facts.nccl.nccl_library import find_library, inquire
@@ -19,7 +20,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, MasterPath, NodeFacts, Route
 from ncclcheck.model.snapshot import Node
 from ncclcheck.nccl.prediction import candidate_interfaces
-from ncclcheck.run.context import Context, in_background
+from ncclcheck.run.context import Context
 from ncclcheck.timeouts import LOCAL_FACTS_S
 
 

@@ -6,16 +6,17 @@ import socket
 
 from msgspec.structs import replace
 
+from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_way
 from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.exchange.store.opening import hands_over, join, loaded_torch, serve, torch_word
+from ncclcheck.exchange.store.opening import hands_over, loaded_torch, serve, serve_with_key, torch_word
 from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
-from ncclcheck.run.context import Context, in_background
+from ncclcheck.run.context import Context
 from ncclcheck.run.local_node import own_addresses
 from ncclcheck.timeouts import JOIN_LAUNCHER_STORE_S, SERVE_STORE_S
 
@@ -32,12 +33,8 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
     naming = in_background(lambda: own_way(launch, own, deadline), "name")
     if launch.shared_store:
         failed = loaded_torch(deadline)
-        store = failed or join(
-            launch.master_addr or "",
-            launch.master_port,
-            context.prefix,
-            deadline.within(JOIN_LAUNCHER_STORE_S),
-        )
+        patience = deadline.within(JOIN_LAUNCHER_STORE_S)
+        store = failed or context.join(launch.master_addr or "", launch.master_port, patience)
         detail = store.detail if isinstance(store, Missing) else ""
         outcome: MasterOutcome = "foreign" if detail else "answered"
         if failed is not None:
@@ -55,6 +52,12 @@ def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
     held = hold_port(context.launch.master_port)
     if not isinstance(held, socket.socket):
         return held
+    if context.trust.key is not None:
+        ranks = context.options.command != "preflight"
+        keyed = listen(held) or serve_with_key(
+            held, context.trust, context.prefix, deadline if ranks else None
+        )
+        return (_outcome_of(keyed), keyed.detail) if isinstance(keyed, Missing) else keyed
     with held:  # the store takes it over
         # Not before torch is there: who connects to a port that listens waits for the store behind it.
         failed = loaded_torch(deadline)
@@ -78,10 +81,12 @@ def search_of(context: Context) -> MasterSearch:
 
 def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:
     """Return the store that answers at the end of the path; where it is none, the path's outcome says so."""
-    failed = loaded_torch(context.deadline)
+    failed = None if context.trust.key else loaded_torch(context.deadline)
     if failed is not None:
         return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
-    store = join(way.name, way.port, context.prefix, context.deadline.within(deadline_s))
+    store = context.join(way.name, way.port, context.deadline.within(deadline_s))
+    if isinstance(store, Missing) and store.missing == "denied":
+        return store, replace(way, outcome="other-key", detail=store.detail)
     if isinstance(store, Missing):
         detail = f"something accepts connections there but does not answer as a TCPStore ({store.detail})"
         return store, replace(way, outcome="foreign", detail=detail)

@@ -10,9 +10,10 @@ from concurrent.futures import TimeoutError as NotDone
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.facts.network.names import host_name
-from ncclcheck.run.context import Context, in_background
+from ncclcheck.run.context import Context
 from ncclcheck.run.options import RunOptions
 from ncclcheck.run.state import RunState
 from tests.fact_builders import launch

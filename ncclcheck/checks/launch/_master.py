@@ -20,7 +20,7 @@ _STAGES: tuple[tuple[MasterOutcome, ...], ...] = (
     ("unresolvable",),
     ("loopback", "not-first-node"),
     ("port-in-use", "port-denied", "refused", "filtered", "no-route"),
-    ("foreign",),
+    ("foreign", "other-key"),
     ("lost", "answered", "serving", "not-needed"),
 )
 

@@ -6,9 +6,16 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import job_size, named, not_reported
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.authentication import Foreign
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Refused, Snapshot
 
+_MOST_NAMED = 3
+_CAUSES = {
+    "no-key": "no key",
+    "other-key": "another key, or a message of another run",
+    "damaged": "a message of a member, changed or sent again by somebody on the way",
+}
 ORDER = "order "  # begins the subject of an order that the host named did not follow
 
 
@@ -20,6 +27,9 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
     A rejected message means that a node runs another version of ncclcheck, or that another program writes into the
     job's store. Its content was dropped unread, so that node was not checked. A rejected order asked for something
     that node 0 never asks for, such as a variable that loads a library: the node did not follow it.
+
+    In a run with a key, messages without it are dropped before anything in them is read. They change nothing, and are
+    only counted here, by the address that they came from.
 
     ## How to fix
     Install the same ncclcheck on every node. If the versions are equal, look for another job on the same master
@@ -56,6 +66,7 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
             ),
             (Fix("install the same ncclcheck on every node", (_install(snapshot),)),),
         )
+    yield from _foreign(snapshot)
     if job_size(snapshot) == 1:
         yield NotApplicable("one node sends no messages")
     yield from not_reported(snapshot)
@@ -81,6 +92,37 @@ def _not_followed(orders: list[Refused]) -> Finding:
         ),
         (Fix("allow only the nodes of the job to connect to the master port"),),
     )
+
+
+def _foreign(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield what came without the run's key: it was dropped, and changed nothing."""
+    seen = snapshot.authentication
+    if not seen.foreign:
+        return
+    count = sum(foreign.count for foreign in seen.foreign) + seen.further
+    origins = list(dict.fromkeys(foreign.origin for foreign in seen.foreign))
+    more = f" and {len(origins) - _MOST_NAMED} more addresses" if len(origins) > _MOST_NAMED else ""
+    whence = ", ".join(origins[:_MOST_NAMED]) + more
+    yield Finding(
+        "info",
+        f"{count} messages without the key of this run were dropped, from {whence}: they changed nothing",
+        (),
+        tuple(
+            Evidence(
+                (),
+                f"{foreign.count} messages from {foreign.origin}{_introduced(foreign)}",
+                _CAUSES[foreign.cause],
+                "messages with the key of this run",
+                "the HMAC of each message",
+            )
+            for foreign in seen.foreign
+        ),
+        (Fix("look for another job, or for a node without the key, at these addresses"),),
+    )
+
+
+def _introduced(foreign: Foreign) -> str:
+    return f", whose sender calls itself {foreign.said}" if foreign.said else ""
 
 
 def _install(snapshot: Snapshot) -> str:

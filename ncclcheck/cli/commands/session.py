@@ -72,6 +72,7 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
 
     refuse_bad_outputs(given)
     run = run_options(command, given)
+    os.environ.pop("NCCLCHECK_KEY", None)  # no process that is started from here on has it in its environment
     prefixed = _prefixed(given, run)
     if prefixed is not None:
         from ncclcheck.cli.commands.prefix import before
@@ -169,7 +170,15 @@ def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> RunResul
 
 
 def _refuse_launch_flags(given: Mapping[str, Any]) -> None:
-    for name in ("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "meet_in"):
+    for name in (
+        "nnodes",
+        "node_rank",
+        "master_addr",
+        "master_port",
+        "nproc_per_node",
+        "meet_in",
+        "key_file",
+    ):
         if given.get(name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Callable
 from typing import TypeAlias
 
 import psutil
@@ -14,7 +15,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.master import describe, is_loopback, resolve_master
 from ncclcheck.exchange.probe.dial import dial
 from ncclcheck.exchange.store import keys
-from ncclcheck.exchange.store.opening import join
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.launch import Launch
@@ -23,6 +24,7 @@ BACKLOG = 2048  # as torch's store has it
 
 
 Trouble: TypeAlias = tuple[MasterOutcome, str]
+Join: TypeAlias = Callable[[str, int, Deadline], "Store | Missing"]
 
 
 def hold_port(port: int) -> socket.socket | Trouble:
@@ -103,7 +105,7 @@ def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPa
     return replace(way, outcome="serving")
 
 
-def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadline) -> MasterPath:
+def confirm_detour(way: MasterPath, join: Join, nonce: bytes, deadline: Deadline) -> MasterPath:
     """Return the path, "serving" after all if the address leads here though it is not this node's (virtual, NAT).
 
     Believed only when our own store answers there with this run's nonce.
@@ -115,7 +117,7 @@ def confirm_detour(way: MasterPath, prefix: str, nonce: bytes, deadline: Deadlin
     outcome, detail = dial(addresses, way.port, patience)
     if outcome != "connected":
         return replace(way, detail=f"{way.detail}, and {detail} on port {way.port}")
-    store = join(addresses[0], way.port, prefix, patience)
+    store = join(addresses[0], way.port, patience)
     if not isinstance(store, Missing) and store.get(keys.SERVING) == nonce:
         return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
     return replace(way, detail=f"{way.detail}, and another program answers there")

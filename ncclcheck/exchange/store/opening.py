@@ -5,20 +5,36 @@ A shared folder is opened by `store.shared_folder`, since node 0 has to be found
 
 from __future__ import annotations
 
+import socket
+from concurrent.futures import wait
+
+from ncclcheck import timeouts
+from ncclcheck.exchange.background import in_background
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
+from ncclcheck.exchange.store.keyed import KeyedStore, join_keyed
+from ncclcheck.exchange.store.keyed_server import KeyedServer, Served
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import Pipe
 from ncclcheck.exchange.store.tcp import hands_over, join, load_torch, loaded_torch, serve, torch_word
+from ncclcheck.exchange.trust.handshake import Caller
+from ncclcheck.exchange.trust.munge import BY, Credentials
+from ncclcheck.exchange.trust.trust import Trust
+from ncclcheck.model.fact import Missing
 
 __all__ = [
     "first_line",
     "hands_over",
     "join",
+    "join_run",
     "load_torch",
     "loaded_torch",
     "over_pipe",
     "serve",
+    "serve_with_key",
+    "store_of_ranks",
     "torch_word",
     "within_process",
 ]
@@ -32,3 +48,55 @@ def within_process(memory: MemoryBackend, port: int) -> Store:
 def over_pipe(pipe: Pipe, port: int) -> Store:
     """Return the store that the process at the other end of the pipe has."""
     return DeadlineStore(pipe, port)
+
+
+def serve_with_key(held: socket.socket, trust: Trust, prefix: str, ranks: Deadline | None) -> Store | Missing:
+    """Serve a store for those who have the key, on the held socket.
+
+    With `ranks`, torch's store is served beside it until then, at a port of its own, for the ranks of a benchmark.
+    """
+    assert trust.key is not None  # noqa: S101 (the caller looked)
+    meeting = None if ranks is None else serve(0, prefix, ranks)
+    if isinstance(meeting, Missing):
+        held.close()
+        return meeting
+    credential = Credentials(trust.key).current if trust.key.by == BY else str
+    port = held.getsockname()[1] if meeting is None else meeting.port
+    served = Served(MemoryBackend(), trust.key, trust, prefix, port, credential)
+    try:
+        return KeyedStore(served.memory, port, KeyedServer(held, served), meeting)
+    except OSError as error:
+        held.close()
+        return Missing("error", first_line(error))
+
+
+def store_of_ranks(store: Store) -> Store | None:
+    """Return the store in which the ranks of a benchmark meet, where that is another one that this process serves."""
+    return store.ranks if isinstance(store, KeyedStore) else None
+
+
+def join_run(address: tuple[str, int], trust: Trust, caller: Caller, deadline: Deadline) -> Store | Missing:
+    """Return a client of the store at the address; Missing "denied" where node 0 and this node differ in their key."""
+    host, port = address
+    if trust.key is not None or trust.asks_munge:
+        found = join_keyed(address, trust, caller, deadline)
+        if not isinstance(found, Missing) or found.missing != "unsupported":
+            return found
+    joining = in_background(lambda: join(host, port, caller.prefix, deadline), "join")
+    wait([joining], 0.0 if trust.key else timeouts.KEYED_ASKED_S)
+    if trust.key is None and (not joining.done() or isinstance(joining.result(), Missing)):
+        # torch's client may wait long for a store that asks for a key.
+        found = join_keyed(address, Trust(), caller, Deadline(timeouts.KEYED_BANNER_S))
+        if isinstance(found, Missing) and found.missing == "denied":
+            return found
+    plain: Store | Missing = joining.result()
+    return plain if isinstance(plain, Missing) or trust.key is None else _without_key(plain, trust.key.by)
+
+
+def _without_key(plain: Store, by: str) -> Missing:
+    """Return why a store that asks for no key is not joined by a node that has one."""
+    is_ours = not isinstance(plain.get(keys.SERVING), Missing)
+    plain.close()
+    if is_ours:
+        return Missing("denied", f"node 0 has no key, and this node has one, from {by}")
+    return Missing("error", "it does not ask for the key of this run")

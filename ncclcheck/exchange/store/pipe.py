@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
+from ncclcheck.exchange.trust.handshake import Session
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.formats.line_buffer import LINE_LIMIT_BYTES, LineBuffer
@@ -81,11 +82,17 @@ def _perform(call: PipeCall, backend: LookBackend) -> PipeAnswer:
 class Pipe:
     """The backend of the process at the other end of two pipes. State: the calls made, and the lines received.
 
-    `at_the_end` is called in a thread as soon as the other end is gone.
+    `at_the_end` is called in a thread as soon as the other end is gone. With a `session` every line is authenticated.
     """
 
-    def __init__(self, reader: int, writer: int, at_the_end: Callable[[], None] = lambda: None) -> None:
-        self._reader, self._writer, self._at_the_end = reader, writer, at_the_end
+    def __init__(
+        self,
+        reader: int,
+        writer: int,
+        at_the_end: Callable[[], None] = lambda: None,
+        session: Session | None = None,
+    ) -> None:
+        self._reader, self._writer, self._at_the_end, self._session = reader, writer, at_the_end, session
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._calls = 0
         self._thread = threading.Thread(target=self._read, name="pipe", daemon=True)
@@ -123,7 +130,8 @@ class Pipe:
         self, op: Literal["set", "add", "read", "look"], key: str = "", value: bytes = b"", amount: int = 0
     ) -> PipeAnswer:
         self._calls += 1
-        write_all(self._writer, encode(PipeCall(self._calls, op, key, value, amount)) + b"\n")
+        call = encode(PipeCall(self._calls, op, key, value, amount))
+        write_all(self._writer, (self._session.sends.seal(call) if self._session else call) + b"\n")
         line = self._lines.get()
         if line is None:
             self._lines.put(None)
@@ -140,7 +148,7 @@ class Pipe:
         try:
             while data := os.read(self._reader, _READ_BYTES):
                 for line in lines.feed(data):
-                    self._lines.put(line)
+                    self._lines.put(self._session.receives.open(line) if self._session else line)
         except (OSError, DecodeError):
             pass  # as good as gone
         self._lines.put(None)

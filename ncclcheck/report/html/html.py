@@ -34,6 +34,7 @@ from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.plain import plain
+from ncclcheck.report.text.sections import authentication_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -68,6 +69,7 @@ def to_html(report: Report) -> str:
         not_known=_not_known(report),
         nccl_groups=nccl_groups(report),
         coverage=None if isinstance(report.coverage, Missing) else report.coverage,
+        authentication=authentication_words(report) if len(report.nodes) > 1 else "",
         has_ranks=report.bench is not None and any(point.ranks for point in report.bench.points),
         failed_pairs=failed_pairs(report),
         most_pairs=MOST_PAIRS,

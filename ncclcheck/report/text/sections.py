@@ -12,6 +12,7 @@ from ncclcheck.report.text.explain_text import harmless_lines, used_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import Line, draw_plain, line
+from ncclcheck.report.text.plain import plain
 from ncclcheck.report.text.settings_text import settings_lines
 
 
@@ -34,6 +35,12 @@ def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
             yield title, text
 
 
+def authentication_words(report: Report) -> str:
+    """Return whether the messages between the nodes were authenticated, and how."""
+    by = report.authentication.by
+    return f"authenticated by {plain(by)}" if by else "not authenticated: the run had no key"
+
+
 def reach_lines(report: Report) -> Iterator[Line]:
     """How many pairs of nodes were tried, and how many attempts failed how; the checks name them."""
     if not isinstance(report.coverage, Missing):
@@ -42,6 +49,8 @@ def reach_lines(report: Report) -> Iterator[Line]:
             f"{coverage.pairs_planned} of {coverage.pairs_possible} directed pairs of nodes were tried "
             f"({coverage.scheme})"
         )
+    if len(report.nodes) > 1:
+        yield line(authentication_words(report))
     failed: dict[str, int] = {}
     for probe in report.probes:
         if probe.outcome not in ("ok", "self"):

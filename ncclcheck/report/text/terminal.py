@@ -19,6 +19,7 @@ from ncclcheck.report.text.findings_text import finding_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
+from ncclcheck.report.text.sections import authentication_words
 from ncclcheck.report.text.settings_text import settings_lines
 
 _VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
@@ -108,6 +109,8 @@ def _summary(report: Report) -> Iterator[Line]:
         yield line(
             f"reach: {coverage.pairs_planned} of {coverage.pairs_possible} directed pairs of nodes ({coverage.scheme})"
         )
+    if len(report.nodes) > 1:
+        yield line(authentication_words(report))
 
 
 def _verdict(report: Report) -> Iterator[Line]:

@@ -16,7 +16,7 @@ from ncclcheck.exchange.join.verdict import Given, VerdictServer
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
-from ncclcheck.exchange.store.opening import first_line, within_process
+from ncclcheck.exchange.store.opening import first_line, store_of_ranks, within_process
 from ncclcheck.exchange.store.recording import RecordingStore, digest_of
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
@@ -111,11 +111,12 @@ def _stand_down(context: Context, knocks: KnockListener, way: MasterPath) -> tup
 
 
 def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
-    context, nonce = session.context, secrets.token_bytes(16)
-    recording = RecordingStore(session.store)
-    server = None if context.is_alone else _verdict_server(recording, nonce)
+    context, store, nonce = session.context, session.store, secrets.token_bytes(16)
+    recording = RecordingStore(store)
+    is_known = context.is_alone or context.trust.key is not None
+    server = None if is_known else _verdict_server(recording, nonce)
     recording.set(keys.SERVING, nonce)
-    way = confirm_detour(way, context.prefix, nonce, session.deadline)
+    way = confirm_detour(way, context.join, nonce, session.deadline)
     participant = arrive(context, recording, nonce)
     if isinstance(participant, Missing):
         if server is not None:
@@ -141,7 +142,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
                 server.close()
 
     session.state.announce = tell
-    lead_as_node(session, replace(participant, local=local), way)
+    lead_as_node(session, replace(participant, local=local, ranks_store=store_of_ranks(store)), way)
 
 
 def _verdict_server(store: Store, nonce: bytes) -> VerdictServer | None:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from concurrent.futures import Future
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.announcements import FirstNode, tell_of_first_node
 from ncclcheck.exchange.join.first import confirm_detour
 from ncclcheck.exchange.join.knock import FAILED
 from ncclcheck.exchange.join.master import find_master
-from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
+from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import first_line, loaded_torch
-from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
@@ -32,22 +31,6 @@ from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.facts import report_facts
 from ncclcheck.run.steps.join import arrive
 from ncclcheck.timeouts import KNOWN_STORE_ANSWERS_S, MASTER_DOWN_S, MASTER_UP_S
-
-
-class FirstNode(Struct, frozen=True, forbid_unknown_fields=True):
-    """What node 0, or the head node in its place, says about the store at the master address."""
-
-    schema_version: str
-    tool_version: str
-    serving: bool
-    detail: str
-
-
-def tell_of_first_node(store: Store, *, serving: bool, detail: str) -> Missing | None:
-    """Tell the others whether the master address is worth waiting for."""
-    return store.set_document(
-        keys.FIRST_NODE, encode(FirstNode(SCHEMA, TOOL_VERSION, serving, detail[:1000]))
-    )
 
 
 def as_relayed_participant(
@@ -122,12 +105,13 @@ def _serve(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, St
     served.set(keys.SERVING, nonce)
     store.port = served.port
     tell_of_first_node(store, serving=True, detail="")
-    return confirm_detour(way, context.prefix, nonce, deadline), served
+    return confirm_detour(way, context.join, nonce, deadline), served
 
 
 def _speak(context: Context, way: MasterPath, nonce: bytes) -> tuple[MasterPath, Store | None]:
     """Return the path, "answered" only if it is this run's node 0 that answers there."""
-    loaded_torch(context.deadline)  # before the time for the store begins
+    if context.trust.key is None:
+        loaded_torch(context.deadline)  # before the time for the store begins
     deadline = context.deadline.within(KNOWN_STORE_ANSWERS_S)
     store, way = join_store(context, way, KNOWN_STORE_ANSWERS_S)
     if isinstance(store, Missing):

@@ -10,13 +10,14 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.knock import KnockListener
 from ncclcheck.exchange.join.master import find_master, give_up
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.exchange.store.opening import join, loaded_torch
+from ncclcheck.exchange.store.opening import loaded_torch
 from ncclcheck.exchange.store.shared_folder import FolderClient, job_folder
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
@@ -25,7 +26,7 @@ from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import MeetingView, Snapshot
-from ncclcheck.run.context import Context, in_background
+from ncclcheck.run.context import Context
 from ncclcheck.run.lead import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import search_of
@@ -249,7 +250,7 @@ def _reach(context: Context, deadline: Deadline) -> _Reached:
     way = find_master(search_of(context), deadline, lambda _: None)
     if way.outcome != "answered" or loaded_torch(context.deadline) is not None:
         return _Reached(way)
-    store = join(way.name, way.port, context.prefix, context.deadline.within(KNOWN_STORE_ANSWERS_S))
+    store = context.join(way.name, way.port, context.deadline.within(KNOWN_STORE_ANSWERS_S))
     if isinstance(store, Missing):
         return _Reached(replace(way, outcome="foreign", detail=store.detail))
     if isinstance(store.wait(keys.SERVING, context.deadline.within(KNOWN_STORE_ANSWERS_S)), Missing):

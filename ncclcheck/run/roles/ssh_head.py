@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.registry import Selection
+from ncclcheck.exchange.announcements import tell_of_first_node
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
@@ -36,7 +37,6 @@ from ncclcheck.run.judge import judge, save, start_clock
 from ncclcheck.run.lead import lead, tell_verdict
 from ncclcheck.run.local_node import own_addresses
 from ncclcheck.run.options import HeadRequest, RunOptions, RunResult
-from ncclcheck.run.roles.relayed_participant import tell_of_first_node
 from ncclcheck.run.session import Joining, Session
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.facts import FACTS

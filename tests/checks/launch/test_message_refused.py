@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.model.authentication import Authentication, Foreign
 from ncclcheck.model.snapshot import Refused
 from tests.builders import cluster, seen_alone
 from tests.checks.running import finding, is_silent, run
@@ -41,3 +42,14 @@ def test_a_node_that_met_nobody_cannot_tell() -> None:
 
 def test_one_node_sends_no_messages() -> None:
     assert run("message-refused", cluster(1)).outcome == "not_applicable"
+
+
+def test_messages_without_the_key_are_counted_by_origin_and_accuse_nobody() -> None:
+    foreign = tuple(Foreign(f"10.0.0.{host}", "no-key", host) for host in range(1, 6))
+    found = finding(
+        "message-refused", replace(cluster(4), authentication=Authentication("munge", foreign, 7))
+    )
+    assert (found.severity, found.hosts) == ("info", ())
+    assert found.summary.startswith(
+        "22 messages without the key of this run were dropped, from 10.0.0.1, 10.0.0.2, 10.0.0.3 and 2 more addresses"
+    )

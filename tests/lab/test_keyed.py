@@ -1,0 +1,69 @@
+"""Runs with a key, on real nodes: they are as runs without, and who lacks the key is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tests.lab.launched import Told, run
+from tests.lab.nodes import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+LabOf = Callable[..., Lab]
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+def keyed(lab: Lab, *words: str, keys: Mapping[str, str] | None = None) -> dict[str, Told]:
+    """The run with these keys by node name; all have the same where none are given."""
+    of_node = keys or {node.name: KEY for node in lab.nodes}
+    own = {node: {"NCCLCHECK_KEY": of_node.get(node.name, "")} for node in lab.nodes}
+    return run(lab, *words, env_by_node=own)
+
+
+def test_a_run_with_a_key_says_so_and_shows_it_nowhere(lab: LabOf) -> None:
+    three = lab(3)
+    ended = keyed(three, "preflight", "--require", "authenticated")
+    for outcome in ended.values():
+        assert outcome.code == 0, str(outcome.finished)
+        assert outcome.report is not None
+        assert outcome.report["authentication"]["by"] == "NCCLCHECK_KEY"
+        assert outcome.outcome("authenticated") == "passed"
+        assert KEY not in json.dumps(outcome.report) + outcome.finished.stdout + outcome.finished.stderr
+    assert "authenticated by NCCLCHECK_KEY" in ended["node1"].finished.stdout
+    assert three.leftovers() == ()
+
+
+def test_a_node_with_another_key_and_one_without_are_named_by_both_sides(lab: LabOf) -> None:
+    three = lab(3)
+    ended = keyed(three, "preflight", "--join-timeout", "8", keys={"node1": KEY, "node2": KEY[::-1]})
+    assert [outcome.code for outcome in ended.values()] == [1, 1, 1], [
+        str(one.finished) for one in ended.values()
+    ]
+    found = ended["node1"].finding("authenticated")
+    assert sorted(found["hosts"]) == ["node2", "node3"]
+    assert ended["node1"].slugs == {"authenticated", "node-silent"}
+    for name, word in (("node2", "another key"), ("node3", "has none")):
+        assert ended[name].finding("authenticated")["hosts"] == [name]
+        assert word in ended[name].finding("authenticated")["summary"]
+        assert "master-foreign" not in ended[name].slugs
+    assert three.leftovers() == ()
+
+
+def test_a_node_with_a_key_is_named_where_node_0_has_none(lab: LabOf) -> None:
+    two = lab(2)
+    ended = keyed(two, "preflight", "--join-timeout", "8", keys={"node2": KEY})
+    assert "node 0 has no key" in ended["node2"].finding("authenticated")["summary"]
+    assert ended["node2"].slugs == {"authenticated"}
+    assert ended["node1"].code != 0
+
+
+def test_a_benchmark_with_a_key_measures(lab: LabOf) -> None:
+    two = lab(2)
+    words = ("run", "--backend", "gloo", "--ops", "all_reduce", "--sizes", "64K", "--budget", "3")
+    ended = keyed(two, *words)
+    for outcome in ended.values():
+        assert outcome.report is not None
+        assert outcome.report["bench"]["points"], str(outcome.finished)
+    assert two.leftovers() == ()
