@@ -21,6 +21,22 @@ def without_frames(text: str) -> str:
     return "\n".join(lines)
 
 
+# What NCCL or CUDA said was wrong, as torch passes it on (`NCCLUtils.hpp`, `CUDAException.cpp`).
+_REASON = re.compile(r"NCCL error|CUDA error")
+
+
+def last_words(text: str, limit: int) -> str:
+    """Return the end of the text without frames, from its last reason on where that stands further up.
+
+    torch's watchdog says a lot after the reason: that it dumps its records, and what may cause such things in general.
+    """
+    words = without_frames(text)
+    reasons = [match.start() for match in _REASON.finditer(words)]
+    if not reasons or reasons[-1] >= len(words) - limit:
+        return words[-limit:]
+    return words[reasons[-1] :][:limit]
+
+
 def is_echo(text: str) -> bool:
     """Return whether the text says that another rank, or the network to it, failed."""
     return _REMOTE.search(text) is not None

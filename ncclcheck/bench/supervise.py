@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck import timeouts
-from ncclcheck.bench.last_words import without_frames
+from ncclcheck.bench.last_words import last_words
 from ncclcheck.bench.nccl_log import NcclLog, read_logs, with_log
 from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.bench.task import WorkerTask
@@ -127,7 +127,8 @@ class _Worker:
     def _last_words(self) -> str:
         """Return NCCL's warnings of its log, and the end of its standard error."""
         warnings = self.nccl_log.warnings() if self.nccl_log is not None else ""
-        return (warnings + without_frames(self.errors.decode(errors="replace")))[-_LAST_WORDS:]
+        words = last_words(self.errors.decode(errors="replace"), _LAST_WORDS)
+        return (warnings + words)[-_LAST_WORDS:]
 
     def _unanswered_now(self, now: float) -> tuple[str, ...]:
         if now - self._looked_at >= 1.0:

@@ -173,9 +173,12 @@ def _is_cause(state: RankState) -> bool:
 
 
 def _lost_a_peer(state: RankState) -> bool:
-    """Return whether NCCL says that another rank is gone: by an exception, or by torch's watchdog, which aborts."""
-    aborted = state.exit_code == -signal.SIGABRT and is_echo(state.last_words)
-    return aborted or (state.error_kind == "communication" and is_echo(state.error))
+    """Return whether NCCL says that another rank is gone: by an exception, or by torch's watchdog, which ends the rank.
+
+    It aborts (SIGABRT). Torch 2.7 was also seen to die of SIGSEGV while it dumps its records before that.
+    """
+    ended_by_watchdog = bool(state.exit_code) and is_echo(state.last_words)
+    return ended_by_watchdog or (state.error_kind == "communication" and is_echo(state.error))
 
 
 def _has_failed(state: RankState) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.bench.last_words import is_echo, without_frames
+from ncclcheck.bench.last_words import is_echo, last_words, without_frames
 
 ABORT = """\
 [rank1]:[E1122 ProcessGroupNCCL.cpp:1895] [PG ID 0 PG GUID 0 Rank 1] Process group watchdog thread terminated with \
@@ -28,6 +28,31 @@ def test_who_lost_a_peer_is_no_cause() -> None:
     assert is_echo(without_frames(ABORT))
     assert not is_echo("RuntimeError: CUDA error: uncorrectable ECC error encountered")
     assert not is_echo("ncclSystemError: System call (e.g. socket, malloc) or external library call failed")
+
+
+# What follows the frames with torch 2.7, before the process ends.
+DUMPS = """\
+[rank3]:[E1122 ProcessGroupNCCL.cpp:2271] [PG ID 0 Rank 3]  failure detected by watchdog at work sequence id: 190
+[rank3]:[E1122 ProcessGroupNCCL.cpp:1746] [PG ID 0 Rank 3] Received a dump signal due to a collective timeout from \
+this local rank and we will try our best to dump the debug info. Last enqueued NCCL work: 222, last completed NCCL \
+work: 189.This is most likely caused by incorrect usages of collectives, e.g., wrong sizes used across ranks, the \
+order of collectives is not same for all ranks or the scheduled collective, for some reason, didn't run. Additionally, \
+this can be caused by GIL deadlock or other reasons such as network errors or bugs in the communications library.
+[rank3]:[E1122 ProcessGroupNCCL.cpp:1536] [PG ID 0 Rank 3] ProcessGroupNCCL preparing to dump debug info.
+"""
+
+
+def test_the_reason_is_kept_though_torch_says_more_after_it() -> None:
+    words = last_words(ABORT + DUMPS, 400)
+    assert words.startswith("NCCL error: remote process exited")
+    assert "Connection closed by remote peer node02<41234>" in words
+    assert is_echo(words)
+    assert len(words) <= 400
+
+
+def test_without_a_reason_the_end_is_kept() -> None:
+    assert last_words(DUMPS, 60).endswith("ProcessGroupNCCL preparing to dump debug info.")
+    assert last_words("free(): invalid pointer\n", 400) == "free(): invalid pointer"
 
 
 def test_python_tracebacks_stay() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.bench.watch import (
@@ -257,6 +258,16 @@ def test_ranks_that_the_watchdog_aborted_are_victims_of_the_one_with_a_cuda_erro
     (failure,) = judge(states(*aborted, ecc), HOSTS, HEARD)
     assert (failure.rank, failure.state) == (2, "error")
     assert "ECC" in failure.detail
+
+
+@pytest.mark.parametrize("signal", [6, 11])
+def test_a_failed_call_is_named_though_the_others_were_ended_by_their_watchdog(signal: int) -> None:
+    victims = [rank(n, stat="", exit_code=-signal, ended_s=3.0, last_words=REMOTE) for n in (0, 1, 3)]
+    failed = rank(
+        2, error_kind="communication", error="ncclSystemError: connect failed", exit_code=1, ended_s=3.0
+    )
+    assert [failure.rank for failure in judge(states(*victims, failed), HOSTS, HEARD)] == [2]
+    assert [failure.rank for failure in judge(states(*victims), HOSTS, HEARD)] == [0, 1, 3]
 
 
 def test_whose_nccl_call_failed_is_named_and_not_those_that_lost_it() -> None:
