@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from ncclcheck.logs.lines.loggers import lines_of_record
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
 from ncclcheck.logs.lines.raw import Raw, RawWords
@@ -151,7 +152,7 @@ class Collector:
 
     def _spoken(self, line: bytes, is_words: bool) -> None:
         """Take an ordinary line: a part of a traceback, or output of the program."""
-        if self._meanings.open_tracebacks and self._meanings.in_traceback(self._raw(line)):
+        if self._meanings.is_expecting and self._meanings.in_traceback(self._raw(line)):
             return
         if is_words:
             self._speak(line)
@@ -169,7 +170,8 @@ class Collector:
                     self._one(part)
                 return
             line = parts[0] if parts else b""
-        for part in torn_apart(line) if line.count(_LEVEL) > 1 else (line,):
+        parts = list(lines_of_record(line)) if line[:1] == b"{" else []
+        for part in parts or (torn_apart(line) if line.count(_LEVEL) > 1 else (line,)):
             self._one(part)
 
     def _one(self, line: bytes) -> None:
@@ -191,7 +193,7 @@ class Collector:
             return
         before = self._meanings.count
         self._meanings.plain(self._raw(line))
-        if self._meanings.count == before and not self._meanings.open_tracebacks and _are_words(line):
+        if self._meanings.count == before and not self._meanings.is_expecting and _are_words(line):
             self._speak(line)
 
     def _raw(self, line: bytes) -> Raw:

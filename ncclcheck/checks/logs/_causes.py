@@ -81,7 +81,8 @@ def cause(
                 yield NotApplicable(f"no log: {snapshot.log.detail or snapshot.log.missing}")
                 return
             suspects = body(snapshot.log)
-            for found in declared(snapshot.log) if suspects is None else suspects:
+            known = list(declared(snapshot.log) if suspects is None else suspects)
+            for found in known or _in_nccls_words(snapshot.log, slug):
                 yield replace(
                     found,
                     fixes=found.fixes or tuple(fixes),
@@ -92,6 +93,25 @@ def cause(
         return check(code, slug, title, subject="log")(over_snapshot)
 
     return declare
+
+
+def _in_nccls_words(log: Log, slug: str) -> Iterator[Suspect]:
+    """Yield the suspect that NCCL's own warnings state, by its table, where the lines have no rule of their own."""
+    for certainty in CONFIDENCES:
+        said = [
+            remark
+            for remark in remarks(log, "nccl-warn")
+            if (remark.values.get("cause"), remark.values.get("certainty")) == (slug, certainty)
+        ]
+        if said:
+            means = said[0].values["means"]
+            yield suspect(
+                f"{means[:1].upper()}{means[1:]}.",
+                said,
+                confidence=certainty,
+                hosts=culprits(log, [remark.place for remark in said[:1]]),
+            )
+            return
 
 
 def suspect(

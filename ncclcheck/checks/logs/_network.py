@@ -20,6 +20,8 @@ _NAME = re.compile(
     r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? "
     r")?(?P<other>[\w.-]{1,253})"
 )
+_TIMED_OUT = re.compile(r"\b110\b|timed out", re.IGNORECASE)
+_GID = re.compile(r"GID ::ffff:(?P<network>\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}")
 UNANSWERED = ("timed-out", "no-route", "unreachable")
 
 
@@ -78,6 +80,17 @@ def virtual_processes(log: Log) -> list[Process]:
 def distinct_hosts(processes: Iterable[Process]) -> tuple[str, ...]:
     """Their hosts, each once."""
     return tuple(dict.fromkeys(process.host for process in processes))
+
+
+def rails_apart(text: str) -> bool:
+    """Return True if a queue pair timed out between routable GIDs of different /24 networks.
+
+    NCCL's own hint for it is that the adapters are not cross-connected (NCCL_CROSS_NIC).
+    """
+    if not _TIMED_OUT.search(text):
+        return False
+    networks = [match["network"] for match in _GID.finditer(text)]
+    return len(networks) > 1 and networks[0] != networks[1]
 
 
 def as_line(process: Process, text: str) -> Remark:

@@ -28,13 +28,14 @@ from ncclcheck.model.events import (
 
 _MOST_RANKS_NAMED = 1
 # Topics that a reader gives, not a pattern; and those of the tables that do not say that the job failed.
-_NOT_ALARMING = frozenset({"harmless", "used", "nccl-banner", "rank-place", "nccl-warn"}).union(
-    topic.name for topic in ALL_TOPICS if not topic.alarms
-)
+_NOT_ALARMING = frozenset(
+    {"harmless", "used", "nccl-banner", "rank-place", "nccl-warn", "exception-mentioned"}
+).union(topic.name for topic in ALL_TOPICS if not topic.alarms)
 
 
 _WHOLE = re.compile(r"train|\bjob\b|\brun\b|\ball\b|\bexit|succe|\bfit\b|concluded|bounds", re.IGNORECASE)
-_SURVIVABLE = frozenset(topic.name for topic in ALL_TOPICS if topic.survivable)
+# After these no word of the job that it finished counts; all others a program may survive (a fallback, a retry).
+_ENDINGS = frozenset(topic.name for topic in ALL_TOPICS if topic.ends_the_job)
 
 
 def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
@@ -104,8 +105,14 @@ def alarms(log: Log) -> tuple[Event, ...]:
 def troubles(log: Log) -> tuple[Event, ...]:
     """Return the alarms; in a job without any that did not finish, NCCL's warnings and closed connections."""
     found = alarms(log)
-    return (
-        found if found or remarks(log, "finished") else remarks(log, "nccl-warn", "closed-by-peer", "crash")
+    if found or remarks(log, "finished"):
+        return found
+    return tuple(
+        remark
+        for remark in remarks(
+            log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "exception-mentioned"
+        )
+        if remark.values.get("kind") != "harmless"
     )
 
 
@@ -127,8 +134,8 @@ def is_alarm(event: AnyEvent) -> bool:
 def finished_well(log: Log) -> bool:
     """Return True if the log says that the job finished, and nothing in it that it failed.
 
-    What a program can survive (memory that was asked for in vain, an old line of the kernel) does not count where the
-    job says afterwards that it finished, and nothing ended with an error.
+    What a program can survive (an adapter that was asked for in vain, an old line of the kernel) does not count where
+    the job says afterwards that it finished, and nothing ended with an error.
     """
     ends = remarks(log, "finished")
     found = alarms(log)
@@ -149,7 +156,9 @@ def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
             for end in ends
         )
         return event.kind == "ordinary" and (finished or not event.where)
-    return isinstance(event, Remark) and event.topic in _SURVIVABLE
+    if isinstance(event, Remark):
+        return event.topic not in _ENDINGS
+    return isinstance(event, ConnectFailure)
 
 
 def world_size(log: Log) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, differing, remarks, timeouts
+from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -69,7 +70,25 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
             "A rank received more data than it expected: the ranks called a collective with different sizes.",
             sizes,
         )
+    yield from _rejected_by_adapter(log)
     yield from _differing_at_one_step(log)
+
+
+def _rejected_by_adapter(log: Log) -> Iterator[Suspect]:
+    """Messages that were longer than the buffer that waited for them, as the RDMA adapter tells."""
+    found = [
+        remark
+        for remark in remarks(log, "ib-completion")
+        if (status := status_of(remark.values.get("status", ""))) and status.cause == "collective-mismatch"
+    ]
+    if found:
+        number = found[0].values["status"]
+        status = status_of(number)
+        yield suspect(
+            f"An RDMA request failed with status {number}: {status.means if status else ''}.",
+            found,
+            confidence="likely" if number == "1" else "possible",
+        )
 
 
 def _differing_at_one_step(log: Log) -> Iterator[Suspect]:

@@ -38,17 +38,14 @@ def container_network(log: Log) -> Iterator[Suspect]:
     Start the containers with the host's network, or an overlay that all nodes share.
 
     ## Source
-    Docker's default bridge 172.17.0.0/16; NCCL bootstrap.cc (`no socket interface found`).
+    Docker's default bridge 172.17.0.0/16.
     """
-    none = [
-        remark
-        for remark in remarks(log, "no-interface")
-        if not remark.values.get("interface") and "same subnet" not in remark.text
-    ]
+    none = [remark for remark in remarks(log, "no-interface") if not remark.values.get("interface")]
     if none and not settings(log, "NCCL_SOCKET_IFNAME") and not remarks(log, "no-subnet"):
         yield suspect(
-            "There is no usable network interface in this container or on this host.",
+            "If NCCL_SOCKET_IFNAME is not set there, this container or host has no network interface but loopback.",
             none,
+            confidence="possible",
             hosts=culprits(log, [remark.place for remark in none]),
         )
     bound = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" not in remark.text]

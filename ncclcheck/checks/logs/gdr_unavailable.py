@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line
 from ncclcheck.checks.logs._view import alarms, culprits, remarks
+from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -49,6 +50,11 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
     ]
     lines = [as_line(process, f"GPU Direct RDMA {process.gpudirect[0]}") for process in off[:4]]
     told = remarks(log, "gdr-missing", "ib-register-gpu")
+    kept_away = [
+        remark
+        for remark in remarks(log, "ib-completion")
+        if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
+    ]
     slow = remarks(log, "slow-word")
     if (told and alarms(log)) or (off and slow):
         yield suspect(
@@ -59,6 +65,15 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [remark.place for remark in told] + [process.place for process in off])
             if not slow
             else (),
+        )
+    elif kept_away:
+        number = kept_away[0].values["status"]
+        status = status_of(number)
+        yield suspect(
+            f"An RDMA request failed with status {number}: {status.means if status else ''}. ACS on the PCIe bridges "
+            "is the usual reason; NCCL_NET_GDR_LEVEL=0 shows whether it is that.",
+            kept_away,
+            confidence="likely" if number != "10" else "possible",
         )
     elif off and alarms(log):
         yield suspect(

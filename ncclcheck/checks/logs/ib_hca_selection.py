@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import as_line
+from ncclcheck.checks.logs._network import as_line, rails_apart
 from ncclcheck.checks.logs._view import alarms, remarks
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
@@ -50,6 +50,13 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             "The nodes use RDMA adapters that are not compatible with each other.",
             [*told, *odd],
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
+        )
+    elif apart := [remark for remark in remarks(log, "ib-modify-qp") if rails_apart(remark.text)]:
+        yield suspect(
+            "A queue pair between adapters of different networks timed out: the rails are not connected to each other. "
+            "NCCL_CROSS_NIC=0 keeps each adapter on its own rail.",
+            apart,
+            confidence="likely",
         )
     elif odd and alarms(log):
         mixed = len(networks) > 1

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import uses_infiniband
 from ncclcheck.checks.logs._view import culprits, heads, hosts_of_address, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.logs.messages.ib_status import status_of
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _FATAL = re.compile(
     r"port (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)", re.IGNORECASE
 )
-_SECONDARY = ("5", "0")  # flushed, success: another error came first
 
 
 @cause(
@@ -38,8 +38,8 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     """A link, cable, port, switch or adapter of the RDMA fabric failed.
 
     ## Why it matters
-    Packets are lost until the retries are used up (completion status 12); the ranks of that link fail, all
-    others wait.
+    The adapter gives up a request (completion status 12: its retries are used up); the ranks of that link fail,
+    all others wait. The other numbers mean other things, and the summary says which.
 
     ## How to fix
     Look at the port that is named, its cable and its switch port, and at the counters of errors.
@@ -53,10 +53,9 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     ]
     down = remarks(log, "ib-port-down")
     hardware = remarks(log, "ib-hardware")
-    lost = [
-        remark for remark in remarks(log, "ib-completion") if remark.values.get("status") not in _SECONDARY
-    ]
-    flushed = [remark for remark in remarks(log, "ib-completion") if remark not in lost]
+    completions = remarks(log, "ib-completion")
+    lost = [remark for remark in completions if _speaks_for(remark) == "ib-link-or-fabric"]
+    flushed = [remark for remark in completions if not _speaks_for(remark)]
     if events or (down and (lost or flushed)) or (hardware and uses_infiniband(log)):
         first = events or down or hardware
         yield suspect(
@@ -73,11 +72,23 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
         ]
         addresses = heads(remark.values.get("address", "a peer") for remark in lost or flushed)
         yield suspect(
-            f"Packets to {addresses} are lost on the RDMA fabric until the retries are used up.",
+            f"RDMA requests to {addresses} failed with status {heads(map(_status, lost or flushed))}.",
             lost or flushed,
             confidence="likely" if lost else "possible",
             hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) == 1 else (),
         )
+
+
+def _speaks_for(remark: Remark) -> str:
+    status = status_of(remark.values.get("status", ""))
+    return status.cause if status else ""
+
+
+def _status(remark: Remark) -> str:
+    """Return the number with its name and what it means."""
+    number = remark.values.get("status", "")
+    status = status_of(number)
+    return f"{number} ({status.name}: {status.means})" if status else number
 
 
 def _address(text: str) -> str:

@@ -9,6 +9,17 @@ from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_EITHER = (
+    Fix(
+        "look at the variable and the interfaces on that host, inside the container: set NCCL_SOCKET_IFNAME to a "
+        "name or prefix that is there, or unset it; if there is only lo, give the container a network (--network host)",
+        (
+            "env | grep SOCKET_IFNAME; ip -brief address",
+            "ncclcheck preflight --select ifname-no-match,interface-loopback",
+        ),
+    ),
+)
+
 
 @cause(
     "NC909",
@@ -55,11 +66,30 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
             found,
             hosts=culprits(log, [remark.place for remark in found]),
         )
+    elif found and not remarks(log, "no-subnet"):
+        yield suspect(
+            "NCCL found no interface: either NCCL_SOCKET_IFNAME, which the log does not show, matches none on this "
+            "host, or the host or container has no network interface but loopback. Look at the variable first.",
+            found,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in found]),
+            fixes=_EITHER,
+        )
     elif families and value:
         yield suspect(
             f"NCCL_SOCKET_IFNAME={value} matches no interface on some node, and NCCL continued without an address.",
             families,
             confidence="likely",
-            hosts=culprits(log, [family.place for family in families]),
+            hosts=_without_interface(log) or culprits(log, [family.place for family in families]),
             explains=("container-network", "rank-exception"),
         )
+
+
+def _without_interface(log: Log) -> tuple[str, ...]:
+    """Return the hosts that named an interface and then told of none that they use."""
+    silent = [
+        process
+        for process in log.processes
+        if "NCCL_SOCKET_IFNAME" in process.settings and not process.interface
+    ]
+    return culprits(log, [process.place for process in silent])

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import uses_roce
+from ncclcheck.checks.logs._network import rails_apart, uses_roce
 from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
 _ADDRESSING = re.compile(
-    r"\b(?:22|101|110|113)\b|Invalid argument|timed out|unreachable|No route", re.IGNORECASE
+    r"\b(?:19|22|101|110|113)\b|Invalid argument|timed out|unreachable|No (?:route|such device)",
+    re.IGNORECASE,
 )
+_IN_INFINIBAND = re.compile(r"/IB\b")
 _LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe80", re.IGNORECASE)
 
 
@@ -60,7 +62,12 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     link_local = [remark for remark in (*broken, *setup) if _LINK_LOCAL.search(remark.text)]
     listed = remarks(log, "gid-listing")
     fixed = settings(log, "NCCL_IB_GID_INDEX")
-    if (not uses_roce(log) and not listed) or not (broken or setup):
+    only_infiniband = any(
+        _IN_INFINIBAND.search(device) for process in log.processes for device in process.devices
+    )
+    if not (broken or setup) or (not uses_roce(log) and not listed and (not setup or only_infiniband)):
+        return
+    if setup and not link_local and not fixed and rails_apart(setup[0].text):
         return
     if link_local or setup or fixed:
         yield suspect(
@@ -69,5 +76,5 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
             + (f"; NCCL_IB_GID_INDEX is {', '.join(fixed)}." if fixed else "."),
             [*setup, *link_local, *broken, *listed],
             confidence="certain" if link_local else "likely",
-            hosts=culprits(log, []),
+            hosts=culprits(log, [remark.place for remark in setup[:1]]),
         )

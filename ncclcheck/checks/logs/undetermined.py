@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._outcome import stuck
 from ncclcheck.checks.logs._view import behind, exceptions, exits, remarks, timeouts, troubles, waits
-from ncclcheck.model.events import Event, Log
+from ncclcheck.model.events import Event, Log, Remark
 from ncclcheck.model.finding import Fix
 
 _DEBUG = Fix(
@@ -28,6 +28,19 @@ _RECORDER = Fix(
         "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 "
         "TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/tmp/trace_ ...",
         "NCCL_DEBUG=INFO ...",
+    ),
+)
+_OTHERS = Fix(
+    "NCCL's messages are on already: give the files of all ranks to ncclcheck explain at once, above all those of the "
+    "rank that ended first",
+    ("ncclcheck explain /tmp/nccl.*",),
+)
+_WRONG = Fix(
+    "find out what damages the data: without peer-to-peer access, with one algorithm, on other nodes, and with another "
+    "version of NCCL",
+    (
+        "NCCL_P2P_DISABLE=1 ./build/all_reduce_perf -b 8 -e 128M -f 2 -c 1",
+        "NCCL_ALGO=Ring ./build/all_reduce_perf -b 8 -e 128M -f 2 -c 1",
     ),
 )
 _BEFORE = Fix("check the nodes and the network before the next start", ("ncclcheck preflight",))
@@ -51,8 +64,39 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     if not found:
         return
     missing, fixes = _what_to_collect(log)
-    open_question = suspect("", found, confidence="possible", fixes=(*fixes, _BEFORE))
-    yield replace(open_question, summary=f"The log does not show the cause. To find it, collect {missing}.")
+    said = own_words(log)
+    open_question = suspect("", [*said, *found], confidence="possible", fixes=(*fixes, _BEFORE))
+    quoted = " ".join(map(_quoted, said))
+    summary = (
+        f"The log does not show the cause. {quoted}{' ' if quoted else ''}To find it, collect {missing}."
+    )
+    yield replace(open_question, summary=summary)
+
+
+def own_words(log: Log) -> list[Remark]:
+    """Return NCCL's first warning that is not harmless, torch's `Last error:` where it is another, and NCCL's hint."""
+    warnings = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("kind") != "harmless"]
+    chosen = [remark for remark in warnings if not remark.text.startswith("Last error:")][:1]
+    chosen += [
+        remark
+        for remark in warnings
+        if remark.text.startswith("Last error:")
+        and (not chosen or remark.values.get("group") != chosen[0].values.get("group"))
+    ][:1]
+    return [*chosen, *remarks(log, "nccl-hint")[:1]]
+
+
+def _quoted(remark: Remark) -> str:
+    """Return what NCCL says in a line, and what it means by it."""
+    if remark.topic == "nccl-hint":
+        return f"NCCL's hint: {remark.values.get('hint', '').rstrip('.')}."
+    told = (
+        "torch tells NCCL's last error"
+        if remark.text.startswith("Last error:")
+        else "NCCL's first warning is"
+    )
+    text, means = remark.values.get("text", "")[:160], remark.values.get("means", "")
+    return f"{told} “{text}”" + (f": {means}." if means else ", which ncclcheck does not know.")
 
 
 def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
@@ -74,8 +118,17 @@ def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
             "the failing worker's own output (torchrun --log-dir and --tee, or error_file), which is not in this file",
             (_WORKERS,),
         )
+    if remarks(log, "wrong-results"):
+        return (
+            "the same test with NCCL_P2P_DISABLE=1, with NCCL_ALGO=Ring and on other nodes: the results that "
+            "nccl-tests computed are wrong, so peer-to-peer access, a GPU or this NCCL version damages data",
+            (_WRONG,),
+        )
     if not log.processes:
         return "NCCL's messages: set NCCL_DEBUG=INFO (at least WARN) on all ranks, the other side's too", (
             _DEBUG,
         )
-    return "NCCL_DEBUG=INFO output of all ranks, the other side's too, with worker logs", (_DEBUG, _WORKERS)
+    return (
+        "the logs of the ranks that are not in this file, the other side's first, and the workers' own output",
+        (_OTHERS, _WORKERS),
+    )

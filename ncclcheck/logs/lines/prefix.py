@@ -7,6 +7,8 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.logs.lines.loggers import after_logger
+
 _MOST_LAYERS = 8  # `[pod/a/b] 2025-...Z [default0]:[rank0]: ` has four
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
@@ -34,7 +36,9 @@ _DMESG = re.compile(r"\[ {0,8}(?P<uptime>\d{1,9}\.\d{3,6})\] ?")
 _TASK = re.compile(r" {0,6}(?P<task>\d{1,6}): ?")
 _OPEN_MPI = re.compile(r"\[\d{1,6},(?P<task>\d{1,6})\]<(?:stdout|stderr|stddiag)>: ?")
 _PRRTE = re.compile(r"\[(?:prterun-|mpirun-|mpiexec-)?[\w.@-]{0,255},(?P<task>\d{1,6})\](?:<\w+>)?: ?")
-_LOCAL = re.compile(r"\[(?:default|trainer|worker|role)_?(?P<local>\d{1,4})\]: ?", re.IGNORECASE)
+_LOCAL = re.compile(
+    r"\[(?:default|trainer|worker|role)_?(?P<local>\d{1,4})(?:\|\d{1,6})?\]: ?", re.IGNORECASE
+)
 _RANK = re.compile(
     r"\[?\(?rank[ _:#=-]{0,2}(?P<rank>\d{1,6})\)?\]?(?:[:,]|(?<=\])|(?<=\))|(?=\s)) ?", re.IGNORECASE
 )
@@ -122,7 +126,15 @@ def _one(found: Prefix) -> Prefix | None:
         return replace(found, message=text[match.end() :], rank=int(match["rank"]))
     if match := _POD.match(text):
         return replace(found, message=text[match.end() :], host=match["pod"])
-    return _worded(found)
+    return _logged(found) or _worded(found)
+
+
+def _logged(found: Prefix) -> Prefix | None:
+    after = after_logger(found.message)
+    if after is None:
+        return None
+    message, rank = after
+    return replace(found, message=message, rank=found.rank if rank is None else rank)
 
 
 def _timed(found: Prefix) -> Prefix | None:

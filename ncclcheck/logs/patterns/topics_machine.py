@@ -18,7 +18,6 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
             r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
         ),
-        survivable=True,
         has_own_cause=True,
     ),
     Topic(
@@ -86,7 +85,11 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "p2p-disabled",
         (
             r"P2P is disabled between|peer (?:to peer )?access is not supported|PEER_ACCESS_UNSUPPORTED",
-            r"peer mapping resources exhausted|TOO_MANY_PEERS|(?:P2P|peer).{0,60}(?:test|verification).{0,60}fail",
+            r"peer mapping resources exhausted|TOO_MANY_PEERS",
+            (
+                r"^(?!.{0,120}(?:lacks GPU P2P|Custom allreduce))"
+                r".{0,200}(?:P2P|peer).{0,60}(?:test|verification).{0,60}fail"
+            ),
             r"could not enable P2P|NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)",
         ),
         at_info=True,
@@ -115,7 +118,6 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "xid",
         (r"Xid \(PCI:(?P<device>[^)]{1,40})\): (?P<xid>\d+)|SXid.{0,40}: (?P<sxid>\d+)",),
-        survivable=True,
     ),
     Topic(
         "gpu-lost",
@@ -147,7 +149,6 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "open-files",
         (r"Too many open files|EMFILE|ENFILE|received \d+ items of ancdata",),
-        survivable=True,
         has_own_cause=True,
     ),
     # host memory
@@ -163,6 +164,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             ),
         ),
         has_own_cause=True,
+        ends_the_job=True,
     ),
     Topic(
         "killed",
@@ -278,6 +280,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"(?:Global|Run|Job) time(?:d)? ?-?out|timed out after \d+ ?s\b|DUE TO TIME LIMIT|time limit exhausted",
         ),
         has_own_cause=True,
+        ends_the_job=True,
     ),
     Topic(
         "generic-nccl",
@@ -317,6 +320,19 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     ),
     # how it ended
     Topic(
+        "wrong-results",
+        (
+            r"Out of bounds values ?: (?P<wrong>\d+) FAILED",
+            # a row of nccl-tests: size, count, type, operation, root, time, two bandwidths and #wrong
+            (
+                r"^ {2,12}\d+ +\d+ +(?:float|double|half|bfloat16|fp8_\w+|u?int\d+) +"
+                r"(?:sum|prod|max|min|avg|mulsum|none) +"
+                r"-?\d+ +[\d.]+ +[\d.]+ +[\d.]+ +(?:[1-9]\d*|0 +[\d.]+ +[\d.]+ +[\d.]+ +[1-9])"
+            ),
+        ),
+        ends_the_job=True,
+    ),
+    Topic(
         "failed",
         (
             r"exit(?:ed)?(?: with)?(?: exit)? ?(?:code|status):? ?(?:-?[1-9]\d*)|non-zero (?:status|exit)|Test failure",
@@ -328,6 +344,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"exits with return code = -?[1-9]|terminated with code -?[1-9]",
             r"^\S+ FAILED$|^FAILED\b|CANCELLED AT|Job (?:aborted|failed)|terminate called after throwing|MPI_ABORT",
         ),
+        ends_the_job=True,
     ),
     Topic(
         "finished",
@@ -344,6 +361,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
+            r"Application startup complete|Uvicorn running on|The server is fired up and ready to roll",
         ),
         alarms=False,
     ),

@@ -19,7 +19,6 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"Unable to find (?:address|interface) for:? ?(?P<interface>\S+)",
             r"could not find (?:any )?interface (?:named|matching|with name)|ifa != nullptr",
         ),
-        survivable=True,
         at_info=True,
         has_own_cause=True,
     ),
@@ -99,7 +98,6 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         (
             r"wait timeout after \d+ ?ms, keys: ?(?P<keys>\S+)|Socket Timeout\b|store[-> .]*get\(.{0,200}got error",
         ),
-        survivable=True,
     ),
     Topic(
         "store-lost",
@@ -108,25 +106,25 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         ),
         alarms=False,
     ),
-    Topic("rendezvous", (r"Rendezvous(?:Timeout|Connection|Closed|State|GracefulExit)\w*",), survivable=True),
+    Topic("rendezvous", (r"Rendezvous(?:Timeout|Connection|Closed|State|GracefulExit)\w*",)),
     Topic(
         "monitored-barrier",
         (r"failed to pass monitoredBarrier|monitoredBarrier.{0,200}(?P<ranks>ranks? .{0,80})",),
+        ends_the_job=True,
     ),
     # InfiniBand and RoCE
     Topic(
         "ib-completion",
         (
             (
-                r"Got completion (?:from peer (?P<address>\S+) )?with "
-                r"(?:status=|error |status )(?:IBV_WC_\w+ ?\()?(?P<status>\d+)"
+                r"Got completion (?:from peer (?P<address>\S{1,300}) )?with "
+                r"(?:status=|error |status )(?:IBV_WC_\w{1,40} ?\()?(?P<status>\d+)"
             ),
         ),
     ),
     Topic(
         "ib-async-event",
         (r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+",),
-        survivable=True,
         at_info=True,
     ),
     Topic(
@@ -223,6 +221,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         alarms=False,
         at_info=True,
     ),
+    Topic("nccl-hint", (r"\bHINT: (?P<hint>In many cases .{1,200})",), alarms=False, at_info=True),
     # plug-ins
     Topic(
         "plugin-provider",

@@ -15,7 +15,11 @@ _LINE = re.compile(
 _CLASS = re.compile(
     r"(?:Error|Exception|Interrupt|SystemExit|Failure|StopIteration|Timeout|Warning|Fault|Abort)$"
 )
-PATTERNS = (_CLASS.pattern,)  # in a traceback, whose lines are all read, any other name is a class too
+_SOMEWHERE = re.compile(
+    r"(?<![\w.'\"(])(?:[A-Za-z_]\w{0,63}\.){0,10}[A-Z]\w{0,63}(?:Error|Exception)(?:: |$)"
+)
+PATTERNS = (_CLASS.pattern, _SOMEWHERE.pattern)
+# In a traceback, whose lines are all read, any other name is a class too.
 _LAUNCHER = re.compile(
     r"ChildFailedError|SignalException|CalledProcessError|ProcessExitedException|ProcessRaisedException"
 )
@@ -49,6 +53,11 @@ def split(line: str, *, in_traceback: bool) -> tuple[str, str] | None:
     if _CLASS.search(name) or (in_traceback and (message or "." in name)):
         return name, message
     return None
+
+
+def is_mentioned(text: str) -> bool:
+    """Return True if an exception stands behind something that is no prefix that ncclcheck knows."""
+    return _SOMEWHERE.search(text) is not None
 
 
 def kind_of(class_name: str, message: str) -> ExceptionKind:

@@ -24,6 +24,7 @@ QUIET_STARTS = frozenset(
 )  # fmt: skip
 
 TRACEBACK = "Traceback (most recent call last)"
+LAST_ERROR = "Last error:"  # of torch's exceptions: NCCL's last warning is the line after it
 PATTERNS = (
     *TOPIC_PATTERNS,
     *HARMLESS_PATTERNS,
@@ -33,6 +34,7 @@ PATTERNS = (
     *exits.PATTERNS,
     VERSION_PATTERN,
     re.escape(TRACEBACK),
+    re.escape(LAST_ERROR),
 )
 _search = re.compile(needles(PATTERNS).encode()).search
 

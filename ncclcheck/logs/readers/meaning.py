@@ -6,18 +6,21 @@ from msgspec.structs import replace
 
 from ncclcheck.logs.lines.prefix import Prefix
 from ncclcheck.logs.lines.raw import Raw
+from ncclcheck.logs.messages.known import meaning_of
 from ncclcheck.logs.nccl_lines.nccl_info import version_in
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.logs.patterns.topics import topics as topics_of
 from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits
-from ncclcheck.logs.readers.glance import TRACEBACK
+from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
 from ncclcheck.model.events import AnyEvent, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept
 MOST_EVENTS = 60_000
 MOST_TASKS = 64  # of one line of Slurm
 IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
+LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
+LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
@@ -32,7 +35,13 @@ class Meanings:
         self.dropped = 0
         self.open_tracebacks: dict[Speaker, tuple[int, str]] = {}
         self._ignored: dict[Speaker, int] = {}
+        self._last_errors: dict[Speaker, int] = {}
         self._table: dict[Speaker, exits.Ended] = {}
+
+    @property
+    def is_expecting(self) -> bool:
+        """Return True while the next line of some speaker means something whatever its words are."""
+        return bool(self.open_tracebacks or self._last_errors)
 
     @property
     def count(self) -> int:
@@ -43,12 +52,15 @@ class Meanings:
         """Nothing that was open in another file goes on in the next."""
         self.open_tracebacks.clear()
         self._ignored.clear()
+        self._last_errors.clear()
         self._table.clear()
 
     def plain(self, raw: Raw) -> None:
         """Take a line of torch, Python, the launcher, the kernel or the program itself."""
         raw = self._with_its_class(raw)
         speaker, message = speaker_of(raw.prefix), raw.prefix.message
+        if self._is_last_error(speaker, message, raw):
+            return
         version = version_in(message)
         if version is not None:
             self.keep(
@@ -75,11 +87,11 @@ class Meanings:
 
     def in_traceback(self, raw: Raw) -> bool:
         """Return True if the line is part of a traceback: a frame, or the exception that ends it."""
-        oldest, (number, _) = next(iter(self.open_tracebacks.items()))
-        if raw.number - number > MOST_TRACEBACK_LINES:
-            del self.open_tracebacks[oldest]
+        self._forget_old(raw.number)
         raw = self._with_its_class(raw)
         speaker, message = speaker_of(raw.prefix), raw.prefix.message
+        if self._is_last_error(speaker, message, raw):
+            return True
         if speaker not in self.open_tracebacks:
             return False
         if message.startswith(" "):
@@ -90,6 +102,26 @@ class Meanings:
         self.meaning(message, raw, is_info=False)
         self.open_tracebacks.pop(speaker, None)
         return True
+
+    def _forget_old(self, number: int) -> None:
+        """Forget the oldest traceback and the oldest `Last error:` whose next line did not come."""
+        oldest, (begun, _) = next(iter(self.open_tracebacks.items()), (None, (0, "")))
+        if oldest is not None and number - begun > MOST_TRACEBACK_LINES:
+            del self.open_tracebacks[oldest]
+        first = next(iter(self._last_errors), None)
+        if first is not None and number - self._last_errors[first] > LAST_ERROR_WITHIN_LINES:
+            del self._last_errors[first]
+
+    def _is_last_error(self, speaker: Speaker, message: str, raw: Raw) -> bool:
+        """Take torch's `Last error:`, and the line after it: NCCL's last warning, without NCCL's prefix."""
+        if message.strip() == LAST_ERROR:
+            self._last_errors[speaker] = raw.number
+            return True
+        if speaker in self._last_errors and message.strip():
+            del self._last_errors[speaker]
+            self.meaning(f"{LAST_ERROR} {message.strip()}", raw, is_info=False)
+            return True
+        return False
 
     def _with_its_class(self, raw: Raw) -> Raw:
         """Return the line with its first word back, where that is the class of the expected exception and no label."""
@@ -119,13 +151,16 @@ class Meanings:
         topics = [
             found_topic for found_topic in topics_of(text) if not is_info or found_topic[0] in _INFO_TOPICS
         ]
+        if exception is None and not is_info and exceptions.is_mentioned(text):
+            found.append(Remark(place, kept, "exception-mentioned"))
         if exception is not None:
             found.append(self._exception(speaker, exception, kept, raw, tuple(topic for topic, _ in topics)))
         found += collectives.read(text, place)  # type: ignore[arg-type]
         found += connections.read(text, place)  # type: ignore[arg-type]
         found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
-        if " NCCL WARN " in text[:300]:
-            found.append(Remark(place, kept, "nccl-warn"))
+        warning = _warning_in(text)
+        if warning:
+            found.append(Remark(place, kept, "nccl-warn", _meant(warning)))
         if why := why_harmless(text):
             found.append(Remark(place, kept, "harmless", {"why": why}))
         for event in found:
@@ -178,6 +213,24 @@ class Meanings:
             self.dropped += 1
         else:
             self.events.append((raw, event))
+
+
+def _warning_in(text: str) -> str:
+    """Return what NCCL itself says in the line: after its level WARN, or as torch's last error; empty for others."""
+    if text.startswith(LAST_ERROR):
+        return text[len(LAST_ERROR) :].strip()
+    before, _, after = text[:2000].partition(" NCCL WARN ")
+    return after.strip() if len(before) <= LONGEST_BEFORE_LEVEL else ""
+
+
+def _meant(warning: str) -> dict[str, str]:
+    """Return what NCCL's table says about the text."""
+    group = meaning_of(warning)
+    values = {"text": warning[:255]}
+    if group is None:
+        return values
+    values |= {"group": group.id, "kind": group.kind, "means": group.means, "about": group.about}
+    return values | {"cause": group.cause, "certainty": group.certainty} if group.cause else values
 
 
 def speaker_of(prefix: Prefix) -> Speaker:
