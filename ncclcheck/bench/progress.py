@@ -32,6 +32,7 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 PAGE_BYTES = 4096
 _LAYOUT = struct.Struct("=9q")
+_GPU_PCI_AT, _GPU_PCI_BYTES = 192, 32
 _TEXT_AT = 256
 _TEXT_BYTES = 2048
 
@@ -49,6 +50,7 @@ class Progress(Struct, frozen=True):
     error_kind: ErrorKind = "none"
     error: str = ""
     gpu: GpuSign = ""
+    gpu_pci: str = ""
 
 
 class ProgressPage:
@@ -91,6 +93,11 @@ class ProgressPage:
         self.inside, self._gpu = False, "behind"
         self._write(time.monotonic_ns())
 
+    def name_gpu(self, pci: str) -> None:
+        """Record the PCI address of its GPU."""
+        encoded = pci.encode("ascii", "replace")[:_GPU_PCI_BYTES].ljust(_GPU_PCI_BYTES, b"\0")
+        self._page[_GPU_PCI_AT : _GPU_PCI_AT + _GPU_PCI_BYTES] = encoded
+
     def see_gpu(self, sign: GpuSign) -> None:
         """Record what was seen of the GPU, which is no progress."""
         self._gpu = sign
@@ -126,6 +133,7 @@ def read_page(descriptor: int) -> Progress:
         return Progress()
     length = struct.unpack_from("=q", data, _TEXT_AT)[0]
     text = data[_TEXT_AT + 8 : _TEXT_AT + 8 + max(0, min(length, _TEXT_BYTES))].decode(errors="replace")
+    pci = data[_GPU_PCI_AT : _GPU_PCI_AT + _GPU_PCI_BYTES].rstrip(b"\0").decode("ascii", "replace")
     return Progress(
         phase=PHASES[phase],
         point=point,
@@ -137,4 +145,5 @@ def read_page(descriptor: int) -> Progress:
         error_kind=ERROR_KINDS[kind],
         error=text,
         gpu=GPU_SIGNS[gpu],
+        gpu_pci=pci,
     )

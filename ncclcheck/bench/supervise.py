@@ -122,6 +122,7 @@ class _Worker:
             if progress.inside and idle_s > timeouts.CONNECTIONS_AFTER_S
             else (),
             gpu=progress.gpu,
+            gpu_pci=progress.gpu_pci,
         )
 
     def _last_words(self) -> str:

@@ -49,6 +49,7 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
         str, ...
     ] = ()  # addresses that do not acknowledge what it sends (bench.tcp_connections)
     gpu: GpuSign = ""  # of a rank that waits for its GPU
+    gpu_pci: str = ""
 
     @property
     def done(self) -> bool:

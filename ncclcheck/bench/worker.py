@@ -62,6 +62,8 @@ def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
 
     torch.set_num_threads(1)  # spinning threads of an idle pool would take the CPU from the transport
     device = open_device(task.plan.backend, task.local_rank, cuda_graph=task.plan.cuda_graph)
+    if device.gpu is not None:
+        progress.name_gpu(device.gpu.health.pci)
     rank = prepare(task, device, progress)
     _join(task, device, progress)
     rank = with_agreed_buffers(rank)

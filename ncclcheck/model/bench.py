@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.gpu import LoggedError
 
 Backend: TypeAlias = Literal["gloo", "nccl"]
 Op: TypeAlias = Literal[
@@ -193,11 +194,27 @@ class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
     waited_s: float
 
 
+class HangEvidence(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a node saw of its ranks before it ended them.
+
+    `ras`: what NCCL's RAS threads said of all ranks; `behind`: ranks that they call behind or gone, with the reason.
+    `gpu_errors`: what the kernel logged since the ranks were started.
+    """
+
+    ras: Fact[str]
+    behind: tuple[tuple[int, str], ...]
+    gpu_errors: Fact[tuple[LoggedError, ...]]
+
+
 class NodeLog(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the workers' own NCCL log on one node says about their transport; Missing where there is none."""
+    """What the workers' own NCCL log on one node says about their transport; Missing where there is none.
+
+    `hang`: what was seen of ranks that did not come to their end; None: all did.
+    """
 
     host: str
     processes: Fact[tuple[Process, ...]]
+    hang: HangEvidence | None = None
 
 
 class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):

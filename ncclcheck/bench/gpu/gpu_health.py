@@ -29,9 +29,9 @@ class HealthWatch:
     """
 
     def __init__(self, address: str, nvml: Callable[[], Any]) -> None:
-        self._pci = bus_address(address) if address else ""
+        self.pci = bus_address(address) if address else ""
         self._nvml = nvml
-        self._health = GpuHealth(self._pci)
+        self._health = GpuHealth(self.pci)
         self._ending, self._ended = threading.Event(), threading.Event()
         if address:
             threading.Thread(target=self._watch, name="gpu-health", daemon=True).start()
@@ -44,7 +44,7 @@ class HealthWatch:
         if self._ended.wait(timeouts.GPU_HEALTH_S):
             return self._health
         hung = Missing("timeout", f"NVML did not answer within {timeouts.GPU_HEALTH_S:.0f} s")
-        return GpuHealth(self._pci, hung, hung, hung)
+        return GpuHealth(self.pci, hung, hung, hung)
 
     def _watch(self) -> None:
         try:
@@ -53,13 +53,13 @@ class HealthWatch:
             Exception
         ) as error:  # NVML's own, or no such package: what it says is evidence, not the benchmark
             why = Missing("error", f"NVML: {type(error).__name__}: {error}"[:_LONGEST_TEXT])
-            self._health = GpuHealth(self._pci, why, why, why)
+            self._health = GpuHealth(self.pci, why, why, why)
         self._ended.set()
 
     def _asked(self) -> GpuHealth:
         nvml = self._nvml()
         nvml.nvmlInit()
-        handle = nvml.nvmlDeviceGetHandleByPciBusId(self._pci.encode())
+        handle = nvml.nvmlDeviceGetHandleByPciBusId(self.pci.encode())
         links_before, pcie_before = _nvlink_errors(nvml, handle), _pcie_replays(nvml, handle)
         reasons = _reasons(nvml, handle)
         mask: Fact[int] = reasons()
@@ -67,7 +67,7 @@ class HealthWatch:
             mask = _joined(mask, reasons())
         mask = _joined(mask, reasons())
         return GpuHealth(
-            self._pci,
+            self.pci,
             mask if isinstance(mask, Missing) else tuple(slowdown_words(mask)),
             _grown(links_before, _nvlink_errors(nvml, handle)),
             _grown(pcie_before, _pcie_replays(nvml, handle)),

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
+from ncclcheck.bench.nodes.hang_evidence import culprits
 from ncclcheck.bench.watch import (
     AT_THE_END,
     DEADLINES,
@@ -31,8 +32,7 @@ from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFa
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.codec import decode, decode_fact
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.events import Process
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import LONGEST_GAP_S, WORKERS_POLL_S
 
 _BEFORE = ("starting", "joining")  # phases before a rank measures
@@ -228,23 +228,26 @@ class BenchWatch:
         }
 
     def with_logs(self, result: BenchResult) -> BenchResult:
-        """Return the result with what the nodes read in their workers' NCCL logs, once these have ended."""
+        """Return the result with what the nodes read in their workers' NCCL logs, and saw of them, at their end."""
         if self._order.plan.backend != "nccl":
             return result
-        logs = (NodeLog(host, self._log_of(ticket, host)) for ticket, host in self._hosts.items())
-        return replace(result, logs=tuple(logs))
+        logs = tuple(self._log_of(ticket, host) for ticket, host in self._hosts.items())
+        failures = culprits(result.failures, logs, self.states())
+        return replace(result, logs=logs, failures=failures)
 
-    def _log_of(self, ticket: int, host: str) -> Fact[tuple[Process, ...]]:
+    def _log_of(self, ticket: int, host: str) -> NodeLog:
         data = self._store.get_document(keys.bench_log(self._order.name, ticket))
         if isinstance(data, Missing):
-            return Missing("absent", "its NCCL log did not come")
+            return NodeLog(host, Missing("absent", "its NCCL log did not come"))
         try:
             read = decode(data, NodeLog, limit_bytes=FACTS_LIMIT_BYTES)
         except DecodeError as error:
-            return Missing("error", f"its NCCL log was refused: {error}")
+            return NodeLog(host, Missing("error", f"its NCCL log was refused: {error}"))
         if isinstance(read.processes, Missing):
-            return read.processes
-        return tuple(replace(process, host=host) for process in read.processes)
+            return replace(read, host=host)
+        return replace(
+            read, host=host, processes=tuple(replace(process, host=host) for process in read.processes)
+        )
 
     def result(self, failures: tuple[RankFailure, ...], unfinished: str = "") -> BenchResult:
         """Return what there is up to now."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ncclcheck.bench import supervise
 from ncclcheck.bench.footprint import memory_needed, shortage
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
+from ncclcheck.bench.nodes.hang_evidence import HangWatch
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, place
 from ncclcheck.exchange.deadline import Deadline
@@ -71,6 +72,8 @@ class _Workers:
         self._word = _Word(node.store, node.ticket, order.name)
         self._running: supervise.Running | None = None
         self._states: tuple[RankState, ...] = ()
+        is_asked = order.plan.backend == "nccl" and any(task.rank == 0 for task in self._tasks)
+        self._hang = HangWatch(asks_ras=is_asked)
 
     @property
     def running(self) -> bool:
@@ -88,7 +91,7 @@ class _Workers:
             _refuse_without_memory(self._order, len(self._tasks))
             environment = self._order.environments.get(str(self._ticket), {})
             _refuse_settings(environment)
-            self._running = supervise.start(self._tasks, environment)
+            self._running = supervise.start(self._tasks, {**environment, **self._hang.environment()})
         except OSError as error:
             self._word.say(supervise.not_started(self._tasks, error))
             self._store.set_document(keys.bench_done(self._order.name, self._ticket), encode(()))
@@ -100,6 +103,7 @@ class _Workers:
         points, states = self._running.poll()
         self._states = states
         self._word.say(states, points, isolation=self._running.isolation)
+        self._hang.look(states)
         if not isinstance(self._store.get(keys.bench_stop(self._order.name)), Missing):
             self.end("")
         elif self._deadline.passed:
@@ -109,9 +113,11 @@ class _Workers:
         """End all workers and tell node 0, with the reason where it did not say so itself."""
         if self._running is None:
             return
+        on_nccl = self._order.plan.backend == "nccl"
+        seen = self._hang.evidence(self._states) if on_nccl else None
         undead = self._running.stop(KILL_WORKERS_S)
-        if self._order.plan.backend == "nccl":
-            log = encode(NodeLog("", self._running.transport))
+        if on_nccl:
+            log = encode(NodeLog("", self._running.transport, seen))
             self._store.set_document(keys.bench_log(self._order.name, self._ticket), log)
         self._running = None
         if left:
