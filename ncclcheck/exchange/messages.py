@@ -17,6 +17,7 @@ from ncclcheck.model.launch import Launch
 SCHEMA = "1"
 TOOL_VERSION = ncclcheck.__version__
 FACTS_LIMIT_BYTES = 4 * 1024 * 1024
+LISTING_LIMIT_BYTES = 16 * 1024 * 1024  # 50,000 files with long names
 SMALL_LIMIT_BYTES = 256 * 1024
 REPORT_LIMIT_BYTES = 512 * 1024 * 1024
 T = TypeVar("T")

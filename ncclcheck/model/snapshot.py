@@ -191,6 +191,24 @@ class SharedView(Struct, frozen=True, forbid_unknown_fields=True):
     left: str = ""
 
 
+class CodeDifference(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the files of a `--code` path on one node differ from those on another: the first names, and how many."""
+
+    path: str
+    host: str
+    other: str
+    changed: FileNames
+    missing: FileNames  # on `host`
+    extra: FileNames
+
+
+class FileNames(Struct, frozen=True, forbid_unknown_fields=True):
+    r"""The first of so many names; a byte that is no UTF-8 is written as `\xff`."""
+
+    count: int
+    first: tuple[str, ...] = ()
+
+
 class NameView(Struct, frozen=True, forbid_unknown_fields=True):
     """The addresses that a name resolves to on one node."""
 
@@ -229,6 +247,9 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     confirmations: tuple[Confirmation, ...] = ()
     bench: Fact[BenchResult] = Missing("absent", "no benchmark was run")
     comparison: Fact[Comparison] = Missing("absent", "as-is and advised were not compared")
+    code_differences: tuple[
+        CodeDifference, ...
+    ] = ()  # between nodes whose code differs, where they could tell
     shared: Fact[tuple[SharedView, ...]] = Missing("absent", "no shared folder was tried")
     workers_address: Fact[WorkersAddress] = Missing("absent", "torch gives its workers no name of a node")
     log: Fact[Log] = Missing("absent", "no logs were read")

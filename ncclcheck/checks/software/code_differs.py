@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.software._files import difference_text, file_evidence
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Code, CodePath
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import CodeDifference, Snapshot
 
 _NAMED_PACKAGES = 8  # so many differing packages are named in the summary
 _HASH_DIGITS = 12
@@ -30,7 +31,9 @@ def code_differs(snapshot: Snapshot) -> Iterator[Answer]:
     Bring the named nodes to the commit of the others, or use one image or a shared filesystem.
 
     ## Source
-    SHA-256 over names and contents of the files; `git rev-parse HEAD` and `git status`; importlib.metadata.
+    SHA-256 over names and contents of the files. Where it differs, one node of each content lists its files, and the
+    first ten that differ, are missing or are extra are named. `git rev-parse HEAD` and `git status`;
+    importlib.metadata.
     """
     by_path: dict[str, _Places] = {}
     codes = [(node.host, code) for node, code in snapshot.known("code")]
@@ -41,12 +44,12 @@ def code_differs(snapshot: Snapshot) -> Iterator[Answer]:
         lacking = tuple(host for host, _ in codes if host not in places)
         if lacking:
             yield NotKnown(f"{path} was not read", lacking)
-        yield from _path(path, places)
+        yield from _path(path, places, snapshot.code_differences)
     yield from _packages(codes)
     yield from not_reported(snapshot)
 
 
-def _path(path: str, places: _Places) -> Iterator[Answer]:
+def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> Iterator[Answer]:
     trees: list[tuple[str, str]] = []
     for host, place in places.items():
         if not isinstance(place.tree_sha256, Missing):
@@ -61,7 +64,10 @@ def _path(path: str, places: _Places) -> Iterator[Answer]:
         pieces = evidence(contents, f"content of {path}", "SHA-256 of its files") + _git_evidence(
             path, places
         )
-        yield _finding("error", f"{path} differs: {sentence(contents)}", hosts, pieces, path)
+        told = [difference for difference in differences if difference.path == path]
+        files = "".join(f"; {difference_text(difference)}" for difference in told)
+        pieces = (*(piece for difference in told for piece in file_evidence(difference)), *pieces)
+        yield _finding("error", f"{path} differs: {sentence(contents)}{files}", hosts, pieces, path)
         return
     if trees and trees[0][1] == "absent":
         yield NotKnown(f"{path} is on no node")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
 
 _FOLDERS = ("counters", "hw_counters")
@@ -91,6 +94,22 @@ def _count(line: Fact[str]) -> Fact[int] | None:
     if not _COUNT.fullmatch(line) or int(line) > _LARGEST:
         return Missing("error", f"no number: {line[:40]!r}")
     return int(line)
+
+
+def with_reading(facts: NodeFacts, reading: Fact[tuple[PortCounters, ...]]) -> NodeFacts:
+    """Return the facts in which every port has what it counts now; a port that is gone says so."""
+    counters = facts.rdma_counters
+    if isinstance(counters, Missing):
+        return facts
+    gone = Missing("absent", "the port is not there any more")
+    now = {} if isinstance(reading, Missing) else {(port.device, port.port): port.before for port in reading}
+    ports = tuple(
+        replace(
+            port, after=reading if isinstance(reading, Missing) else now.get((port.device, port.port), gone)
+        )
+        for port in counters.ports
+    )
+    return replace(facts, rdma_counters=RdmaCounters(ports))
 
 
 RDMA_COUNTERS = Section(

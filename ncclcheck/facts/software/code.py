@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+import zlib
+from base64 import b64decode
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import missing_for, start
@@ -55,9 +58,29 @@ def packages_hash(packages: dict[str, str]) -> str:
 
 
 def _tree(path: str, deadline_s: float) -> Fact[tuple[str, int]]:
+    words = _told_by_child(path, deadline_s)
+    return words if isinstance(words, Missing) else (words["sha256"], words["files"])
+
+
+def list_files(path: str, deadline_s: float = timeouts.CODE_S) -> Fact[dict[str, str]]:
+    """Return a short digest of each file below the path, by its name."""
+    words = _told_by_child(path, deadline_s, "list")
+    if isinstance(words, Missing):
+        return words
+    return dict(json.loads(zlib.decompress(b64decode(words["listing"]))))
+
+
+def list_own(own_paths: Sequence[str], wanted: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the listings of those of the wanted paths that this node's own command line names, all read at once."""
+    listings = {readable(path): start(list_files, path) for path in own_paths if readable(path) in wanted}
+    found = {path: listing.result(timeouts.CODE_S) for path, listing in listings.items()}
+    return {path: listing for path, listing in found.items() if not isinstance(listing, Missing)}
+
+
+def _told_by_child(path: str, deadline_s: float, *more: str) -> Fact[dict[str, Any]]:
     own_deadline_s = max(deadline_s - timeouts.CODE_INNER_S, deadline_s / 2)
     try:
-        process = start_child(python_command(_MODULE, [path, str(own_deadline_s)]), None)
+        process = start_child(python_command(_MODULE, [path, str(own_deadline_s), *more]), None)
     except (OSError, ValueError) as error:
         return missing_for(error, readable(path))
     try:
@@ -78,7 +101,8 @@ def _tree(path: str, deadline_s: float) -> Fact[tuple[str, int]]:
     if "missing" in words:
         why: Why = words["missing"]
         return Missing(why, readable(words["detail"]))
-    return words["sha256"], words["files"]
+    told: dict[str, Any] = words
+    return told
 
 
 def _heard(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, bytes]:

@@ -16,6 +16,7 @@ _SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__"})
 # environment (PEP 405), whose packages are compared by version instead.
 _MARKS_OF_SKIPPED = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
 _BLOCK = 1 << 20
+_SHORT = 5  # bytes of a digest, to tell two contents apart
 
 
 class TooMuchError(Exception):
@@ -36,9 +37,30 @@ def tree_hash(
     virtual environments. Empty folders, times and modes do not count. A file that vanishes meanwhile is not there.
     Raises TooMuchError, TimeoutError, or the OSError of what could not be read.
     """
-    deadline = time.monotonic() + deadline_s
-    top = Path(root).resolve(strict=True)
-    whole, count, read_bytes = hashlib.sha256(), 0, 0
+    whole, count = hashlib.sha256(), 0
+    for label, kind, digest in _entries_of(root, deadline_s, (bytes_limit, files_limit)):
+        count += 1
+        whole.update(b"%s %d %s%s" % (kind, len(label), label, digest))
+    return whole.hexdigest(), count
+
+
+def tree_listing(root: str, deadline_s: float) -> dict[str, str]:
+    r"""Return a short digest of what the tree hash takes of each file, by its name; raises as that.
+
+    Bytes of a name that are no UTF-8 are written as `\xff`.
+    """
+    return {
+        label.decode("utf-8", "backslashreplace"): (kind + digest[:_SHORT]).hex()
+        for label, kind, digest in _entries_of(root, deadline_s, (BYTES_LIMIT, FILES_LIMIT))
+    }
+
+
+def _entries_of(
+    root: str, deadline_s: float, limits: tuple[int, int]
+) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Yield name, kind letter and digest of each file, in the order of the names."""
+    deadline, (bytes_limit, files_limit) = time.monotonic() + deadline_s, limits
+    top, read_bytes = Path(root).resolve(strict=True), 0
     names = _names_below(top, deadline, files_limit) if top.is_dir() else [""]
     for name in sorted(map(os.fsencode, names)):
         try:
@@ -47,11 +69,8 @@ def tree_hash(
             continue
         except _BudgetError:
             raise TooMuchError(f"more than {bytes_limit / (1 << 20):g} MiB") from None
-        count += 1
         read_bytes += size
-        label = name or os.fsencode(top.name)
-        whole.update(b"%s %d %s%s" % (kind, len(label), label, digest))
-    return whole.hexdigest(), count
+        yield name or os.fsencode(top.name), kind, digest
 
 
 def _names_below(top: Path, deadline: float, files_limit: int) -> Iterator[str]:

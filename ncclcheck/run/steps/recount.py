@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.roster import Member
-from ncclcheck.facts.rdma.rdma_counters import read_again
+from ncclcheck.facts.rdma.rdma_counters import read_again, with_reading
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import NodeFacts
-from ncclcheck.model.hardware import PortCounters, RdmaCounters
+from ncclcheck.model.hardware import PortCounters
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, ask
 from ncclcheck.run.steps.base import Participant, Step
@@ -34,7 +33,7 @@ class Recounted(Struct, frozen=True, forbid_unknown_fields=True):
 
 def _asked(session: Session) -> tuple[Member, ...]:
     """Return the agents of the nodes that have RDMA ports; without any the step does not apply."""
-    with_ports = {node.host for node in session.snapshot.nodes if _has_ports(node.facts)}
+    with_ports = {node.host for node, counters in session.snapshot.known("rdma_counters") if counters.ports}
     return tuple(agent for agent in session.agents if agent.host in with_ports)
 
 
@@ -48,30 +47,10 @@ def _lead(session: Session) -> Snapshot:
             answer = answers.of(agent, _SILENCE)
             readings[agent.host] = answer if isinstance(answer, Missing) else answer.ports
     nodes = tuple(
-        replace(node, facts=_with_reading(node.facts, readings[node.host])) if node.host in readings else node
+        replace(node, facts=with_reading(node.facts, readings[node.host])) if node.host in readings else node
         for node in snapshot.nodes
     )
     return replace(snapshot, nodes=nodes)
-
-
-def _with_reading(facts: NodeFacts, reading: Fact[tuple[PortCounters, ...]]) -> NodeFacts:
-    """Return the facts in which every port has what it counts now; a port that is gone says so."""
-    counters = facts.rdma_counters
-    if isinstance(counters, Missing):
-        return facts
-    gone = Missing("absent", "the port is not there any more")
-    now = {} if isinstance(reading, Missing) else {(port.device, port.port): port.before for port in reading}
-    ports = tuple(
-        replace(
-            port, after=reading if isinstance(reading, Missing) else now.get((port.device, port.port), gone)
-        )
-        for port in counters.ports
-    )
-    return replace(facts, rdma_counters=RdmaCounters(ports))
-
-
-def _has_ports(facts: NodeFacts) -> bool:
-    return not isinstance(facts.rdma_counters, Missing) and bool(facts.rdma_counters.ports)
 
 
 def follow_recount(_participant: Participant | None, _order: RecountOrder) -> Recounted:

@@ -16,6 +16,7 @@ from ncclcheck.run.steps.facts import FACTS
 from ncclcheck.run.steps.finish import FINISH
 from ncclcheck.run.steps.join import JOIN
 from ncclcheck.run.steps.late import LATE
+from ncclcheck.run.steps.list_code import LIST_CODE
 from ncclcheck.run.steps.measure import MEASURE
 from ncclcheck.run.steps.reach import REACH
 from ncclcheck.run.steps.recount import RECOUNT
@@ -25,6 +26,7 @@ from ncclcheck.run.steps.share import SHARE
 STEPS: tuple[Step[Any, Any], ...] = (
     JOIN,  # who takes part
     FACTS,  # what every node says of itself
+    LIST_CODE,  # where --code differs
     REACH,  # from here on only with two nodes or more, and not with --no-preflight
     MEASURE,
     CONFIRM,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from ncclcheck.bench.nodes.bench_order import MOST_RANKS
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION
-from ncclcheck.exchange.roster import Member
+from ncclcheck.exchange.shared_views import SharedFolder, views_of
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.storage.run_marks import MarksSeen, look_for, mark_of, seen_or
 from ncclcheck.facts.text_files import readable
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import SharedView, Snapshot
 from ncclcheck.run.session import Session, ask
 from ncclcheck.run.steps.base import Bounds, Participant, Step
@@ -37,16 +37,6 @@ class ShareOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="share"):
 
     paths: tuple[str, ...]
     tickets: tuple[int, ...]
-
-
-class SharedFolder(Struct, frozen=True, forbid_unknown_fields=True):
-    """A folder: why the mark could not be written (None: it was), whose marks were seen, why it is not removed."""
-
-    path: str
-    wrote: Missing | None
-    saw: Fact[tuple[int, ...]]
-    waited_s: float = 0.0
-    left: str = ""
 
 
 class Shared(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,31 +65,9 @@ def _lead(session: Session) -> Snapshot:
     views: list[SharedView] = []
     for agent in there:
         silence = Missing("timeout", f"{agent.host} did not tell what it found")
-        views += views_of(agent, hosts, answers.of(agent, silence), paths)
+        answer = answers.of(agent, silence)
+        views += views_of(agent, hosts, answer if isinstance(answer, Missing) else answer.folders, paths)
     return replace(snapshot, shared=tuple(views))
-
-
-def views_of(
-    agent: Member, hosts: Mapping[int, str], answer: Fact[Shared], paths: tuple[str, ...]
-) -> tuple[SharedView, ...]:
-    """Return what a node says of each path that was asked for; Missing where it says nothing of it."""
-    silence = Missing("timeout", f"{agent.host} did not tell what it found")
-    folders: dict[str, SharedFolder] = {}
-    if isinstance(answer, Missing):
-        silence = answer
-    else:
-        folders = {folder.path: folder for folder in answer.folders}
-    views = []
-    for path in map(readable, paths):
-        told = folders.get(path)
-        if told is None:
-            views.append(SharedView(agent.host, path, silence, silence))
-            continue
-        saw: Fact[tuple[str, ...]] = told.saw if isinstance(told.saw, Missing) else ()
-        if not isinstance(told.saw, Missing):
-            saw = tuple(hosts[ticket] for ticket in told.saw if ticket in hosts)
-        views.append(SharedView(agent.host, path, told.wrote, saw, told.waited_s, told.left))
-    return tuple(views)
 
 
 # A participant

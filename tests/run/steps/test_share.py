@@ -6,11 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.messages import SCHEMA
 from ncclcheck.exchange.roster import Member
+from ncclcheck.exchange.shared_views import SharedFolder, views_of
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import serve
 from ncclcheck.facts.storage.run_marks import mark_content, mark_name
@@ -20,10 +19,8 @@ from ncclcheck.run.options import RunOptions
 from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.share import (
     Shared,
-    SharedFolder,
     ShareOrder,
     follow_share,
-    views_of,
 )
 from tests.fact_builders import host_of, launch
 
@@ -81,10 +78,10 @@ def test_a_mark_does_not_tell_the_nonce() -> None:
 def test_tickets_become_hosts_and_silence_is_missing() -> None:
     agents = tuple(Member(rank + 1, launch(rank, 2), host_of(rank)) for rank in range(2))
     hosts = {agent.ticket: agent.host for agent in agents}
-    told = Shared(SCHEMA, "0", (SharedFolder("/s", None, (1, 2, 9), 0.5),))
+    told = (SharedFolder("/s", None, (1, 2, 9), 0.5),)
     (view,) = views_of(agents[0], hosts, told, ("/s",))
     assert (view.host, view.saw, view.waited_s) == ("node01", ("node01", "node02"), 0.5)
-    for answer in (Missing("timeout", "silent"), Missing("error", "refused"), replace(told, folders=())):
+    for answer in (Missing("timeout", "silent"), Missing("error", "refused"), ()):
         (view,) = views_of(agents[1], hosts, answer, ("/s",))
         assert isinstance(view.saw, Missing)
         assert isinstance(view.wrote, Missing)
