@@ -196,7 +196,7 @@ class CodeDifference(Struct, frozen=True, forbid_unknown_fields=True):
 
     path: str
     host: str
-    other: str
+    compared_with: str
     changed: FileNames
     missing: FileNames  # on `host`
     extra: FileNames

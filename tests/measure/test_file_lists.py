@@ -30,7 +30,7 @@ def test_what_differs_is_counted_and_the_first_ten_are_named() -> None:
     usual = {"a": "1", "b": "1", **{f"m{number:02}": "1" for number in range(11)}}
     own = {"a": "2", "b": "1", "new": "1"}
     (found,) = differences(wanted, {("node02", "/work/train"): usual, ("node01", "/work/train"): own})
-    assert (found.host, found.other) == ("node01", "node02")
+    assert (found.host, found.compared_with) == ("node01", "node02")
     assert (found.changed, found.extra) == (FileNames(1, ("a",)), FileNames(1, ("new",)))
     assert (found.missing.count, len(found.missing.first)) == (11, 10)
 

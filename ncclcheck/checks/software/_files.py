@@ -17,7 +17,7 @@ def difference_text(difference: CodeDifference) -> str:
         for names, verb in (
             (
                 difference.changed,
-                f"differ{'s' if difference.changed.count == 1 else ''} from {difference.other}",
+                f"differ{'s' if difference.changed.count == 1 else ''} from {difference.compared_with}",
             ),
             (difference.missing, f"{'is' if difference.missing.count == 1 else 'are'} missing"),
             (difference.extra, f"{'is' if difference.extra.count == 1 else 'are'} there only"),
@@ -25,7 +25,9 @@ def difference_text(difference: CodeDifference) -> str:
         if names.count
     ]
     text = (
-        ", ".join(parts) if parts else f"the files were equal to those of {difference.other} a moment later"
+        ", ".join(parts)
+        if parts
+        else f"the files were equal to those of {difference.compared_with} a moment later"
     )
     return f"on {difference.host} {text}"
 
@@ -33,9 +35,9 @@ def difference_text(difference: CodeDifference) -> str:
 def file_evidence(difference: CodeDifference) -> Iterator[Evidence]:
     """Yield one piece per kind of difference, with the first ten names."""
     for names, what in (
-        (difference.changed, f"files of {difference.path} that differ from {difference.other}"),
-        (difference.missing, f"files of {difference.path} that only {difference.other} has"),
-        (difference.extra, f"files of {difference.path} that {difference.other} does not have"),
+        (difference.changed, f"files of {difference.path} that differ from {difference.compared_with}"),
+        (difference.missing, f"files of {difference.path} that only {difference.compared_with} has"),
+        (difference.extra, f"files of {difference.path} that {difference.compared_with} does not have"),
     ):
         if names.count:
             observed = f"{names.count}: {_listed(names, names.count)}"

@@ -34,5 +34,5 @@ def test_the_lists_of_two_nodes_become_a_difference(store: Store) -> None:
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     (found,) = LIST_CODE.lead(session(store, snapshot, 30.0, AGENTS)).code_differences
-    assert (found.host, found.other, found.changed.first) == ("node03", "node01", ("a.py",))
+    assert (found.host, found.compared_with, found.changed.first) == ("node03", "node01", ("a.py",))
     thread.join(20)
