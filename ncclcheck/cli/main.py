@@ -6,8 +6,9 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -97,9 +98,9 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it, and then so do we
-        signal.signal(signal.SIGHUP, _interrupt)
+    for number, handler in _HANDLERS.items():
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP, and then so do we, and COMMAND
+            signal.signal(number, handler)
     code = BUG
     try:
         code = run_command(sys.argv[1:])
@@ -115,3 +116,10 @@ def main() -> NoReturn:
 def _interrupt(*_: object) -> None:
     """Interrupt on SIGTERM (a batch system) and SIGHUP (a lost terminal): as with Ctrl-C the report is written."""
     raise KeyboardInterrupt
+
+
+_HANDLERS: dict[signal.Signals, Callable[[int, FrameType | None], object]] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: _interrupt,
+    signal.SIGHUP: _interrupt,
+}

@@ -68,7 +68,10 @@ def run_command(
         if prepared is not None:
             release(prepared)
     state.snapshot = replace(state.snapshot, authentication=context.trust.told())
-    ended = _conclude(context, state, clock, interrupted=interrupted)
+    try:
+        ended = _conclude(context, state, clock, interrupted=interrupted)
+    except KeyboardInterrupt:  # what was seen is not lost for that
+        ended = _conclude(context, state, clock, interrupted=True)
     return replace(ended, until_free=partial(_leave, state, prepared))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.cli.commands.handover import Inherited, hand_over, inherited
 from ncclcheck.cli.screen import write_error
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.command import read_command
@@ -33,14 +33,14 @@ _TOO_WIDE = ("/", "/tmp", "/home", "/root")  # folders of all sorts: only the sc
 class Prefixed(Struct, frozen=True):
     """The command that follows: its words and program file, the environment it had, and what was read of it.
 
-    `environ` is what COMMAND will be started with, `inherited` the descriptors it may keep.
+    `environ` is what COMMAND will be started with, `inherited` what else it gets as we got it.
     """
 
     words: tuple[str, ...]
     program: str
     environ: dict[str, str]
     line: CommandLine
-    inherited: frozenset[int]
+    inherited: Inherited
 
     @property
     def checked_environ(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ def read_prefixed(
         if flags.nnodes is None or flags.node_rank is None:
             raise
         line = CommandLine()
-    return Prefixed(tuple(words), program, environ, line, _descriptors())
+    return Prefixed(tuple(words), program, environ, line, inherited())
 
 
 def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:
@@ -136,8 +136,8 @@ def _read(file: str) -> str | None:
 def become(prefixed: Prefixed, settings: Sequence[tuple[str, str | None]]) -> NoReturn:
     """Replace this process by COMMAND: same words, folder, standard streams and environment, plus `settings`.
 
-    Nothing of ours stays: no descriptor (so the master port is free), no ignored signal, no child to wait for. Raises
-    UsageError where the kernel refuses to start it.
+    Nothing of ours stays: no descriptor (so the master port is free), no signal, no raised limit, no child to wait for.
+    Raises UsageError where the kernel refuses to start it.
     """
     environ = {**prefixed.environ, **{name: value for name, value in settings if value is not None}}
     for name, value in settings:
@@ -146,12 +146,7 @@ def become(prefixed: Prefixed, settings: Sequence[tuple[str, str | None]]) -> No
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    _reap()
-    for descriptor in _descriptors() - prefixed.inherited:
-        with suppress(OSError):
-            os.set_inheritable(descriptor, False)
-    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, which exec would hand on
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    hand_over(prefixed.inherited)
     try:
         os.execve(prefixed.program, prefixed.words, environ)  # noqa: S606 (the very purpose)
     except OSError as error:
@@ -179,13 +174,6 @@ def say_refused(reasons: Sequence[str]) -> None:
         write_error(f"--apply: refused: {reason}")
 
 
-def _descriptors() -> frozenset[int]:
-    try:
-        return frozenset(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208 (names only)
-    except OSError:
-        return frozenset(range(3))
-
-
 def _names_at_start() -> frozenset[bytes]:
     """Return the names of the environment that this process was started with."""
     try:
@@ -194,10 +182,3 @@ def _names_at_start() -> frozenset[bytes]:
         )
     except OSError:
         return frozenset({b"LC_CTYPE"})
-
-
-def _reap() -> None:
-    """Children of ours that have ended are no business of COMMAND."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass

@@ -67,6 +67,7 @@ def run(context: click.Context, /, **given: Any) -> None:
 
 def perform(command: Command, given: Mapping[str, Any]) -> int:
     """Run or replay, write and print the report, and return the exit code; or become COMMAND, if one was given."""
+    from ncclcheck.cli.interrupts import uninterrupted
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.request import run_options
 
@@ -80,9 +81,8 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
         run = before(run, prefixed, applies=bool(given.get("apply")))
     ended = ended_run(run, given, prefixed.checked_environ if prefixed else os.environ)
     code = ended.report.verdict.exit_code
-    unwritten = (
-        write_files(ended.report, ended.saved, given) if ended.writes else ()
-    )  # the same on every node
+    with uninterrupted():
+        unwritten = write_files(ended.report, ended.saved, given) if ended.writes else ()
     shown = not ended.prints or show(ended.report, given, unwritten)
     all_written = shown and not unwritten
     ended.release()

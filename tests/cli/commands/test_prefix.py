@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.cli.commands.handover import inherited
 from ncclcheck.cli.commands.prefix import Prefixed, advised_here, before, code_of, read_prefixed
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, Script
@@ -162,7 +163,7 @@ def test_flags_place_a_command_that_does_not_tell_its_place() -> None:
 
 
 def test_a_list_of_hosts_leaves_none_out_on_which_the_command_starts() -> None:
-    program = Prefixed(("deepspeed",), "/bin/deepspeed", {}, CommandLine(), frozenset())
+    program = Prefixed(("deepspeed",), "/bin/deepspeed", {}, CommandLine(), inherited())
 
     def checked(hosts: tuple[str, ...], line: LaunchLine) -> RunOptions:
         head = HeadRequest(hosts, hosts, (None,) * len(hosts), ("ssh",), "python", {}, "/")

@@ -1,0 +1,62 @@
+"""Ctrl-C at any moment: exit code 130, no traceback, and a partial report once the facts are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.ports import free_port
+
+pytestmark = pytest.mark.slow
+
+
+def _interrupted(folder: Path, words: list[str], when_s: float) -> tuple[int, str, Path]:
+    """Start ncclcheck, interrupt it, and return its exit code, what it said, and its report."""
+    report = folder / f"{when_s}.json"
+    with subprocess.Popen(
+        [sys.executable, "-m", "ncclcheck", *words, "--output", str(report)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        cwd=folder,
+        start_new_session=True,
+        # Where the tests run in the background of a script, SIGINT is ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        time.sleep(when_s)
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        return process.returncode, stderr, report
+
+
+def _python_starts_s() -> float:
+    """Return what Python takes to start here and now: before that, no program can do anything about Ctrl-C."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import runpy"], check=True)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("when_s", [0.05, 0.1, 0.2, 0.3, 0.5])
+def test_ctrl_c_while_the_program_starts_is_no_traceback(tmp_path: Path, when_s: float) -> None:
+    words = ["preflight", "--nnodes", "2", "--node-rank", "1", "--master-addr", "192.0.2.1"]
+    code, stderr, _ = _interrupted(tmp_path, words, 2 * _python_starts_s() + when_s)
+    assert (code, "Traceback" in stderr) == (130, False), stderr
+
+
+def test_ctrl_c_after_the_facts_leaves_a_partial_report(tmp_path: Path) -> None:
+    # Nobody listens there: this node waits for node 0, and has read its facts long before it is interrupted.
+    words = ["preflight", "--nnodes", "2", "--node-rank", "1", "--master-addr", "localhost"]
+    words += ["--master-port", str(free_port())]
+    code, stderr, file = _interrupted(tmp_path, words, 5.0)
+    assert (code, "Traceback" in stderr) == (130, False), stderr
+    report = json.loads(file.read_text())
+    assert report["verdict"]["exit_code"] == 130
+    assert [node["status"] for node in report["nodes"]][:1] == ["reported"]
