@@ -76,7 +76,8 @@ def _outcome_of(failed: Missing) -> MasterOutcome:
 
 def search_of(context: Context) -> MasterSearch:
     """Return what this process looks for, and as whom."""
-    return MasterSearch(context.launch, context.host, own_addresses(interfaces_now()), context.launch.job_id)
+    own, job_id = own_addresses(interfaces_now()), context.launch.job_id
+    return MasterSearch(context.launch, context.host, own, job_id, trust=context.trust)
 
 
 def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:

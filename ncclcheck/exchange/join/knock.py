@@ -10,13 +10,17 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.trust.datagrams import LIMIT_BYTES as DATAGRAM_BYTES
+from ncclcheck.exchange.trust.datagrams import DatagramSeal, answer_to
+from ncclcheck.exchange.trust.munge import credential_for
+from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.snapshot import Knock
@@ -49,8 +53,10 @@ FAILED = "ncclcheck failed there: "
 class KnockListener:
     """Keeps the last knock of each node rank, on node 0. Its state is guarded by a lock, since a thread fills it."""
 
-    def __init__(self, port: int, job_id: str, nnodes: int = 0) -> None:
+    def __init__(self, port: int, job_id: str, nnodes: int = 0, trust: Trust | None = None) -> None:
         self._job_id, self._nnodes = job_id, nnodes
+        trust = trust or Trust()
+        self._seal = DatagramSeal(trust, job_id, credential_for(trust.key))
         self._lock = threading.Lock()
         self._knocks: dict[int, KnockMessage] = {}
         self.serving = False
@@ -92,11 +98,18 @@ class KnockListener:
     def _listen(self, receiver: socket.socket) -> None:
         while True:
             try:
-                data, sender = receiver.recvfrom(LIMIT_BYTES + 1)
+                data, sender = receiver.recvfrom(DATAGRAM_BYTES + 1)
             except OSError:
                 return  # closed
+            if not data:
+                continue  # nothing, or the end
+            came = self._seal.received(data, sender[0])
+            if came.message is None:
+                with contextlib.suppress(OSError):
+                    _ = came.answer and receiver.sendto(came.answer, sender)
+                continue
             try:
-                message = decode(data, KnockMessage, limit_bytes=LIMIT_BYTES)
+                message = decode(came.message, KnockMessage, limit_bytes=LIMIT_BYTES)
             except DecodeError:
                 continue
             if message.protocol != PROTOCOL or message.job_id != self._job_id:
@@ -106,7 +119,8 @@ class KnockListener:
                     rank = self._rank_of(message.knock)
                     self._knocks[rank] = replace(message, knock=replace(message.knock, node_rank=rank))
             with contextlib.suppress(OSError):
-                receiver.sendto(encode(KnockReply(PROTOCOL, self.serving, self.given_up)), sender)
+                reply = KnockReply(PROTOCOL, self.serving, self.given_up)
+                receiver.sendto(came.reply(encode(reply)), sender)
 
 
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
@@ -121,21 +135,27 @@ def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.sock
     return receiver
 
 
-def send_knock(
-    addresses: Iterable[str], port: int, message: KnockMessage, wait_s: float
-) -> KnockReply | None:
+class Knocked(Struct, frozen=True):
+    """Where a node knocks, and how it knows node 0."""
+
+    addresses: Sequence[str]
+    port: int
+    trust: Trust
+
+
+def send_knock(knocked: Knocked, message: KnockMessage, wait_s: float) -> KnockReply | None:
     """Send the message and return the first well-formed reply within `wait_s`, or None."""
     data = encode(message)
     if len(data) > LIMIT_BYTES:
         return None
     deadline = Deadline(wait_s)
-    for address in addresses:
+    for address in knocked.addresses:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         with contextlib.suppress(OSError, DecodeError), socket.socket(family, socket.SOCK_DGRAM) as caller:
             caller.settimeout(max(deadline.left(), 0.05))
-            caller.connect((address, port))
-            caller.send(data)
-            reply = decode(caller.recv(LIMIT_BYTES), KnockReply, limit_bytes=LIMIT_BYTES)
+            caller.connect((address, knocked.port))
+            answer = answer_to(data, caller, knocked.trust, message.job_id)
+            reply = decode(answer, KnockReply, limit_bytes=LIMIT_BYTES)
             if reply.protocol == PROTOCOL:
                 return reply
     return None

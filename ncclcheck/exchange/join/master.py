@@ -6,13 +6,14 @@ import ipaddress
 import time
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.join.knock import FAILED, PROTOCOL, KnockMessage, KnockReply, send_knock
+from ncclcheck.exchange.join.knock import FAILED, PROTOCOL, Knocked, KnockMessage, KnockReply, send_knock
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
+from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.model.fact import Fact, Missing
@@ -29,6 +30,7 @@ class MasterSearch(Struct, frozen=True):
     own_addresses: frozenset[str]
     job_id: str
     serving: bool = False
+    trust: Trust = field(default_factory=Trust)
 
 
 def resolve_master(name: str, deadline: Deadline) -> Fact[tuple[str, ...]]:
@@ -109,7 +111,9 @@ def _connect(
             say(f"{way.name}:{way.port} {outcome} ({detail}); trying until it answers")
             was_told = True
         if time.monotonic() >= next_knock:
-            reply = send_knock(addresses, way.port, _message(way, search, final=False), 0.3)
+            reply = send_knock(
+                Knocked(addresses, way.port, search.trust), _message(way, search, final=False), 0.3
+            )
             next_knock = time.monotonic() + 1.0
             if reply is not None and reply.given_up:
                 way = _given_up(way, reply)
@@ -135,8 +139,9 @@ def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
     """Tell node 0 that this node cannot join (three times: datagrams get lost); return the path with its answer."""
     if isinstance(way.addresses, Missing):
         return way
+    knocked = Knocked(way.addresses, way.port, search.trust)
     for _ in range(3):
-        reply = send_knock(way.addresses, way.port, _message(way, search, final=True), 0.3)
+        reply = send_knock(knocked, _message(way, search, final=True), 0.3)
         if reply is not None and reply.given_up.startswith(FAILED):
             return _given_up(way, reply)
         if reply is not None:

@@ -29,7 +29,8 @@ from ncclcheck.exchange.probe.busy import (
 )
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import Channels, reset
-from ncclcheck.exchange.probe.reachability import ProbeGreeting, Target
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.probe.tcp_info import Segments, segments_of
 from ncclcheck.measure.links.rate import rate_in
 from ncclcheck.measure.links.rounds import STREAMS

@@ -7,8 +7,15 @@ import socket
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.channels import reset
 from ncclcheck.exchange.probe.dial import outcome_of
-from ncclcheck.exchange.probe.reachability import LINE_BYTES, ProbeGreeting, Target
-from ncclcheck.model.codec import decode, encode
+from ncclcheck.exchange.probe.greeting import (
+    LINE_BYTES,
+    ProbeGreeting,
+    is_answer,
+    line_of,
+    read_line,
+    said_by,
+)
+from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.snapshot import ProbeOutcome
 
@@ -33,9 +40,10 @@ def call(target: Target, own: ProbeGreeting, peer_ticket: int, deadline: Deadlin
         raise CallError("error" if word == "connected" else word, str(error)[:200]) from error
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(encode(own) + b"\n")
-        answer = decode(_line(connection, deadline), ProbeGreeting, limit_bytes=LINE_BYTES)
-        if (answer.nonce, answer.ticket) != (own.nonce, peer_ticket):
+        said = said_by(own)
+        connection.sendall(line_of(said))
+        answer = read_line(_line(connection, deadline))
+        if not is_answer(answer, said, own.nonce) or answer.ticket != peer_ticket:
             raise CallError("wrong-peer", f"another node answered at {target.address}")
     except TimeoutError as error:
         reset(connection)

@@ -13,7 +13,8 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
-from ncclcheck.exchange.probe.reachability import ProbeGreeting, Target
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.probe.tcp_info import segments_of
 from ncclcheck.measure.links.rounds import ROUND_TRIPS
 from ncclcheck.model.fact import Missing

@@ -27,13 +27,22 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.probe.channels import Channels
 from ncclcheck.exchange.probe.dial import outcome_of
+from ncclcheck.exchange.probe.greeting import (
+    LINE_BYTES,
+    Heard,
+    ProbeGreeting,
+    answered_by,
+    is_answer,
+    is_caller,
+    line_of,
+    read_line,
+    said_by,
+)
 from ncclcheck.exchange.probe.half_open import half_open
-from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.snapshot import Probe, ProbeOutcome
 
 BLOCK_BYTES = 64 * 1024
-LINE_BYTES = 512
 AT_ONCE = 64
 NCCL_LISTENER = "the listener that NCCL itself opened"
 SEEN_TIMES = 4  # a handshake that is merely slow is not seen this often
@@ -72,18 +81,6 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
         return self if has_room else replace(self, targets=self.own)
 
 
-class ProbeGreeting(Struct, frozen=True, forbid_unknown_fields=True):
-    """First line of a caller: the run's nonce and who is calling.
-
-    With a `channel` the connection is not probed but handed over under that name (see `exchange.channels`).
-    """
-
-    nonce: str
-    ticket: int
-    segment_bytes: int = 0
-    channel: str = ""
-
-
 class Listeners:
     """One listener per candidate address, served by a thread until closed.
 
@@ -94,6 +91,7 @@ class Listeners:
         self._loop = asyncio.new_event_loop()
         self._servers: list[asyncio.Server] = []
         self._nonce, self._ticket = "", -1
+        self._heard = Heard()
         self._half_open: dict[str, int] = {}
         self.channels = Channels()
         self._watching: asyncio.Task[None] | None = None
@@ -168,9 +166,10 @@ class Listeners:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
-        greeting = decode(line, ProbeGreeting, limit_bytes=LINE_BYTES)
-        if self._nonce and greeting.nonce == self._nonce:
-            writer.write(encode(ProbeGreeting(self._nonce, self._ticket)) + b"\n")
+        greeting = read_line(line)
+        if is_caller(greeting, self._nonce) and self._heard.is_new(greeting):
+            own = ProbeGreeting(self._nonce, self._ticket)
+            writer.write(line_of(answered_by(greeting, own)))
             if greeting.channel:
                 self.channels.put(greeting.channel, greeting.ticket, _taken_from(writer))
                 return
@@ -307,13 +306,14 @@ async def _talk(
 ) -> list[Probe]:
     try:
         segment_bytes = _segment_bytes(writer.get_extra_info("socket"))
-        writer.write(encode(replace(greeting, segment_bytes=segment_bytes)) + b"\n")
+        said = said_by(replace(greeting, segment_bytes=segment_bytes))
+        writer.write(line_of(said))
         line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
-        answer = decode(line, ProbeGreeting, limit_bytes=LINE_BYTES)
+        answer = read_line(line)
     except (asyncio.TimeoutError, OSError, ValueError, DecodeError) as error:
         detail = f"connected, but no greeting of our run came back ({type(error).__name__})"
         return [replace(blank, outcome="wrong-peer", detail=detail)]
-    if (answer.nonce, answer.ticket) != (greeting.nonce, peer.ticket):
+    if not is_answer(answer, said, greeting.nonce) or answer.ticket != peer.ticket:
         return [replace(blank, outcome="wrong-peer", detail=f"another node answered at {blank.address}")]
     reached = replace(blank, outcome="ok", value=round((time.perf_counter() - started) * 1e6, 1), unit="us")
     sizes = (segment_bytes, BLOCK_BYTES)

@@ -14,10 +14,11 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.bandwidth import Received, Sent, Window, receive, send
 from ncclcheck.exchange.probe.channels import Channels
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
 from ncclcheck.exchange.probe.latency import CHANNEL, Callee, echo, measure_latency
 from ncclcheck.exchange.probe.loss import CHANNEL as LOSS
 from ncclcheck.exchange.probe.loss import Exchanged, echo_and_count, exchange
-from ncclcheck.exchange.probe.reachability import Peer, ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.exchange.probe.time_offset import CHANNEL as CLOCK
 from ncclcheck.exchange.probe.time_offset import measure_clock, tell_time
 from ncclcheck.measure.links.again import RetryRound

@@ -18,8 +18,8 @@ from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
 from ncclcheck.exchange.probe.latency import Callee
-from ncclcheck.exchange.probe.reachability import ProbeGreeting
 from ncclcheck.model.snapshot import Measured, Probe
 
 CHANNEL = "clock"

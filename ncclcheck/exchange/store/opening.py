@@ -20,7 +20,7 @@ from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import Pipe
 from ncclcheck.exchange.store.tcp import hands_over, join, load_torch, loaded_torch, serve, torch_word
 from ncclcheck.exchange.trust.handshake import Caller
-from ncclcheck.exchange.trust.munge import BY, Credentials
+from ncclcheck.exchange.trust.munge import credential_for
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.fact import Missing
 
@@ -60,9 +60,8 @@ def serve_with_key(held: socket.socket, trust: Trust, prefix: str, ranks: Deadli
     if isinstance(meeting, Missing):
         held.close()
         return meeting
-    credential = Credentials(trust.key).current if trust.key.by == BY else str
     port = held.getsockname()[1] if meeting is None else meeting.port
-    served = Served(MemoryBackend(), trust.key, trust, prefix, port, credential)
+    served = Served(MemoryBackend(), trust.key, trust, prefix, port, credential_for(trust.key))
     try:
         return KeyedStore(served.memory, port, KeyedServer(held, served), meeting)
     except OSError as error:

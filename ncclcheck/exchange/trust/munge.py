@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.trust.run_key import RunKey, new_key
@@ -78,6 +78,11 @@ def trust_of(key: RunKey | None, environ: Mapping[str, str], launch: Launch) -> 
         return Trust(key)
     leads = launch.node_rank == 0 and launch.is_agent
     return Trust(new_key(BY) if leads else None, asks_munge=True)
+
+
+def credential_for(key: RunKey | None) -> Callable[[], str]:
+    """Return what makes the credential for callers; it gives an empty one where the key is not from munge."""
+    return Credentials(key).current if key is not None and key.by == BY else str
 
 
 class Credentials:

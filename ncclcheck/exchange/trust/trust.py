@@ -38,6 +38,10 @@ class Trust:
                 name, rank = known.said or name, known.node_rank if known.said else rank
             self._dropped[place] = Foreign(*place, 1 + (known.count if known else 0), name, rank)
 
+    def nonce_of_probes(self, nonce: bytes) -> str:
+        """Return what nodes prove to each other to know: the run's nonce, or what the key makes of it."""
+        return (nonce if self.key is None else self.key.derived("probes", nonce)).hex()
+
     def told(self) -> Authentication:
         """Return it for the report."""
         with self._lock:

@@ -41,7 +41,7 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
     knocks = (
         None
         if context.is_alone or launch.shared_store
-        else KnockListener(launch.master_port, launch.job_id, launch.nnodes)
+        else KnockListener(launch.master_port, launch.job_id, launch.nnodes, context.trust)
     )
     try:
         store: Store | Missing

@@ -112,7 +112,9 @@ def _as_first(meeting: _Meeting) -> bool:
         return False
     launch = context.launch
     deadline = context.steps_deadline()
-    knocks = None if launch.shared_store else KnockListener(launch.master_port, launch.job_id)
+    knocks = (
+        None if launch.shared_store else KnockListener(launch.master_port, launch.job_id, trust=context.trust)
+    )
     try:
         store.set(keys.SERVING, meeting.nonce)
         way, served = path_to_master(context, store, meeting.nonce)

@@ -33,7 +33,9 @@ def arrive(context: Context, store: Store, nonce: bytes) -> Participant | Missin
         return launch
     hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch)
     failed = store.set_document(keys.hello(ticket), encode(hello))
-    return failed or Participant(replace(context, launch=launch), store, ticket, nonce.hex())
+    return failed or Participant(
+        replace(context, launch=launch), store, ticket, context.trust.nonce_of_probes(nonce)
+    )
 
 
 def _ranked(launch: Launch, store: Store) -> Launch | Missing:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.measured_networks import networks_of, reached_only
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.probe.both_ends import without_the_silent
-from ncclcheck.exchange.probe.reachability import ProbeGreeting
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
 from ncclcheck.exchange.probe.ring import (
     Quantity,
     RepeatedRounds,

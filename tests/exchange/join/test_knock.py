@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 
-from ncclcheck.exchange.join.knock import PROTOCOL, KnockListener, KnockMessage, send_knock
+from ncclcheck.exchange.join.knock import PROTOCOL, Knocked, KnockListener, KnockMessage, send_knock
+from ncclcheck.exchange.trust.run_key import RunKey, new_key
+from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
@@ -21,6 +24,10 @@ def message(rank: int, *, final: bool, job_id: str = "job") -> KnockMessage:
     return KnockMessage(PROTOCOL, job_id, final, Knock(f"node{rank}", rank, WAY))
 
 
+def at(port: int, key: RunKey | None = None) -> Knocked:
+    return Knocked(["127.0.0.1"], port, Trust(key))
+
+
 @pytest.fixture
 def port() -> int:
     return free_port()
@@ -28,12 +35,12 @@ def port() -> int:
 
 def test_node_0_learns_who_gave_up_and_the_knocker_whether_the_store_is_up(port: int) -> None:
     listener = KnockListener(port, "job")
-    reply = send_knock(["127.0.0.1"], port, message(2, final=False), 2.0)
+    reply = send_knock(at(port), message(2, final=False), 2.0)
     assert reply is not None
     assert not reply.serving
     assert listener.final() == {}
     listener.serving = True
-    reply = send_knock(["127.0.0.1"], port, message(2, final=True), 2.0)
+    reply = send_knock(at(port), message(2, final=True), 2.0)
     assert reply is not None
     assert reply.serving
     assert listener.final()[2].master.outcome == "filtered"
@@ -42,24 +49,24 @@ def test_node_0_learns_who_gave_up_and_the_knocker_whether_the_store_is_up(port:
 
 def test_knocks_of_another_job_and_garbage_are_not_answered(port: int) -> None:
     listener = KnockListener(port, "job")
-    assert send_knock(["127.0.0.1"], port, message(1, final=True, job_id="other"), 0.3) is None
+    assert send_knock(at(port), message(1, final=True, job_id="other"), 0.3) is None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         for garbage in (b"", b"\x80\x04.", b"{}", b"[" * 4000, encode(message(1, final=True)) + b" " * 5000):
             one.sendto(garbage, ("127.0.0.1", port))
-    assert send_knock(["127.0.0.1"], port, message(3, final=True), 2.0) is not None
+    assert send_knock(at(port), message(3, final=True), 2.0) is not None
     assert set(listener.final()) == {3}
     listener.close()
 
 
 def test_nobody_there_is_no_reply(port: int) -> None:
-    assert send_knock(["127.0.0.1"], port, message(1, final=False), 0.3) is None
+    assert send_knock(at(port), message(1, final=False), 0.3) is None
 
 
 def test_nodes_without_a_rank_are_told_apart_by_their_host(port: int) -> None:
     listener = KnockListener(port, "job", 4)
     for host in ("a", "b", "a"):
         knock = KnockMessage(PROTOCOL, "job", True, Knock(host, -1, WAY))
-        assert send_knock(["127.0.0.1"], port, knock, 2.0) is not None
+        assert send_knock(at(port), knock, 2.0) is not None
     assert {rank: knock.host for rank, knock in listener.final().items()} == {3: "a", 2: "b"}
     assert [knock.node_rank for knock in listener.final().values()] == [3, 2]
     listener.close()
@@ -68,5 +75,50 @@ def test_nodes_without_a_rank_are_told_apart_by_their_host(port: int) -> None:
 def test_a_closed_listener_leaves_its_port(port: int) -> None:
     KnockListener(port, "job").close()
     again = KnockListener(port, "job")
-    assert send_knock(["127.0.0.1"], port, message(1, final=True), 2.0) is not None
+    assert send_knock(at(port), message(1, final=True), 2.0) is not None
     again.close()
+
+
+def test_with_a_key_only_members_are_heard_and_answered(port: int) -> None:
+    key = new_key("a test")
+    trust = Trust(key)
+    listener = KnockListener(port, "job", trust=trust)
+    for stranger in (None, new_key("another")):
+        assert send_knock(at(port, stranger), message(1, final=True), 0.3) is None
+    assert listener.final() == {}
+    assert send_knock(at(port, key), message(2, final=True), 2.0) is not None
+    assert set(listener.final()) == {2}
+    assert sorted(foreign.cause for foreign in trust.told().foreign) == ["no-key", "other-key"]
+    listener.close()
+
+
+def test_a_knock_of_another_run_with_the_same_key_is_not_taken_again(port: int) -> None:
+    key = new_key("a test")
+    heard: list[bytes] = []
+    listener = KnockListener(port, "job", trust=Trust(key))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as between:
+        between.bind(("127.0.0.1", 0))
+        between.settimeout(5.0)
+
+        def pass_on() -> None:
+            while len(heard) < 2:
+                data, sender = between.recvfrom(8192)
+                heard.append(data)
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as further:
+                    further.settimeout(5.0)
+                    further.sendto(data, ("127.0.0.1", port))
+                    between.sendto(further.recv(8192), sender)
+
+        thread = threading.Thread(target=pass_on)
+        thread.start()
+        assert send_knock(at(between.getsockname()[1], key), message(2, final=True), 5.0) is not None
+        thread.join(10)
+        listener.close()
+        trust = Trust(key)
+        later = KnockListener(port, "job", trust=trust)
+        for data in heard:
+            between.sendto(data, ("127.0.0.1", port))
+            assert between.recv(8192) != b""
+        assert later.final() == {}
+        later.close()
+    assert [foreign.cause for foreign in trust.told().foreign] == ["other-key"]

@@ -14,7 +14,8 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.bandwidth import GO, Window, channel_of, receive, send
 from ncclcheck.exchange.probe.call import call
 from ncclcheck.exchange.probe.channels import reset
-from ncclcheck.exchange.probe.reachability import Listeners, ProbeGreeting, Target
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Listeners, Target
 from ncclcheck.measure.links.rounds import STREAMS
 
 pytestmark = pytest.mark.alone

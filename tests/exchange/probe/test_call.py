@@ -11,7 +11,8 @@ import pytest
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
-from ncclcheck.exchange.probe.reachability import Listeners, ProbeGreeting, Target
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Listeners, Target
 
 OWN = ProbeGreeting("n", 1, channel="x")
 

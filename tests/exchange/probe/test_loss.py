@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
 from ncclcheck.exchange.probe.latency import Callee
 from ncclcheck.exchange.probe.loss import CHANNEL, CONNECTIONS, ROUND_TRIPS, echo_and_count, exchange
-from ncclcheck.exchange.probe.reachability import Listeners, ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Listeners
 from ncclcheck.model.fact import Missing
 
 ME = ProbeGreeting("n", 1)

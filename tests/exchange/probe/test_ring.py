@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.probe.bandwidth import Received, Sent
-from ncclcheck.exchange.probe.reachability import Listeners, Peer, ProbeGreeting, Target
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Listeners, Peer, Target
 from ncclcheck.exchange.probe.ring import (
     RepeatedRounds,
     Ring,

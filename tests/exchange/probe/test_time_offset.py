@@ -11,8 +11,9 @@ from contextlib import suppress
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
 from ncclcheck.exchange.probe.latency import Callee
-from ncclcheck.exchange.probe.reachability import Listeners, ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Listeners
 from ncclcheck.exchange.probe.time_offset import CHANNEL, ROUND_TRIPS, measure_clock, sample, tell_time
 
 HOUR_NS = 3600 * 10**9

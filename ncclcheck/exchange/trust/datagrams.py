@@ -1,0 +1,89 @@
+"""Single datagrams to node 0 and back, authenticated where the run has a key, and never taken twice.
+
+Node 0 takes only a message that carries the challenge of this run, which the sender learns from a first answer. The
+answer carries what the sender made up for it. So no datagram of another run, or of a caller before, has any effect.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from ncclcheck.exchange.trust.munge import key_in_credential
+from ncclcheck.exchange.trust.run_key import RunKey, opened_message, sealed_message
+from ncclcheck.exchange.trust.trust import Trust
+from ncclcheck.model.errors import DecodeError
+
+LIMIT_BYTES = 4096 + 256  # a message with its HMAC and both challenges
+_NONCE_LETTERS = 32
+_NO_CHALLENGE = b"0" * _NONCE_LETTERS
+_MUNGE = b"munge "
+_MOST_ROUNDS = 3  # a credential of munge, a challenge, the answer
+
+
+class Received(Struct, frozen=True):
+    """What came: a message of a member, which is answered by `reply`; or None, and what is sent back, if anything."""
+
+    message: bytes | None
+    answer: bytes = b""
+    reply: Callable[[bytes], bytes] = lambda payload: payload
+
+
+class DatagramSeal:
+    """Node 0's end. `credential` is what munge makes of the key, for those who ask it."""
+
+    def __init__(self, trust: Trust, job_id: str, credential: Callable[[], str] = str) -> None:
+        self._trust, self._job, self._credential = trust, job_id.encode(), credential
+        self._challenge = secrets.token_hex(_NONCE_LETTERS // 2).encode()
+
+    def received(self, data: bytes, origin: str) -> Received:
+        """Return what to do with a datagram. Without a key everything is taken for a message."""
+        if self._trust.key is None:
+            return Received(data)
+        up, down = _keys(self._trust.key, self._job)
+        try:
+            opened = opened_message(up, data)
+        except DecodeError:
+            self._trust.drop(origin, "no-key" if data[:1] == b"{" else "other-key")
+            credential = self._credential() if data[:1] == b"{" else ""
+            return Received(None, _MUNGE + credential.encode() if credential else b"")
+        own, challenge = opened[:_NONCE_LETTERS], opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS]
+
+        def reply(payload: bytes) -> bytes:
+            return sealed_message(down, own + self._challenge + payload)
+
+        if challenge == self._challenge:
+            return Received(opened[2 * _NONCE_LETTERS :], reply=reply)
+        if challenge != _NO_CHALLENGE:
+            self._trust.drop(origin, "other-key")
+        return Received(None, reply(b""))
+
+
+def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) -> bytes:
+    """Return node 0's answer to the message. Raises OSError where none comes, DecodeError for one of somebody else."""
+    own, challenge = secrets.token_hex(_NONCE_LETTERS // 2).encode(), _NO_CHALLENGE
+    for _ in range(_MOST_ROUNDS):
+        if trust.key is None:
+            caller.send(payload)
+            data = caller.recv(LIMIT_BYTES)
+            if not (trust.asks_munge and data.startswith(_MUNGE)):
+                return data
+            found = key_in_credential(data[len(_MUNGE) :].decode(errors="replace"))
+            trust.key = found if isinstance(found, RunKey) else None
+            continue
+        up, down = _keys(trust.key, job_id.encode())
+        caller.send(sealed_message(up, own + challenge + payload))
+        opened = opened_message(down, caller.recv(LIMIT_BYTES))
+        if opened[:_NONCE_LETTERS] != own:
+            raise DecodeError("an answer to another message")
+        challenge, answer = opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS], opened[2 * _NONCE_LETTERS :]
+        if answer:
+            return answer
+    raise DecodeError("no answer but challenges")
+
+
+def _keys(key: RunKey, job: bytes) -> tuple[bytes, bytes]:
+    return key.derived("datagrams to node 0", job), key.derived("datagrams of node 0", job)
