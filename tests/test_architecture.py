@@ -107,6 +107,7 @@ TESTED_BY = {
     "bench/nodes/bench_order.py": "run/steps/test_sequence.py",
     "exchange/order_limits.py": "run/steps/test_sequence.py",
     "exchange/background.py": "run/test_context.py",
+    "exchange/trust/folder_key.py": "lab/test_keyed.py",
     "exchange/trust/datagrams.py": "exchange/join/test_knock.py",
     "exchange/store/keyed_server.py": "exchange/store/test_keyed.py",
     "exchange/announcements.py": "run/steps/test_calls.py",

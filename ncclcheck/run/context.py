@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.exchange.store.opening import join_run
+from ncclcheck.exchange.store.opening import join_launchers, join_run
 from ncclcheck.exchange.trust.handshake import Caller
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.measure.remaining import Standing
@@ -34,7 +34,8 @@ class Context(Struct, frozen=True):
     def join(self, host: str, port: int, deadline: Deadline) -> Store | Missing:
         """Return the store that answers there, if it is of a run with this process's key."""
         caller = Caller(self.prefix, self.host, self.launch.node_rank)
-        return join_run((host, port), self.trust, caller, deadline)
+        join = join_launchers if self.launch.shared_store else join_run
+        return join((host, port), self.trust, caller, deadline)
 
     @property
     def prefix(self) -> str:

@@ -82,7 +82,8 @@ def search_of(context: Context) -> MasterSearch:
 
 def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:
     """Return the store that answers at the end of the path; where it is none, the path's outcome says so."""
-    failed = None if context.trust.key else loaded_torch(context.deadline)
+    is_keyed = context.trust.key is not None and not context.launch.shared_store
+    failed = None if is_keyed else loaded_torch(context.deadline)
     if failed is not None:
         return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
     store = context.join(way.name, way.port, context.deadline.within(deadline_s))

@@ -51,6 +51,7 @@ def test_all_facts_come_back_though_no_node_reaches_another(lab: LabOf, site: Si
     assert all(node["facts"]["interfaces"] for node in one.report["nodes"])
     assert one.finding("peer-refused")["hosts"] == ["node1", "node2"]
     assert one.outcome("host-unreachable") == "passed"
+    assert one.report["authentication"]["by"] == "ssh"
     # node 0 cannot even reach its own port, so it never listens there
     assert one.findings("master-refused"), str(one.finished)
     assert one.finished.seconds < 30

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
 from tests.lab.launched import Told, run
-from tests.lab.nodes import Lab
+from tests.lab.launchers import with_torchrun
+from tests.lab.nodes import PYTHON, Lab
+from tests.lab.slurm import Slurm
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
@@ -67,3 +72,36 @@ def test_a_benchmark_with_a_key_measures(lab: LabOf) -> None:
         assert outcome.report is not None
         assert outcome.report["bench"]["points"], str(outcome.finished)
     assert two.leftovers() == ()
+
+
+def test_under_torchrun_the_launchers_store_holds_authenticated_values(lab: LabOf, tmp_path: Path) -> None:
+    two = lab(2)
+    words = ["-m", "ncclcheck", "preflight", "--output", str(tmp_path / "{node}.json")]
+    ended = with_torchrun(two, words, env={"NCCLCHECK_KEY": KEY})
+    assert [finished.returncode for finished in ended.values()] == [0, 0], [
+        str(one) for one in ended.values()
+    ]
+    report = json.loads((tmp_path / "node1.json").read_text())
+    assert report["nodes"][0]["facts"]["launch"]["shared_store"]
+    assert report["authentication"]["by"] == "NCCLCHECK_KEY"
+
+
+@pytest.mark.further
+def test_under_slurm_the_key_is_from_munge(lab: LabOf, slurm: Callable[[Lab], Slurm], tmp_path: Path) -> None:
+    two = lab(2)
+    cluster = slurm(two)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("munge", "unmunge"):  # as on a cluster, where munged has its usual socket
+        program = programs / name
+        program.write_text(
+            f'#!/bin/sh\nexec {shutil.which(name)} --socket={cluster.folder}/munge/socket "$@"\n'
+        )
+        program.chmod(0o755)
+    words = [PYTHON, "-m", "ncclcheck", "preflight", "--require", "authenticated"]
+    ended = cluster.srun(
+        [*words, "--output", str(tmp_path / "report.json")], {"PATH": f"{programs}:{os.environ['PATH']}"}
+    )
+    assert ended.returncode == 0, str(ended)
+    assert "authenticated by munge" in ended.stdout
+    assert json.loads((tmp_path / "report.json").read_text())["authentication"]["by"] == "munge"

@@ -43,6 +43,7 @@ def test_who_is_blocked_is_named_though_nobody_can_connect(lab: LabOf) -> None:
     assert first.finding("master-refused")["hosts"] == ["node2"]
     assert first.finding("peer-refused")["hosts"] == ["node1", "node2"]
     assert first.outcome("meeting-place") == "passed"
+    assert first.report["authentication"]["by"] == "--meet-in"
     assert list((two.folder / "shared" / "meet").iterdir()) == []
     assert two.leftovers() == ()
 

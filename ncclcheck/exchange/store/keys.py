@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # Joining
 SERVING = "serving"  # node 0: the nonce of this run, as soon as the store is up
+KEY = "key"  # node 0, in a shared folder only: the run's key
 TICKETS = "tickets"  # a counter: each process draws its ticket
 RANKS = "ranks"  # a counter: each node draws its rank, where the launcher gives none
 FIRST_NODE = "first-node"  # node 0, where the run meets elsewhere: does it serve the master address?

@@ -18,6 +18,7 @@ from ncclcheck.exchange.store.keyed import KeyedStore, join_keyed
 from ncclcheck.exchange.store.keyed_server import KeyedServer, Served
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import Pipe
+from ncclcheck.exchange.store.sealed import SealedStore
 from ncclcheck.exchange.store.tcp import hands_over, join, load_torch, loaded_torch, serve, torch_word
 from ncclcheck.exchange.trust.handshake import Caller
 from ncclcheck.exchange.trust.munge import credential_for
@@ -28,6 +29,7 @@ __all__ = [
     "first_line",
     "hands_over",
     "join",
+    "join_launchers",
     "join_run",
     "load_torch",
     "loaded_torch",
@@ -90,6 +92,16 @@ def join_run(address: tuple[str, int], trust: Trust, caller: Caller, deadline: D
             return found
     plain: Store | Missing = joining.result()
     return plain if isinstance(plain, Missing) or trust.key is None else _without_key(plain, trust.key.by)
+
+
+def join_launchers(
+    address: tuple[str, int], trust: Trust, caller: Caller, deadline: Deadline
+) -> Store | Missing:
+    """Return a client of the store that a launcher serves; in a run with a key its values are authenticated."""
+    plain = join(*address, caller.prefix, deadline)
+    if isinstance(plain, Missing) or trust.key is None:
+        return plain
+    return SealedStore(plain, trust, trust.key, caller.prefix)
 
 
 def _without_key(plain: Store, by: str) -> Missing:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.join.master import find_master
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.trust.folder_key import find_key
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
 from ncclcheck.run.follow import follow
@@ -45,6 +46,7 @@ def as_relayed_rank(context: Context, store: Store, state: RunState) -> None:
     """Take part in a run that meets elsewhere; afterwards a verdict is in `state`."""
     state.prints = False
     nonce = store.wait(keys.SERVING, context.join_deadline())
+    find_key(store, context.trust)
     participant = nonce if isinstance(nonce, Missing) else arrive(context, store, nonce)
     if isinstance(participant, Missing):
         reason = f"rank {context.launch.rank} did not meet node 0: {participant.detail}"

@@ -19,6 +19,7 @@ from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import first_line, loaded_torch
+from ncclcheck.exchange.trust.folder_key import at_master, find_key
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
@@ -42,6 +43,7 @@ def as_relayed_participant(
     if isinstance(nonce, Missing):
         state.snapshot = alone(context, prepared, _nowhere(context, nonce.detail))
         return
+    find_key(store, context.trust)
     way, at_master = path_to_master(context, store, nonce)
     is_first = context.launch.node_rank == 0
     state.stores += [] if at_master is None else [at_master]
@@ -65,6 +67,7 @@ def as_relayed_participant(
 
 def path_to_master(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:
     """Return this node's path to the master address, and the store there, which node 0 serves as long as it may."""
+    context = replace(context, trust=at_master(context.trust, context.options.command))
     if context.launch.node_rank == 0:
         return _serve(context, store, nonce)
     told = store.wait_document(keys.FIRST_NODE, context.join_deadline())

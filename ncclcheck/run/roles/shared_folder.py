@@ -19,6 +19,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import loaded_torch
 from ncclcheck.exchange.store.shared_folder import FolderClient, job_folder
+from ncclcheck.exchange.trust.folder_key import at_master, leave_key
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -112,9 +113,9 @@ def _as_first(meeting: _Meeting) -> bool:
         return False
     launch = context.launch
     deadline = context.steps_deadline()
-    knocks = (
-        None if launch.shared_store else KnockListener(launch.master_port, launch.job_id, trust=context.trust)
-    )
+    leave_key(store, context.trust)
+    trust = at_master(context.trust, "preflight")
+    knocks = None if launch.shared_store else KnockListener(launch.master_port, launch.job_id, trust=trust)
     try:
         store.set(keys.SERVING, meeting.nonce)
         way, served = path_to_master(context, store, meeting.nonce)

@@ -22,6 +22,8 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.exchange.store.pipe import answer_call
+from ncclcheck.exchange.trust.run_key import new_key
+from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.flags import LaunchFlags
@@ -66,8 +68,10 @@ def run_from_head(
     """Run to the end, which comes by the deadline whatever the hosts do; afterwards nothing of ours runs on them."""
     clock, request = start_clock(), options.head
     assert request is not None  # noqa: S101 (the caller chose this role for it)
-    launch = head_launch(options.flags, request)
-    context = Context(options, dict(environ), launch, host_name(), Deadline(options.timeout_s), say, show)
+    launch, trust = head_launch(options.flags, request), Trust(new_key("ssh"))
+    options = replace(options, key=trust.key)  # it goes to the hosts over ssh's standard input
+    deadline = Deadline(options.timeout_s)
+    context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
     memory = MemoryBackend()
     store = within_process(memory, launch.master_port)
     store.set(keys.SERVING, secrets.token_bytes(16))
@@ -84,7 +88,8 @@ def run_from_head(
             interrupted = True
             if not session.snapshot.nodes:
                 session.state.snapshot = _so_far(session)
-        snapshot = with_unreached(session.snapshot, fleet.unreached())
+        snapshot = replace(session.snapshot, authentication=trust.told())
+        snapshot = with_unreached(snapshot, fleet.unreached())
         saved = save(snapshot, options, clock, interrupted=interrupted)
         report = judge(saved, options)
     except BaseException:
