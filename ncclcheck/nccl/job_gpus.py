@@ -25,7 +25,8 @@ def job_gpus(facts: NodeFacts) -> Fact[int]:
     if not isinstance(counted, Missing):
         if counted == 0 and gpus and (visible is None or _named_first(visible, gpus)):
             return Missing("error", f"torch sees none of {len(gpus)} GPUs, and nothing hides them")
-        return counted
+        named = 0 if visible is None else _named_first(visible, gpus)
+        return min(counted, named) if named else counted
     if any(gpu.state.mig is True for gpu in gpus):
         return (
             1  # a process gets one MIG instance, whatever there are (NVIDIA MIG User Guide, CUDA visibility)

@@ -84,9 +84,9 @@ class Started:
         """What it printed so far."""
         return (self._folder / "printed").read_text(errors="replace")
 
-    def measuring(self) -> dict[int, int]:
+    def measuring(self, ranks: int = 4) -> dict[int, int]:
         """Return the process id of each rank once all of them measure."""
-        return ranks_measuring(lambda: _descendants(self._process.pid), self)
+        return ranks_measuring(lambda: _descendants(self._process.pid), ranks, self.is_running)
 
     def is_running(self) -> bool:
         """Whether it has not ended yet."""
@@ -129,15 +129,18 @@ def run(torch: FakeTorch, folder: Path, *words: str, **how: Any) -> Outcome:
         return running.outcome()
 
 
-def ranks_measuring(processes: Callable[[], Sequence[int]], running: Started) -> dict[int, int]:
-    """Return the process id of each rank among `processes` once there are some and all of them measure."""
+def ranks_measuring(
+    processes: Callable[[], Sequence[int]], ranks: int, goes_on: Callable[[], bool]
+) -> dict[int, int]:
+    """Return the process id of each rank once so many are among `processes` and all of them measure."""
     deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline and running.is_running():
+    pages: Mapping[int, tuple[int, Progress]] = {}
+    while time.monotonic() < deadline and goes_on():
         pages = pages_of(processes())
-        if pages and all(progress.phase == "measuring" for _, progress in pages.values()):
+        if len(pages) == ranks and all(progress.phase == "measuring" for _, progress in pages.values()):
             return {rank: pid for rank, (pid, _) in pages.items()}
         time.sleep(0.05)
-    raise AssertionError(f"its ranks do not measure: {running.said}")
+    raise AssertionError(f"{ranks} ranks do not measure: {pages}")
 
 
 def pages_of(processes: Sequence[int]) -> dict[int, tuple[int, Progress]]:

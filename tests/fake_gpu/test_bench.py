@@ -25,3 +25,10 @@ def test_all_nine_collectives_measure_and_verify_on_four_gpus(
     bench = outcome.report["bench"]
     assert (bench["backend"], bench["world_size"], bench["failures"]) == ("nccl", 4, [])
     assert outcome.errors == set(), outcome.printed
+
+
+def test_a_job_with_one_of_two_gpus_gets_one_rank(torch: FakeTorch, tmp_path: Path) -> None:
+    words = (*BENCH, "--ops", "all_gather", "--sizes", "64K", "--iters", "4")
+    outcome = run(torch, tmp_path, *words, gpus=2, env={"CUDA_VISIBLE_DEVICES": "1"})
+    assert outcome.report["bench"]["world_size"] == 1, outcome.printed
+    assert outcome.points["all_gather", 64 << 10]["wrong"] == 0

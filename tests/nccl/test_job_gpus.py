@@ -25,6 +25,12 @@ def test_what_torch_sees_counts_and_not_what_nvml_lists() -> None:
     assert job_gpus(seen) == 1
 
 
+def test_a_job_never_gets_more_gpus_than_the_variable_names() -> None:
+    both = TorchGpus(2, ())
+    assert job_gpus(node(torch_gpus=both, environment={"CUDA_VISIBLE_DEVICES": "1"})) == 1
+    assert job_gpus(node(torch_gpus=both, environment={"CUDA_VISIBLE_DEVICES": "GPU-elsewhere"})) == 2
+
+
 @pytest.mark.parametrize(
     ("visible", "count"),
     [("", 0), ("-1", 0), ("NoDevFiles", 0), ("1", 1), ("0,3,5", 3), ("0,9,1", 1), ("2,2", 0), ("MIG-5f", 1)],
