@@ -39,7 +39,12 @@ def required(pattern: str) -> Texts:
 
 
 def needles(patterns: Iterable[str]) -> str:
-    """Return one expression that finds a text which a line needs to match one of the patterns, in lower case.
+    """Return one expression that finds a text which a line needs to match one of the patterns, in lower case."""
+    return _as_tree(sorted(needed_by(patterns)))
+
+
+def needed_by(patterns: Iterable[str]) -> Texts:
+    """Return the texts of which a line, in lower case, needs one to match one of the patterns.
 
     Raises ValueError for a pattern that can match without such a text: every line would have to be looked at.
     """
@@ -49,7 +54,7 @@ def needles(patterns: Iterable[str]) -> str:
         if not needed:
             raise ValueError(f"no text of {SHORTEST} letters is in every line that matches {pattern}")
         texts += needed
-    return _as_tree(sorted(_without_longer(texts)))
+    return _without_longer(texts)
 
 
 def _without_longer(texts: Iterable[str]) -> Texts:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ncclcheck.logs.patterns.automaton import all_of
 from ncclcheck.logs.patterns.literals import required
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 
@@ -28,6 +29,7 @@ _NEEDED = tuple(sorted({text for family in _FAMILIES for text in family.needs}))
 _FAMILIES_OF = {
     text: tuple(number for number, family in enumerate(_FAMILIES) if text in family.needs) for text in _NEEDED
 }
+_needed_in = all_of(_NEEDED)
 _ALWAYS = tuple(number for number, family in enumerate(_FAMILIES) if not family.needs)
 TOPIC_PATTERNS = tuple(words for topic in ALL_TOPICS for words in topic.patterns)
 TOPICS = frozenset(family.topic for family in _FAMILIES)
@@ -37,9 +39,8 @@ def topics(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Each topic of `text` once, with the named parts of its first match, in the order of the tables."""
     lowered = text.lower()
     numbers = set(_ALWAYS)
-    for needed in _NEEDED:
-        if needed in lowered:
-            numbers.update(_FAMILIES_OF[needed])
+    for needed in _needed_in(lowered):
+        numbers.update(_FAMILIES_OF[needed])
     told: set[str] = set()
     for number in sorted(numbers):
         family = _FAMILIES[number]
