@@ -33,6 +33,7 @@ _NOT_ALARMING = frozenset(
 ).union(topic.name for topic in ALL_TOPICS if not topic.alarms)
 
 
+_NCCL_VERSION = re.compile(r"NCCL version (?P<version>\d{1,3}\.\d{1,3}\.\d{1,3})")
 _WHOLE = re.compile(r"train|\bjob\b|\brun\b|\ball\b|\bexit|succe|\bfit\b|concluded|bounds", re.IGNORECASE)
 # After these no word of the job that it finished counts; all others a program may survive (a fallback, a retry).
 _ENDINGS = frozenset(topic.name for topic in ALL_TOPICS if topic.ends_the_job)
@@ -178,6 +179,17 @@ def silent_ranks(log: Log) -> tuple[int, ...]:
     if size is None or not heard or size > 65536:  # noqa: PLR2004 (more than any job has)
         return ()
     return tuple(rank for rank in range(size) if rank not in heard)
+
+
+def versions_of(log: Log, library: str) -> tuple[str, ...]:
+    """Return the versions of `nccl` or `torch` that the log shows: banners, processes, torch's exceptions."""
+    found = [process.nccl_version for process in log.processes] if library == "nccl" else []
+    for event in log.events:
+        if isinstance(event, Remark):
+            found.append(event.values.get(library, ""))
+        if library == "nccl" and (match := _NCCL_VERSION.search(event.text)):
+            found.append(match["version"])
+    return tuple(dict.fromkeys(version for version in found if version))
 
 
 def settings(log: Log, name: str) -> dict[str, list[Process]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._view import alarms, culprits, matches, remarks, versions_of
+from ncclcheck.logs.messages.defects import Defect, of_versions
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -33,18 +34,13 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
     Use a version without the defect.
 
     ## Source
-    NVIDIA/nccl release notes (reading the RoCE version of a GID fails where sysfs answers EINVAL: fixed in
-    2.26); torch's INTERNAL ASSERT.
+    NVIDIA/nccl release notes and issue threads, a table of symptoms and versions
+    (`ncclcheck/logs/messages/defects.toml`); torch's INTERNAL ASSERT.
     """
-    version_read = [remark for remark in remarks(log, "ib-roce-version") if "nvalid argument" in remark.text]
+    found = list(_known(log))
     crashed = remarks(log, "nccl-crash", "torch-internal")
-    if version_read:
-        yield suspect(
-            "NCCL fails to read the RoCE version of an adapter's GID, a defect of versions before 2.26.",
-            version_read,
-            confidence="likely",
-        )
-    elif crashed:
+    yield from found
+    if crashed and not any(known.confidence == "likely" for known in found):
         yield suspect(
             "NCCL or PyTorch failed with an internal error.",
             crashed,
@@ -52,3 +48,30 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [remark.place for remark in crashed]),
             explains=(),
         )
+
+
+def _known(log: Log) -> Iterator[Suspect]:
+    """Yield the known defects whose symptom the log has, of versions that the log itself shows."""
+    if not alarms(log):
+        return
+    for defect, version in of_versions(versions_of(log, "nccl"), versions_of(log, "torch")):
+        lines = matches(defect.symptom, log.events)
+        if lines:
+            name = {"nccl": "NCCL", "torch": "PyTorch"}[defect.library]
+            until = (
+                f"fixed in {defect.fixed}"
+                if defect.fixed
+                else "not fixed in any release that ncclcheck knows"
+            )
+            yield suspect(
+                f"{name} {version} has a known defect ({defect.thread}, {until}): {defect.what}.",
+                lines,
+                confidence=defect.certainty,
+                fixes=(_upgrade(name, defect),),
+                explains=None if defect.certainty == "likely" else (),
+            )
+
+
+def _upgrade(name: str, defect: Defect) -> Fix:
+    newer = f"use {name} {defect.fixed} or newer" if defect.fixed else f"no {name} release has a fix yet"
+    return Fix(f"{newer}; until then: {defect.workaround}", (defect.workaround,))

@@ -1,4 +1,4 @@
-"""Which of many texts stand in a line: one pass of an automaton (pyahocorasick), or the standard library where it is not.
+"""Which of many texts stand in a line: one pass of an automaton, or the standard library where pyahocorasick is not.
 
 On lines of prose the automaton takes 15 ns a byte, the expression that stands in for it 66 (430 texts, Python 3.11).
 """
