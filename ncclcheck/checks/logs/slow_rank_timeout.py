@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import behind, culprits, remarks, timeouts, waits, world_size
-from ncclcheck.model.events import Log, LogPosition, RankBehind, Remark
+from ncclcheck.checks.logs._view import behind, culprits, remarks, statuses, timeouts, waits, world_size
+from ncclcheck.model.events import CollectiveTimeout, Event, Log, LogPosition, RankBehind, Remark
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
 _BUSY = re.compile(
     r"tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
     r"encod|index"
-    r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm|\d{1,3}%\|",
+    r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm",
     re.IGNORECASE,
 )
 _WAITS = re.compile(r"wait", re.IGNORECASE)
@@ -72,6 +72,10 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         and word.last.rank not in waiting
     ]
     absent = _absent(log, waiting)
+    numbered = list(_behind_by_number(log, late))
+    if numbered:
+        yield from numbered
+        return
     if late and busy:
         places = [words.last for words in busy if words.last.rank is not None]
         places = places or (
@@ -99,6 +103,38 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             confidence="possible",
             hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),
         )
+
+
+def _behind_by_number(log: Log, late: Sequence[CollectiveTimeout]) -> Iterator[Suspect]:
+    """Yield the ranks whose collective has a lower number than the one in which all others of the group wait."""
+    at: dict[str, dict[int, tuple[int, Event]]] = {}
+    for timeout in late:
+        if timeout.place.rank is not None and timeout.sequence is not None:
+            at.setdefault(timeout.group, {}).setdefault(timeout.place.rank, (timeout.sequence, timeout))
+    for status in statuses(log):
+        if status.place.rank is not None:
+            reached = at.setdefault(status.group, {})
+            reached[status.place.rank] = min(
+                reached.get(status.place.rank, (status.enqueued, status)),
+                (status.enqueued, status),
+                key=lambda pair: pair[0],
+            )
+    for ranks in at.values():
+        lowest = min(number for number, _ in ranks.values())
+        highest = max(number for number, _ in ranks.values())
+        first = [event for number, event in ranks.values() if number == lowest]
+        ahead = [event for number, event in ranks.values() if number == highest]
+        if lowest < highest and len(first) < len(ahead) and len(first) + len(ahead) == len(ranks):
+            named = culprits(log, [event.place for event in first])
+            yield suspect(
+                f"{' and '.join(named)} had only come to collective {lowest}, while the others waited in {highest} "
+                "until they timed out.",
+                [*first, *ahead],
+                confidence="likely",
+                hosts=named,
+                fixes=_STRAGGLER_FIXES,
+            )
+            return
 
 
 def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:

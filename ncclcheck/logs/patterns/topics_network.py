@@ -27,6 +27,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         "bad-family",
         (
             r"(?:wrong|invalid|unknown|unsupported) (?:address|socket) family|address family 0\b|family (?:-1|0)\b",
+            r"is neither AF_INET",
         ),
     ),
     Topic("already-checked-in", (r"rank (?P<rank>\d+) of (?P<ranks>\d+) ranks has already checked in",)),
