@@ -17,6 +17,7 @@ from ncclcheck import timeouts
 from ncclcheck.bench.agreement import barrier
 from ncclcheck.bench.gathering import all_gather
 from ncclcheck.bench.gpu.gpu_alone import gpu_speeds
+from ncclcheck.bench.gpu.gpu_links import gpu_links
 from ncclcheck.bench.point import BenchRank
 from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.links.pairing import rounds_of_pairs
@@ -50,17 +51,19 @@ def isolate(rank: BenchRank, points: Sequence[Point]) -> Isolation:
     """
     rank.progress.move("isolating")
     cores = _settled_cores(rank, points)
-    gpus = () if rank.device.gpu is None else gpu_speeds(rank, rank.device.gpu)
+    if rank.device.gpu is not None:
+        gpus = gpu_speeds(rank, rank.device.gpu)
+        return Isolation(cores, gpu_links(rank, rank.device.gpu.scratch), gpus)
     lane = _lane(rank)
     if len(lane.ranks) == 1:
-        return Isolation(cores, gpus=gpus)
+        return Isolation(cores)
     size_bytes = transfer_bytes(points)
     links = _links(rank, lane, size_bytes)
     for _ in range(MOST_PASSES - 1):
         if not any(slow_links(links)):
             break
         links = _better_links(links, _links(rank, lane, size_bytes))
-    return Isolation(cores, links, gpus)
+    return Isolation(cores, links)
 
 
 def transfer_bytes(points: Sequence[Point]) -> int:
@@ -198,22 +201,16 @@ def _links(rank: BenchRank, lane: _Lane, size_bytes: int) -> tuple[LinkSpeed, ..
 
 
 class _Busy:
-    """The share of the time since its creation in which this process computed, or waited for a core.
-
-    Who waits for a GPU computes nothing, though the CUDA library keeps asking it: there only the waiting counts.
-    """
+    """The share of the time since its creation in which this process computed, or waited for a core."""
 
     def __init__(self, rank: BenchRank) -> None:
         self._rank = rank
-        self._began_s, self._computed_s = time.perf_counter(), self._now_s()
+        self._began_s, self._computed_s = time.perf_counter(), time.process_time()
         rank.heartbeat.take()
-
-    def _now_s(self) -> float:
-        return time.process_time() if self._rank.device.torch_device.type == "cpu" else 0.0
 
     def share(self) -> float:
         """Return the share of the time, from 0 to 1."""
-        computed_s = self._now_s() - self._computed_s
+        computed_s = time.process_time() - self._computed_s
         waited_s = self._rank.heartbeat.take().waited_s
         return min(1.0, (computed_s + waited_s) / (time.perf_counter() - self._began_s))
 
@@ -224,10 +221,10 @@ def _send(rank: BenchRank, buffer: Tensor, target: int) -> None:
 
     go = torch.zeros(1, dtype=torch.uint8, device=rank.device.torch_device)
     while True:
-        _transfer(rank, "irecv", go, target)
+        _transfer("irecv", go, target)
         if not int(go.item()):
             return
-        _transfer(rank, "isend", buffer, target)
+        _transfer("isend", buffer, target)
 
 
 def _receive(rank: BenchRank, buffer: Tensor, source: int) -> float:
@@ -238,21 +235,20 @@ def _receive(rank: BenchRank, buffer: Tensor, source: int) -> float:
     took_s: list[float] = []
     while len(took_s) < MOST_TRANSFERS and sum(took_s) < timeouts.ISOLATED_PAIR_S:
         began = time.perf_counter()
-        _transfer(rank, "isend", go, source)
-        _transfer(rank, "irecv", buffer, source)
+        _transfer("isend", go, source)
+        _transfer("irecv", buffer, source)
         took_s.append(time.perf_counter() - began)
-    _transfer(rank, "isend", go.zero_(), source)
+    _transfer("isend", go.zero_(), source)
     size_bytes: int = buffer.numel()
     return size_bytes / 1e9 / min(took_s[1:] or took_s)
 
 
-def _transfer(rank: BenchRank, way: str, buffer: Tensor, peer: int) -> None:
-    """Transfer the buffer and wait for it. As a batch, since NCCL then uses the group's own communicator."""
+def _transfer(way: str, buffer: Tensor, peer: int) -> None:
+    """Transfer the buffer and wait for it."""
     import torch.distributed as dist
 
     for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, way), buffer, peer)]):
         work.wait()
-    rank.device.synchronize(rank.progress)
 
 
 def _better_links(before: Sequence[LinkSpeed], again: Sequence[LinkSpeed]) -> tuple[LinkSpeed, ...]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ncclcheck.measure.links.others import Others
 from ncclcheck.measure.links.outliers import FEWEST_NODES, SlowEnd, SlowPair, slow_ends
+from ncclcheck.measure.links.rails import has_rails
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point, RankTime
 
 LATE_SHARE = 0.20  # of the iteration time: below it there is little to gain
@@ -184,8 +185,12 @@ def slow_links(links: Sequence[LinkSpeed]) -> tuple[tuple[SlowEnd, ...], tuple[S
     """Return the nodes that send or receive slowly with every partner, and the slow pairs of nodes that do not.
 
     From three nodes on as `outliers.slow_ends` decides. Of two nodes the slow end is not known, but one direction can
-    be compared with the other. What the CPU of its ends limited is never called slow.
+    be compared with the other. What the CPU of its ends limited is never called slow. Nodes with several ranks have
+    rails (`links.rails`), and a link inside a node is none of these.
     """
+    links = [link for link in links if link.from_host != link.to_host]
+    if has_rails(links):
+        return (), ()
     values = {(link.from_host, link.to_host): link.gb_s for link in links}
     limited = frozenset((link.from_host, link.to_host) for link in links if link.cpu_share > CPU_LIMITED)
     if len({host for pair in values for host in pair}) >= FEWEST_NODES:

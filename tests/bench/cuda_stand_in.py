@@ -52,10 +52,16 @@ NOMINAL_MHZ = 1980.0
 
 
 class _Kernel:
-    """What was enqueued: a spin, an event or a collective."""
+    """What was enqueued: a spin, an event, a collective, or the `pair`'s transfer of that number."""
 
-    def __init__(self, enqueued_us: float, spin_us: float = 0.0, collective: int | None = None) -> None:
-        self.enqueued_us, self.spin_us, self.collective = enqueued_us, spin_us, collective
+    def __init__(
+        self,
+        enqueued_us: float,
+        spin_us: float = 0.0,
+        collective: int | None = None,
+        pair: tuple[int, int, int] | None = None,
+    ) -> None:
+        self.enqueued_us, self.spin_us, self.collective, self.pair = enqueued_us, spin_us, collective, pair
         self.began_us: float | None = None
         self.ended_us: float | None = None
 
@@ -75,6 +81,8 @@ class Machine:
         self._durations_us: list[float] = []
         self._entered = [0 for _ in gpus]
         self._hung = [False for _ in gpus]
+        self._transfers: dict[tuple[int, int], dict[int, int]] = {}  # (from, to) -> rank -> how many
+        self._pair_starts: dict[tuple[int, int, int], dict[int, float]] = {}
 
     @contextmanager
     def rank(self, number: int) -> Iterator[None]:
@@ -116,6 +124,13 @@ class Machine:
         self._here.side = True
         yield
         self._here.side = False
+
+    def enqueue_transfer(self, source: int, target: int, takes_us: float) -> None:
+        """Send or receive, whichever this rank does; both ends are done when both have come and the time is over."""
+        with self._changed:
+            counts = self._transfers.setdefault((source, target), {})
+            number = counts[self.number] = counts.get(self.number, -1) + 1
+            self._enqueue(_Kernel(self.gpu.host_us, takes_us, pair=(source, target, number)))
 
     def enqueue_spin(self, spin_us: float) -> None:
         """Hold the stream for so long."""
@@ -160,6 +175,8 @@ class Machine:
                     stalled = stalls is not None and kernel.collective >= stalls
                     self._hung[rank] = self._hung[rank] or stalled
                     self._starts[kernel.collective][rank] = math.inf if stalled else kernel.began_us
+                if kernel.pair is not None:
+                    self._pair_starts.setdefault(kernel.pair, {})[rank] = kernel.began_us
                 moved = True
             ended_us = self._end_of(kernel, rank)
             if ended_us is None:
@@ -171,6 +188,9 @@ class Machine:
 
     def _end_of(self, kernel: _Kernel, rank: int) -> float | None:
         assert kernel.began_us is not None
+        if kernel.pair is not None:
+            both = self._pair_starts[kernel.pair]
+            return max(both.values()) + kernel.spin_us if len(both) > 1 else None
         if kernel.collective is None:
             return kernel.began_us + kernel.spin_us
         starts = self._starts[kernel.collective]
@@ -329,6 +349,7 @@ def parts_of(machine: Machine, health: HealthWatch) -> GpuParts:
         lambda: work(size, lambda gpu: size / gpu.memory_gb_s / 1e3),
         lambda: work(size, lambda gpu: size / gpu.pcie_gb_s / 1e3),
         health,
+        torch.empty(256 << 20, dtype=torch.uint8),
     )
 
 

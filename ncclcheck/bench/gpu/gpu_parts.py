@@ -11,6 +11,7 @@ from ncclcheck.bench.gpu.gpu_health import HealthWatch
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
 _SIDE, _SMALL_SIDE = 4096, 512  # of the matrices; the small one where the large one would take too long
 _LARGE_BELOW_MS, _TRIES = (
@@ -30,7 +31,8 @@ class Work(Struct, frozen=True):
 class GpuParts(Struct, frozen=True):
     """A GPU as it is compared with others: its model, the pieces of work, and what NVML says of it.
 
-    `multiply` gets a function that returns the milliseconds of a piece of work.
+    `scratch`: bytes of its memory that nobody needs after the collectives. `multiply` gets a function that returns the
+    milliseconds of a piece of work.
     """
 
     model: str
@@ -38,6 +40,7 @@ class GpuParts(Struct, frozen=True):
     copy_within: Callable[[], Work]
     copy_from_host: Callable[[], Work]
     health: HealthWatch
+    scratch: Tensor
 
 
 def gpu_parts(device: torch.device, scratch: torch.Tensor, health: HealthWatch) -> GpuParts:
@@ -58,7 +61,8 @@ def gpu_parts(device: torch.device, scratch: torch.Tensor, health: HealthWatch) 
         target = scratch[: pinned.numel()]
         return Work(lambda: target.copy_(pinned, non_blocking=True), pinned.numel())
 
-    return GpuParts(torch.cuda.get_device_name(device), multiply, copy_within, copy_from_host, health)
+    name = torch.cuda.get_device_name(device)
+    return GpuParts(name, multiply, copy_within, copy_from_host, health, scratch)
 
 
 def _multiplication(scratch: torch.Tensor, side: int) -> Work:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.bench._gpus import gpu_findings
 from ncclcheck.checks.bench._measured import bench_of, not_measured
+from ncclcheck.checks.bench._rails import rail_findings
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks
@@ -42,7 +43,8 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
     core. A GPU (ncclcheck/measure/blame_gpus.py): all do the same work at the same time after the collectives, and
     among those of one model its clock is 7 % lower, its multiplication or copy within memory 20 % slower, or its copy
     from the host 40 % slower. A link: 30 % below the usual speed for all partners of a node, or half of it for a pair;
-    the transfers are made after the collectives, one direction at a time, and again where one seems slow.
+    the transfers are made after the collectives, one direction at a time, and again where one seems slow. Where nodes
+    have several GPUs, each GPU's rail is judged so (ncclcheck/measure/links/rails.py), all rails at the same time.
     """
     bench = bench_of(snapshot)
     if bench is not None and bench.points:
@@ -57,7 +59,10 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
 def _ranks(bench: BenchResult) -> Iterator[Finding]:
     cores = slow_cores(bench.isolation.cores)
     late = slow_ranks(bench.points, bench.isolation.cores)
-    yield from gpu_findings(slow_gpus(bench.isolation.gpus, bench.points))
+    gpus = slow_gpus(bench.isolation.gpus, bench.points)
+    yield from gpu_findings(gpus)
+    by_pcie = {gpu.rank for gpu in gpus if gpu.part == "slow PCIe"}
+    yield from rail_findings(bench.isolation, by_pcie)
     for rank in dict.fromkeys((*(slow_rank.rank for slow_rank in late), *(core.rank for core in cores))):
         yield _rank(
             bench,
