@@ -65,3 +65,34 @@ def test_a_link_that_flaps_during_the_run_is_named(lab: LabOf) -> None:
     assert (outcome.code, finding["severity"], finding["hosts"]) == (1, "error", ["node2"]), str(
         outcome.finished
     )
+
+
+def test_a_pair_that_cannot_connect_does_not_hide_a_slow_node_elsewhere(lab: LabOf) -> None:
+    four = lab(4)
+    faults.drop(
+        four["node2"], source=four["node3"], ports=faults.ephemeral_ports(four["node2"]), syn_only=True
+    )
+    faults.shape(four["node4"], "50mbit")
+    outcome = run(four, "preflight")["node1"]
+    assert outcome.report is not None
+    slow = outcome.finding("interface-slow")
+    assert slow["hosts"] == ["node4"], str(outcome.finished)
+    assert {"peer-one-way"} <= outcome.slugs
+    measured = {
+        (probe["from"], probe["to"], probe["kind"]) for probe in outcome.report["probes"] if probe["value"]
+    }
+    assert ("node3", "node2", "bandwidth") not in measured
+    assert {
+        ("node2", "node3", "bandwidth"),
+        ("node3", "node4", "latency"),
+        ("node1", "node2", "clock"),
+    } <= measured
+
+
+def test_a_node_that_never_came_does_not_hide_a_slow_one(lab: LabOf) -> None:
+    four = lab(4)
+    faults.shape(four["node2"], "50mbit")
+    there = [node for node in four.nodes if node.name != "node4"]
+    outcome = run(four, "preflight", "--join-timeout", "6", nodes=there)["node1"]
+    assert outcome.finding("interface-slow")["hosts"] == ["node2"], str(outcome.finished)
+    assert "node-silent" in outcome.slugs
