@@ -300,6 +300,7 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
     attempts: int = 0
     seconds: float = 0.0
     serving_confirmed: bool = False  # node 0 itself told us by datagram that its store is up
+    answers_lost: bool = False  # node 0 sees our connection requests: it is its answers that do not arrive
 
 
 class NodeFacts(Struct, frozen=True):

@@ -242,6 +242,9 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     claim_hosts: tuple[str, ...] = ()  # the host of each claim
     silent: tuple[Silent, ...] = ()
     refused: tuple[Refused, ...] = ()
+    unanswered_callers: tuple[
+        str, ...
+    ] = ()  # addresses whose calls arrived at node 0, and did not hear its answers
     probes: Fact[tuple[Probe, ...]] = Missing("absent", "no probes were made")
     coverage: Fact[Coverage] = Missing("absent", "no probes were made")
     confirmations: tuple[Confirmation, ...] = ()

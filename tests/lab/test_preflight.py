@@ -93,6 +93,21 @@ def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) 
     assert {"node2", "node3", "node4"} <= named
 
 
+@pytest.mark.parametrize("protocol", ["tcp", "all"])
+def test_a_node_whose_own_firewall_drops_the_answers_is_named_and_not_node_0(
+    lab: LabOf, protocol: str
+) -> None:
+    three = lab(3)
+    faults.drop(three["node3"], source=three["node1"], protocol=protocol)
+    outcomes = run(three, "preflight", "--join-timeout", "15")
+    finding = outcomes["node1"].finding("master-filtered")
+    assert finding["hosts"] == ["node3"], str(outcomes["node1"].finished)
+    assert "a firewall on node3, or on the way to it, drops the answers" in finding["summary"]
+    assert any("# on node3" in command for fix in finding["fixes"] for command in fix["commands"])
+    own = outcomes["node3"].finding("master-filtered")["summary"]
+    assert ("drops the answers" if protocol == "tcp" else "or the answers to them on this node") in own
+
+
 def test_a_filtered_port_on_the_way_of_one_node_is_that_nodes(lab: LabOf) -> None:
     three = lab(3)
     faults.drop(three["node1"], PORT, source=three["node3"])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import named
+from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.launch._master import (
     Sighting,
     first_address,
     hosts_of,
-    master_answers,
     master_finding,
+    not_seen,
     others_came,
+    saw,
 )
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -26,27 +27,64 @@ def master_filtered(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     A firewall or security group that drops packets causes no error: `init_process_group` waits without output until
-    its timeout.
+    its timeout. It may drop the connection requests at node 0, or node 0's answers at the node that calls.
 
     ## How to fix
     Allow TCP to MASTER_PORT on node 0 from every node. NCCL and Gloo need more: all TCP ports of
-    `net.ipv4.ip_local_port_range` between all nodes, in both directions.
+    `net.ipv4.ip_local_port_range` between all nodes, in both directions. Where the answers are lost, the firewall of
+    the node that calls has to accept packets of established connections.
 
     ## Source
-    tcp(7): a SYN without any answer is sent again until the deadline; only dropped packets look like that. The ports:
-    NCCL src/misc/socket.cc binds port 0.
+    tcp(7): a SYN without any answer is sent again until the deadline; only dropped packets look like that. Which
+    direction: the half-open connections in /proc/net/tcp of node 0 (state SYN_RECV). The ports: NCCL
+    src/misc/socket.cc binds port 0.
     """
-    yield from master_answers(snapshot, "filtered", _finding)
+    seen = saw(snapshot, "filtered")
+    lost = tuple(sighting for sighting in seen if sighting.path.answers_lost)
+    unanswered = tuple(sighting for sighting in seen if not sighting.path.answers_lost)
+    if lost:
+        yield _answers_lost(lost)
+    if unanswered:
+        yield _finding(snapshot, unanswered)
+    yield from not_seen(snapshot, "filtered")
+
+
+def _answers_lost(seen: tuple[Sighting, ...]) -> Finding:
+    hosts, path = hosts_of(seen), seen[0].path
+    return master_finding(
+        seen,
+        f"{named(hosts)} got no answer from {seen[0].target}, though node 0 sees the connection requests and answers "
+        f"them: a firewall on {named(hosts)}, or on the way to {verb(hosts, 'it', 'them')}, drops the answers; the "
+        "port of node 0 is open",
+        "an answer",
+        _fix_of_answers(hosts, path),
+    )
+
+
+def _fix_of_answers(hosts: tuple[str, ...], path: MasterPath) -> Fix:
+    return Fix(
+        f"accept packets of established connections on {named(hosts)}",
+        (
+            f"sudo nft list ruleset   # on {named(hosts)}, or: sudo iptables -S",
+            "sudo iptables -I INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT   # there, with iptables",
+            f"ss -tn state syn-recv sport = :{path.port}   # on node 0: the requests that it has answered",
+        ),
+    )
 
 
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     suspect = others_came(snapshot, seen)
     source = f", connecting from {_source(path)}" if len(seen) == 1 else ""
+    # Node 0's own word is the only one that tells the directions apart.
+    is_told = path.serving_confirmed or snapshot.viewpoint == "all"
+    what = (
+        "drops the port" if is_told else "drops the connection requests, or the answers to them on this node"
+    )
     return master_finding(
         seen,
         f"{named(hosts)} got no answer from {seen[0].target}{source}: "
-        "a firewall or security group drops the port" + (f"; {suspect}" if suspect else ""),
+        f"a firewall or security group {what}" + (f"; {suspect}" if suspect else ""),
         "an answer",
         _fix(path),
     )
@@ -63,7 +101,7 @@ def _fix(path: MasterPath) -> Fix:
         f"allow TCP port {path.port}, and the ephemeral ports that NCCL uses, between all nodes",
         (
             f"nc -vz -w 3 {address} {path.port}   # on the node that gets no answer",
-            "sudo nft list ruleset   # on node 0, or: sudo iptables -S",
+            "sudo nft list ruleset   # on node 0, and on the node that gets no answer; or: sudo iptables -S",
             f"sudo firewall-cmd --add-port={path.port}/tcp   # on node 0, with firewalld",
             f"sudo ufw allow {path.port}/tcp   # on node 0, with ufw",
         ),

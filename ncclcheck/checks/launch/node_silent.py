@@ -80,6 +80,7 @@ def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) ->
     hints = [
         f"{silents[0].host} {why}" if why else "",
         _launch_hint(snapshot),
+        _callers_hint(snapshot, silents),
         _refusal_hint(snapshot, hosts),
     ]
     said = "; ".join(hint for hint in hints if hint)
@@ -102,6 +103,17 @@ def _launch_hint(snapshot: Snapshot) -> str:
         rank, hosts = next(iter(twice.items()))
         return f"{named(hosts)} both joined as node rank {rank}, so another rank is missing"
     return ""
+
+
+def _callers_hint(snapshot: Snapshot, silents: list[Silent]) -> str:
+    """What node 0's kernel saw of nodes that could not even tell why they did not come."""
+    mute = [silent for silent in silents if silent.phase == "join" and isinstance(silent.knock, Missing)]
+    if not mute or not snapshot.unanswered_callers:
+        return ""
+    return (
+        f"connection requests from {named(snapshot.unanswered_callers)} arrive at node 0, whose answers do not come "
+        "back: a firewall there, or on the way to it, drops the answers"
+    )
 
 
 def _refusal_hint(snapshot: Snapshot, hosts: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.trust.datagrams import LIMIT_BYTES as DATAGRAM_BYTES
 from ncclcheck.exchange.trust.datagrams import DatagramSeal, answer_to
 from ncclcheck.exchange.trust.munge import credential_for
@@ -39,11 +40,15 @@ class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
-    """The reply of node 0: is its store up; if it never will be, why (after FAILED: because of a bug)."""
+    """The reply of node 0: is its store up; if it never will be, why (after FAILED: because of a bug).
+
+    `answers_lost`: connection requests of the node arrived there, and its answers to them did not come back.
+    """
 
     protocol: str
     serving: bool
     given_up: str = ""
+    answers_lost: bool = False
 
 
 PROTOCOL = "ncclcheck-knock-1"
@@ -54,7 +59,7 @@ class KnockListener:
     """Keeps the last knock of each node rank, on node 0. Its state is guarded by a lock, since a thread fills it."""
 
     def __init__(self, port: int, job_id: str, nnodes: int = 0, trust: Trust | None = None) -> None:
-        self._job_id, self._nnodes = job_id, nnodes
+        self._port, self._job_id, self._nnodes = port, job_id, nnodes
         trust = trust or Trust()
         self._seal = DatagramSeal(trust, job_id, credential_for(trust.key))
         self._lock = threading.Lock()
@@ -114,12 +119,16 @@ class KnockListener:
                 continue
             if message.protocol != PROTOCOL or message.job_id != self._job_id:
                 continue
+            # Node 0 knows this better than the node: a handshake that began 8 s ago and did not end is in the kernel.
+            way = message.knock.master
+            is_lost = way.outcome == "filtered" and sender[0] in half_open({self._port})
             with self._lock:
                 if len(self._knocks) < _MOST_KNOCKS:
                     rank = self._rank_of(message.knock)
-                    self._knocks[rank] = replace(message, knock=replace(message.knock, node_rank=rank))
+                    knock = Knock(message.knock.host, rank, replace(way, answers_lost=is_lost))
+                    self._knocks[rank] = replace(message, knock=knock)
+            reply = KnockReply(PROTOCOL, self.serving, self.given_up, is_lost)
             with contextlib.suppress(OSError):
-                reply = KnockReply(PROTOCOL, self.serving, self.given_up)
                 receiver.sendto(came.reply(encode(reply)), sender)
 
 

@@ -145,7 +145,8 @@ def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
         if reply is not None and reply.given_up.startswith(FAILED):
             return _given_up(way, reply)
         if reply is not None:
-            return replace(way, serving_confirmed=way.serving_confirmed or reply.serving)
+            is_served = way.serving_confirmed or reply.serving
+            return replace(way, serving_confirmed=is_served, answers_lost=reply.answers_lost)
     return way
 
 

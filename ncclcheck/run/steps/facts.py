@@ -103,6 +103,7 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
         claim_hosts=tuple(member.host for member in members),
         silent=(*reading.silent, *session.snapshot.silent),
         refused=tuple(reading.refused),
+        unanswered_callers=session.snapshot.unanswered_callers,
     )
 
 

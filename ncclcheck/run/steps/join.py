@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, Hello
+from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.roster import silent_nodes, silent_ranks
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -65,8 +66,9 @@ def _lead(session: Session) -> Snapshot:
         return joining.when_lost(session.store.lost)
     silent = silent_nodes(launch, state.arrivals, joining.knocks()) + silent_ranks(state.arrivals)
     names = joining.names()
-    named = (replace(node, host=names.get(node.node_rank, node.host)) for node in silent)
-    return replace(session.snapshot, silent=tuple(named))
+    named = tuple(replace(node, host=names.get(node.node_rank, node.host)) for node in silent)
+    callers = tuple(sorted(half_open({launch.master_port}))) if silent else ()
+    return replace(session.snapshot, silent=named, unanswered_callers=callers)
 
 
 JOIN: Step[None, None] = Step("join", JOIN_TIMEOUT_S, applies=lambda _: True, lead=_lead)

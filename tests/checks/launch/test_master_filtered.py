@@ -55,3 +55,18 @@ def test_a_node_without_a_word_keeps_it_unknown() -> None:
 
 def test_one_node_needs_no_master() -> None:
     assert run("master-filtered", cluster(1)).outcome == "not_applicable"
+
+
+def test_where_node_0_sees_the_requests_the_node_that_gets_no_answer_is_named_and_the_port_is_open() -> None:
+    broken = with_master(cluster(4), "node03", "filtered", answers_lost=True)
+    found = finding("master-filtered", broken)
+    assert found.hosts == ("node03",)
+    assert "a firewall on node03, or on the way to it, drops the answers" in found.summary
+    assert not any("add-port" in command or "ufw allow" in command for command in found.fixes[0].commands)
+
+
+def test_requests_and_answers_that_are_dropped_are_two_findings() -> None:
+    broken = with_master(
+        with_master(cluster(4), "node03", "filtered", answers_lost=True), "node04", "filtered"
+    )
+    assert [found.hosts for found in run("master-filtered", broken).findings] == [("node03",), ("node04",)]

@@ -68,3 +68,8 @@ def test_a_node_that_met_nobody_cannot_tell() -> None:
 
 def test_one_node_has_nobody_to_wait_for() -> None:
     assert run("node-silent", cluster(1)).outcome == "not_applicable"
+
+
+def test_requests_that_arrived_though_the_node_never_joined_are_told() -> None:
+    snapshot = replace(with_silent(cluster(4), "node03"), unanswered_callers=("10.0.0.3",))
+    assert "connection requests from 10.0.0.3 arrive at node 0" in finding("node-silent", snapshot).summary

@@ -122,3 +122,22 @@ def test_a_knock_of_another_run_with_the_same_key_is_not_taken_again(port: int) 
         assert later.final() == {}
         later.close()
     assert [foreign.cause for foreign in trust.told().foreign] == ["other-key"]
+
+
+def test_who_gets_no_answer_learns_that_its_requests_arrived(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[str] = set()
+    monkeypatch.setattr(
+        "ncclcheck.exchange.join.knock.half_open", lambda ports: seen if ports == {port} else set()
+    )
+    listener = KnockListener(port, "job")
+    reply = send_knock(at(port), message(1, final=True), 2.0)
+    assert reply is not None
+    assert not reply.answers_lost
+    seen.add("127.0.0.1")
+    reply = send_knock(at(port), message(2, final=True), 2.0)
+    assert reply is not None
+    assert reply.answers_lost
+    assert [listener.final()[rank].master.answers_lost for rank in (1, 2)] == [False, True]
+    listener.close()
