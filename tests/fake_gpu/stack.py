@@ -35,9 +35,13 @@ class FakeTorch(Struct, frozen=True):
     stack: str
     version: str
 
+    def on_stack(self, *argv: str) -> list[str]:
+        """A command on the stack."""
+        return [f"{self.folder}/run", self.stack, self.version, *argv]
+
     def command(self, *words: str) -> list[str]:
         """`ncclcheck WORDS` on the stack."""
-        return [f"{self.folder}/run", self.stack, self.version, "python", "-m", "ncclcheck", *words]
+        return self.on_stack("python", "-m", "ncclcheck", *words)
 
 
 def given() -> list[Any]:

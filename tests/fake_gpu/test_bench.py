@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from ncclcheck.measure.collectives import COLLECTIVES
-from tests.fake_gpu.stack import BENCH, FakeTorch, run
+from tests.fake_gpu.stack import BENCH, LIMIT_S, REPOSITORY, FakeTorch, run
 
 pytestmark = [pytest.mark.fake_gpu, pytest.mark.slow]
 SIZES = (1024, 1 << 20)
@@ -32,3 +34,18 @@ def test_a_job_with_one_of_two_gpus_gets_one_rank(torch: FakeTorch, tmp_path: Pa
     outcome = run(torch, tmp_path, *words, gpus=2, env={"CUDA_VISIBLE_DEVICES": "1"})
     assert outcome.report["bench"]["world_size"] == 1, outcome.printed
     assert outcome.points["all_gather", 64 << 10]["wrong"] == 0
+
+
+def test_the_script_for_machines_with_a_gpu_ends_well_on_one(torch: FakeTorch, tmp_path: Path) -> None:
+    if torch.version != "2.7.1":
+        pytest.skip("the stack's driver is too old for this torch, which is an error by itself")
+    page = tmp_path / "page.md"
+    page.write_text("<!-- gpu: written by scripts/gpu_acceptance -->\n<!-- gpu: end -->\n")
+    argv = torch.on_stack("python", "scripts/gpu_acceptance", "--sizes", "64K", "--page", str(page))
+    env = {**os.environ, "GPUS": "1", "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run(
+        argv, cwd=REPOSITORY, env=env, capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "`bench --ops all --cuda-graph`: 9 points" in page.read_text()
+    assert " 0 wrong elements" in page.read_text()

@@ -77,4 +77,4 @@ def test_one_wrong_bit_is_found_and_shown(torch: FakeTorch, tmp_path: Path) -> N
     first = point["first_wrong"]
     assert first["rank"] == CULPRIT
     assert first["got"] != first["expected"]
-    assert outcome.errors == {"bench-wrong-data"}
+    assert "bench-wrong-data" in outcome.errors
