@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 from msgspec import Struct
 
-from ncclcheck.model.fact import Fact
+from ncclcheck.model.fact import Fact, Missing
 
 UNITS = {
     "bytes": "bytes", "kib": "KiB", "mbps": "Mbit/s", "gbps": "Gbit/s", "gt_s": "GT/s", "gb_s": "GB/s",
@@ -31,7 +31,7 @@ def structs(hint: Any) -> list[type[Struct]]:
         return structs(hint.value_type)  # type: ignore[union-attr]
     if isinstance(hint, type) and issubclass(hint, Struct):
         return [hint]
-    return [struct for part in get_args(hint) for struct in structs(part)]
+    return [struct for part in get_args(hint) if part is not Missing for struct in structs(part)]
 
 
 def all_structs(hint: Any) -> list[type[Struct]]:
@@ -84,6 +84,9 @@ def words(hint: Any) -> str:
     """Describe a type in words: `list of text, or missing`."""
     if isinstance(hint, type) and issubclass(hint, Fact):
         return f"{words(hint.value_type)}, *or missing*"  # type: ignore[union-attr]
+    if Missing in get_args(hint):
+        values = [part for part in get_args(hint) if part is not Missing]
+        return f"{' or '.join(map(words, values))}, *or missing*"
     if isinstance(hint, type) and issubclass(hint, Struct):
         return f"[{hint.__name__}](#{hint.__name__.lower()})"
     if isinstance(hint, type) and not get_args(hint):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from statistics import median
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from ncclcheck.measure.links.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl.prediction import candidate_interfaces
+from ncclcheck.nccl.candidates import candidate_interfaces
 
 _NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
 
@@ -57,8 +58,14 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
     A mixture of networks, such as one node's eth0 with the eth1 of the others, is none, where one that works is none.
     """
     found: dict[tuple[tuple[str, tuple[str, str]], ...], Network] = {}
+
+    def find(places: dict[str, tuple[str, str]]) -> None:
+        key = tuple(sorted(places.items()))
+        if key not in found:
+            found[key] = network_of(snapshot, reach, places)
+
     for places in (*_by_name(snapshot), *_by_subnet(snapshot)):
-        found.setdefault(tuple(sorted(places.items())), network_of(snapshot, reach, places))
+        find(places)
     unmixed = [
         network
         for network in found.values()
@@ -66,7 +73,7 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
     ]
     for places in _by_reach(snapshot, reach):
         if not any(_is_partly(places, network.places) for network in unmixed):
-            found.setdefault(tuple(sorted(places.items())), network_of(snapshot, reach, places))
+            find(places)
     kept = [
         network
         for network in found.values()
@@ -162,6 +169,7 @@ def _subnet(facts: NodeFacts, address: str) -> ipaddress.IPv4Network | ipaddress
     return None
 
 
+@lru_cache(maxsize=1 << 16)
 def _network_of(address: str, prefix_length: int) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     try:
         return ipaddress.ip_interface(f"{address}/{prefix_length}").network
@@ -177,6 +185,7 @@ def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str,
     callers: dict[str, list[str]] = {node.host: [] for node in snapshot.nodes}
     for source, target in reach.pairs:
         callers[target].append(source)
+    incoming = _incoming(snapshot)
     by_link: dict[str, tuple[str, str]] = {}
     by_measure: dict[str, tuple[str, str]] = {}
     for node in snapshot.nodes:
@@ -188,18 +197,21 @@ def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str,
         if not reached:
             return
         alone = Snapshot(nodes=(node,))
-        measured = _incoming(snapshot, node.host)
+        measured = incoming.get(node.host, {})
         by_link[node.host] = min(reached, key=lambda pair: rank_of(alone, {node.host: pair}))
         by_measure[node.host] = max(reached, key=lambda pair: measured.get(pair[1], 0.0))
     yield by_link
-    if any(_incoming(snapshot, node.host) for node in snapshot.nodes):
+    if any(incoming.get(node.host) for node in snapshot.nodes):
         yield by_measure
 
 
-def _incoming(snapshot: Snapshot, host: str) -> dict[str, float]:
-    """Return the median of what was measured to each address of the host, in Gbit/s."""
-    values: dict[str, list[float]] = {}
+def _incoming(snapshot: Snapshot) -> dict[str, dict[str, float]]:
+    """Return the median of what was measured to each address of each host, in Gbit/s."""
+    values: dict[str, dict[str, list[float]]] = {}
     for probe in () if isinstance(snapshot.probes, Missing) else snapshot.probes:
-        if probe.kind == "bandwidth" and probe.to_host == host and probe.value is not None:
-            values.setdefault(probe.address, []).append(probe.value)
-    return {address: median(found) for address, found in values.items()}
+        if probe.kind == "bandwidth" and probe.value is not None:
+            values.setdefault(probe.to_host, {}).setdefault(probe.address, []).append(probe.value)
+    return {
+        host: {address: median(found) for address, found in of_host.items()}
+        for host, of_host in values.items()
+    }

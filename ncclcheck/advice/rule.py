@@ -11,7 +11,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl.prediction import Prediction, effective_environment, predict
+from ncclcheck.nccl.prediction import Prediction, effective_environment, predict_changed
 
 Changes: TypeAlias = dict[str, dict[str, str | None]]  # host -> variable -> value; None: unset
 NOT_ASKABLE = "NCCL answers this only in a running job on GPUs, so it is our model's prediction"
@@ -40,7 +40,7 @@ def predictions(
     """Return the model's prediction for every node under the changes; Missing where it has none for a node."""
     found = {}
     for node in snapshot.nodes:
-        predicted = predict(node.facts, changes=changes.get(node.host, {}))
+        predicted = predict_changed(node.facts, changes.get(node.host, {}))
         if isinstance(predicted, Missing):
             return Missing(predicted.missing, f"{node.host}: {predicted.detail}")
         found[node.host] = predicted

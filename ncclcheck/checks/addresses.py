@@ -1,27 +1,38 @@
-"""Questions about IP addresses as text."""
+"""Questions about IP addresses as text. What was parsed is remembered, since nodes name each other's addresses."""
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+_MOST_KNOWN = 1 << 17
 
 
+@lru_cache(maxsize=_MOST_KNOWN)
+def parsed(address: str) -> IPv4Address | IPv6Address:
+    """Return the address without its scope. Raises ValueError where it is none."""
+    return ip_address(address.partition("%")[0])
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
 def is_loopback(address: str) -> bool:
     """Return True for 127.0.0.0/8 and ::1 (also written as ::ffff:127.0.0.1)."""
-    parsed = ip_address(address.partition("%")[0])
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return parsed.is_loopback or (mapped is not None and mapped.is_loopback)
+    mapped = getattr(parsed(address), "ipv4_mapped", None)
+    return parsed(address).is_loopback or (mapped is not None and mapped.is_loopback)
 
 
+@lru_cache(maxsize=_MOST_KNOWN)
 def is_link_local(address: str) -> bool:
     """Return True for fe80::/10 and 169.254.0.0/16, which are valid on a single link only."""
-    return ip_address(address.partition("%")[0]).is_link_local
+    return parsed(address).is_link_local
 
 
 def family(address: str) -> str:
     """`IPv4` or `IPv6`."""
-    return f"IPv{ip_address(address.partition('%')[0]).version}"
+    return "IPv4" if parsed(address).version == 4 else "IPv6"  # noqa: PLR2004
 
 
+@lru_cache(maxsize=_MOST_KNOWN)
 def network(address: str, prefix_length: int) -> IPv4Network | IPv6Network:
     """Return the subnet of an address."""
     return ip_network(f"{address.partition('%')[0]}/{prefix_length}", strict=False)

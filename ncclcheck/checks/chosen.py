@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import not_reported
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.finding import NotKnown
@@ -33,19 +34,25 @@ class Chosen(Struct, frozen=True):
         return lengths[0] if lengths else 128
 
 
+@once_per_snapshot
 def chosen(snapshot: Snapshot) -> tuple[Chosen, ...]:
     """Return the interface that NCCL uses, for every node where it is known."""
-    found = ((node.host, _choice(node.facts)) for node in snapshot.nodes)
-    return tuple(Chosen(host, *choice) for host, choice in found if not isinstance(choice, Missing))
+    return tuple(
+        Chosen(host, *choice) for host, choice in _choices(snapshot) if not isinstance(choice, Missing)
+    )
 
 
 def not_chosen(snapshot: Snapshot) -> Iterator[NotKnown]:
     """Yield the nodes where the interface that NCCL uses is not known, each with the reason."""
-    for node in snapshot.nodes:
-        choice = _choice(node.facts)
+    for host, choice in _choices(snapshot):
         if isinstance(choice, Missing):
-            yield NotKnown(f"which interface NCCL uses is not known ({choice})", (node.host,))
+            yield NotKnown(f"which interface NCCL uses is not known ({choice})", (host,))
     yield from not_reported(snapshot)
+
+
+@once_per_snapshot
+def _choices(snapshot: Snapshot) -> tuple[tuple[str, Fact[tuple[Interface, str]]], ...]:
+    return tuple((node.host, _choice(node.facts)) for node in snapshot.nodes)
 
 
 def _choice(facts: NodeFacts) -> Fact[tuple[Interface, str]]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sized
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotKnown
+from ncclcheck.model.formats.host_ranges import fold_numbered
 from ncclcheck.model.snapshot import Snapshot
 
 _LISTED = 3  # so many names are spelled out; more are folded to node[01-08]
@@ -22,6 +24,9 @@ def named(hosts: Iterable[str]) -> str:
 
 
 def _folded(names: list[str]) -> str:
+    numbered = fold_numbered(names)
+    if numbered is not None:
+        return numbered
     try:
         return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
     except NodeSetException:
@@ -33,6 +38,7 @@ def verb(subjects: Sized, singular: str, many: str) -> str:
     return singular if len(subjects) == 1 else many
 
 
+@once_per_snapshot
 def job_size(snapshot: Snapshot) -> int:
     """How many nodes the job has: those seen, or more where a launcher said so."""
     return snapshot.job_size

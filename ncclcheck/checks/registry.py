@@ -13,6 +13,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.checks.hosts import job_size
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, NotApplicable, NotKnown, Outcome
@@ -184,8 +186,8 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
         return "not_applicable", definition.not_in_image, ()
     if definition.image == "only" and snapshot.of != "image":
         return "not_applicable", OF_IMAGES, ()
-    if 0 < snapshot.job_size < definition.nodes:
-        return "not_applicable", f"needs {definition.nodes} nodes, this job has {snapshot.job_size}", ()
+    if 0 < (size := job_size(snapshot)) < definition.nodes:
+        return "not_applicable", f"needs {definition.nodes} nodes, this job has {size}", ()
     if definition.met and snapshot.viewpoint == "one-node":
         return "unknown", "the nodes did not meet", ()
     try:
@@ -220,12 +222,16 @@ def _missing_sections(definition: Check, snapshot: Snapshot) -> list[str]:
         return []
     if not snapshot.nodes:
         return ["no node reported"]
-    return [
+    return [text for section in definition.needs for text in _missing(snapshot, section)]
+
+
+@once_per_snapshot
+def _missing(snapshot: Snapshot, section: str) -> tuple[str, ...]:
+    return tuple(
         f"{section} of {node.host}: {fact}"
-        for section in definition.needs
         for node in snapshot.nodes
         if isinstance(fact := getattr(node.facts, section), Missing)
-    ]
+    )
 
 
 def _demoted(run: CheckRun, why: str) -> CheckRun:

@@ -11,6 +11,7 @@ from ncclcheck.cli.files import read_bytes
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.shared_values import decode_shared
 from ncclcheck.model.report import SCHEMA_VERSION, Report, Tool
 from ncclcheck.model.saved import FactsDocument, Saved, SavedCommand
 from ncclcheck.model.snapshot import Node, Snapshot
@@ -59,7 +60,7 @@ def load(file: str, option: str) -> Saved | FactsDocument | Report:
 
 def _decoded(data: bytes, document_type: type[T], file: str, option: str) -> T:
     try:
-        return decode(data, document_type)
+        return decode_shared(data, document_type)
     except DecodeError as error:
         name = {"Saved": "saved run", "FactsDocument": "facts file"}.get(document_type.__name__, "report")
         if version := _other_version(data):

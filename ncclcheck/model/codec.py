@@ -31,7 +31,7 @@ def decode(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = 
     if limit_bytes is not None and len(data) > limit_bytes:
         raise DecodeError(f"{len(data)} bytes, more than the {limit_bytes} that are accepted")
     try:
-        return msgspec.json.decode(data, type=value_type, dec_hook=_decode_fact)
+        return msgspec.json.decode(data, type=value_type, dec_hook=decode_hook)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(str(error) or "nested too deeply") from error
 
@@ -43,13 +43,14 @@ def decode_fact(data: bytes | str, value_type: type[T], *, limit_bytes: int | No
     return value
 
 
-def _decode_fact(value_type: Any, value: Any) -> Any:
+def decode_hook(value_type: Any, value: Any) -> Any:
+    """Decode a Fact for msgspec: the value, or the Missing in its place."""
     if isinstance(value_type, type) and issubclass(value_type, Fact):
         # All keys, since a value may be a mapping with a key "missing" (there is a Python package of that name).
         if isinstance(value, dict) and "missing" in value and value.keys() <= {"missing", "detail"}:
             return msgspec.convert(value, Missing)
         marker: Any = value_type
-        return msgspec.convert(value, marker.value_type, dec_hook=_decode_fact)
+        return msgspec.convert(value, marker.value_type, dec_hook=decode_hook)
     raise NotImplementedError(f"no decoder for {value_type!r}")
 
 

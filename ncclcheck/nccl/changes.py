@@ -10,11 +10,10 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclConfigFile, NodeFacts
 from ncclcheck.nccl import environment as nccl_environment
 from ncclcheck.nccl import network, socket_interface, versions
+from ncclcheck.nccl.candidates import candidate_interfaces, is_usable
 from ncclcheck.nccl.prediction import (
     Prediction,
-    candidate_interfaces,
     effective_environment,
-    is_usable,
     predict,
     predict_without_interface,
 )

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts
 from ncclcheck.nccl import changes
+from ncclcheck.nccl.alike import once_per_kind
 from ncclcheck.nccl.prediction import Prediction, node_choice, predict, predict_without_interface
 
 NO_ADDRESSES = Missing("absent", "the facts hold no addresses")
@@ -19,6 +20,15 @@ def explain(facts: NodeFacts, version: str | None = None) -> Fact[Prediction]:
     Facts of a recorded machine have no environment, no config files and often no addresses: the model then assumes
     that nothing is set, says so, and leaves the interface None without `fails`. Missing where nothing can be said.
     """
+    return _explained(facts) if version is None else _explained_under(facts, version)
+
+
+@once_per_kind
+def _explained(facts: NodeFacts) -> Fact[Prediction]:
+    return _explained_under(facts, None)
+
+
+def _explained_under(facts: NodeFacts, version: str | None) -> Fact[Prediction]:
     told, assumed = _completed(facts)
     choice, why = _chosen(facts, told, version)
     if isinstance(choice, Missing):

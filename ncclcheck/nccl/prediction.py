@@ -11,15 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Interface, NcclAnswer, NodeFacts
+from ncclcheck.model.facts import NcclAnswer, NodeFacts
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import GpuNic, HcaChoice
 from ncclcheck.nccl import environment as nccl_environment
 from ncclcheck.nccl import socket_interface, versions
+from ncclcheck.nccl.alike import once_per_kind
 from ncclcheck.nccl.socket_interface import Choice
 from ncclcheck.nccl.transport import Transport, choose_transport
 
-MAX_CANDIDATES = 8
-_NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
+MOST_NODES = 1 << 15  # whose choices are remembered
 
 
 class Prediction(Struct, frozen=True):
@@ -48,31 +49,22 @@ class Prediction(Struct, frozen=True):
     changes: tuple[str, ...] = ()
 
 
-class _These:
-    """Facts as they are one object: equal only to themselves, which is told at once."""
-
-    def __init__(self, facts: NodeFacts) -> None:
-        self.facts = facts
-
-    def __hash__(self) -> int:
-        return id(self.facts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _These) and self.facts is other.facts
-
-
 def node_choice(facts: NodeFacts) -> Fact[Prediction]:
     """Return what NCCL uses on this node in the job's environment: the library's answer, else the prediction.
 
     Missing where the library was not asked and a fact that the model needs is missing: never a guess.
     """
-    return _node_choice(_These(facts))
+    return _node_choice(SameObject(facts))
 
 
-@lru_cache(maxsize=4096)
-def _node_choice(these: _These) -> Fact[Prediction]:
+@lru_cache(maxsize=MOST_NODES)
+def _node_choice(node: SameObject[NodeFacts]) -> Fact[Prediction]:
     """Worked out once: most checks of a run ask for it, of every node."""
-    facts = these.facts
+    return _choice_of_kind(node.value)
+
+
+@once_per_kind
+def _choice_of_kind(facts: NodeFacts) -> Fact[Prediction]:
     predicted = predict(facts)
     asked = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.asked
     if isinstance(asked, Missing):
@@ -97,6 +89,16 @@ def predict(
         return choice
     transport = _transport(facts, known or versions.NEWEST, changes or {})
     return _predicted(facts, version, changes or {}, choice, transport)
+
+
+def predict_changed(facts: NodeFacts, changes: Mapping[str, str | None]) -> Fact[Prediction]:
+    """Return what `predict` does; of nodes that are alike it is worked out once."""
+    return _changed_of_kind(facts, tuple(sorted(changes.items(), key=lambda change: change[0])))
+
+
+@once_per_kind
+def _changed_of_kind(facts: NodeFacts, changes: tuple[tuple[str, str | None], ...]) -> Fact[Prediction]:
+    return predict(facts, changes=dict(changes))
 
 
 def predict_interface(
@@ -214,35 +216,6 @@ def chosen_interface(facts: NodeFacts) -> Fact[tuple[str, str]]:
     return choice.interface, choice.address
 
 
-def candidate_interfaces(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
-    """(name, address) of the interfaces that other nodes could use, at most 8, NCCL's own choice first.
-
-    Each is up, running, no loopback, and given with its first IPv4 address, else its first global IPv6 address
-    (the other way round under NCCL_SOCKET_FAMILY=AF_INET6). Where there are more, hardware comes before virtual ones.
-    """
-    if isinstance(facts.interfaces, Missing):
-        return ()
-    chosen = chosen_interface(facts)
-    chosen_pair = ("", "") if isinstance(chosen, Missing) else chosen
-    found = []
-    for interface in facts.interfaces:
-        addresses = _usable_addresses(interface, ipv6_first=_is_ipv6_forced(facts))
-        if is_usable(interface) and addresses:
-            name, address = chosen_pair
-            is_chosen = interface.name == name
-            rank = (not is_chosen, interface.kind not in _NETWORK_KINDS)
-            found.append(
-                (rank, (interface.name, address if is_chosen and address in addresses else addresses[0]))
-            )
-    return tuple(pair for _, pair in sorted(found, key=lambda pair: pair[0])[:MAX_CANDIDATES])
-
-
-def is_usable(interface: Interface) -> bool:
-    """Return True if other nodes could be reached through it: up, running, and no loopback."""
-    is_loopback = interface.kind == "loopback" or "loopback" in interface.flags
-    return "up" in interface.flags and socket_interface.is_running(interface) and not is_loopback
-
-
 def known_version(facts: NodeFacts) -> str | None:
     """Return the NCCL version of this node: as the library answered, was loaded, or as torch was built; else None."""
     said: list[Fact[str]] = []
@@ -257,11 +230,24 @@ def effective_environment(
     facts: NodeFacts, changes: Mapping[str, str | None] | None = None, version: str | None = None
 ) -> Fact[dict[str, str]]:
     """Return the environment NCCL reads here after `changes`, with config files; Missing where a part is not known."""
+    if not changes:
+        return _unchanged_environment(SameObject(facts), version)
+    return _environment(facts, changes, version)
+
+
+@lru_cache(maxsize=MOST_NODES)
+def _unchanged_environment(node: SameObject[NodeFacts], version: str | None) -> Fact[dict[str, str]]:
+    return _environment(node.value, {}, version)
+
+
+def _environment(
+    facts: NodeFacts, changes: Mapping[str, str | None], version: str | None
+) -> Fact[dict[str, str]]:
     if isinstance(facts.environment, Missing):
         return facts.environment
     if isinstance(facts.nccl, Missing):
         return facts.nccl
-    changed = {**facts.environment, **(changes or {})}
+    changed = {**facts.environment, **changes}
     environment = {name: value for name, value in changed.items() if value is not None}
     rules = version or known_version(facts) or versions.NEWEST
     home_set, files = facts.nccl.home_set, facts.nccl.config_files
@@ -374,26 +360,3 @@ def _disagreement(asked: NcclAnswer, pair: tuple[str | None, str | None], predic
 
 def _plain(address: str) -> str:
     return address.partition("%")[0]
-
-
-def _is_ipv6_forced(facts: NodeFacts) -> bool:
-    environment = effective_environment(facts)
-    return not isinstance(environment, Missing) and environment.get("NCCL_SOCKET_FAMILY") == "AF_INET6"
-
-
-def _usable_addresses(interface: Interface, *, ipv6_first: bool) -> list[str]:
-    """Addresses another node could connect to, the best first: no loopback and no fe80, whose scope is local."""
-    by_family = {
-        family: [
-            _plain(address.address)
-            for address in interface.addresses
-            if address.family == family and not _is_local_only(_plain(address.address))
-        ]
-        for family in ("inet", "inet6")
-    }
-    return by_family["inet6"] + by_family["inet"] if ipv6_first else by_family["inet"] + by_family["inet6"]
-
-
-def _is_local_only(address: str) -> bool:
-    lowered = address.lower()
-    return lowered.startswith(("127.", "fe8", "fe9", "fea", "feb", "0.")) or lowered in {"::1", "::"}

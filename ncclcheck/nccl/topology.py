@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import GpuNic, Pci, PciDevice, RdmaPort
 
 PATHS = ("PIX", "PXB", "PHB", "SYS")  # from near to far
@@ -35,8 +37,13 @@ def positions(pci: Pci) -> dict[str, Position]:
     src/graph/xml.cc (ncclTopoGetXmlFromSys), 2.18 to 2.30. Broadcom PEX switches that show themselves as two levels
     in base mode are seen by NCCL as one (ncclTopoFlattenBcmSwitches); facts do not tell that mode.
     """
-    by_address = {device.address: device for device in pci.devices}
-    return {device.address: _position(device, by_address) for device in pci.devices}
+    return _positions(SameObject(pci))
+
+
+@lru_cache(maxsize=256)
+def _positions(bus: SameObject[Pci]) -> dict[str, Position]:
+    by_address = {device.address: device for device in bus.value.devices}
+    return {device.address: _position(device, by_address) for device in bus.value.devices}
 
 
 def _position(device: PciDevice, by_address: Mapping[str, PciDevice]) -> Position:

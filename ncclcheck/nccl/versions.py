@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
 from ncclcheck.model.errors import UsageError
@@ -115,6 +116,7 @@ _FIRST_CODE_WITH_TWO_DIGIT_MINOR = 20900  # NCCL_VERSION(X, Y, Z) of nccl.h: 2.9
 _CODE = re.compile(r"\s*(\d{4,6})\s*")
 
 
+@lru_cache(maxsize=1024)
 def parse(text: str) -> Version:
     """Return the version in `text`: `2.28.9`, `2.28`, `2.28.9+cuda12.9`, `(2, 28, 9)`, or NCCL's own number `22809`.
 
@@ -130,6 +132,7 @@ def parse(text: str) -> Version:
     raise UsageError(f"{text!r} is no NCCL version: a version looks like 2.28.9")
 
 
+@lru_cache(maxsize=1024)
 def is_version(text: str) -> bool:
     """Return True if `parse` accepts the text."""
     return bool(_DOTTED.fullmatch(text) or _CODE.fullmatch(text))

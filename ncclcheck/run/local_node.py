@@ -19,7 +19,7 @@ from ncclcheck.facts.section import FactsRequest
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, MasterPath, NodeFacts, Route
 from ncclcheck.model.snapshot import Node
-from ncclcheck.nccl.prediction import candidate_interfaces
+from ncclcheck.nccl.candidates import candidate_interfaces
 from ncclcheck.run.context import Context
 from ncclcheck.timeouts import LOCAL_FACTS_S
 

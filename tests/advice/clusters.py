@@ -13,7 +13,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NcclAnswer, NcclChoice, NcclConfigFile
 from ncclcheck.model.hardware import NetPlugin, RdmaPort
 from ncclcheck.model.snapshot import Confirmation, Measured, Probe, ProbeOutcome, Snapshot
-from ncclcheck.nccl.prediction import candidate_interfaces
+from ncclcheck.nccl.candidates import candidate_interfaces
 from tests.builders import cluster, with_facts
 from tests.fact_builders import answer, interface, loopback, software
 from tests.nccl.hardware import rdma

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn, TypeAlias, get_type_hints
+from typing import Any, NoReturn, TypeAlias, get_args, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ def fact_paths(value: object, before: Path = ()) -> Iterator[Path]:
         one = getattr(value, name)
         if isinstance(one, Missing):
             continue
-        if isinstance(hint, type) and issubclass(hint, Fact):
+        if Missing in get_args(hint) or (isinstance(hint, type) and issubclass(hint, Fact)):
             yield (*before, name)
         yield from fact_paths(one, (*before, name))
 

@@ -20,8 +20,8 @@ def test_the_marker_of_a_type_is_made_once() -> None:
 
 
 class _First(Struct):
-    count: Fact[int]
+    count: Fact[dict[str, int]]
 
 
 class _Second(Struct):
-    count: Fact[int]
+    count: Fact[dict[str, int]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import permutations
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.snapshot import Probe, ProbeKind, ProbeOutcome, Snapshot
@@ -33,6 +36,7 @@ class Blame(Struct, frozen=True):
     others: tuple[str, ...] = ()  # the other island
 
 
+@once_per_snapshot
 def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     """One probe per ordered pair: the worst of those to the address that NCCL uses on the target."""
     targets = {choice.host: choice.address for choice in chosen(snapshot)}
@@ -74,20 +78,29 @@ def _badness(probe: Probe) -> int:
 
 def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
     """Return the blocked directions whose opposite is open: it connects, or its packets were seen to arrive."""
-    open_pairs = {
-        (probe.from_host, probe.to_host) for probe in probed if probe.outcome in ("ok", "answer-lost")
-    }
-    return tuple(
-        probe
-        for probe in probed
-        if probe.outcome in BLOCKED and (probe.to_host, probe.from_host) in open_pairs
+    blocked = [probe for probe in probed if probe.outcome in BLOCKED]
+    opposite = {(probe.to_host, probe.from_host) for probe in blocked}
+    open_pairs = (
+        {
+            pair
+            for probe in probed
+            if (pair := (probe.from_host, probe.to_host)) in opposite
+            and probe.outcome in ("ok", "answer-lost")
+        }
+        if opposite
+        else set()
     )
+    return tuple(probe for probe in blocked if (probe.to_host, probe.from_host) in open_pairs)
 
 
 def both_ways(probed: Sequence[Probe], outcome: ProbeOutcome) -> tuple[Probe, ...]:
     """Return the directions with that outcome whose opposite is not open either (or was not tried)."""
-    single = set(one_way(probed))
-    return tuple(probe for probe in probed if probe.outcome == outcome and probe not in single)
+    single = {_way(probe) for probe in one_way(probed)}
+    return tuple(probe for probe in probed if probe.outcome == outcome and _way(probe) not in single)
+
+
+def _way(probe: Probe) -> tuple[str, str]:
+    return probe.from_host, probe.to_host
 
 
 def not_probed(snapshot: Snapshot, kind: ProbeKind) -> Iterator[NotKnown]:
@@ -104,25 +117,27 @@ def not_probed(snapshot: Snapshot, kind: ProbeKind) -> Iterator[NotKnown]:
                 f"the {kind} probe to {probe.to_host} has no result ({probe.outcome}{detail})",
                 (probe.from_host,),
             )
-    yield from _not_covered(snapshot, kind, {(probe.from_host, probe.to_host) for probe in probed})
+    yield from _not_covered(snapshot, kind, probed)
 
 
-def _not_covered(
-    snapshot: Snapshot, kind: ProbeKind, tried: Collection[tuple[str, str]]
-) -> Iterator[NotKnown]:
+def _not_covered(snapshot: Snapshot, kind: ProbeKind, probed: Sequence[Probe]) -> Iterator[NotKnown]:
     hosts = [node.host for node in snapshot.nodes]
-    pairs = list(permutations(hosts, 2))
+    possible = len(hosts) * (len(hosts) - 1)
     coverage = snapshot.coverage
-    sampled = not isinstance(coverage, Missing) and coverage.pairs_planned < min(
-        coverage.pairs_possible, len(pairs)
-    )
-    if not sampled:
-        untried = [pair for pair in pairs if pair not in tried]
-        for source in dict.fromkeys(source for source, _ in untried):
-            targets = [target for origin, target in untried if origin == source]
+    planned = possible if isinstance(coverage, Missing) else coverage.pairs_planned
+    if not isinstance(coverage, Missing) and planned < min(coverage.pairs_possible, possible):
+        if len(probed) < planned:
+            yield NotKnown(f"{len(probed)} of {planned} planned {kind} directions were probed")
+        return
+    if len(hosts) > ALL_PAIRS_UP_TO:  # the pairs would be too many to list
+        if len(probed) < possible:
+            yield NotKnown(f"{len(probed)} of {possible} {kind} directions were probed")
+        return
+    tried = {_way(probe) for probe in probed}
+    for source in hosts:
+        targets = [target for target in hosts if target != source and (source, target) not in tried]
+        if targets:
             yield NotKnown(f"no {kind} probe to {named(targets)}", (source,))
-    elif not isinstance(coverage, Missing) and len(tried) < coverage.pairs_planned:
-        yield NotKnown(f"{len(tried)} of {coverage.pairs_planned} planned {kind} directions were probed")
 
 
 def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
@@ -135,62 +150,74 @@ def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
     if bad and len(bad) == len(probed) and len(hosts) > _PAIR:
         return (Blame("everyone", tuple(hosts), tuple(bad)),)
     found: list[Blame] = []
-    left = list(bad)
-    unreachable = {host for host in hosts if _all_bad(host, "to", bad, probed)}
-    mute = {host for host in hosts if _all_bad(host, "from", bad, probed)}
-    for host in hosts:
-        mine = [probe for probe in left if _explains(host, probe, unreachable, mute)]
+    left = {_way(probe): probe for probe in bad}
+    of_host: dict[str, list[tuple[str, str]]] = {}
+    for way in left:
+        for host in way:
+            of_host.setdefault(host, []).append(way)
+    unreachable, mute = _all_bad("to", bad, probed), _all_bad("from", bad, probed)
+    for host in sorted(unreachable | mute):
+        mine = [way for way in of_host[host] if way in left and _explains(host, way, unreachable, mute)]
         if mine:
             kind: BlameKind = "mute"
             if host in unreachable:
                 kind = "cut-off" if host in mute else "unreachable"
-            found.append(Blame(kind, (host,), tuple(mine)))
-            left = [probe for probe in left if probe not in mine]
-    found += _islands(left, probed, hosts)
-    told = {probe for blamed in found for probe in blamed.directions}
-    return (*found, *_pairs([probe for probe in left if probe not in told]))
+            found.append(Blame(kind, (host,), tuple(left.pop(way) for way in mine)))
+    found += _islands(tuple(left.values()), probed, hosts) if left else ()
+    told = {_way(probe) for blamed in found for probe in blamed.directions}
+    return (*found, *_pairs([probe for way, probe in left.items() if way not in told]))
 
 
-def _all_bad(host: str, end: Literal["from", "to"], bad: Sequence[Probe], probed: Sequence[Probe]) -> bool:
-    def touches(probe: Probe) -> bool:
-        return host == (probe.to_host if end == "to" else probe.from_host)
+def _all_bad(end: Literal["from", "to"], bad: Sequence[Probe], probed: Sequence[Probe]) -> set[str]:
+    """Return the hosts of which all directions from or to them are bad, of more than one."""
+    at = attrgetter(f"{end}_host")
+    bad_of = Counter(map(at, bad))
+    probed_of = Counter(map(at, probed)) if bad_of else bad_of
+    return {host for host, count in bad_of.items() if count == probed_of[host] > 1}
 
-    mine = [probe for probe in probed if touches(probe)]
-    return len(mine) > 1 and set(mine) <= set(bad)
 
-
-def _explains(host: str, probe: Probe, unreachable: Collection[str], mute: Collection[str]) -> bool:
-    return (probe.to_host == host and host in unreachable) or (probe.from_host == host and host in mute)
+def _explains(host: str, way: tuple[str, str], unreachable: Collection[str], mute: Collection[str]) -> bool:
+    return (way[1] == host and host in unreachable) or (way[0] == host and host in mute)
 
 
 def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str]) -> list[Blame]:
     island = _components(hosts, probed)
-    between: dict[frozenset[tuple[str, ...]], list[Probe]] = {}
+
+    def ends_of(probe: Probe) -> frozenset[str]:
+        return frozenset((island[probe.from_host], island[probe.to_host]))
+
+    between: dict[frozenset[str], list[Probe]] = {}
     for probe in left:
-        between.setdefault(frozenset((island[probe.from_host], island[probe.to_host])), []).append(probe)
+        between.setdefault(ends_of(probe), []).append(probe)
+    crossing = Counter(ends for probe in probed if (ends := ends_of(probe)) in between)
+    members: dict[str, list[str]] = {}
+    for host in sorted(island):
+        members.setdefault(island[host], []).append(host)
     found = []
     for ends, blocked in between.items():
-        crossing = [
-            crossing_probe
-            for crossing_probe in probed
-            if frozenset((island[crossing_probe.from_host], island[crossing_probe.to_host])) == ends
-        ]
-        if len(ends) > 1 and len(blocked) == len(crossing) and len(_unordered(blocked)) > 1:
-            small, large = sorted(ends, key=lambda members: (len(members), members))
+        if len(ends) > 1 and len(blocked) == crossing[ends] and len(_unordered(blocked)) > 1:
+            small, large = sorted(
+                (tuple(members[end]) for end in ends), key=lambda group: (len(group), group)
+            )
             found.append(Blame("islands", small, tuple(blocked), large))
     return found
 
 
-def _components(hosts: Iterable[str], probed: Sequence[Probe]) -> dict[str, tuple[str, ...]]:
-    """Host -> the group of hosts that reach each other, directly or through others of the group."""
-    blocked = {frozenset((probe.from_host, probe.to_host)) for probe in probed if probe.outcome != "ok"}
-    group = {host: {host} for host in hosts}
+def _components(hosts: Iterable[str], probed: Sequence[Probe]) -> dict[str, str]:
+    """Return one host for each host, the same for all that reach each other, directly or through others."""
+    blocked = {frozenset(_way(probe)) for probe in probed if probe.outcome != "ok"}
+    above = {host: host for host in hosts}
+
+    def top(host: str) -> str:
+        while above[host] != host:
+            above[host] = above[above[host]]
+            host = above[host]
+        return host
+
     for probe in probed:
-        joined = group[probe.from_host] | group[probe.to_host]
-        if probe.outcome == "ok" and frozenset((probe.from_host, probe.to_host)) not in blocked:
-            for host in joined:
-                group[host] = joined
-    return {host: tuple(sorted(members)) for host, members in group.items()}
+        if probe.outcome == "ok" and (not blocked or frozenset(_way(probe)) not in blocked):
+            above[top(probe.from_host)] = top(probe.to_host)
+    return {host: top(host) for host in above}
 
 
 def _pairs(left: Sequence[Probe]) -> list[Blame]:

@@ -10,7 +10,7 @@ from ncclcheck.checks.network._reach import directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl.prediction import is_usable
+from ncclcheck.nccl.candidates import is_usable
 
 # Names that container engines, hypervisors and VPNs give to interfaces that do not lead to other nodes.
 _LOCAL_NAMES = (

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
 
 from msgspec import Struct
 
-from ncclcheck.checks.addresses import family, is_link_local, network
+from ncclcheck.checks.addresses import family, is_link_local, network, parsed
 from ncclcheck.checks.chosen import chosen, not_chosen, owner_of
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, Route
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
@@ -76,10 +76,14 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
     }
     used = {choice.host: choice for choice in chosen(snapshot)}
     for node, routes in snapshot.known("routes"):
+        own = interfaces.get(node.host, ())
+        direct = _direct(own)
         for route in routes:
             if route.purpose not in interfaces or node.host not in interfaces:
                 continue  # the master, or a node whose interfaces are not known
-            own, theirs = interfaces[node.host], interfaces[route.purpose]
+            if _leaves_directly(route, direct):
+                continue  # as nearly all do
+            theirs = interfaces[route.purpose]
             target = used.get(route.purpose)
             is_used = target is not None and target.address == route.destination
             if _is_own(own, route.destination) or is_link_local(route.destination):
@@ -90,7 +94,9 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
                 continue
             mine = used[node.host].interface if is_used and node.host in used else None
             far = target.interface if is_used and target else owner_of(theirs, route.destination, "")
-            expected, why = _expected(own, route, mine, far, _is_reached(snapshot, node.host, route))
+            expected, why = _expected(
+                own, route, mine, far, (node.host, route.purpose, route.destination) in _reached(snapshot)
+            )
             actual = next((interface for interface in own if interface.name == route.interface), None)
             if actual is None or actual.kind == "loopback" or not expected:
                 continue
@@ -106,6 +112,30 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
                 route.source_address,
                 why,
             )
+
+
+def _direct(own: Sequence[Interface]) -> list[tuple[str, int, int, str]]:
+    """Return the subnets of a node as (family, first and last address, interface), the longest prefixes first."""
+    subnets = [
+        (entry.prefix_length, family(entry.address), subnet, interface.name)
+        for interface in own
+        if _is_up(interface)
+        for entry in interface.addresses
+        if (subnet := network(entry.address, entry.prefix_length)).num_addresses > 1
+    ]
+    return [
+        (version, int(subnet[0]), int(subnet[-1]), name)
+        for _, version, subnet, name in sorted(subnets, key=lambda entry: -entry[0])
+    ]
+
+
+def _leaves_directly(route: Route, direct: Sequence[tuple[str, int, int, str]]) -> bool:
+    """Return whether the route leaves through the interface with the longest prefix that its destination is in."""
+    version, number = family(route.destination), int(parsed(route.destination))
+    for subnet_version, first, last, name in direct:
+        if subnet_version == version and first <= number <= last:
+            return name == route.interface
+    return False
 
 
 def _expected(
@@ -142,12 +172,14 @@ def _expected(
     return (), ""
 
 
-def _is_reached(snapshot: Snapshot, source: str, route: Route) -> bool:
+@once_per_snapshot
+def _reached(snapshot: Snapshot) -> frozenset[tuple[str, str, str]]:
+    """Return who reached whom at which address."""
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
-    return any(
-        probe.kind == "tcp" and probe.outcome == "ok" and probe.address == route.destination
+    return frozenset(
+        (probe.from_host, probe.to_host, probe.address)
         for probe in probes
-        if (probe.from_host, probe.to_host) == (source, route.purpose)
+        if probe.kind == "tcp" and probe.outcome == "ok"
     )
 
 
@@ -169,7 +201,7 @@ def _prefix(interface: Interface, address: str) -> int:
     for entry in interface.addresses:
         if family(entry.address) == family(address):
             subnet = network(entry.address, entry.prefix_length)
-            if subnet.num_addresses > 1 and ip_address(address.partition("%")[0]) in subnet:
+            if subnet.num_addresses > 1 and parsed(address) in subnet:
                 lengths.append(entry.prefix_length)
     return max(lengths)
 
@@ -220,9 +252,9 @@ def _evidence(crossing: _Crossing, snapshot: Snapshot) -> Iterator[Evidence]:
         f"the kernel of {crossing.source}",
     )
     for node, routes in snapshot.known("routes"):
-        back = [
-            route for route in routes if node.host == crossing.target and route.purpose == crossing.source
-        ]
+        if node.host != crossing.target:
+            continue
+        back = [route for route in routes if route.purpose == crossing.source]
         for route in back[:_LISTED]:
             yield Evidence(
                 (crossing.target,),

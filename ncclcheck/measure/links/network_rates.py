@@ -66,7 +66,10 @@ def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[st
     found = transfers(probes, places, "bandwidth")
     if isinstance(found, Missing):
         return {}
-    return {host: summed_up([attempt for attempt in found if attempt[0].to_host == host]) for host in places}
+    to_host: dict[str, list[tuple[Probe, float]]] = {}
+    for probe, value in found:
+        to_host.setdefault(probe.to_host, []).append((probe, value))
+    return {host: summed_up(to_host.get(host, [])) for host in places}
 
 
 def summed_up(found: Sequence[tuple[Probe, float]]) -> Throughput:

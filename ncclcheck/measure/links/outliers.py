@@ -68,7 +68,8 @@ def slow_ends(
     low = below - unusable
     ends: list[SlowEnd] = []
     unexplained = set(low)
-    while (worst := _worst_end(values, below, low, unexplained)) is not None:
+    all_of_ends = _by_end(values, low)
+    while (worst := _worst_end((values, all_of_ends), below, low, unexplained)) is not None:
         host, end, pairs = worst
         ends.append(SlowEnd(host, end, median(values[pair] for pair in pairs), usual, pairs))
         unexplained -= set(pairs)
@@ -108,22 +109,38 @@ def _usual(values: Mapping[Pair, float], position: int) -> float:
 
 def _is_fast_elsewhere(values: Mapping[Pair, float], below: set[Pair], pair: Pair, position: int) -> bool:
     """Return whether the sender (0) or receiver (1) of a pair was fast with another node, or had no other."""
-    elsewhere = {value for value in values if value[position] == pair[position]} - {pair}
-    return not elsewhere or not elsewhere <= below
+    elsewhere = [found for found in values if found[position] == pair[position] and found != pair]
+    return not elsewhere or not below.issuperset(elsewhere)
+
+
+def _by_end(values: Mapping[Pair, float], low: set[Pair]) -> dict[tuple[str, End], list[Pair]]:
+    """Return all transfers of each end of the slow ones."""
+    found: dict[tuple[str, End], list[Pair]] = {}
+    hosts = {host for pair in low for host in pair}
+    for pair in values:
+        if pair[0] in hosts:
+            found.setdefault((pair[0], "sender"), []).append(pair)
+        if pair[1] in hosts:
+            found.setdefault((pair[1], "receiver"), []).append(pair)
+    return found
 
 
 def _worst_end(
-    values: Mapping[Pair, float], below: set[Pair], low: set[Pair], unexplained: set[Pair]
+    known: tuple[Mapping[Pair, float], Mapping[tuple[str, End], list[Pair]]],
+    below: set[Pair],
+    low: set[Pair],
+    unexplained: set[Pair],
 ) -> tuple[str, End, tuple[Pair, ...]] | None:
     """Return the end of which all transfers are slow, and which explains most of those that nothing explains yet.
 
     `low`: those of the slow ones (`below`) that count.
     """
     explains: list[tuple[int, float, str, End, tuple[Pair, ...]]] = []
-    ends: tuple[tuple[End, int], ...] = (("sender", 0), ("receiver", 1))
+    values, all_of_ends = known
+    ends: tuple[End, End] = ("sender", "receiver")
     for host in {host for pair in unexplained for host in pair}:
-        for end, position in ends:
-            all_of_end = [pair for pair in values if pair[position] == host]
+        for end in ends:
+            all_of_end = all_of_ends.get((host, end), [])
             mine = tuple(sorted(low.intersection(all_of_end)))
             new = len(unexplained.intersection(mine))
             if len(mine) >= _FEWEST_TRANSFERS and below.issuperset(all_of_end) and new:
@@ -159,7 +176,11 @@ def late_pairs(medians_us: Mapping[Pair, float], least_us: Mapping[Pair, float])
     hosts = {host for pair in medians_us for host in pair}
     if len(hosts) < FEWEST_NODES:
         return ()
-    usual = median(min(value for pair, value in medians_us.items() if host in pair) for host in hosts)
+    of_host: dict[str, list[Pair]] = {host: [] for host in hosts}
+    for pair in medians_us:
+        for host in set(pair):
+            of_host[host].append(pair)
+    usual = median(min(medians_us[pair] for pair in pairs) for pairs in of_host.values())
     quick = [value for value in medians_us.values() if not _is_late(value, usual)]
     limit = usual + _OUTLIER * _deviation(quick, usual)
     late = {
@@ -169,7 +190,7 @@ def late_pairs(medians_us: Mapping[Pair, float], least_us: Mapping[Pair, float])
     }
     found = []
     for host in sorted(hosts):
-        mine = tuple(sorted(pair for pair in medians_us if host in pair))
+        mine = tuple(sorted(of_host[host]))
         if len(mine) >= _FEWEST_TRANSFERS and late.issuperset(mine):
             found.append(LatePairs(host, median(medians_us[pair] for pair in mine), usual, mine))
     left = late - {pair for pairs in found for pair in pairs.pairs}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ncclcheck.model.formats.host_ranges import fold_numbered
 from ncclcheck.report.text.plain import plain
 
 # What ClusterShell folds and unfolds without giving a character a meaning of its own (groups @, wildcards *, sets !&^).
@@ -13,10 +14,13 @@ _FOLDABLE = re.compile(r"[A-Za-z0-9_.-]{1,253}")
 
 def fold_hosts(hosts: Iterable[str]) -> str:
     """Fold the hosts as ClusterShell does, each once; a name that it cannot parse stands as it is, made harmless."""
+    names = sorted(set(hosts))
+    numbered = fold_numbered(names)
+    if numbered is not None:
+        return numbered
     # ClusterShell takes a tenth of a second to import, which --help and checks need not pay.
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-    names = sorted(set(hosts))
     folded = NodeSet(resolver=RESOLVER_NOGROUP)
     odd = []
     for name in names:

@@ -18,7 +18,7 @@ from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO, plan_pairs
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, Route
 from ncclcheck.model.snapshot import Coverage, Node, Probe, Snapshot
-from ncclcheck.nccl.prediction import MAX_CANDIDATES
+from ncclcheck.nccl.candidates import MAX_CANDIDATES
 from ncclcheck.run.local_node import own_addresses
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step

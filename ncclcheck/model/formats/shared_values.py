@@ -1,0 +1,175 @@
+"""Decoding documents of many nodes: equal parts of their facts are decoded once, and are one object from then on.
+
+Most nodes of a cluster say the same in most sections. So a document of thousands of nodes takes little time and memory,
+and who compares nodes can ask first whether two of them hold the very same object.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
+
+from ncclcheck.model.codec import decode, decode_hook
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Fact
+from ncclcheck.model.facts import NodeFacts
+
+T = TypeVar("T")
+_ABSENT = Raw(b"")
+_MOST_KNOWN = (
+    512  # of one type: what nodes share is among the first ones, and their names and addresses are not shared
+)
+_MISSING = b'{"missing"'
+
+
+def decode_shared(data: bytes, value_type: type[T]) -> T:
+    """Return the value in `data` as `decode` does, with equal parts of facts shared. Raises DecodeError likewise."""
+    try:
+        value: T = _SharedReader().document(data, value_type)
+    except (DecodeError, msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError):
+        return decode(data, value_type)  # its error says where in the whole document the fault is
+    return value
+
+
+class _Split(Struct, frozen=True):
+    """A Struct type with a shallow twin, in which the parts of facts are still text; `parts` are what differs."""
+
+    type: Any
+    shallow: Any
+    plain: tuple[str, ...]
+    parts: tuple[tuple[str, Any], ...]
+    required: frozenset[str]
+
+
+class _SharedReader:
+    """Reads what is text in the shallow twin of a document; state: what it read before, by type and text."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, dict[bytes, Any]] = {}
+
+    def document(self, data: bytes, value_type: Any) -> Any:
+        """Return the value in `data`."""
+        return self.whole(_decoder(_split(value_type).shallow).decode(data), value_type)
+
+    def whole(self, shallow: Any, value_type: Any) -> Any:
+        """Return the value of which `shallow` is the twin."""
+        element = _element(value_type)
+        if element is not None:
+            return tuple([self.whole(part, element) for part in shallow])
+        split = _split(value_type)
+        values = {name: getattr(shallow, name) for name in split.plain}
+        for name, part_type in split.parts:
+            part = getattr(shallow, name)
+            if part is _ABSENT:
+                if name in split.required:
+                    raise DecodeError(f"no {name}")
+            elif isinstance(part, Raw):
+                values[name] = self._shared(bytes(part), part_type)
+            elif part is not UNSET:
+                values[name] = self.whole(part, part_type)
+        return split.type(**values)
+
+    def _shared(self, text: bytes, part_type: Any) -> Any:
+        known = self._known.setdefault(part_type, {})
+        value = known.get(text)
+        if value is None:
+            value = self._read(text, part_type)
+            if len(known) < _MOST_KNOWN:
+                known[text] = value
+        return value
+
+    def _read(self, text: bytes, part_type: Any) -> Any:
+        if _is_fact(part_type):
+            if text.startswith(_MISSING):
+                return _decoder(part_type).decode(text)
+            part_type = part_type.value_type
+        element = _element(part_type)
+        if element is not None:
+            return tuple([self._shared(bytes(part), element) for part in _decoder(list[Raw]).decode(text)])
+        if not _is_struct(part_type) or not _split(part_type).parts:
+            return _decoder(part_type).decode(text)
+        return self.whole(_decoder(_split(part_type).shallow).decode(text), part_type)
+
+
+@cache
+def _split(value_type: Any) -> _Split:
+    hints = {name: _without_unset(hint) for name, hint in get_type_hints(value_type).items()}
+    fields = msgspec.structs.fields(value_type)
+    parts = {name: hint for name, hint in hints.items() if _is_part(hint, value_type)}
+    shallow = msgspec.defstruct(
+        f"Shallow{value_type.__name__}",
+        [
+            (
+                field.name,
+                *_shallow_field(field, parts.get(field.name), get_type_hints(value_type)[field.name]),
+            )
+            for field in fields
+        ],
+        forbid_unknown_fields=value_type.__struct_config__.forbid_unknown_fields,
+        kw_only=True,
+    )
+    plain = tuple(field.name for field in fields if field.name not in parts)
+    required = frozenset(field.name for field in fields if field.required)
+    return _Split(value_type, shallow, plain, tuple(parts.items()), required)
+
+
+def _shallow_field(field: msgspec.structs.FieldInfo, part: Any, hint: Any) -> tuple[Any, Any]:
+    """Return type and default of a field in the shallow twin; `part` is its type if it is one."""
+    if part is not None and not _holds_nodes(part):
+        return Raw, msgspec.field(default=_ABSENT, name=field.encode_name)
+    if part is not None:
+        element = _element(part)
+        shallow: Any = tuple[_split(element).shallow, ...] if element else _split(part).shallow  # type: ignore[misc]
+        hint = shallow | UnsetType if UnsetType in get_args(hint) else shallow
+    if field.default_factory is not NODEFAULT:
+        return hint, msgspec.field(default_factory=field.default_factory, name=field.encode_name)
+    return hint, msgspec.field(default=field.default, name=field.encode_name)
+
+
+def _is_part(part_type: Any, within: Any) -> bool:
+    """Return whether a field is read on its own: the way to the facts of a node, and what is large in them."""
+    if within is NodeFacts or _holds_nodes(within):
+        return within is NodeFacts or _holds_nodes(part_type)
+    value_type = part_type.value_type if _is_fact(part_type) else part_type
+    return get_origin(value_type) is dict or _is_struct(value_type) or _element(value_type) is not None
+
+
+@cache
+def _holds_nodes(value_type: Any) -> bool:
+    """Return whether the facts of nodes are in a value of this type, or are the value."""
+    if _element(value_type) is not None:
+        return _holds_nodes(_element(value_type))
+    if value_type is NodeFacts or not _is_struct(value_type):
+        return value_type is NodeFacts
+    return any(_holds_nodes(_without_unset(hint)) for hint in get_type_hints(value_type).values())
+
+
+@cache
+def _element(value_type: Any) -> Any:
+    """Return the Struct type of which this type is a tuple; else None."""
+    is_tuple = get_origin(value_type) is tuple and get_args(value_type)[1:] == (...,)
+    return get_args(value_type)[0] if is_tuple and _is_struct(get_args(value_type)[0]) else None
+
+
+@cache
+def _is_struct(value_type: Any) -> bool:
+    return isinstance(value_type, type) and issubclass(value_type, Struct)
+
+
+@cache
+def _is_fact(value_type: Any) -> bool:
+    return isinstance(value_type, type) and issubclass(value_type, Fact)
+
+
+@cache
+def _without_unset(hint: Any) -> Any:
+    kinds = [kind for kind in get_args(hint) if kind is not UnsetType]
+    return kinds[0] if UnsetType in get_args(hint) and len(kinds) == 1 else hint
+
+
+@cache
+def _decoder(value_type: Any) -> Any:
+    return msgspec.json.Decoder(value_type, dec_hook=decode_hook)

@@ -1,0 +1,201 @@
+"""Nodes that are alike for NCCL: what the model says of one holds for all of them, with their own addresses in it.
+
+Nodes of a cluster differ in their addresses, GUIDs and LIDs, on which no rule of NCCL depends, except where a variable
+names addresses: such nodes are not alike. To run the model costs a thousand times what it costs to tell that two nodes
+are alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.facts import Interface, NcclChoice, NodeFacts
+from ncclcheck.model.formats.same_object import SameObject
+from ncclcheck.model.hardware import Gid, Pci, Rdma, RdmaPort
+
+P = ParamSpec("P")
+
+# Their values are compared with addresses, or name hosts.
+_OF_ADDRESSES = ("NCCL_COMM_ID", "NCCL_IB_ADDR_RANGE")
+_LOCAL = ("127.", "0.", "::", "169.254.", "fe80:", "fe9", "fea", "feb")
+_MAPPED_GID = "0000:0000:0000:0000:0000:ffff:"
+_LINK_LOCAL_GID = "fe80:0000:0000:0000:"
+_MOST_KINDS = 4096  # of nodes; more are worked out one by one
+
+
+class _Alike(Struct, frozen=True):
+    """What is the same for nodes that are alike, and the addresses in which they differ, in one order."""
+
+    key: Hashable
+    addresses: tuple[str, ...]
+
+
+class _Known(Struct, frozen=True):
+    """The result for the first node of a kind. `pci` is kept so that no other object gets its id."""
+
+    addresses: tuple[str, ...]
+    pattern: re.Pattern[str]
+    result: Any
+    pci: Fact[Pci]
+
+
+def once_per_kind(
+    function: Callable[Concatenate[NodeFacts, P], Fact[Any]],
+) -> Callable[Concatenate[NodeFacts, P], Fact[Any]]:
+    """Let a function of the facts of a node that returns a Prediction work once for all nodes that are alike.
+
+    Its further arguments must be hashable, and are no addresses.
+    """
+    known: dict[Hashable, _Known | None] = {}
+
+    @wraps(function)
+    def remembered(facts: NodeFacts, *arguments: P.args, **named: P.kwargs) -> Fact[Any]:
+        node = _alike(SameObject(facts))
+        if node is None or named or _names_addresses(arguments):
+            return function(facts, *arguments, **named)
+        key = node.key, arguments
+        if key not in known:
+            result = function(facts, *arguments, **named)
+            if len(known) < _MOST_KINDS:
+                known[key] = _first(node, result, facts.pci)
+            return result
+        first = known[key]
+        return function(facts, *arguments, **named) if first is None else _renamed(first, node.addresses)
+
+    return remembered  # type: ignore[return-value]  # mypy takes the first parameter as a named one
+
+
+def _names_addresses(arguments: Hashable) -> bool:
+    return any(name in repr(arguments) for name in _OF_ADDRESSES) if arguments else False
+
+
+def _first(node: _Alike, result: Fact[Any], pci: Fact[Pci]) -> _Known | None:
+    """Return what is kept of the first node of a kind; None where the result names what is not renamed."""
+    if isinstance(result, Missing):
+        return None
+    if any("fe80" in text for text in _texts(result).values() for text in _flat(text)):
+        return None
+    names = "|".join(re.escape(address) for address in sorted(node.addresses, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w.])(?:{names})(?![\w:]|\.\w)" if names else r"(?!)")
+    return _Known(node.addresses, pattern, result, pci)
+
+
+def _texts(result: Any) -> dict[str, Any]:
+    """Return the fields that are a text, or several."""
+    values = {name: getattr(result, name) for name in result.__struct_fields__}
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, str) or (isinstance(value, tuple) and value and isinstance(value[0], str))
+    }
+
+
+def _flat(text: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else text
+
+
+def _renamed(first: _Known, addresses: tuple[str, ...]) -> Any:
+    if addresses == first.addresses:
+        return first.result
+    own = dict(zip(first.addresses, addresses, strict=True))
+
+    def rename(text: str) -> str:
+        return first.pattern.sub(lambda match: own[match[0]], text)
+
+    changed = {
+        name: rename(value) if isinstance(value, str) else tuple(map(rename, value))
+        for name, value in _texts(first.result).items()
+    }
+    return replace(first.result, **changed)
+
+
+@lru_cache(maxsize=1 << 15)
+def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
+    """Return what tells which nodes are alike; None where that cannot be told of this node."""
+    facts = node.value
+    if isinstance(facts.environment, Missing) or isinstance(facts.interfaces, Missing):
+        return None
+    if isinstance(facts.nccl, Missing) or facts.nccl.config_files:
+        return None
+    environment = {name: value for name, value in facts.environment.items() if name.startswith("NCCL_")}
+    if any(name in environment for name in _OF_ADDRESSES):
+        return None
+    own: dict[str, str] = {}
+    for interface in facts.interfaces:
+        for address in interface.addresses:
+            if not address.address.startswith(_LOCAL):
+                own.setdefault(address.address, f"<{len(own)}{address.family}>")
+    software = facts.software
+    key = (
+        tuple(sorted(environment.items())),
+        tuple(_interface(interface, own) for interface in facts.interfaces),
+        _nccl(facts.nccl, own),
+        facts.rdma if isinstance(facts.rdma, Missing) else _rdma(facts.rdma, own),
+        facts.pci if isinstance(facts.pci, Missing) else id(facts.pci),
+        facts.kernel,
+        None if isinstance(software, Missing) else (software.nccl, software.torch_nccl),
+    )
+    try:
+        hash(key)
+    except TypeError:  # a mapping somewhere
+        return None
+    return _Alike(key, tuple(own))
+
+
+def _interface(interface: Interface, own: dict[str, str]) -> Hashable:
+    if not any(address.address in own or address.address.startswith("fe") for address in interface.addresses):
+        return interface
+    addresses = tuple(
+        (
+            own.get(address.address) or (address.address if address.family == "inet" else "<link>"),
+            address.family,
+            address.prefix_length,
+            address.label,
+            address.scope_id,
+        )
+        for address in interface.addresses
+    )
+    return replace(interface, addresses=()), addresses
+
+
+def _nccl(nccl: NcclChoice, own: dict[str, str]) -> Hashable:
+    rest = (nccl.home_set, nccl.libraries, nccl.plugins)
+    if isinstance(nccl.asked, Missing):
+        return nccl.asked, rest
+    message = nccl.asked.message
+    for name, placeholder in own.items():
+        message = message.replace(f":{name}<", f":{placeholder}<")
+    address = nccl.asked.address
+    token = None if address is None else own.get(address, address)
+    return replace(nccl.asked, port=None, message=message, address=token), rest
+
+
+def _rdma(rdma: Rdma, own: dict[str, str]) -> Hashable:
+    rest = (rdma.device_files, rdma.peer_memory, rdma.unusable_files, rdma.verbs_library)
+    return tuple(_port(port, own) for port in rdma.ports), rest, tuple(rdma.unread.items())
+
+
+def _port(port: RdmaPort, own: dict[str, str]) -> Hashable:
+    gids = port.gids if isinstance(port.gids, Missing) else tuple(_gid(gid, own) for gid in port.gids)
+    return replace(port, lid=0, node_guid="", gids=()), gids
+
+
+def _gid(gid: Gid, own: dict[str, str]) -> Hashable:
+    text = gid.gid.lower()
+    if text.startswith(_LINK_LOCAL_GID):
+        return replace(gid, gid="<link>")
+    if text.startswith(_MAPPED_GID) and len(text) == len(_MAPPED_GID) + 9:
+        digits = text[len(_MAPPED_GID) :].replace(":", "")
+        try:
+            address = ".".join(str(byte) for byte in bytes.fromhex(digits))
+        except ValueError:
+            return gid
+        return replace(gid, gid=own.setdefault(address, f"<{len(own)}mapped>"))
+    return gid
