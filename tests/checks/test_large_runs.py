@@ -38,7 +38,7 @@ def calls_of(work: Callable[[], object]) -> int:
 def report_of(data: bytes) -> None:
     report = judge(decode_shared(data, Saved), RunOptions(command="preflight"))
     for name in ("text", "json", "html"):
-        rendered(report, name)  # type: ignore[arg-type]
+        rendered(report, name)
 
 
 @pytest.mark.slow
