@@ -34,6 +34,7 @@ class Announced(Struct, frozen=True, forbid_unknown_fields=True):
     tool_version: str
     targets: tuple[Target, ...]
     names: tuple[str, ...]
+    facts: str = ""  # the digest of the facts that it writes
 
 
 class Caller(Protocol):
@@ -72,13 +73,20 @@ class Announcements:
         return self._known[ticket]
 
 
-def announce_self(store: Store, ticket: int, facts: NodeFacts, targets: tuple[Target, ...]) -> Missing | None:
-    """Write where this node listens, and by which names it is called, before anybody is told to call it."""
+def announce_self(
+    store: Store, ticket: int, facts: NodeFacts, targets: tuple[Target, ...], digest: str = ""
+) -> Missing | None:
+    """Write where this node listens, and by which names it is called, before anybody is told to call it.
+
+    `digest` is of the facts that follow.
+    """
     launch, names = facts.launch, facts.names
     local = "" if isinstance(launch, Missing) else launch.local_addr or ""
     fqdn = "" if isinstance(names, Missing) or isinstance(names.fqdn, Missing) else names.fqdn
     own = tuple(name for name in (local, fqdn) if name)
-    return store.set_document(keys.announced(ticket), encode(Announced(SCHEMA, TOOL_VERSION, targets, own)))
+    return store.set_document(
+        keys.announced(ticket), encode(Announced(SCHEMA, TOOL_VERSION, targets, own, digest))
+    )
 
 
 class FirstNode(Struct, frozen=True, forbid_unknown_fields=True):

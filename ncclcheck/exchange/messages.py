@@ -37,6 +37,7 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True):
     tool_version: str
     host: str
     launch: Launch
+    run: str = ""  # a digest of the run's nonce, as it was told it
 
 
 def read_message(data: bytes, kind: type[T], limit_bytes: int) -> T:

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from ncclcheck.exchange.gather import Arrivals
+from ncclcheck.launch.launcher_registry import differs_by_rank
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
-from ncclcheck.model.snapshot import Knock, Silent
+from ncclcheck.model.snapshot import Knock, RankPlace, Silent
 
 
 class Member(Struct, frozen=True):
@@ -45,6 +46,19 @@ def one_per_place(members: tuple[Member, ...]) -> tuple[Member, ...]:
     for member in members:
         first.setdefault((member.host, member.launch.local_rank), member)
     return tuple(first.values())
+
+
+def rank_place(member: Member, environment: dict[str, str], agent: dict[str, str]) -> RankPlace:
+    """Return where a further rank is, and how its environment differs from that of its node's agent."""
+    differs = {
+        name: environment.get(name)
+        for name in sorted(environment.keys() | agent.keys())
+        if environment.get(name) != agent.get(name) and not differs_by_rank(name)
+    }
+    launch = member.launch
+    return RankPlace(
+        launch.rank, member.host, launch.node_rank, launch.local_rank, launch.world_size, differs
+    )
 
 
 def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]) -> tuple[Silent, ...]:

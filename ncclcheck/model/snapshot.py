@@ -69,6 +69,7 @@ class Knock(Struct, frozen=True, forbid_unknown_fields=True):
     host: str
     node_rank: int
     master: MasterPath
+    origin: str = ""  # the address that the datagram came from, where nothing authenticates it
 
 
 UnreachedCause: TypeAlias = Literal[
@@ -128,6 +129,15 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NOT_COUNTED = Missing("absent", "the packets were not counted")
+
+
+class Contested(Struct, frozen=True, forbid_unknown_fields=True):
+    """A place in the job for which somebody else answers too: which of its messages contradict each other, and how."""
+
+    host: str
+    node_rank: int
+    what: Literal["hello", "facts"]
+    detail: str
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
@@ -264,6 +274,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     of: Literal["nodes", "image"] = "nodes"  # "image": a container image on the machine that builds it
     bench_demands: BenchDemands = BenchDemands()
     authentication: Authentication = Authentication()
+    contested: tuple[Contested, ...] = ()
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""

@@ -6,13 +6,11 @@ sent: its facts and its answers, with what its probes saw.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from ncclcheck.exchange.join.verdict import VerdictAsker, ask_verdict
 from ncclcheck.exchange.store import keys
-from ncclcheck.exchange.store.recording import RecordingStore, digest_of
+from ncclcheck.exchange.store.recording import RecordingStore, digest_of, judged_messages
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
 from ncclcheck.run.context import Context
@@ -21,11 +19,6 @@ from ncclcheck.run.steps.base import Participant, Vouch, believes_all
 from ncclcheck.run.steps.finish import Finish
 
 _MOST_DIGITS = 5
-
-
-def judged_messages(digests: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the digests that belong to facts and answers, on which a verdict rests."""
-    return {key: digest for key, digest in digests.items() if key.startswith(keys.JUDGED)}
 
 
 def vouch_of(context: Context, way: MasterPath, asker: VerdictAsker, state: RunState) -> Vouch:

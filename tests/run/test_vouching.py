@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from ncclcheck.exchange.join.verdict import Given, VerdictAsker, VerdictServer
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.exchange.store.recording import RecordingStore, digest_of
+from ncclcheck.exchange.store.recording import RecordingStore, digest_of, judged_messages
 from ncclcheck.run.context import Context
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.base import Vouch
 from ncclcheck.run.steps.finish import Finish
-from ncclcheck.run.vouching import belongs_to_verdict, judged_messages, vouch_of
+from ncclcheck.run.vouching import belongs_to_verdict, vouch_of
 from tests.bench.nodes.benches import context
 from tests.fact_builders import master_path
 

@@ -12,7 +12,7 @@ from ncclcheck.checks.registry import Answer
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import Knock, Snapshot
 
 # How far a node came on its way. A node that ended earlier says nothing about what lies behind.
 _STAGES: tuple[tuple[MasterOutcome, ...], ...] = (
@@ -58,11 +58,16 @@ def sightings(snapshot: Snapshot) -> tuple[Sighting, ...]:
         for node, path in snapshot.known("master")
     ]
     seen += [
-        Sighting(silent.knock.host, silent.knock.node_rank, silent.knock.master, "datagram to node 0")
+        Sighting(silent.knock.host, silent.knock.node_rank, silent.knock.master, _datagram(silent.knock))
         for silent in snapshot.silent
         if not isinstance(silent.knock, Missing)
     ]
     return tuple(sorted(seen, key=lambda sighting: (sighting.node_rank, sighting.host)))
+
+
+def _datagram(knock: Knock) -> str:
+    unproven = f" from {knock.origin}, which nothing proves to be this node" if knock.origin else ""
+    return f"datagram to node 0{unproven}"
 
 
 def saw(snapshot: Snapshot, *outcomes: MasterOutcome) -> tuple[Sighting, ...]:

@@ -60,8 +60,8 @@ class KnockListener:
 
     def __init__(self, port: int, job_id: str, nnodes: int = 0, trust: Trust | None = None) -> None:
         self._port, self._job_id, self._nnodes = port, job_id, nnodes
-        trust = trust or Trust()
-        self._seal = DatagramSeal(trust, job_id, credential_for(trust.key))
+        self._trust = trust or Trust()
+        self._seal = DatagramSeal(self._trust, job_id, credential_for(self._trust.key))
         self._lock = threading.Lock()
         self._knocks: dict[int, KnockMessage] = {}
         self.serving = False
@@ -90,6 +90,10 @@ class KnockListener:
         known = [rank for rank, message in self._knocks.items() if message.knock.host == knock.host]
         free = (rank for rank in range(self._nnodes - 1, 0, -1) if rank not in self._knocks)
         return known[0] if known else next(free, self._nnodes)
+
+    def _origin(self, sender: str) -> str:
+        """Return where a knock is from that anybody may have sent; nothing where it proved the key."""
+        return sender if self._trust.key is None else ""
 
     def close(self) -> None:
         """Free the port."""
@@ -125,8 +129,8 @@ class KnockListener:
             with self._lock:
                 if len(self._knocks) < _MOST_KNOCKS:
                     rank = self._rank_of(message.knock)
-                    knock = Knock(message.knock.host, rank, replace(way, answers_lost=is_lost))
-                    self._knocks[rank] = replace(message, knock=knock)
+                    way, origin = replace(way, answers_lost=is_lost), self._origin(sender[0])
+                    self._knocks[rank] = replace(message, knock=Knock(message.knock.host, rank, way, origin))
             reply = KnockReply(PROTOCOL, self.serving, self.given_up, is_lost)
             with contextlib.suppress(OSError):
                 receiver.sendto(came.reply(encode(reply)), sender)

@@ -150,6 +150,21 @@ def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
     return way
 
 
+def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
+    """Return the path to a TCPStore without the mark of this job: of another job, unless node 0 says it is its own.
+
+    Then somebody erased the mark, which says nothing about the network.
+    """
+    addresses = () if isinstance(way.addresses, Missing) else way.addresses
+    knocked = Knocked(addresses, way.port, search.trust)
+    reply = send_knock(knocked, _message(way, search, final=False), 0.3)
+    if reply is not None and reply.serving:
+        detail = "node 0 serves its store there, but what it wrote was erased: another program writes into it"
+        return replace(way, outcome="lost", detail=detail, serving_confirmed=True)
+    detail = f"a TCPStore answers there, but of another program or job ({why.detail})"
+    return replace(way, outcome="foreign", detail=detail)
+
+
 def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
     """Return the path as node 0 explains it: if ncclcheck failed there, TCP says nothing about the network."""
     word = f"node 0 answers by datagram: {reply.given_up}"

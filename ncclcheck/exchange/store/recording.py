@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.fact import Missing
 
@@ -12,6 +14,11 @@ from ncclcheck.model.fact import Missing
 def digest_of(document: bytes) -> str:
     """Return the digest by which a document is compared."""
     return hashlib.sha256(document).hexdigest()
+
+
+def judged_messages(digests: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the digests that belong to facts and answers, on which a verdict rests."""
+    return {key: digest for key, digest in digests.items() if key.startswith(keys.JUDGED)}
 
 
 class RecordingStore:

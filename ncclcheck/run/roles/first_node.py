@@ -17,7 +17,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import first_line, store_of_ranks, within_process
-from ncclcheck.exchange.store.recording import RecordingStore, digest_of
+from ncclcheck.exchange.store.recording import RecordingStore, digest_of, judged_messages
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
@@ -31,7 +31,6 @@ from ncclcheck.run.master_store import NOT_NEEDED, open_store
 from ncclcheck.run.session import Joining, Session
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.join import arrive
-from ncclcheck.run.vouching import judged_messages
 from ncclcheck.timeouts import DOOMED_JOIN_S, FAILED_STAND_DOWN_S, MASTER_SYN_S, STAND_DOWN_S
 
 

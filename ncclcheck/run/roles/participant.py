@@ -11,7 +11,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.join.master import find_master, give_up
+from ncclcheck.exchange.join.master import find_master, give_up, unmarked
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -78,8 +78,7 @@ def enter(context: Context, way: MasterPath) -> tuple[Participant | Missing, Mas
             way, outcome="lost", detail="the launcher's store answers, but node 0 never came"
         )
     if isinstance(serving, Missing):
-        detail = f"a TCPStore answers there, but of another program or job ({serving.detail})"
-        return serving, replace(way, outcome="foreign", detail=detail)
+        return serving, unmarked(search_of(context), way, serving)
     return arrive(context, store, serving), way
 
 

@@ -6,14 +6,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.announcements import announce_self
+from ncclcheck.exchange.contested import of_another_run, replaced_reports, without_ghosts
+from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.probe.reachability import Target
-from ncclcheck.exchange.roster import Member, one_per_place, roster
+from ncclcheck.exchange.roster import Member, one_per_place, rank_place, roster
 from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.elastic import settled
-from ncclcheck.launch.launcher_registry import differs_by_rank
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -58,7 +60,7 @@ def report_facts(participant: Participant, way: MasterPath) -> Missing | None:
         oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")
         slim = replace(facts, code=oversize, environment=oversize)
         message = encode(NodeReport(SCHEMA, TOOL_VERSION, slim, local.targets))
-    announce_self(participant.store, participant.ticket, facts, local.targets)
+    announce_self(participant.store, participant.ticket, facts, local.targets, digest_of(message))
     return participant.store.set_document(keys.facts(participant.ticket), message)
 
 
@@ -87,9 +89,14 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     Where each node listens is in the session's state from then on.
     """
     deadline = session.deadline.within(FACTS_ANSWER_S)
+    alien = of_another_run(session.state.arrivals.hellos, session.state.own_ticket)
+    members = tuple(member for member in members if member.ticket not in alien)
+    found = gather_answers(session.store, [member.ticket for member in members], keys.facts, deadline)
+    members, ghosts = without_ghosts(members, found)
     asked = one_per_place(members)
-    found = gather_answers(session.store, [member.ticket for member in asked], keys.facts, deadline)
-    hellos_refused = session.state.arrivals.refused.items()
+    told = gather_answers(session.store, [member.ticket for member in asked], keys.announced, Deadline(0.0))
+    found, replaced = replaced_reports(asked, found, told)
+    hellos_refused = {**session.state.arrivals.refused, **alien}.items()
     reading = _ReportReader(
         [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused]
     )
@@ -104,6 +111,7 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
         silent=(*reading.silent, *session.snapshot.silent),
         refused=tuple(reading.refused),
         unanswered_callers=session.snapshot.unanswered_callers,
+        contested=(*ghosts, *replaced),
     )
 
 
@@ -130,7 +138,7 @@ class _ReportReader:
             else:
                 environment = read_message(data, RankReport, FACTS_LIMIT_BYTES).environment
                 agent = self._environments.get(member.host, {})
-                self.ranks.append(_place_of(member, environment, agent))
+                self.ranks.append(rank_place(member, environment, agent))
         except DecodeError as error:
             self.refused.append(Refused(member.host, "facts", str(error)))
             if member.launch.is_agent:
@@ -144,19 +152,6 @@ class _ReportReader:
 
     def _is_silent(self, member: Member, waited_s: float) -> None:
         self.silent.append(Silent(member.host, member.launch.node_rank, "facts", waited_s))
-
-
-def _place_of(member: Member, environment: dict[str, str], agent: dict[str, str]) -> RankPlace:
-    """Return where a further rank is, and how its environment differs from that of its node's agent."""
-    differs = {
-        name: environment.get(name)
-        for name in sorted(environment.keys() | agent.keys())
-        if environment.get(name) != agent.get(name) and not differs_by_rank(name)
-    }
-    launch = member.launch
-    return RankPlace(
-        launch.rank, member.host, launch.node_rank, launch.local_rank, launch.world_size, differs
-    )
 
 
 FACTS: Step[None, None] = Step("facts", FACTS_ANSWER_S, applies=lambda _: True, lead=_lead)

@@ -12,6 +12,7 @@ from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.roster import silent_nodes, silent_ranks
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import NOT_RANKED, Launch
@@ -32,7 +33,7 @@ def arrive(context: Context, store: Store, nonce: bytes) -> Participant | Missin
     launch = _ranked(context.launch, store)
     if isinstance(launch, Missing):
         return launch
-    hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch)
+    hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch, digest_of(nonce))
     failed = store.set_document(keys.hello(ticket), encode(hello))
     return failed or Participant(
         replace(context, launch=launch), store, ticket, context.trust.nonce_of_probes(nonce)

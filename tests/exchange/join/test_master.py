@@ -20,6 +20,7 @@ from ncclcheck.exchange.join.master import (
     is_loopback,
     names_loopback,
     resolve_master,
+    unmarked,
 )
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.fact import Missing
@@ -281,3 +282,14 @@ def test_who_gives_up_and_is_not_heard_loses_a_second_at_most(held: socket.socke
     assert time.monotonic() - began < 2
     nowhere = describe("n", 1, Missing("absent", "n: unknown"), frozenset())
     assert give_up(nowhere, search) == nowhere
+
+
+def test_a_store_whose_mark_was_erased_is_node_0s_own_and_not_foreign(
+    held: socket.socket, node_0: KnockListener
+) -> None:
+    search = rank_on_node_0(held)
+    way = describe("127.0.0.1", held.getsockname()[1], ("127.0.0.1",), frozenset())
+    node_0.serving = True
+    assert unmarked(search, way, Missing("timeout")).outcome == "lost"
+    node_0.serving = False
+    assert unmarked(search, way, Missing("timeout")).outcome == "foreign"

@@ -1,0 +1,68 @@
+"""Places for which two processes answer, or one whose messages were replaced: whoever reaches the store can do that.
+
+What is found here accuses no node. A message that does not fit the others is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncclcheck.exchange.announcements import Announced
+from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
+from ncclcheck.exchange.roster import Member
+from ncclcheck.exchange.store.recording import digest_of
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.snapshot import Contested
+
+
+def without_ghosts(
+    members: tuple[Member, ...], reports: Mapping[int, bytes]
+) -> tuple[tuple[Member, ...], tuple[Contested, ...]]:
+    """Return the members without those that only said hello for a place whose process reported; and these places."""
+    places: dict[tuple[int, int], list[Member]] = {}
+    for member in members:
+        places.setdefault((member.launch.node_rank, member.launch.local_rank), []).append(member)
+    ghosts: set[int] = set()
+    contested = []
+    for (node_rank, _), claimants in places.items():
+        there = [member for member in claimants if member.ticket in reports]
+        gone = [member for member in claimants if member.ticket not in reports]
+        if there and gone:
+            ghosts |= {member.ticket for member in gone}
+            names = ", ".join(dict.fromkeys(member.host for member in gone))
+            said = (
+                f"{len(gone)} more said hello as node rank {node_rank} (host {names}), and reported no facts"
+            )
+            contested.append(Contested(there[0].host, node_rank, "hello", said[:300]))
+    return tuple(member for member in members if member.ticket not in ghosts), tuple(contested)
+
+
+def replaced_reports(
+    members: tuple[Member, ...], reports: Mapping[int, bytes], announcements: Mapping[int, bytes]
+) -> tuple[dict[int, bytes], tuple[Contested, ...]]:
+    """Return the reports that are those which their nodes announced; and the places of the others."""
+    kept, contested = dict(reports), []
+    for member in members:
+        report, announced = reports.get(member.ticket), _announced(announcements.get(member.ticket))
+        if report is None or announced is None or announced.facts in ("", digest_of(report)):
+            continue
+        del kept[member.ticket]
+        said = "the facts in its place are not those that it announced"
+        contested.append(Contested(member.host, member.launch.node_rank, "facts", said))
+    return kept, tuple(contested)
+
+
+def of_another_run(hellos: Mapping[int, Hello], own_ticket: int | None) -> dict[int, str]:
+    """Return the tickets whose process was told another nonce than node 0 wrote, with the reason."""
+    own = hellos.get(own_ticket) if own_ticket is not None else None
+    if own is None:
+        return {}
+    told = "it was told another run than this one: somebody replaced what node 0 wrote"
+    return {ticket: told for ticket, hello in hellos.items() if hello.run != own.run}
+
+
+def _announced(data: bytes | None) -> Announced | None:
+    try:
+        return None if data is None else read_message(data, Announced, SMALL_LIMIT_BYTES)
+    except DecodeError:
+        return None
