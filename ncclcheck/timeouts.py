@@ -196,8 +196,11 @@ HANG_LOOK_S = 4.0  # a rank is inside a call for so long: NCCL RAS is asked befo
 HANG_LOG_S = 1.5  # reading the kernel's log for new GPU errors, before ranks that hang are ended
 LEAST_BENCH_S = 5.0  # with less time no workers are started
 END_WORKERS_S = 6.0  # for the nodes to say that their workers have ended
+END_GPU_WORKERS_S = 14.0  # the same on GPUs: HANG_LOG_S, KILL_GPU_WORKERS_S, and the way to node 0
 VERDICT_S = 2.0  # of --timeout, kept for the verdict when nodes are waited for at the end of a benchmark
 KILL_WORKERS_S = 3.0  # for the workers of a node to die
+# The same with CUDA contexts: the driver frees their memory and mappings first, of eight GPUs one after the other
+KILL_GPU_WORKERS_S = 10.0
 WORKERS_POLL_S = 0.1  # between two looks of a node at its workers
 # Between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
 LONGEST_GAP_S = 0.5

@@ -239,6 +239,7 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}  # host -> what the workers ran with beyond the job's environment (None: unset)
     places: dict[str, tuple[str, str]] = {}  # host -> (interface, address) bound; empty: its own choice
     logs: tuple[NodeLog, ...] = ()  # of nccl only
+    undead: tuple[str, ...] = ()  # workers that SIGKILL did not end: "rank 3 (pid 4711, state D) on node02"
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):

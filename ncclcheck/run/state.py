@@ -39,4 +39,5 @@ class RunState:
         self.counted: dict[str, Fact[tuple[LinkCounters, ...]]] = {}  # host -> counters, read again
         self.own_ticket: int | None = None  # None: the coordinator is no node of the run
         self.orders_given = 0
+        self.held = ""  # workers of a benchmark that did not end, as a sentence
         self.is_over = False  # nobody can be led any more

@@ -23,6 +23,7 @@ from ncclcheck.bench.watch import (
     place,
 )
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, REPORT_LIMIT_BYTES, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -72,6 +73,8 @@ class BenchWatch:
         self._addresses = {address: host for host, (_, address) in watched.network.binding.items()}
         self._last: dict[int, tuple[BenchState, float]] = {}  # when: by `_watched_s`
         self._watched_s, self._looked_at = 0.0, time.monotonic()
+        self._undead: tuple[str, ...] = ()
+        self._unsaid = ""
         self._points: tuple[Point, ...] = ()
         self._refused: dict[int, str] = {}  # number of a point that the backend refused -> why
         self._complaints: set[str] = set()
@@ -133,6 +136,31 @@ class BenchWatch:
     def done_key(self, ticket: int) -> str:
         """Return the key under which a node says that it has ended them."""
         return keys.bench_done(self._order.name, ticket)
+
+    def await_end(self, deadline: Deadline) -> str:
+        """Wait until the nodes that still answer have ended these workers; return what of them is left, or unknown.
+
+        With gloo a node that does not say so in time is not counted: a process that is killed holds nothing for long.
+        """
+        speaking = self.speaking()
+        answers = gather_answers(self._store, speaking, self.done_key, deadline)
+        undead: list[str] = []
+        for ticket, answer in answers.items():
+            try:
+                names = decode(answer, tuple[str, ...], limit_bytes=FACTS_LIMIT_BYTES)
+            except DecodeError as error:
+                names = (f"an unreadable list: {error}",)
+            undead += [f"{name} on {self._hosts[ticket]}" for name in names]
+        self._undead = tuple(undead)
+        unsaid = [self._hosts[ticket] for ticket in speaking if ticket not in answers] if self.on_nccl else []
+        self._unsaid = f"{', '.join(unsaid)} did not say that the workers ended there" if unsaid else ""
+        died = f"SIGKILL did not end {', '.join(undead)}" if undead else ""
+        return "; ".join(filter(None, (died, self._unsaid)))
+
+    @property
+    def on_nccl(self) -> bool:
+        """Return whether the workers use GPUs."""
+        return self._order.plan.backend == "nccl"
 
     def _interrupted(self) -> tuple[RankFailure, ...]:
         hosts = {host for ticket, host in self._hosts.items() if self._left(ticket) == "interrupted"}
@@ -229,7 +257,12 @@ class BenchWatch:
 
     def with_logs(self, result: BenchResult) -> BenchResult:
         """Return the result with what the nodes read in their workers' NCCL logs, and saw of them, at their end."""
-        if self._order.plan.backend != "nccl":
+        result = replace(
+            result,
+            undead=self._undead,
+            unfinished="; ".join(filter(None, (result.unfinished, self._unsaid))),
+        )
+        if not self.on_nccl:
             return result
         logs = tuple(self._log_of(ticket, host) for ticket, host in self._hosts.items())
         failures = culprits(result.failures, logs, self.states())

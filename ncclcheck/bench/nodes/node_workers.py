@@ -24,7 +24,7 @@ from ncclcheck.model.bench import Isolation, NodeLog, Point
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.nccl.settable import first_refusal
-from ncclcheck.timeouts import KILL_WORKERS_S, WORKERS_POLL_S
+from ncclcheck.timeouts import KILL_GPU_WORKERS_S, KILL_WORKERS_S, WORKERS_POLL_S
 
 
 class WorkerNode(Struct, frozen=True):
@@ -115,13 +115,13 @@ class _Workers:
             return
         on_nccl = self._order.plan.backend == "nccl"
         seen = self._hang.evidence(self._states) if on_nccl else None
-        undead = self._running.stop(KILL_WORKERS_S)
+        if left:  # first: node 0 would take a long silence for a lost node
+            self._word.say((), left=left)
+        undead = self._running.stop(KILL_GPU_WORKERS_S if on_nccl else KILL_WORKERS_S)
         if on_nccl:
             log = encode(NodeLog("", self._running.transport, seen))
             self._store.set_document(keys.bench_log(self._order.name, self._ticket), log)
         self._running = None
-        if left:
-            self._word.say((), left=left)
         self._store.set_document(keys.bench_done(self._order.name, self._ticket), encode(undead))
 
 

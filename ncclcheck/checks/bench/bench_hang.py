@@ -33,7 +33,7 @@ _FIXES = {
 
 @check("NC801", "bench-hang", "Every rank finished the benchmark")
 def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every rank arrived, and none died, was stopped or hung during the benchmark.
+    """Every rank arrived, none died, was stopped or hung during the benchmark, and all were gone after it.
 
     ## Why it matters
     A collective waits for all ranks. One missing rank blocks all others, which then look as if they hang too; only
@@ -56,7 +56,29 @@ def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
             yield _culprit(failure)
     if stuck:
         yield _nobody_moves(stuck)
+    if bench is not None and bench.undead:
+        yield _undead(bench.undead)
     yield from not_measured(snapshot, points=False)
+
+
+def _undead(names: Sequence[str]) -> Finding:
+    hosts = tuple(dict.fromkeys(name.rpartition(" on ")[2] for name in names))
+    return Finding(
+        "error",
+        f"SIGKILL did not end {', '.join(names)}: they hang in the kernel and hold their GPUs, memory and ports",
+        hosts,
+        (
+            Evidence(
+                hosts, "workers of the benchmark", ", ".join(names), "ended", "the supervisor of its node"
+            ),
+        ),
+        (
+            Fix(
+                "start no job there; read the kernel log for what they hang in, and reset the GPU or restart the node",
+                ("cat /proc/PID/stack", "dmesg -T | tail", "nvidia-smi"),
+            ),
+        ),
+    )
 
 
 def _culprit(failure: RankFailure) -> Finding:

@@ -10,19 +10,18 @@ from msgspec.structs import replace
 from ncclcheck.advice.bench_network import BenchWish, bench_network, no_group
 from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
 from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
+from ncclcheck.bench.nodes.ending import end_sets
 from ncclcheck.bench.nodes.node_workers import WorkerNode, run_workers
 from ncclcheck.bench.nodes.plan_memory import too_large_for, too_large_here
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines
-from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.roster import Member
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.run.session import Session, broadcast_order
 from ncclcheck.run.steps.base import Bounds, Participant, Step
-from ncclcheck.timeouts import END_WORKERS_S, LEAST_BENCH_S, UNTIL_THE_END_S, VERDICT_S
+from ncclcheck.timeouts import LEAST_BENCH_S, UNTIL_THE_END_S, VERDICT_S
 
 # The coordinator
 
@@ -95,19 +94,16 @@ def quick_deadlines(order: BenchOrder) -> Deadlines:
 
 def cannot_measure(session: Session) -> Missing | None:
     """Return why nothing can be measured at all; None where it may be."""
+    if session.state.held:
+        return Missing("error", f"GPUs may still be held: {session.state.held}")
     left_s = session.deadline.left()
     late = Missing("timeout", f"{left_s:.0f} s were left of --timeout") if left_s < LEAST_BENCH_S else None
     return no_group(session.snapshot) or late
 
 
 def stop_workers(session: Session, watches: Sequence[BenchWatch]) -> None:
-    """Tell the nodes to end these workers, and wait a moment until those that still answer have done so."""
-    for watch in watches:
-        watch.stop()
-    left_s = session.context.deadline.left() - VERDICT_S
-    deadline = Deadline(min(END_WORKERS_S, max(VERDICT_S, left_s)))
-    for watch in watches:
-        gather_answers(session.store, watch.speaking(), watch.done_key, deadline)
+    """Tell the nodes to end these workers, wait a moment, and remember what of them is left."""
+    session.state.held = end_sets(watches, session.context.deadline.left() - VERDICT_S)
 
 
 def _never_started(order: BenchOrder, network: BenchNetwork) -> RankFailure:

@@ -64,3 +64,11 @@ def test_a_benchmark_that_ran_out_of_time_is_unknown_with_the_reason() -> None:
     ended = run("bench-hang", with_bench(cluster(4), unfinished="--timeout was over after 1 of 10 points"))
     assert ended.outcome == "unknown"
     assert "after 1 of 10 points" in ended.reason
+
+
+def test_workers_that_do_not_die_are_an_error_though_all_was_measured() -> None:
+    """Else the prefix would start the job on GPUs that are still held."""
+    undead = ("rank 3 (pid 4711, state D) on node02",)
+    found = finding("bench-hang", with_bench(cluster(4), undead=undead))
+    assert (found.severity, found.hosts) == ("error", ("node02",))
+    assert "SIGKILL did not end rank 3 (pid 4711, state D) on node02" in found.summary
