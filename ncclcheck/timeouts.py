@@ -25,6 +25,7 @@ UNTIL_THE_END_S = math.inf  # a step that ends with --timeout, or whose order sa
 # --- Polling: how long a loop sleeps before it looks again ---
 
 STORE_FIRST_POLL_S = 0.005  # the first sleep while a key of the store is awaited; each is half as long again
+THOROUGH_LOOK_S = 0.5  # of many keys awaited together no group was complete for so long: each is asked for
 STORE_LAST_POLL_S = 0.1  # the longest of these sleeps
 CHILD_POLL_S = 0.05  # a child's output and exit
 NVML_POLL_S = 0.05  # the children that ask NVML
@@ -44,6 +45,7 @@ PIPE_FULL_POLL_S = 0.005  # a non-blocking pipe that takes no more
 # --- The store ---
 
 STORE_CALL_S = 8.0  # one call: TCP has sent a lost packet again several times by then
+STORE_WAIT_S = 4.0  # of a call that waits for a key until the server tells that it is set
 STORE_CLOSE_S = 1.0  # for a call that still runs, when the store is closed
 # A store with a key: a caller has to prove itself by then; torch's store of another run would be silent for as long
 KEYED_HANDSHAKE_S = 5.0

@@ -43,10 +43,12 @@ def gather_hellos(
     started = time.monotonic()
     hellos: dict[int, Hello] = {}
     refused: dict[int, str] = {}
-    last_arrival, said = started, 0
+    last_arrival, looked, said = started, started, 0
     for _ in polls(deadline):
-        if _read_new(store, launch, hellos, refused):
-            last_arrival = time.monotonic()
+        thorough = deadline.passed or time.monotonic() - looked > timeouts.THOROUGH_LOOK_S
+        if _read_new(store, launch, hellos, refused, thorough=thorough):
+            last_arrival = looked = time.monotonic()
+        looked = time.monotonic() if thorough else looked
         missing = _missing_nodes(hellos.values(), launch)
         quiet_s = time.monotonic() - last_arrival
         quiet = quiet_s > timeouts.WRONG_NODES_QUIET_S
@@ -70,7 +72,7 @@ def gather_hellos(
 def late_hellos(store: Store, launch: Launch, arrivals: Arrivals) -> tuple[Hello, ...]:
     """Those who came after `arrivals` was complete: nobody asked them anything, so nothing is known of them."""
     hellos, refused = dict(arrivals.hellos), dict(arrivals.refused)
-    _read_new(store, launch, hellos, refused)
+    _read_new(store, launch, hellos, refused, thorough=True)
     return tuple(hello for ticket, hello in hellos.items() if ticket not in arrivals.hellos)
 
 
@@ -82,20 +84,21 @@ def drawn_tickets(store: Store, launch: Launch) -> Collection[int]:
     return range(1, min(count, MOST_PER_PROCESS * launch.world_size) + 1)
 
 
-def _read_new(store: Store, launch: Launch, hellos: dict[int, Hello], refused: dict[int, str]) -> bool:
-    new = False
-    for ticket in drawn_tickets(store, launch):
-        if ticket in hellos or ticket in refused:
-            continue
-        data = store.get_document(keys.hello(ticket))
-        if isinstance(data, Missing):
-            continue  # its ticket is drawn, its hello not yet written
-        new = True
+def _read_new(
+    store: Store, launch: Launch, hellos: dict[int, Hello], refused: dict[int, str], *, thorough: bool
+) -> bool:
+    """Read the hellos of the tickets drawn since; one whose ticket is drawn may not be written yet."""
+    drawn = drawn_tickets(store, launch)
+    key_of = {
+        keys.hello(ticket): ticket for ticket in drawn if ticket not in hellos and ticket not in refused
+    }
+    found = store.get_documents(tuple(key_of), thorough=thorough)
+    for key, data in found.items():
         try:
-            hellos[ticket] = read_message(data, Hello, SMALL_LIMIT_BYTES)
+            hellos[key_of[key]] = read_message(data, Hello, SMALL_LIMIT_BYTES)
         except DecodeError as error:
-            refused[ticket] = str(error)
-    return new
+            refused[key_of[key]] = str(error)
+    return bool(found)
 
 
 def _missing_nodes(hellos: Collection[Hello], launch: Launch) -> set[int]:
@@ -110,14 +113,20 @@ def _few(ranks: set[int]) -> str:
 def gather_answers(
     store: Store, tickets: Collection[int], key: Callable[[int], str], deadline: Deadline
 ) -> dict[int, bytes]:
-    """Return the documents that were answered by the deadline, by ticket."""
+    """Return the documents that were answered by the deadline, by ticket.
+
+    They are asked for together. Only after a while in which no group of them was complete, and in the end, it is asked
+    which ones of a group are there.
+    """
     answers: dict[int, bytes] = {}
+    waiting = {key(ticket): ticket for ticket in tickets}
+    looked = time.monotonic()
     for _ in polls(deadline):
-        for ticket in tickets:
-            if ticket not in answers:
-                data = store.get_document(key(ticket))
-                if not isinstance(data, Missing):
-                    answers[ticket] = data
-        if len(answers) == len(tickets) or store.lost is not None:
+        thorough = deadline.passed or time.monotonic() - looked > timeouts.THOROUGH_LOOK_S
+        found = store.get_documents(tuple(waiting), thorough=thorough)
+        answers |= {waiting.pop(name): data for name, data in found.items()}
+        if thorough or found:
+            looked = time.monotonic()
+        if not waiting or store.lost is not None:
             break
     return answers

@@ -5,12 +5,13 @@ The orders of the coordinator and the answers to them stand in the file of their
 
 from __future__ import annotations
 
+import zlib
 from typing import TypeVar
 
 from msgspec import Struct
 
 import ncclcheck
-from ncclcheck.model.codec import decode
+from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.launch import Launch
 
@@ -19,7 +20,10 @@ TOOL_VERSION = ncclcheck.__version__
 FACTS_LIMIT_BYTES = 4 * 1024 * 1024
 LISTING_LIMIT_BYTES = 16 * 1024 * 1024  # 50,000 files with long names
 SMALL_LIMIT_BYTES = 256 * 1024
+OWN_ORDERS = b"own"  # stands in the place of an order: each node finds one of its own, or none
 REPORT_LIMIT_BYTES = 512 * 1024 * 1024
+_LEAST_PACKED_BYTES = 512
+_PACKED, _FAST = b"x", 1  # how zlib's format begins, and JSON does not (RFC 1950); its fastest level
 T = TypeVar("T")
 
 
@@ -40,10 +44,36 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True):
     run: str = ""  # a digest of the run's nonce, as it was told it
 
 
-def read_message(data: bytes, kind: type[T], limit_bytes: int) -> T:
-    """Return the message in `data`. Raises DecodeError: too large, another schema version, or not of this shape."""
+def pack(message: object) -> bytes:
+    """Return a message as it is sent: strict JSON, compressed where that is worth it."""
+    data = encode(message)
+    return data if len(data) < _LEAST_PACKED_BYTES else zlib.compress(data, _FAST)
+
+
+def unpack(data: bytes, limit_bytes: int, dictionary: bytes = b"") -> bytes:
+    """Return the JSON of a message, which need not be compressed. Raises DecodeError: it has more than `limit_bytes`.
+
+    Nothing is decompressed beyond that. `dictionary`: text that sender and receiver have in common (RFC 1950, FDICT).
+    """
     if len(data) > limit_bytes:
         raise DecodeError(f"{len(data)} bytes, more than the {limit_bytes} that are accepted")
+    if not data.startswith(_PACKED):
+        return data
+    unpacking = zlib.decompressobj(zdict=dictionary) if dictionary else zlib.decompressobj()
+    try:
+        plain = unpacking.decompress(data, limit_bytes + 1)
+    except zlib.error as error:
+        raise DecodeError(f"what was compressed is damaged ({str(error)[:80]})") from error
+    if len(plain) > limit_bytes:
+        raise DecodeError(f"decompressed more than the {limit_bytes} bytes that are accepted")
+    if not unpacking.eof or unpacking.unused_data:
+        raise DecodeError("what was compressed is not whole")
+    return plain
+
+
+def read_message(data: bytes, kind: type[T], limit_bytes: int) -> T:
+    """Return the message in `data`. Raises DecodeError: too large, another schema version, or not of this shape."""
+    data = unpack(data, limit_bytes)
     version = decode(data, MessageVersion)
     if version.schema_version != SCHEMA:
         raise DecodeError(

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
+from ncclcheck.exchange.messages import OWN_ORDERS, SCHEMA, TOOL_VERSION, pack
 from ncclcheck.exchange.store import keys
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -37,7 +37,7 @@ def follow(participant: Participant) -> Finish | Missing:
         if isinstance(answer, Missing):
             return answer
         if answer is not None:
-            participant.store.set_document(keys.answer(number, participant.ticket), encode(answer))
+            participant.store.set_document(keys.answer(number, participant.ticket), pack(answer))
 
 
 def _answer(participant: Participant, order: Any) -> Any:
@@ -64,10 +64,13 @@ class OrderReader:
 
         Where the step was refused, node 0 may still write its own in its place, or go on to the one after it.
         """
+        told: bytes | Missing | None = None
+        if self._refused_data is None:
+            told = self._store.wait_document(keys.step(self._next), deadline)
         for _ in polls(deadline):
             steps = (self._next,) if self._refused_data is None else (self._next, self._next + 1)
             for number in steps:
-                order = self._look(number)
+                order, told = self._look(number, told), None
                 if self._store.lost is not None:
                     return self._lost(self._store.lost)
                 if order is not None:
@@ -75,13 +78,21 @@ class OrderReader:
                     return number, order
         return self._lost(Missing("timeout", f"step/{self._next} did not come in time"))
 
-    def _look(self, number: int) -> Any:
+    def _look(self, number: int, told: bytes | Missing | None) -> Any:
         """Return the order that stands there, where it is new and node 0 may have given it."""
-        data = self._store.get_document(keys.step(number))
+        data = self._store.get_document(keys.step(number)) if told is None else told
         if isinstance(data, Missing):
-            if data.missing == "absent":
+            if data.missing in ("absent", "timeout") or self._store.lost is not None:
                 return None
             data = data.detail.encode()  # no document: it is refused as one
+        if data == OWN_ORDERS:
+            own = self._store.get_document(keys.order(number, self._bounds.ticket))
+            if isinstance(
+                own, Missing
+            ):  # it is not for this process, and an agent still looks at the next one
+                self._refused_data = data if number == self._next else self._refused_data
+                return None if self._bounds.most_ranks else data
+            data = own
         return None if data == self._refused_data else self._accepted(number, data)
 
     def _accepted(self, number: int, data: bytes) -> Any:

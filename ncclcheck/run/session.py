@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
-from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
+from ncclcheck.exchange.messages import OWN_ORDERS, SCHEMA, TOOL_VERSION, pack, read_message
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Knock, Silent, Snapshot
@@ -97,9 +96,12 @@ class Answers(Struct, Generic[T], frozen=True):
 
 
 def ask(
-    session: Session, step: Step[OrderT, AnswerT], order: OrderT, agents: Collection[Member]
+    session: Session,
+    step: Step[OrderT, AnswerT],
+    order: OrderT | Mapping[int, OrderT],
+    agents: Collection[Member],
 ) -> Answers[AnswerT]:
-    """Give the order to all nodes and return what those agents answer within the step's time."""
+    """Give the order to all nodes, or each its own; return what those agents answer within the step's time."""
     assert step.answer is not None, step.name  # noqa: S101
     started = time.monotonic()
     key = broadcast_order(session, order)
@@ -116,11 +118,23 @@ def ask(
 
 
 def broadcast_order(session: Session, order: Any) -> Callable[[int], str]:
-    """Give the next order to all nodes; return the key under which a ticket's answer to it will stand."""
+    """Give the next order to all nodes, or one of its own to each ticket of a mapping, and nothing to the others.
+
+    Return the key under which a ticket's answer to it will stand.
+    """
     number = session.state.orders_given
     session.state.orders_given += 1
-    session.store.set_document(keys.step(number), encode(OrderMessage(SCHEMA, TOOL_VERSION, order)))
+    if isinstance(order, Mapping):
+        own = {keys.order(number, ticket): _message(part) for ticket, part in order.items()}
+        session.store.set_documents(own)
+    session.store.set_document(
+        keys.step(number), OWN_ORDERS if isinstance(order, Mapping) else _message(order)
+    )
     return lambda ticket: keys.answer(number, ticket)
+
+
+def _message(order: Any) -> bytes:
+    return pack(OrderMessage(SCHEMA, TOOL_VERSION, order))
 
 
 def with_silent(snapshot: Snapshot, silent: Collection[Silent]) -> Snapshot:

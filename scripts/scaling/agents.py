@@ -17,12 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import pack
 from ncclcheck.exchange.probe.reachability import Listeners
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.tcp import TcpBackend, TcpStore
 from ncclcheck.facts.nccl.nccl_listener import NcclListener
 from ncclcheck.launch.flags import LaunchFlags
-from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
 from ncclcheck.run.context import Context
@@ -92,6 +92,7 @@ class AgentStore(TcpStore):
 
     def __init__(self, backend: TcpBackend) -> None:
         self._backend, self.port, self._lost = backend, 0, None
+        self._waits, self._small_packets = True, None
 
     def _call(self, function: Callable[[Any], Any]) -> Any:
         if self._lost is not None:
@@ -164,6 +165,7 @@ class Agents:
         participant = arrive(context, store, nonce)
         if isinstance(participant, Missing):
             return f"arrive: {participant.detail}"
+        self._listener.nonce = participant.nonce
         self._listener.ticket_of[rank] = participant.ticket
         local = LocalNode(
             facts,
@@ -194,7 +196,7 @@ class Agents:
                 participant.store.set_document(keys.bye(participant.ticket), b"1")
                 return ""
             answer = answer_to(order, participant, lambda: self._listener.channels_of(rank))
-            participant.store.set_document(keys.answer(number, participant.ticket), encode(answer))
+            participant.store.set_document(keys.answer(number, participant.ticket), pack(answer))
             self._reached(f"order {number} {type(order).__name__} answered")
 
 

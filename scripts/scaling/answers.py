@@ -10,7 +10,9 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.probe.bandwidth import Received, Sent, Window, receive, send
 from ncclcheck.exchange.probe.channels import Channels
-from ncclcheck.exchange.probe.reachability import ProbeGreeting
+from ncclcheck.exchange.probe.greeting import ProbeGreeting
+from ncclcheck.exchange.probe.reachability import Peer
+from ncclcheck.exchange.probe.ring import RingMeasurements
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Measured, Probe, ProbeKind
 from ncclcheck.run.steps.base import Participant
@@ -58,45 +60,61 @@ def _reached(order: ReachOrder, participant: Participant) -> Probed:
 def _measured(order: MeasureOrder, participant: Participant, channels: Callable[[], Channels]) -> Timed:
     ring, ticket = order.ring, participant.ticket
     place = ring.place_of(ticket)
-    if place is None:
+    if place is None or order.quantity == "loss":
         return Timed(SCHEMA, TOOL_VERSION)
-    rounds = tuple(ring.rounds())
-    if order.quantity == "latency":
-        found: dict[tuple[str, str], Probe] = {}
-        for _, network, shift in rounds if order.again is None else ():
-            peer = ring.partner(place, shift)
-            target = peer.targets[network]
-            where = participant.context.host, peer.host, target.interface, target.address, target.port
-            found["latency", peer.host] = Probe("latency", *where, "ok", 50.0, "us", measured=_CLOSE_TO_ALL)
-            found["clock", peer.host] = Probe("clock", *where, "ok", 3.0, "us", measured=_CLOSE_TO_ALL)
-        return Timed(SCHEMA, TOOL_VERSION, latencies=tuple(found.values()))
+    measured = (
+        _timed(order, participant, place)
+        if order.quantity == "latency"
+        else _moved(order, participant, channels)
+    )
+    return Timed(SCHEMA, TOOL_VERSION, measured)
+
+
+def _timed(order: MeasureOrder, participant: Participant, place: int) -> RingMeasurements:
+    found: dict[tuple[str, str], Probe] = {}
+    for _, network, peer in order.ring.rounds_of(place, sends=True) if order.again is None else ():
+        target = peer.targets[network]
+        where = participant.context.host, peer.host, target.interface, target.address, target.port
+        found["latency", peer.host] = Probe("latency", *where, "ok", 50.0, "us", measured=_CLOSE_TO_ALL)
+        found["clock", peer.host] = Probe("clock", *where, "ok", 3.0, "us", measured=_CLOSE_TO_ALL)
+    return RingMeasurements(latencies=tuple(found.values()))
+
+
+def _moved(
+    order: MeasureOrder, participant: Participant, channels: Callable[[], Channels]
+) -> RingMeasurements:
+    ring, place = order.ring, order.ring.place_of(participant.ticket)
+    assert place is not None  # noqa: S101
     window = Window(ring.plan.warm_up_s, ring.plan.window_s)
-    greeting = ProbeGreeting(participant.nonce, ticket)
+    greeting = ProbeGreeting(participant.nonce, participant.ticket)
     sent, received = [], []
     began = time.monotonic()
-    transfers = _transfers(order, place)
-    for number, network, source, target_place in transfers:
-        start = Deadline(
-            began
-            + ring.plan.latest_start_s(number - (order.again.first if order.again else 0))
-            - time.monotonic()
-        )
-        partner = ring.peers[target_place if source == place else source]
-        is_first = any(target.address == str(FIRST) for target in partner.targets)
-        if source == place:
+    for number, network, peer, sends in _transfers(order, place):
+        before = order.again.first if order.again else 0
+        start = Deadline(began + ring.plan.latest_start_s(number - before) - time.monotonic())
+        is_first = any(target.address == str(FIRST) for target in peer.targets)
+        if sends:
             end = (
-                send(number, partner.targets[network], greeting, partner.ticket, window, start)
+                send(number, peer.targets[network], greeting, peer.ticket, window, start)
                 if is_first
                 else None
             )
             sent.append(end or Sent(number, "ok", "", "", 0.1, 0.2))
         else:
-            got = receive(number, channels(), partner.ticket, window, start) if is_first else None
+            got = receive(number, channels(), peer.ticket, window, start) if is_first else None
             received.append(got or Received(number, "ok", "", _BYTES_S, 0.1, 0.1, 0.2))
-    return Timed(SCHEMA, TOOL_VERSION, sent=tuple(sent), received=tuple(received))
+    return RingMeasurements(sent=tuple(sent), received=tuple(received))
 
 
-def _transfers(order: MeasureOrder, place: int) -> list[tuple[int, int, int, int]]:
-    """Return the transfers of this node."""
-    which = order.ring if order.again is None else order.again
-    return [transfer for transfer in which.transfers() if place in transfer[2:]]
+def _transfers(order: MeasureOrder, place: int) -> list[tuple[int, int, Peer, bool]]:
+    """Return the transfers of this node: number, network, partner, and whether it sends."""
+    if order.again is None:
+        ways = ((sends, order.ring.rounds_of(place, sends=sends)) for sends in (True, False))
+        return sorted(
+            ((*found, sends) for sends, rounds in ways for found in rounds), key=lambda found: found[0]
+        )
+    return [
+        (number, network, order.ring.at(target if source == place else source), source == place)
+        for number, network, source, target in order.again.transfers()
+        if place in (source, target)
+    ]

@@ -7,9 +7,9 @@ import threading
 from contextlib import suppress
 
 from ncclcheck.exchange.probe.channels import Channels
-from ncclcheck.exchange.probe.reachability import BLOCK_BYTES, LINE_BYTES, ProbeGreeting, Target
+from ncclcheck.exchange.probe.greeting import LINE_BYTES, ProbeGreeting, answered_by, line_of, read_line
+from ncclcheck.exchange.probe.reachability import BLOCK_BYTES, Target
 from ncclcheck.exchange.probe.ring import answer_latency
-from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from scripts.scaling.network import INTERFACE, address_of, rank_at
 
@@ -20,6 +20,7 @@ class SharedListener:
     """Answers as the listeners of real nodes do. State: the tickets of the nodes, and the connections to measure on."""
 
     def __init__(self) -> None:
+        self.nonce = ""  # of the run
         self.ticket_of: dict[int, int] = {}  # node rank -> ticket
         self._channels: dict[int, Channels] = {}  # node rank -> its connections, of those that measure
         self._lock = threading.Lock()
@@ -53,8 +54,9 @@ class SharedListener:
                 if not part:
                     return
                 line += part
-            greeting = decode(line, ProbeGreeting, limit_bytes=LINE_BYTES)
-            connection.sendall(encode(ProbeGreeting(greeting.nonce, self.ticket_of[rank])) + b"\n")
+            greeting = read_line(line)
+            own = ProbeGreeting(self.nonce, self.ticket_of[rank])
+            connection.sendall(line_of(answered_by(greeting, own)))
             if greeting.channel:
                 self.channels_of(rank).put(greeting.channel, greeting.ticket, connection)
                 return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
 from ncclcheck.exchange.store import keys
@@ -38,6 +40,19 @@ def test_orders_come_in_turn(store: Store) -> None:
     steps = reader(store)
     assert steps.next(Deadline(5)) == (0, RecountOrder())
     assert steps.next(Deadline(5)) == (1, Finish(0, ()))
+    assert refused_orders(store, {2: "node2"}) == ()
+
+
+def test_an_order_of_its_own_is_followed_and_one_for_others_is_passed_by(store: Store) -> None:
+    store.set_document("order/0/2", encode(OrderMessage(SCHEMA, "1", RecountOrder())))
+    store.set_document("order/1/3", encode(OrderMessage(SCHEMA, "1", RecountOrder())))
+    store.set_document("step/0", b"own")
+    store.set_document("step/1", b"own")
+    give(store, 2, Finish(0, ()))
+    steps = reader(store)
+    steps._bounds = replace(steps._bounds, most_ranks=1)
+    assert steps.next(Deadline(5)) == (0, RecountOrder())
+    assert steps.next(Deadline(5)) == (2, Finish(0, ()))
     assert refused_orders(store, {2: "node2"}) == ()
 
 

@@ -16,6 +16,7 @@ from ncclcheck.exchange.join.master import describe, is_loopback, resolve_master
 from ncclcheck.exchange.probe.dial import dial
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import limit_packets
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.launch import Launch
@@ -44,6 +45,7 @@ def hold_port(port: int) -> socket.socket | Trouble:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            limit_packets(bound)
             bound.bind((address, port))
             return bound
         except OSError as error:

@@ -17,7 +17,7 @@ import errno
 import socket
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Literal
 
@@ -75,9 +75,9 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the listener of the real library; None where there is none."""
         return next((target for target in self.targets if target.kind == "nccl"), None)
 
-    def for_caller(self, ticket: int, callers: Collection[int]) -> Peer:
-        """Return the peer as this one of its callers is to probe it: NCCL's listener holds only so many."""
-        has_room = self.nccl is None or sorted(callers).index(ticket) < self.nccl.room
+    def for_caller(self, number: int) -> Peer:
+        """Return the peer as that one of its callers, from 0, is to probe it: NCCL's listener holds only so many."""
+        has_room = self.nccl is None or number < self.nccl.room
         return self if has_room else replace(self, targets=self.own)
 
 

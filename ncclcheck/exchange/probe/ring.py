@@ -33,15 +33,28 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
     """The nodes in the order of the rounds; each peer's targets are its listeners, one per network, in one order.
 
     `blocked`: what is not measured, (network, from, to) by positions, since that connection failed before.
+    `places`: a node is given only those that it needs, at these positions in a ring of `size`; empty: all of them.
     """
 
     peers: tuple[Peer, ...]
     plan: RoundPlan
     blocked: tuple[tuple[int, int, int], ...] = ()
+    places: tuple[int, ...] = ()
+    size: int = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many nodes are in the ring."""
+        return self.size if self.places else len(self.peers)
+
+    def at(self, place: int) -> Peer:
+        """Return the node at that position. Raises ValueError where it is not among those that are given."""
+        return self.peers[self.places.index(place) if self.places else place]
 
     def place_of(self, ticket: int) -> int | None:
         """Return the position of that node; None where it takes no part."""
-        return next((place for place, peer in enumerate(self.peers) if peer.ticket == ticket), None)
+        found = next((number for number, peer in enumerate(self.peers) if peer.ticket == ticket), None)
+        return self.places[found] if self.places and found is not None else found
 
     def rounds(self) -> Iterator[tuple[int, int, int]]:
         """Yield (number, network, shift) of each round, all of one network before the next."""
@@ -68,10 +81,10 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
         """Yield (number, network, partner) of each transfer that this node sends, or receives."""
         blocked = frozenset(self.blocked)
         for number, network, shift in self.rounds():
-            partner = (place + (shift if sends else -shift)) % len(self.peers)
+            partner = (place + (shift if sends else -shift)) % self.count
             way = (place, partner) if sends else (partner, place)
             if (network, *way) not in blocked:
-                yield number, network, self.peers[partner]
+                yield number, network, self.at(partner)
 
 
 class RepeatedRounds(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,7 +155,7 @@ def latencies_again(ring: Ring, again: RepeatedRounds, me: RingMember) -> tuple[
     deadline = Deadline(latency_again_s(again))
     found = []
     for network, target in mine:
-        peer = ring.peers[target]
+        peer = ring.at(target)
         callee = Callee(peer.ticket, peer.host, peer.targets[network])
         own = me.greeting
         found.append(
@@ -163,7 +176,7 @@ def exchanges(ring: Ring, again: RepeatedRounds, me: RingMember) -> tuple[Exchan
         (number, Callee(peer.ticket, peer.host, peer.targets[network]))
         for number, network, source, target in again.transfers()
         if source == me.place
-        for peer in (ring.peers[target],)
+        for peer in (ring.at(target),)
     ]
     calls = Deadline(timeouts.LINKS_PARTNER_S)
     return exchange(partners[:_MOST_PARTNERS], me.greeting, timeouts.LINKS_LOSS_S, calls)
@@ -224,8 +237,8 @@ def transfers_again(
         latest_s = ring.plan.latest_start_s(number - again.first)
         start = Deadline(began + latest_s - time.monotonic())
         if me.place == source:
-            peer = ring.peers[target]
+            peer = ring.at(target)
             sent.append(send(number, peer.targets[network], me.greeting, peer.ticket, window, start))
         elif me.place == target:
-            received.append(receive(number, me.channels, ring.peers[source].ticket, window, start))
+            received.append(receive(number, me.channels, ring.at(source).ticket, window, start))
     return tuple(sent), tuple(received)

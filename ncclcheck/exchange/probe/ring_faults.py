@@ -17,13 +17,15 @@ _MOST_NETWORKS = 64
 def ring_faults(ring: Ring, again: RepeatedRounds | None, caller: Caller) -> Iterator[str]:
     """Yield why this node does not measure in that ring."""
     plan, peers = ring.plan, ring.peers
-    if not 0 < len(peers) <= _MOST_PEERS or len({peer.ticket for peer in peers}) != len(peers):
+    if ring.places and not _are_places(ring, caller.ticket):
+        yield "positions that are none of this ring"
+    elif not 0 < len(peers) <= _MOST_PEERS or len({peer.ticket for peer in peers}) != len(peers):
         yield "peers that are not one each"
     elif not 0 <= plan.networks <= _MOST_NETWORKS or any(
         len(peer.targets) != plan.networks for peer in peers
     ):
         yield "a ring that does not have each network once per node"
-    elif len(plan.shifts) > _MOST_SHIFTS or not all(0 < shift < len(peers) for shift in plan.shifts):
+    elif len(plan.shifts) > _MOST_SHIFTS or not all(0 < shift < ring.count for shift in plan.shifts):
         yield "rounds that are none of this ring"
     elif not (
         0 <= plan.warm_up_s <= timeouts.LINKS_WARM_UP_S * 2
@@ -39,8 +41,19 @@ def ring_faults(ring: Ring, again: RepeatedRounds | None, caller: Caller) -> Ite
             yield from peer_faults(peer, caller)
 
 
+def _are_places(ring: Ring, ticket: int) -> bool:
+    """Return whether every peer has a position of its own in the ring, and no partner of this node is missing."""
+    places = frozenset(ring.places)
+    if not len(places) == len(ring.places) == len(ring.peers) or not 0 < ring.size <= _MOST_PEERS:
+        return False
+    own = ring.place_of(ticket)
+    shifts = ring.plan.shifts[:_MOST_SHIFTS] if own is not None else ()
+    partners = {((own or 0) + way * shift) % ring.size for shift in shifts for way in (1, -1)}
+    return all(0 <= place < ring.size for place in places) and partners <= places
+
+
 def _is_of_ring(again: RepeatedRounds, ring: Ring) -> bool:
-    places = range(len(ring.peers))
+    places = frozenset(ring.places or range(len(ring.peers)))
     return (
         0 <= again.first <= _MOST_PEERS
         and len(again.rounds) <= _MOST_PEERS
@@ -61,5 +74,5 @@ def _called(ring: Ring, again: RepeatedRounds | None, ticket: int) -> Iterator[P
         return
     transfers = again.transfers() if again is not None else ()
     places = {target for _, _, source, target in transfers if source == place}
-    places |= {(place + shift) % len(ring.peers) for shift in ring.plan.shifts}
-    yield from (ring.peers[number] for number in sorted(places))
+    places |= {(place + shift) % ring.count for shift in ring.plan.shifts}
+    yield from (ring.at(number) for number in sorted(places))

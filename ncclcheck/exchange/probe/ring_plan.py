@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from ncclcheck.exchange.probe.reachability import Peer, Target
-from ncclcheck.exchange.probe.ring import Ring
+from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
 from ncclcheck.exchange.roster import Member
 from ncclcheck.measure.links.network_rates import Places
 from ncclcheck.measure.links.rounds import plan_rounds
@@ -58,3 +60,36 @@ def plan_ring(
     }
     blocked = tuple(way for way, called in ways.items() if called in failed)
     return Ring(peers, plan, blocked) if len(blocked) < len(ways) else None
+
+
+def ring_of_each(ring: Ring, again: RepeatedRounds | None) -> dict[int, tuple[Ring, RepeatedRounds | None]]:
+    """Return what each node needs of the ring, and of the repeated rounds, by ticket: itself and its partners."""
+    if again is None:
+        return {peer.ticket: (_part(ring, place, ()), None) for place, peer in enumerate(ring.peers)}
+    own: dict[int, list[tuple[int, tuple[int, int]]]] = {place: [] for place in range(len(ring.peers))}
+    for number, repeated in enumerate(again.rounds):
+        for pair in repeated.pairs:
+            for place in pair:
+                own[place].append((number, pair))
+    parts: dict[int, tuple[Ring, RepeatedRounds | None]] = {}
+    for place, mine in own.items():
+        rounds = tuple(
+            replace(repeated, pairs=tuple(pair for among, pair in mine if among == number))
+            for number, repeated in enumerate(again.rounds)
+        )
+        called = {end for _, pair in mine for end in pair}
+        parts[ring.peers[place].ticket] = (_part(ring, place, called), replace(again, rounds=rounds))
+    return parts
+
+
+def _part(ring: Ring, place: int, further: Iterable[int]) -> Ring:
+    shifts = (*ring.plan.shifts, *(-shift for shift in ring.plan.shifts))
+    places = tuple(sorted({place, *further, *((place + shift) % ring.count for shift in shifts)}))
+    blocked = tuple(way for way in ring.blocked if place in way[1:])
+    return replace(
+        ring,
+        peers=tuple(ring.peers[number] for number in places),
+        blocked=blocked,
+        places=places,
+        size=len(ring.peers),
+    )

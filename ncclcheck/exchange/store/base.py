@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.fact import Missing
@@ -54,6 +55,17 @@ class Store(Protocol):
         """Return what `set_document` stored under the key."""
         ...
 
+    def set_documents(self, documents: Mapping[str, bytes]) -> Missing | None:
+        """Store many documents, as `set_document`, in few requests."""
+        ...
+
+    def get_documents(self, document_keys: Sequence[str], *, thorough: bool = True) -> dict[str, bytes]:
+        """Return those of the documents that are there, in few requests.
+
+        Not thorough: of keys that are asked for together, none unless all are there. Ask again, thoroughly in the end.
+        """
+        ...
+
     def wait_document(self, key: str, deadline: Deadline) -> bytes | Missing:
         """Return the document as soon as it is complete; Missing as for `wait`."""
         ...
@@ -72,4 +84,17 @@ class Backend(Protocol):
 
     def read(self, key: str) -> bytes | None:
         """Return the value, or the counter as a number; None while it is not set."""
+        ...
+
+
+@runtime_checkable
+class BatchBackend(Protocol):
+    """A backend that does many things in one request."""
+
+    def set_all(self, values: Mapping[str, bytes]) -> None:
+        """Store all these values."""
+        ...
+
+    def read_all(self, value_keys: Sequence[str]) -> list[bytes] | None:
+        """Return the values; None unless all are set, or where that is not known."""
         ...

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, TypeAlias
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
+from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend, BatchBackend
 from ncclcheck.exchange.store.torch_versions import is_own_bug
 from ncclcheck.model.fact import Missing
 
 MOST_PARTS = 1024
+TOGETHER = 64  # keys of one request
+_MOST_DIGITS = 4  # of the number of parts
+_INLINE = b"="  # begins the value of a document that is in one piece; else it is the number of parts
 _Call: TypeAlias = tuple[Callable[[], Any], "queue.SimpleQueue[Any]"]
 
 
@@ -72,28 +77,62 @@ class DeadlineStore:
 
     def wait_document(self, key: str, deadline: Deadline) -> bytes | Missing:
         """Return the document as soon as it is complete; Missing as for `wait`."""
-        count = self.wait(key, deadline)
-        return count if isinstance(count, Missing) else self.get_document(key)
+        head = self.wait(key, deadline)
+        return head if isinstance(head, Missing) else self._whole(key, head)
 
     def set_document(self, key: str, value: bytes) -> Missing | None:
-        """Store a value of any size, in parts, and last of all how many they are."""
+        """Store a value of any size: in one piece, or in parts and last of all how many they are."""
         size = self._part_bytes(len(value))
-        starts = range(0, max(len(value), 1), size)
+        if len(value) < size:
+            return self._set_acknowledged(key, _INLINE + value)
+        starts = range(0, len(value), size)
         for number, start in enumerate(starts):
             failed = self._set_acknowledged(f"{key}/{number}", value[start : start + size])
             if failed is not None:
                 return failed
         return self._set_acknowledged(key, str(len(starts)).encode())
 
+    def set_documents(self, documents: Mapping[str, bytes]) -> Missing | None:
+        """Store many documents, those that are in one piece in few requests."""
+        whole = {key: value for key, value in documents.items() if len(value) < self._part_bytes(len(value))}
+        pieces = ((key, _INLINE + value) for key, value in whole.items())
+        while together := dict(islice(pieces, TOGETHER)):
+            failed = self._call(partial(_set_many, values=together))
+            if isinstance(failed, Missing):
+                return failed
+        for key, value in documents.items():
+            failed = None if key in whole else self.set_document(key, value)
+            if failed is not None:
+                return failed
+        return None
+
     def get_document(self, key: str) -> bytes | Missing:
         """Return what `set_document` stored under the key."""
-        count = self.get(key)
-        if isinstance(count, Missing):
-            return count
-        if not count.isdigit() or int(count) > MOST_PARTS:
+        head = self.get(key)
+        return head if isinstance(head, Missing) else self._whole(key, head)
+
+    def get_documents(self, document_keys: Sequence[str], *, thorough: bool = True) -> dict[str, bytes]:
+        """Return those of the documents that are there; not thorough: only where all that are asked for at once are."""
+        found: dict[str, bytes] = {}
+        for start in range(0, len(document_keys), TOGETHER):
+            together = document_keys[start : start + TOGETHER]
+            heads = self._call(partial(_read_many, document_keys=together, thorough=thorough))
+            if isinstance(heads, Missing):
+                break
+            for key, head in heads.items():
+                document = self._whole(key, head)
+                if not isinstance(document, Missing):
+                    found[key] = document
+        return found
+
+    def _whole(self, key: str, head: bytes) -> bytes | Missing:
+        """Return the document whose first value this is."""
+        if head.startswith(_INLINE):
+            return head[len(_INLINE) :]
+        if not head.isdigit() or len(head) > _MOST_DIGITS or int(head) > MOST_PARTS:
             return Missing("error", f"{key} is not a document of ours")
         parts = []
-        for number in range(int(count)):
+        for number in range(int(head)):
             part = self.get(f"{key}/{number}")
             if isinstance(part, Missing):
                 return part
@@ -142,6 +181,26 @@ class DeadlineStore:
             ) as error:  # torch raises several types here; all but bugs mean that the store is gone
                 bug = self._lost is None and is_own_bug(error)
                 answer.put(error if bug else Missing("error", first_line(error)))
+
+
+def _read_many(backend: Backend, document_keys: Sequence[str], thorough: bool) -> dict[str, bytes]:
+    """Return the values that are set; not thorough, from a backend that can tell: none unless all are."""
+    if isinstance(backend, BatchBackend):
+        values = backend.read_all(document_keys)
+        if values is not None:
+            return dict(zip(document_keys, values, strict=True))
+        if not thorough:
+            return {}
+    found = ((key, backend.read(key)) for key in document_keys)
+    return {key: value for key, value in found if value is not None}
+
+
+def _set_many(backend: Backend, values: Mapping[str, bytes]) -> None:
+    if isinstance(backend, BatchBackend):
+        backend.set_all(values)
+        return
+    for key, value in values.items():
+        backend.set(key, value)
 
 
 def first_line(error: Exception) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 # Joining
 SERVING = "serving"  # node 0: the nonce of this run, as soon as the store is up
 KEY = "key"  # node 0, in a shared folder only: the run's key
+SMALL_PACKETS = "small-packets"  # node 0, before that: no connection to the store has a large packet
 TICKETS = "tickets"  # a counter: each process draws its ticket
 RANKS = "ranks"  # a counter: each node draws its rank, where the launcher gives none
 FIRST_NODE = "first-node"  # node 0, where the run meets elsewhere: does it serve the master address?
@@ -40,6 +41,11 @@ def announced(ticket: int) -> str:
 def step(number: int) -> str:
     """Return where node 0 leaves its order number `number`, from 0."""
     return f"step/{number}"
+
+
+def order(number: int, ticket: int) -> str:
+    """Return where node 0 leaves that order as it is for one process, where it differs between them."""
+    return f"order/{number}/{ticket}"
 
 
 def answer(number: int, ticket: int) -> str:

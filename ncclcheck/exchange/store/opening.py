@@ -19,7 +19,15 @@ from ncclcheck.exchange.store.keyed_server import KeyedServer, Served
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import Pipe
 from ncclcheck.exchange.store.sealed import SealedStore
-from ncclcheck.exchange.store.tcp import hands_over, join, load_torch, loaded_torch, serve, torch_word
+from ncclcheck.exchange.store.tcp import (
+    hands_over,
+    join,
+    limit_packets,
+    load_torch,
+    loaded_torch,
+    serve,
+    torch_word,
+)
 from ncclcheck.exchange.trust.handshake import Caller
 from ncclcheck.exchange.trust.munge import credential_for
 from ncclcheck.exchange.trust.trust import Trust
@@ -31,6 +39,7 @@ __all__ = [
     "join",
     "join_launchers",
     "join_run",
+    "limit_packets",
     "load_torch",
     "loaded_torch",
     "over_pipe",
@@ -83,7 +92,7 @@ def join_run(address: tuple[str, int], trust: Trust, caller: Caller, deadline: D
         found = join_keyed(address, trust, caller, deadline)
         if not isinstance(found, Missing) or found.missing != "unsupported":
             return found
-    joining = in_background(lambda: join(host, port, caller.prefix, deadline), "join")
+    joining = in_background(lambda: join(host, port, caller.prefix, deadline, waits=True), "join")
     wait([joining], 0.0 if trust.key else timeouts.KEYED_ASKED_S)
     if trust.key is None and (not joining.done() or isinstance(joining.result(), Missing)):
         # torch's client may wait long for a store that asks for a key.
@@ -98,7 +107,7 @@ def join_launchers(
     address: tuple[str, int], trust: Trust, caller: Caller, deadline: Deadline
 ) -> Store | Missing:
     """Return a client of the store that a launcher serves; in a run with a key its values are authenticated."""
-    plain = join(*address, caller.prefix, deadline)
+    plain = join(*address, caller.prefix, deadline, waits=caller.node_rank > 0)  # node 0 leads in it, too
     if isinstance(plain, Missing) or trust.key is None:
         return plain
     return SealedStore(plain, trust, trust.key, caller.prefix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store import keys
@@ -59,6 +59,19 @@ class RecordingStore:
         """Store a value of any size; return the reason where that failed."""
         self.written[key] = digest_of(value)
         return self._inner.set_document(key, value)
+
+    def set_documents(self, documents: Mapping[str, bytes]) -> Missing | None:
+        """Store many documents."""
+        for key, value in documents.items():
+            self.written[key] = digest_of(value)
+        return self._inner.set_documents(documents)
+
+    def get_documents(self, document_keys: Sequence[str], *, thorough: bool = True) -> dict[str, bytes]:
+        """Return those of the documents that are there."""
+        found = self._inner.get_documents(document_keys, thorough=thorough)
+        for key, document in found.items():
+            self._noted(key, document)
+        return found
 
     def get_document(self, key: str) -> bytes | Missing:
         """Return what `set_document` stored under the key."""

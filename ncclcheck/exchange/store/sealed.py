@@ -7,6 +7,8 @@ it. Counters carry no HMAC: they only say how many came.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -65,6 +67,17 @@ class SealedStore:
         """Store a value of any size; return the reason where that failed."""
         return self._inner.set_document(key, self._sealed(key, value))
 
+    def set_documents(self, documents: Mapping[str, bytes]) -> Missing | None:
+        """Store many documents, in few requests."""
+        return self._inner.set_documents({key: self._sealed(key, value) for key, value in documents.items()})
+
+    def get_documents(self, document_keys: Sequence[str], *, thorough: bool = True) -> dict[str, bytes]:
+        """Return those of the documents that members stored, as `get_document`."""
+        found = self._inner.get_documents(document_keys, thorough=thorough)
+        nowhere = Missing("absent", "not read")
+        opened = {key: self._opened(key, found.get(key, nowhere)) for key in document_keys}
+        return {key: value for key, value in opened.items() if not isinstance(value, Missing)}
+
     def get_document(self, key: str) -> bytes | Missing:
         """Return what a member stored with `set_document` under the key."""
         return self._opened(key, self._inner.get_document(key))
@@ -72,7 +85,9 @@ class SealedStore:
     def wait_document(self, key: str, deadline: Deadline) -> bytes | Missing:
         """Return the document as soon as it is complete; Missing as for `wait`."""
         for _ in polls(deadline):
-            value = self.get_document(key)
+            found = self._inner.wait_document(key, deadline)
+            late = isinstance(found, Missing) and found.missing == "timeout"
+            value = self._opened(key, Missing("absent", "late") if late else found)
             if not isinstance(value, Missing) or self.lost is not None:
                 return value
         return Missing("timeout", f"{key} did not come in time")

@@ -11,23 +11,37 @@ import queue
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore, first_line
-from ncclcheck.exchange.store.torch_versions import is_own_bug, is_set, make_store, read, takes_socket
+from ncclcheck.exchange.store.torch_versions import (
+    is_own_bug,
+    is_set,
+    make_store,
+    read,
+    read_all,
+    set_all,
+    takes_socket,
+    wait_for,
+)
 from ncclcheck.facts.software.torch_trial import why_not_importable
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome
 
-# Documents travel in parts that fit a packet of the smallest usual path MTU, each acknowledged before the next: where
-# large packets vanish, nodes can still meet and prove that they do. Only a large document gets large parts.
+# Where large packets vanish, nodes can still meet and prove that they do. So connections to a port that node 0 holds
+# have no packet that would not fit the smallest usual path MTU. Where the port is a launcher's, or torch takes no
+# socket, documents travel in parts of that size, each acknowledged before the next; only a large one gets large parts.
+PACKET_BYTES = 1024
 SMALL_PART_BYTES = 1024
+_LOG_LEVEL, _QUIET = "TORCH_CPP_LOG_LEVEL", ("ERROR", "FATAL", "2", "3")  # c10/util/Logging.cpp
 SMALL_DOCUMENT_BYTES = 512 * 1024
 
 
@@ -49,6 +63,18 @@ class TcpBackend:
         """Return the value; None while it is not set."""
         return read(self._raw, self._prefix + key)
 
+    def read_all(self, value_keys: Sequence[str]) -> list[bytes] | None:
+        """Return the values; None unless all are set, or where this torch cannot tell."""
+        return read_all(self._raw, [self._prefix + key for key in value_keys])
+
+    def set_all(self, values: Mapping[str, bytes]) -> None:
+        """Send all these values at once."""
+        set_all(self._raw, {self._prefix + key: value for key, value in values.items()})
+
+    def wait_for(self, key: str, seconds: float) -> bytes | None:
+        """Return the value as soon as it is set; None where it is not by then."""
+        return wait_for(self._raw, self._prefix + key, seconds)
+
     def check(self, key: str) -> bool:
         """Return whether the key is set: an answer comes only after all that was sent before."""
         return is_set(self._raw, self._prefix + key)
@@ -59,19 +85,45 @@ class TcpStore(DeadlineStore):
 
     The server drops a client that sends more than 8 MiB at once, hence documents in parts.
     (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp, MAX_PAYLOAD_LEN.)
+
+    `waits`: the server is told what this process waits for, and pushes it. Meanwhile the connection is occupied, so
+    only one thread may use such a store. Where torch warns of each wait that is late, it polls all the same.
     """
+
+    def __init__(self, backend: TcpBackend, port: int, *, waits: bool = False) -> None:
+        super().__init__(backend, port)
+        self._waits = waits and os.environ.get(_LOG_LEVEL, "") in _QUIET
+        self._small_packets: bool | None = None
+
+    def wait(self, key: str, deadline: Deadline) -> bytes | Missing:
+        """Return the value as soon as it is set: the server tells. Missing as in every store."""
+        while self._waits and not deadline.passed:
+            seconds = deadline.left(timeouts.STORE_WAIT_S)
+            value = self._call(partial(TcpBackend.wait_for, key=key, seconds=seconds))
+            if value is not None:
+                found: bytes | Missing = value
+                return found
+        return super().wait(key, deadline)
 
     def _part_bytes(self, document_bytes: int) -> int:
         return (
             SMALL_PART_BYTES
-            if document_bytes <= SMALL_DOCUMENT_BYTES
+            if document_bytes <= SMALL_DOCUMENT_BYTES and not self._has_small_packets()
             else super()._part_bytes(document_bytes)
         )
 
+    def _has_small_packets(self) -> bool:
+        """Return whether node 0 says so; it does before it says that it serves, or never."""
+        if self._small_packets is None:
+            self._small_packets = not isinstance(self.get(keys.SMALL_PACKETS), Missing)
+        return self._small_packets
+
     def _set_acknowledged(self, key: str, value: bytes) -> Missing | None:
-        """Store the value, and ask the server something: what follows is not sent in one packet with it."""
+        """Store the value, and ask the server something where what follows must not be in one packet with it."""
         failed = self.set(key, value)
-        answer = failed or self._call(lambda backend: backend.check(key))
+        if failed is not None or self._has_small_packets():
+            return failed
+        answer = self._call(lambda backend: backend.check(key))
         return answer if isinstance(answer, Missing) else None
 
 
@@ -79,10 +131,11 @@ def load_torch() -> bool:
     """Import torch's store: worth doing early, in a thread, since it takes seconds."""
     # torch prints a warning per connection where reverse DNS cannot answer, and a C++ stack where a foreign program
     # answers: what matters of it is in our own report.
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
-    why_not = None if "torch" in sys.modules else why_not_importable()
-    if why_not is not None:
-        raise (ImportError if why_not.missing == "unsupported" else MemoryError)(why_not.detail)
+    if "torch" not in sys.modules:  # else it has read the variable already
+        os.environ.setdefault(_LOG_LEVEL, "FATAL")
+        why_not = why_not_importable()
+        if why_not is not None:
+            raise (ImportError if why_not.missing == "unsupported" else MemoryError)(why_not.detail)
     from torch.distributed import TCPStore
 
     return TCPStore is not None
@@ -113,8 +166,11 @@ def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store |
         return make_store(tcp_store, "127.0.0.1", number, **options)
 
     served: TcpStore | Missing | None = None
+    limited = isinstance(port, socket.socket) and _limits_packets(port)
     try:
         served = _open(construct, prefix, deadline, serving=True)
+        if limited and isinstance(served, TcpStore):
+            served.set(keys.SMALL_PACKETS, b"1")
     finally:
         if isinstance(port, socket.socket):
             if not isinstance(served, TcpStore):
@@ -124,20 +180,40 @@ def serve(port: int | socket.socket, prefix: str, deadline: Deadline) -> Store |
     return served
 
 
-def join(host: str, port: int, prefix: str, deadline: Deadline) -> Store | Missing:
+def limit_packets(bound: socket.socket) -> None:
+    """Let all connections to this socket, which does not listen yet, have small packets only, in both directions."""
+    with suppress(OSError):  # a kernel that does not: documents then travel in small parts
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, PACKET_BYTES)
+
+
+def _limits_packets(held: socket.socket) -> bool:
+    """Return whether the socket listens, so that it will be the server's, and limits the packets (tcp(7))."""
+    try:
+        listens = held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        return bool(listens) and 0 < held.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG) <= PACKET_BYTES
+    except OSError:
+        return False
+
+
+def join(host: str, port: int, prefix: str, deadline: Deadline, *, waits: bool = False) -> Store | Missing:
     """Return a client of the store at `host`; Missing when nothing there speaks TCPStore's protocol in time.
 
-    Raises what no network and no peer can cause: it is a bug, and no finding may come of it.
+    `waits` is TcpStore's. Raises what no network and no peer can cause: it is a bug, and no finding may come of it.
     """
 
     def construct(tcp_store: Any, patience: timedelta) -> Any:
         return make_store(tcp_store, host, port, is_master=False, wait_for_workers=False, timeout=patience)
 
-    return _open(construct, prefix, deadline, serving=False)
+    return _open(construct, prefix, deadline, serving=False, waits=waits)
 
 
 def _open(
-    construct: Callable[[Any, timedelta], Any], prefix: str, deadline: Deadline, *, serving: bool
+    construct: Callable[[Any, timedelta], Any],
+    prefix: str,
+    deadline: Deadline,
+    *,
+    serving: bool,
+    waits: bool = False,
 ) -> TcpStore | Missing:
     imported = loaded_torch(deadline)
     if isinstance(imported, Missing):
@@ -153,7 +229,7 @@ def _open(
     if raw is None:
         return Missing("timeout", f"no TCPStore answer within {seconds:.0f} s")
     if not isinstance(raw, Exception):
-        return TcpStore(TcpBackend(raw, prefix), int(raw.port))
+        return TcpStore(TcpBackend(raw, prefix), int(raw.port), waits=waits)
     if is_own_bug(raw, serving=serving):
         raise raw
     return Missing("error", first_line(raw))

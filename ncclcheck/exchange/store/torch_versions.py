@@ -16,7 +16,8 @@ that of 2.5 aborts the process where the name server does not answer (c10d/socke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 # What the machine or the network can cause where a store is served. RuntimeError: torch's DistNetworkError,
@@ -55,12 +56,48 @@ def make_store(tcp_store: Callable[..., Any], host: str, port: int, **options: A
 def read(store: Any, key: str) -> bytes | None:
     """Return the value; None while it is not set. Never wait for it.
 
-    torch 2.2 has no `check`. There `compare_set` returns what it expected where the key is not set, and stores nothing.
+    A key that is not set is not compared where `check` can tell: the server wakes all who wait for it.
     """
-    if hasattr(store, "check"):
-        return bytes(store.get(key)) if is_set(store, key) else None
+    if hasattr(store, "check") and not store.check([key]):
+        return None
+    return _compared(store, key)
+
+
+def _compared(store: Any, key: str) -> bytes | None:
+    """Return the value. `get` takes two round trips and waits, `compare_set` takes one.
+
+    It returns what it expected where the key is not set, and stores nothing. (torch 2.2 has no `check`.)
+    """
     found = bytes(store.compare_set(key, _NOTHING, _NOTHING))
     return None if found == _NOTHING.encode() else found
+
+
+def read_all(store: Any, keys: list[str]) -> list[bytes] | None:
+    """Return the values; None unless all are set, or where this torch cannot tell."""
+    if not (hasattr(store, "check") and hasattr(store, "multi_get")):
+        return None
+    return [bytes(value) for value in store.multi_get(keys)] if store.check(keys) else None
+
+
+def set_all(store: Any, values: Mapping[str, bytes]) -> None:
+    """Store all these values, in one message where this torch can."""
+    if hasattr(store, "multi_set"):
+        store.multi_set(list(values), list(values.values()))
+        return
+    for key, value in values.items():
+        store.set(key, value)
+
+
+def wait_for(store: Any, key: str, seconds: float) -> bytes | None:
+    """Return the value as soon as it is set, which the server tells; None where it is not by then.
+
+    Raises where the server is gone. (For a time of 0 torch waits without end.)
+    """
+    try:
+        store.wait([key], timedelta(milliseconds=max(int(seconds * 1000), 1)))
+    except RuntimeError:
+        return read(store, key)  # it was late; or the connection is lost, which raises here
+    return _compared(store, key)
 
 
 def is_set(store: Any, key: str) -> bool:

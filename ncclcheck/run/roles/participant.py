@@ -130,8 +130,9 @@ def until_gone(context: Context, store: Store) -> None:
     """Wait until node 0's process has left the master port, though not for long; a launcher's own store stays."""
     if context.launch.shared_store:
         return
-    for _ in polls(Deadline(LEFT_PORT_S)):
-        store.get(keys.NEVER_SET)
+    deadline = Deadline(LEFT_PORT_S)
+    for _ in polls(deadline):
+        store.wait(keys.NEVER_SET, deadline)
         if store.lost is not None:
             return
     context.say(f"node 0 still holds port {context.launch.master_port} after {LEFT_PORT_S:.0f} s")

@@ -48,7 +48,11 @@ def _lead(session: Session) -> Snapshot:
         str(agent.ticket): tuple(proposal.env_by_host.get(agent.host, {}) for proposal in proposals)
         for agent in agents
     }
-    found = ask(session, CONFIRM, ConfirmOrder(environments, seconds), agents)
+    orders = {
+        agent.ticket: ConfirmOrder({str(agent.ticket): environments[str(agent.ticket)]}, seconds)
+        for agent in agents
+    }
+    found = ask(session, CONFIRM, orders, agents)
     late = Missing("timeout", f"no answer came in {found.waited_s:.0f} s")
     confirmations: list[Confirmation] = []
     for agent in agents:

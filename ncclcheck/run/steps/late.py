@@ -12,7 +12,6 @@ from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Refused, Snapshot
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Step
@@ -56,10 +55,9 @@ def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
 def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, ...]:
     """Return what the nodes (ticket -> host) refused to do: somebody else than node 0 wrote those orders."""
     refused: list[Refused] = []
-    for ticket, host in host_of.items():
-        data = store.get_document(keys.refused_orders(ticket))
-        if isinstance(data, Missing):
-            continue
+    host_at = {keys.refused_orders(ticket): host for ticket, host in host_of.items()}
+    for key, data in store.get_documents(tuple(host_at)).items():
+        host = host_at[key]
         try:
             told = read_message(data, OrdersRefused, SMALL_LIMIT_BYTES).orders
         except DecodeError as error:

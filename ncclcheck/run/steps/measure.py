@@ -23,7 +23,7 @@ from ncclcheck.exchange.probe.ring import (
     measure,
 )
 from ncclcheck.exchange.probe.ring_faults import ring_faults
-from ncclcheck.exchange.probe.ring_plan import plan_ring
+from ncclcheck.exchange.probe.ring_plan import plan_ring, ring_of_each
 from ncclcheck.exchange.probe.ring_results import probes_of
 from ncclcheck.facts.network.link_counters import read_again, with_counts
 from ncclcheck.measure.links.again import (
@@ -142,7 +142,9 @@ def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
     """Return what the nodes measured, and those of which no answer came."""
     agents, ring = session.state.reached, order.ring
     timed = replace(session, deadline=session.deadline.within(seconds + SHORT_ANSWER_S))
-    answers = ask(timed, MEASURE, order, agents)
+    parts = ring_of_each(ring, order.again)
+    orders = {ticket: MeasureOrder(order.quantity, *part) for ticket, part in parts.items()}
+    answers = ask(timed, MEASURE, orders, agents)
     silent = answers.silent(agents, "probes")
     host_of = {agent.ticket: agent.host for agent in agents}
     session.state.counted |= {host_of[ticket]: answer.links for ticket, answer in answers.accepted.items()}

@@ -12,11 +12,11 @@ from ncclcheck.exchange.announcements import peer_faults
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.order_limits import seconds_faults
 from ncclcheck.exchange.probe.both_ends import compare_notes, with_nccl_there, without_the_silent
+from ncclcheck.exchange.probe.callers import called_by_each, routes_to
 from ncclcheck.exchange.probe.reachability import Peer, probe_peers
-from ncclcheck.facts.network.routes import source_for
-from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO, plan_pairs
+from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Interface, Route
+from ncclcheck.model.facts import Route
 from ncclcheck.model.snapshot import Coverage, Node, Probe, Snapshot
 from ncclcheck.nccl.candidates import MAX_CANDIDATES
 from ncclcheck.run.local_node import own_addresses
@@ -61,11 +61,12 @@ def _lead(session: Session) -> Snapshot:
     )
     plan = plan_pairs(len(agents))
     peers = tuple(Peer(agent.ticket, agent.host, state.targets.get(agent.ticket, ())) for agent in agents)
-    wanted: dict[str, list[int]] = {str(agent.ticket): [] for agent in agents}
-    for caller, called in plan.pairs:
-        wanted[str(agents[caller].ticket)].append(agents[called].ticket)
-    targets_of = {ticket: tuple(called) for ticket, called in wanted.items()}
-    answers = ask(session, REACH, ReachOrder(peers, targets_of, session.deadline.left(REACH_S)), agents)
+    deadline_s = session.deadline.left(REACH_S)
+    orders = {
+        ticket: ReachOrder(called, {str(ticket): tuple(peer.ticket for peer in called)}, deadline_s)
+        for ticket, called in called_by_each(peers, plan.pairs).items()
+    }
+    answers = ask(session, REACH, orders, agents)
 
     accepted = answers.accepted
     told = {agent.host: accepted[agent.ticket] for agent in agents if agent.ticket in accepted}
@@ -113,30 +114,15 @@ def _follow(participant: Participant, order: ReachOrder) -> Probed:
     own = own_addresses(local.facts.interfaces)
     host, nonce = participant.context.host, participant.nonce
     probes = probe_peers(host, own, nonce, ticket, peers, order.deadline_s)
-    routes = _routes_to(peers, local.facts.interfaces)
+    routes = routes_to(peers, local.facts.interfaces)
     is_listening = local.nccl.listening() is not None
     return Probed(SCHEMA, TOOL_VERSION, probes, routes, local.listeners.unanswered(), is_listening)
 
 
 def _peers_of(order: ReachOrder, ticket: int) -> list[Peer]:
     """Return whom this node has to probe."""
-    called = order.targets_of.get(str(ticket), ())
-    callers: dict[int, list[int]] = {}
-    for caller, peers in order.targets_of.items():
-        for peer in peers:
-            callers.setdefault(peer, []).append(int(caller))
-    return [peer.for_caller(ticket, callers[peer.ticket]) for peer in order.peers if peer.ticket in called]
-
-
-def _routes_to(peers: Sequence[Peer], interfaces: Fact[tuple[Interface, ...]]) -> tuple[Route, ...]:
-    """Return how the kernel would send to the addresses of each peer; of more than 64 peers, to their first ones."""
-    known = () if isinstance(interfaces, Missing) else interfaces
-    routes = []
-    for number, peer in enumerate(peers):
-        for target in peer.own if number < ALL_PAIRS_UP_TO else peer.own[:1]:
-            source, interface = source_for(target.address, target.port, known)
-            routes.append(Route(target.address, peer.host, source, interface))
-    return tuple(routes)
+    called = frozenset(order.targets_of.get(str(ticket), ()))
+    return [peer for peer in order.peers if peer.ticket in called]
 
 
 def _faults(order: ReachOrder, bounds: Bounds) -> Iterator[str]:
@@ -147,7 +133,7 @@ def _faults(order: ReachOrder, bounds: Bounds) -> Iterator[str]:
         yield "peers that are not one each"
     if any(not key.isascii() or not key.isdigit() or str(int(key[:20])) != key for key in order.targets_of):
         yield "a ticket that is none"
-    called = order.targets_of.get(str(bounds.ticket), ())
+    called = frozenset(order.targets_of.get(str(bounds.ticket), ()))
     if bounds.ticket in called:
         yield "it makes this node call itself"
     for peer in order.peers:

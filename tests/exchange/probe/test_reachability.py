@@ -134,12 +134,3 @@ def test_nccls_listener_stands_alone_where_none_of_ours_has_its_address(listener
         own = frozenset({"127.0.0.2"})
         assert probe_all(there, target, own=own)[-1] == ("nccl", "tcp", "self")
     listeners.close()
-
-
-def test_only_as_many_call_nccls_listener_as_it_has_room_for() -> None:
-    ours, nccl = Target("eth0", "10.0.0.1", 1), Target("eth0", "10.0.0.1", 2, "nccl", 2)
-    peer = Peer(0, "a", (ours, nccl))
-    callers = [9, 3, 5]
-    called = {ticket: peer.for_caller(ticket, callers).nccl for ticket in callers}
-    assert called == {3: nccl, 5: nccl, 9: None}
-    assert peer.for_caller(9, callers).own == (ours,)

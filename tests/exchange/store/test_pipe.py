@@ -67,10 +67,10 @@ def test_values_documents_and_counters_pass_through(far: Far) -> None:
     assert store.lost is None
 
 
-def test_a_document_of_usual_size_is_one_part(far: Far) -> None:
+def test_a_document_of_usual_size_is_one_value(far: Far) -> None:
     store = over_pipe(far.pipe, 0)
     assert store.set_document("facts/1", bytes(300_000)) is None
-    assert far.memory.read("facts/1") == b"1"
+    assert far.memory.read("facts/1") == b"=" + bytes(300_000)
 
 
 def test_the_end_of_the_other_side_is_noticed_though_nothing_was_asked(far: Far) -> None:

@@ -12,7 +12,9 @@ import torch.distributed
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.first import hold_port, listen
 from ncclcheck.exchange.probe.dial import dial
+from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.opening import join, serve
+from ncclcheck.exchange.store.tcp import PACKET_BYTES
 from ncclcheck.model.fact import Missing
 
 pytestmark = pytest.mark.slow  # imports torch
@@ -39,8 +41,60 @@ def test_a_document_may_be_larger_than_the_server_takes_at_once() -> None:
     assert not isinstance(server.wait("report", Deadline(5)), Missing)  # what is set is not acknowledged
     assert server.get_document("report") == document
     assert client.set_document("empty", b"") is None
-    assert server.wait("empty", Deadline(5)) == b"1"
+    assert server.wait("empty", Deadline(5)) == b"="
     assert server.get_document("empty") == b""
+
+
+def test_documents_are_read_together_and_which_ones_are_there_only_where_that_is_asked() -> None:
+    server = serve(0, "run/", Deadline(30))
+    assert not isinstance(server, Missing)
+    client = join("127.0.0.1", server.port, "run/", Deadline(10))
+    assert not isinstance(client, Missing)
+    documents = {f"answer/0/{ticket}": bytes([ticket]) * (40 * ticket) for ticket in range(100)}
+    assert client.set_documents(documents) is None
+    assert client.get_document("answer/0/99") == documents["answer/0/99"]
+    assert server.get_documents(tuple(documents)) == documents
+    asked = ("answer/0/1", "answer/0/2", "answer/0/100")
+    assert server.get_documents(asked, thorough=False) == {}
+    assert server.get_documents(asked) == {key: documents[key] for key in asked[:2]}
+
+
+def test_what_a_client_waits_for_is_pushed_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_CPP_LOG_LEVEL", "ERROR")
+    server = serve(0, "run/", Deadline(30))
+    assert not isinstance(server, Missing)
+    client = join("127.0.0.1", server.port, "run/", Deadline(10), waits=True)
+    assert not isinstance(client, Missing)
+    monkeypatch.setattr(DeadlineStore, "wait", polled)
+    threading.Timer(0.3, server.set, ("step/0", b"go")).start()
+    assert client.wait("step/0", Deadline(20)) == b"go"
+    monkeypatch.undo()
+    late = client.wait("step/1", Deadline(0.2))
+    assert isinstance(late, Missing)
+    assert late.missing == "timeout"
+    assert client.get("step/0") == b"go"
+    server.close()
+    assert isinstance(client.wait("step/1", Deadline(20)), Missing)
+    assert client.lost is not None
+
+
+def polled(*_: object) -> None:
+    raise AssertionError("the key was polled")
+
+
+def test_no_connection_to_a_held_port_has_a_large_packet() -> None:
+    held = hold_port(0)
+    assert isinstance(held, socket.socket)
+    assert listen(held) is None
+    server = serve(held, "run/", Deadline(30))
+    assert not isinstance(server, Missing)
+    assert server.get("small-packets") == b"1"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        assert 0 < connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG) <= PACKET_BYTES
+    client = join("127.0.0.1", server.port, "run/", Deadline(10))
+    assert not isinstance(client, Missing)
+    assert client.set_document("facts/1", bytes(70_000)) is None
+    assert server.wait("facts/1", Deadline(5)) == b"=" + bytes(70_000)
 
 
 def test_a_client_that_sends_100_mb_loses_its_connection_and_nobody_else_anything() -> None:

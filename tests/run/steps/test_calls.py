@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.announcements import Announcements, announce_self
 from ncclcheck.exchange.probe.reachability import Peer, Target
 from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
+from ncclcheck.exchange.probe.ring_plan import ring_of_each
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.links.again import RetryRound
 from ncclcheck.measure.links.rounds import plan_rounds
@@ -51,6 +52,9 @@ def with_target(target: Target) -> tuple[ReachOrder, MeasureOrder]:
 
 def test_the_orders_of_node_0_are_followed(announcements: Announcements) -> None:
     again = RepeatedRounds(3, (RetryRound(0, ((0, 1), (1, 2))),))
+    part, again_part = ring_of_each(RING, again)[ME.ticket]
+    for own in (MeasureOrder("latency", part), MeasureOrder("bandwidth", part, again_part)):
+        assert reasons(own, announcements) == []
     for order in (REACH, MeasureOrder("latency", RING), MeasureOrder("bandwidth", RING, again)):
         assert reasons(order, announcements) == []
     (name, *_) = announcements.of(2).names  # type: ignore[union-attr]
@@ -133,6 +137,11 @@ def test_what_was_announced_once_does_not_change(store: Store, announcements: An
         ResolveOrder("node2", 9, 5.0),
         MeasureOrder("latency", replace(RING, peers=())),
         MeasureOrder("latency", replace(RING, peers=PEERS)),
+        MeasureOrder("latency", replace(RING, places=(0, 1), size=3)),
+        MeasureOrder("latency", replace(RING, places=(0, 1, 1), size=3)),
+        MeasureOrder("latency", replace(RING, places=(0, 1, 3), size=3)),
+        MeasureOrder("latency", replace(RING, places=(0, 2, 4), size=5)),
+        MeasureOrder("latency", replace(RING, places=(0, 1, 2), size=-3)),
         MeasureOrder("latency", replace(RING, plan=replace(RING.plan, networks=2))),
         MeasureOrder("latency", replace(RING, plan=replace(RING.plan, networks=-1))),
         MeasureOrder("latency", replace(RING, plan=replace(RING.plan, shifts=(3,)))),
