@@ -58,13 +58,15 @@ def cause(
     beside: Sequence[str] = (),
     summary: str = "",
     between_nodes: bool = False,
+    confidence: Confidence = "certain",
 ) -> Callable[[CauseBody], Body]:
     """Declare a cause: a check over `Snapshot.log`, not applicable where no log was read.
 
     `fixes` say what to do, and `explains` names the causes whose lines follow from this one. `between_nodes`: the
     cause lies on the path between two nodes. Where the decorated
     function has no body but its manual page, a line on one of `topics` is enough for the `summary`, except lines with
-    the words of `unless`; lines on the topics `beside` are shown as further evidence. Where it has a body, that body
+    the words of `unless`; lines on the topics `beside` are shown as further evidence, and
+    `confidence` is how sure such a line makes it. Where it has a body, that body
     yields the suspects.
     """
 
@@ -72,7 +74,9 @@ def cause(
         found = [line for line in remarks(log, *topics) if not unless or not re.search(unless, line.text)]
         if found:
             lines = [*found, *remarks(log, *beside)]
-            yield suspect(summary, lines, hosts=culprits(log, [line.place for line in found]))
+            yield suspect(
+                summary, lines, confidence=confidence, hosts=culprits(log, [line.place for line in found])
+            )
 
     def declare(body: CauseBody) -> Body:
         @wraps(body)

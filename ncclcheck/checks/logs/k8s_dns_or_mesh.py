@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_cluster_name, names_in, unresolved
-from ncclcheck.checks.logs._view import alarms, culprits, failures, heads, remarks
+from ncclcheck.checks.logs._view import alarms, culprits, failures, heads, matches, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -61,7 +61,10 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [event.place for event in given_up or found]),
         )
     mesh = remarks(log, "mesh", "k8s-policy")
-    broken = [failure for failure in failures(log) if failure.layer != "store"] or remarks(
+    dropped = matches(
+        r"BlackHoleCluster|upstream connect error|upstream_reset|\bU[FH],|NetworkPolicy.{0,60}den", mesh
+    )
+    broken = [failure for failure in failures(log) if failure.layer != "store" or dropped] or remarks(
         log, "closed-by-peer"
     )
     if mesh and broken and alarms(log):

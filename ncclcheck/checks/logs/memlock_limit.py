@@ -12,6 +12,7 @@ from ncclcheck.model.finding import Fix
     "memlock-limit",
     "The locked-memory limit is high enough for RDMA",
     topics=("ib-no-memory",),
+    confidence="likely",
     summary=(
         "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is "
         "too low."
@@ -21,9 +22,10 @@ from ncclcheck.model.finding import Fix
     fixes=(
         Fix(
             "raise the locked-memory limit: ulimit -l unlimited; LimitMEMLOCK=infinity for slurmd or the "
-            "container runtime; docker run --ulimit memlock=-1",
+            "container runtime; docker run --ulimit memlock=-1; in Kubernetes the capability IPC_LOCK as well",
             (
                 "ulimit -l",
+                'securityContext: {capabilities: {add: ["IPC_LOCK"]}}   # of the pod',
                 "ncclcheck preflight --select memlock-low",
             ),
         ),

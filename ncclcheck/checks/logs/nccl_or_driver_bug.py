@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, culprits, matches, remarks, versions_of
+from ncclcheck.checks.logs._view import culprits, matches, remarks, troubles, versions_of
 from ncclcheck.logs.messages.defects import Defect, of_versions
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -52,7 +52,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
 
 def _known(log: Log) -> Iterator[Suspect]:
     """Yield the known defects whose symptom the log has, of versions that the log itself shows."""
-    if not alarms(log):
+    if not troubles(log):
         return
     for defect, version in of_versions(versions_of(log, "nccl"), versions_of(log, "torch")):
         lines = matches(defect.symptom, log.events)

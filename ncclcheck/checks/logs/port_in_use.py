@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
@@ -9,22 +10,17 @@ from ncclcheck.checks.logs._view import alarms, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_PORT = re.compile(
+    r"\bport:? ?`?(?P<port>\d{2,5})\b|(?:\]|\b0\.0\.0\.0|\?UNKNOWN\?):(?P<bound>\d{2,5})\b", re.IGNORECASE
+)
+
 
 @cause(
     "NC906",
     "port-in-use",
     "The rendezvous or master port was free",
     explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "rank-exception"),
-    fixes=(
-        Fix(
-            "choose another --master-port (MASTER_PORT), or kill the process that holds the port: often a "
-            "stale worker of an older job, or another service",
-            (
-                "ss -ltnp | grep PORT",
-                "ncclcheck preflight --select master-port-in-use",
-            ),
-        ),
-    ),
+    fixes=(),
 )
 def port_in_use(log: Log) -> Iterator[Suspect]:
     """Another process holds the port of the rendezvous, so the job's server could not listen on it.
@@ -44,10 +40,25 @@ def port_in_use(log: Log) -> Iterator[Suspect]:
         for remark in remarks(log, "address-in-use")
         if "ignoring the error" not in remark.text and "USE_AGENT_STORE" not in remark.text
     ]
+    port = next(
+        (match["port"] or match["bound"] for remark in taken if (match := _PORT.search(remark.text))), ""
+    )
     if taken:
         yield suspect(
-            "The port that the job's store or rendezvous should listen on is in use (EADDRINUSE).",
+            f"Port {port}, on which the job's store or rendezvous should listen, is in use (EADDRINUSE)."
+            if port
+            else "The port that the job's store or rendezvous should listen on is in use (EADDRINUSE).",
             taken,
+            fixes=(_fix(port),),
             confidence="certain" if len(alarms(log)) else "likely",
             hosts=culprits(log, [remark.place for remark in taken]),
         )
+
+
+def _fix(port: str) -> Fix:
+    """Return what to do, with the port that the log names."""
+    return Fix(
+        "choose another --master-port (MASTER_PORT), or end the process that holds the port: often a stale worker of "
+        "an older job, or a second job with the same default port",
+        (f"ss -ltnp 'sport = :{port or 'PORT'}'", "ncclcheck preflight --select master-port-in-use"),
+    )

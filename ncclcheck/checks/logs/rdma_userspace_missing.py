@@ -40,7 +40,7 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     NCCL misc/ibvsymbols.cc (dlopen of libibverbs.so.1); rdma-core's warnings; /dev/infiniband/uverbs*.
     """
     missing = remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files")
-    hardware = remarks(log, "ib-active", "rdma-hardware")
+    hardware = remarks(log, "ib-active", "rdma-hardware", "rdma-wanted")
     slow = remarks(log, "slow-word")
     if missing and (hardware or uses_infiniband(log)) and (alarms(log) or slow):
         yield suspect(

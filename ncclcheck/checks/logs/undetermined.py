@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -63,6 +63,14 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     found: list[Event] = [*troubles(log), *stuck(log)]
     if not found:
         return
+    ended = remarks(log, "scheduler-end")
+    if ended:
+        yield _ended_by_scheduler(ended, found)
+        return
+    expired = remarks(log, "credentials")
+    if expired:
+        yield _expired(expired)
+        return
     missing, fixes = _what_to_collect(log)
     said = own_words(log)
     open_question = suspect("", [*said, *found], confidence="possible", fixes=(*fixes, _BEFORE))
@@ -71,6 +79,37 @@ def undetermined(log: Log) -> Iterator[Suspect]:
         f"The log does not show the cause. {quoted}{' ' if quoted else ''}To find it, collect {missing}."
     )
     yield replace(open_question, summary=summary)
+
+
+def _ended_by_scheduler(ended: Sequence[Remark], found: Sequence[Event]) -> Suspect:
+    """Return that the job did not fail by itself: time limit, preemption, requeue or a failed node."""
+    why = ended[0].values.get("why", "").lower()
+    fixes = {
+        "time limit": "ask for more time (--time), or save checkpoints and requeue the job before its limit "
+        "(--signal=B:USR1@300, --requeue)",
+        "node failure": "look at the node that failed (sinfo -R, its kernel's log), exclude it and start again",
+    }
+    text = next((fix for key, fix in fixes.items() if key in why), "")
+    return suspect(
+        f"The scheduler ended the job ({why}); the log does not show that it failed by itself.",
+        [*ended, *found],
+        confidence="possible",
+        fixes=(
+            Fix(text or "save checkpoints often and requeue the job (--requeue)", ("sacct -j JOBID --long",)),
+        ),
+    )
+
+
+def _expired(expired: Sequence[Remark]) -> Suspect:
+    """Return that the job could not read or write a store because its credentials had expired."""
+    return suspect(
+        f"Credentials of the job were refused or had expired ({expired[0].values.get('what', '')}).",
+        expired,
+        confidence="possible",
+        fixes=(
+            Fix("renew the credentials, or use ones that outlive the job (a role, a refreshed token)", ()),
+        ),
+    )
 
 
 def own_words(log: Log) -> list[Remark]:

@@ -237,7 +237,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"len\(\w*(?:loader|dataset|batches|sampler)\w*\) ?[=:] ?(?P<length>\d+)|"
-                r"(?P<batches>\d+) (?:mini-?)?batches\b"
+                r"(?<!\d)(?P<batches>\d+) (?:mini-?)?batches\b"
             ),
             r"(?:num_batches|steps_per_epoch|n_batches|batches per epoch) ?[=:] ?(?P<steps>\d+)",
         ),
@@ -283,6 +283,23 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         ends_the_job=True,
     ),
     Topic(
+        "scheduler-end",
+        (
+            r"CANCELLED AT .{0,40}DUE TO (?P<why>TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)",
+            r"(?P<why>time limit exhausted|job requeued|(?:Spot|spot) (?:instance )?(?:interruption|reclaim)\w*)",
+        ),
+        has_own_cause=True,
+        ends_the_job=True,
+    ),
+    Topic(
+        "credentials",
+        (
+            r"(?P<what>ExpiredToken\w*|(?:token|credentials?) (?:has |have )?expired|Credentials? cache .{0,40}expired|"
+            r"Ticket expired|401 Client Error|InvalidAccessKeyId)",
+        ),
+        has_own_cause=True,
+    ),
+    Topic(
         "generic-nccl",
         (
             r"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalid\w+|NCCL (?:error|failure)\b",
@@ -300,7 +317,8 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "nccl-crash",
         (
             (
-                r"libnccl\S*\+0x|\bNCCL BUG\b|corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|"
+                r"libnccl\S{0,40}\(?\+0x|rasMsgHandle\w*|\bNCCL BUG\b|"
+                r"corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|"
                 r"Assertion .{0,80}nccl"
             ),
         ),
@@ -361,7 +379,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
-            r"Application startup complete|Uvicorn running on|The server is fired up and ready to roll",
+            r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
         ),
         alarms=False,
     ),

@@ -63,7 +63,12 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         has_own_cause=True,
     ),
     # c10d store, torchrun
-    Topic("address-in-use", (r"EADDRINUSE|address already in use",), alarms=False, has_own_cause=True),
+    Topic(
+        "address-in-use",
+        (r"EADDRINUSE|address already in use|but another process is utilizing it",),
+        alarms=False,
+        has_own_cause=True,
+    ),
     Topic(
         "bind-elsewhere",
         (
@@ -219,6 +224,12 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
                 r"nv_peer_mem.{0,40}not"
             ),
         ),
+        alarms=False,
+        at_info=True,
+    ),
+    Topic(
+        "rdma-wanted",
+        (r"Error: network IB not found|NCCL_NET set by environment to IB\b",),
         alarms=False,
         at_info=True,
     ),
