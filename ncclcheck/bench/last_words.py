@@ -37,6 +37,21 @@ def last_words(text: str, limit: int) -> str:
     return words[reasons[-1] :][:limit]
 
 
+# NCCL (`src/include/checks.h`: "Cuda failure 'uncorrectable ECC error encountered'", with a number since 2.22) and
+# CUDA through torch: a GPU fails no other rank's call.
+_OWN_GPU = re.compile(r"Cuda failure|CUDA error|unhandled cuda error", re.IGNORECASE)
+
+
+def reason(text: str, limit: int) -> str:
+    """Return the last words where they name an error of NCCL or CUDA; empty where they do not."""
+    return last_words(text, limit) if _REASON.search(text) else ""
+
+
+def is_own_gpu(text: str) -> bool:
+    """Return whether the text says that a call to this rank's own GPU failed."""
+    return _OWN_GPU.search(text) is not None
+
+
 def is_echo(text: str) -> bool:
     """Return whether the text says that another rank, or the network to it, failed."""
     return _REMOTE.search(text) is not None

@@ -37,6 +37,8 @@ class NcclLog:
         self.rank = rank
         self.descriptor = os.memfd_create(f"ncclcheck-nccl-{rank}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         self._is_full = False
+        self._seen_bytes = self._before_bytes = 0
+        self._stamp_ns = -1
 
     def environment(self) -> dict[str, str]:
         """Return the variables under which NCCL writes to it.
@@ -62,10 +64,20 @@ class NcclLog:
             offset += len(chunk)
             yield chunk
 
-    def warnings(self) -> str:
-        """Return the last lines in which NCCL warned, from the end of the log; empty where there are none."""
+    def follow(self, stamp_ns: int) -> None:
+        """Note how long the log was before the rank last made progress, at `stamp_ns`. To be called at each look."""
+        if stamp_ns != self._stamp_ns:
+            self._stamp_ns, self._before_bytes = stamp_ns, self._seen_bytes
+        self._seen_bytes = os.fstat(self.descriptor).st_size
+
+    def warnings(self, *, since_progress: bool = False) -> str:
+        """Return the last lines in which NCCL warned, from the end of the log; empty where there are none.
+
+        `since_progress`: only those that were not there yet when the rank still made progress (`follow`).
+        """
         size = os.fstat(self.descriptor).st_size
-        tail = os.pread(self.descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES)).decode(errors="replace")
+        start = max(0, size - _TAIL_BYTES, self._before_bytes if since_progress else 0)
+        tail = os.pread(self.descriptor, _TAIL_BYTES, start).decode(errors="replace")
         lines = [line for line in tail.splitlines() if " NCCL WARN " in line]
         return "".join(f"{line}\n" for line in lines[-_WARNINGS:])
 

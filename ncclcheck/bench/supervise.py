@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck import timeouts
-from ncclcheck.bench.last_words import last_words
+from ncclcheck.bench.last_words import last_words, reason
 from ncclcheck.bench.nccl_log import NcclLog, read_logs, with_log
 from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.bench.task import WorkerTask
@@ -100,6 +100,9 @@ class _Worker:
             size_bytes = max(task.plan.sizes_bytes)
         last = progress.stamp_ns / 1e9 if progress.stamp_ns else self.started
         idle_s = max(0.0, now - last)
+        hangs = exit_code is None and idle_s > timeouts.CONNECTIONS_AFTER_S
+        if self.nccl_log is not None:
+            self.nccl_log.follow(progress.stamp_ns)
         return RankState(
             rank=task.rank,
             host=task.hosts[task.rank],
@@ -117,10 +120,8 @@ class _Worker:
             longest_call_s=round(progress.longest_call_ns / 1e9, 6),
             error_kind=progress.error_kind,
             error=progress.error[:_ERROR_TEXT],
-            last_words=self._last_words() if exit_code else "",
-            unanswered=self._unanswered_now(now)
-            if progress.inside and idle_s > timeouts.CONNECTIONS_AFTER_S
-            else (),
+            last_words=self._last_words() if exit_code else self._words_of_a_hang() if hangs else "",
+            unanswered=self._unanswered_now(now) if progress.inside and hangs else (),
             gpu=progress.gpu,
             gpu_pci=progress.gpu_pci,
         )
@@ -130,6 +131,16 @@ class _Worker:
         warnings = self.nccl_log.warnings() if self.nccl_log is not None else ""
         words = last_words(self.errors.decode(errors="replace"), _LAST_WORDS)
         return (warnings + words)[-_LAST_WORDS:]
+
+    def _words_of_a_hang(self) -> str:
+        """Return what NCCL warned of since it made no progress, and the error that torch's watchdog saw.
+
+        torch raises neither where it does not handle errors (TORCH_NCCL_ASYNC_ERROR_HANDLING=0): the call just hangs.
+        """
+        if self.nccl_log is None:
+            return ""
+        seen = reason(self.errors.decode(errors="replace"), _LAST_WORDS)
+        return (self.nccl_log.warnings(since_progress=True) + seen)[-_LAST_WORDS:]
 
     def _unanswered_now(self, now: float) -> tuple[str, ...]:
         if now - self._looked_at >= 1.0:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.bench.last_words import is_echo
+from ncclcheck.bench.last_words import is_echo, is_own_gpu
 from ncclcheck.bench.progress import ErrorKind, GpuSign, Phase
 from ncclcheck.model.bench import FailureState, RankFailure
 from ncclcheck.model.units import format_size
@@ -44,7 +44,9 @@ class RankState(Struct, frozen=True, forbid_unknown_fields=True, array_like=True
     longest_call_s: float  # of this point so far; 0: none yet
     error_kind: ErrorKind = "none"
     error: str = ""
-    last_words: str = ""  # the end of its standard error
+    last_words: str = (
+        ""  # the end of its standard error; of one that hangs, what NCCL has warned of since then
+    )
     unanswered: tuple[
         str, ...
     ] = ()  # addresses that do not acknowledge what it sends (bench.tcp_connections)
@@ -203,6 +205,8 @@ def _hanging(
         if rank not in seen
     ]
     hung = [state for state in states if state.gpu == "silent"]
+    if failed := [state for state in states if is_own_gpu(state.last_words)]:
+        return tuple(_failure(state, "error", "a call to its GPU failed") for state in failed)
     if hung and any(state.gpu == "alive" for state in states):
         return tuple(_gpu_hung(state) for state in hung)
     if cut := _cut_off(states, host_of_address):
@@ -374,4 +378,6 @@ def _exit_text(exit_code: int) -> str:
 
 
 def _failure(state: RankState, failed: FailureState, detail: str) -> RankFailure:
+    if state.exit_code is None and state.last_words:
+        detail = f"{detail}; NCCL said there: {' / '.join(state.last_words.splitlines())}"
     return RankFailure(state.rank, state.host, failed, place(state), detail, round(state.idle_s, 3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.bench.last_words import is_echo, last_words, without_frames
+from ncclcheck.bench.last_words import is_echo, is_own_gpu, last_words, reason, without_frames
 
 ABORT = """\
 [rank1]:[E1122 ProcessGroupNCCL.cpp:1895] [PG ID 0 PG GUID 0 Rank 1] Process group watchdog thread terminated with \
@@ -58,3 +58,14 @@ def test_without_a_reason_the_end_is_kept() -> None:
 def test_python_tracebacks_stay() -> None:
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: #3 is none'
     assert without_frames(text) == text
+
+
+def test_what_names_no_error_is_no_reason() -> None:
+    assert reason("UserWarning: barrier() guesses the GPU", 400) == ""
+    assert "NCCL error: remote process exited" in reason(ABORT, 400)
+
+
+def test_a_failed_call_to_the_own_gpu_is_told_from_a_lost_peer() -> None:
+    assert is_own_gpu("NCCL WARN Cuda failure 217 'uncorrectable ECC error encountered'")
+    assert is_own_gpu("unhandled cuda error (run with NCCL_DEBUG=INFO for details)")
+    assert not is_own_gpu(ABORT)

@@ -142,3 +142,29 @@ def test_what_the_workers_of_a_node_wrote_is_known_after_their_end(
         running.stop(5.0)
     assert not isinstance(running.transport, Missing)
     assert [(process.host, process.network) for process in running.transport] == [("node01", "IB")]
+
+
+def test_of_a_rank_that_hangs_only_the_warnings_since_then_are_told(log: NcclLog) -> None:
+    def add(line: str) -> None:
+        os.write(log.descriptor, f"node01:7:9 [0] {line}\n".encode())
+
+    add("NCCL WARN Missing iommu=pt from the kernel command line")
+    log.follow(1000)
+    add("NCCL INFO Connected all rings")
+    log.follow(2000)
+    log.follow(2000)
+    assert log.warnings(since_progress=True) == ""
+    add("NCCL WARN Cuda failure 'uncorrectable ECC error encountered'")
+    log.follow(2000)
+    assert log.warnings(since_progress=True).splitlines() == [
+        "node01:7:9 [0] NCCL WARN Cuda failure 'uncorrectable ECC error encountered'"
+    ]
+    assert "iommu" in log.warnings()
+
+
+def test_a_warning_that_comes_with_the_last_progress_is_not_lost(log: NcclLog) -> None:
+    log.follow(1000)
+    os.write(log.descriptor, b"node01:7:9 [0] NCCL WARN Cuda failure 700\n")
+    log.follow(2000)  # both happened since the last look
+    log.follow(2000)
+    assert "Cuda failure 700" in log.warnings(since_progress=True)

@@ -145,3 +145,24 @@ def test_a_worker_that_somebody_ends_is_seen_with_its_signal() -> None:
         os.close(ended)
         (state,) = running.poll()[1]
     assert (state.exit_code, state.stat, state.phase) == (-signal.SIGTERM, "", "starting")
+
+
+@pytest.mark.slow
+def test_a_rank_on_nccl_that_hangs_tells_what_nccl_has_warned_of_since() -> None:
+    """Its process is alive and raises nothing: only NCCL's log has the reason."""
+    task = WorkerTask(0, 2, 0, "127.0.0.1", 9, "test/", replace(PLAN, backend="nccl"), HOSTS)
+    running = start([task], {})
+    try:
+        (state,) = running.poll()[1]
+        os.kill(state.pid, signal.SIGSTOP)
+        log = running._workers[0].nccl_log
+        assert log is not None
+        assert running.poll()[1][0].last_words == ""
+        os.write(log.descriptor, b"node01:7:9 [0] NCCL WARN Cuda failure 217 'uncorrectable ECC error'\n")
+        deadline = time.monotonic() + 30
+        while not (words := running.poll()[1][0].last_words):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert words == "node01:7:9 [0] NCCL WARN Cuda failure 217 'uncorrectable ECC error'\n"
+    finally:
+        running.stop(5.0)

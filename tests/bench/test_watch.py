@@ -287,3 +287,26 @@ def test_a_first_call_on_a_gpu_may_take_what_a_slow_network_takes_and_no_minutes
     first = rank(0, phase="first-call", size_bytes=1 << 30, longest_call_s=0.0)
     assert allowed_s(first, LIMITS) > 280
     assert 25 < allowed_s(first, on_gpus(LIMITS)) < 35
+
+
+ECC = (
+    "node03:7:9 [2] transport/net.cc:1251 NCCL WARN Cuda failure 217 'uncorrectable ECC error encountered'\n"
+)
+IB = "node03:7:9 [2] NCCL WARN NET/IB: Got completion from peer 192.0.2.4<1> with status=12 opcode=0 len=0\n"
+
+
+def test_an_error_that_nccl_only_logged_is_the_hanging_ranks_own() -> None:
+    """Without torch's handling of asynchronous errors the call hangs on all ranks, and raises nowhere."""
+    waiting = [rank(n, idle_s=30.0) for n in range(4)]
+    waiting[2] = rank(2, idle_s=30.0, last_words=ECC)
+    (failure,) = judge(waiting, HOSTS, HEARD)
+    assert (failure.rank, failure.state) == (2, "error")
+    assert "uncorrectable ECC error encountered" in failure.detail
+
+
+def test_what_nccl_said_of_the_network_is_told_and_accuses_nobody() -> None:
+    waiting = [rank(n, idle_s=30.0) for n in range(4)]
+    waiting[2] = rank(2, idle_s=30.0, last_words=IB)
+    found = judge(waiting, HOSTS, HEARD)
+    assert [failure.state for failure in found] == ["stuck"] * 4
+    assert ["with status=12" in failure.detail for failure in found] == [False, False, True, False]
