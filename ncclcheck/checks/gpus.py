@@ -112,3 +112,13 @@ def no_driver(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the nodes that have no NVIDIA driver at all."""
     facts = ((node.host, node.facts.gpus) for node in snapshot.nodes)
     return tuple(host for host, gpus in facts if isinstance(gpus, Missing) and gpus.missing == "absent")
+
+
+def has_no_gpu(snapshot: Snapshot) -> bool:
+    """Return whether it is known of every node that it has no GPU: then Gloo carries the job."""
+    without = set(no_driver(snapshot))
+    return snapshot.viewpoint == "all" and all(
+        (node.host in without or node.facts.gpus == ())
+        and (isinstance(node.facts.pci, Missing) or not gpu_addresses(node.facts.pci))
+        for node in snapshot.nodes
+    )

@@ -14,7 +14,7 @@ from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import load_torch
 from ncclcheck.exchange.trust.munge import trust_of
-from ncclcheck.facts.network.interfaces import interfaces_now
+from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
 from ncclcheck.measure.remaining import Standing
@@ -24,7 +24,7 @@ from ncclcheck.model.report import Verdict
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.judge import RunClock, judge, save, start_clock
-from ncclcheck.run.local_node import LocalNode, local_node, own_addresses, own_node, prepare, release
+from ncclcheck.run.local_node import LocalNode, local_node, own_node, prepare, release
 from ncclcheck.run.options import RunOptions, RunResult
 from ncclcheck.run.roles.first_node import as_first_node, serves_nobody
 from ncclcheck.run.roles.further_rank import as_further_rank
@@ -90,7 +90,7 @@ def _place(launch: Launch, options: RunOptions) -> Launch:
         return launch
     if options.meet_in is not None:
         raise UsageError("--meet-in needs to know which node this is: add --node-rank")
-    return placed(launch, own_addresses(interfaces_now()))
+    return placed(launch, addresses_now())
 
 
 def _take_part(

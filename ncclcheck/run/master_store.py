@@ -13,11 +13,10 @@ from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import hands_over, loaded_torch, serve, serve_with_key, torch_word
-from ncclcheck.facts.network.interfaces import interfaces_now
+from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.run.context import Context
-from ncclcheck.run.local_node import own_addresses
 from ncclcheck.timeouts import JOIN_LAUNCHER_STORE_S, SERVE_STORE_S
 
 _NOWHERE = Missing("absent", "one node only")
@@ -29,7 +28,7 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
     launch = context.launch
     if context.is_alone:
         return serve(0, context.prefix, deadline), NOT_NEEDED
-    own = own_addresses(interfaces_now())
+    own = addresses_now()
     naming = in_background(lambda: own_way(launch, own, deadline), "name")
     if launch.shared_store:
         failed = loaded_torch(deadline)
@@ -76,7 +75,7 @@ def _outcome_of(failed: Missing) -> MasterOutcome:
 
 def search_of(context: Context) -> MasterSearch:
     """Return what this process looks for, and as whom."""
-    own, job_id = own_addresses(interfaces_now()), context.launch.job_id
+    own, job_id = addresses_now(), context.launch.job_id
     return MasterSearch(context.launch, context.host, own, job_id, trust=context.trust)
 
 

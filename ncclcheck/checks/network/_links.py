@@ -23,7 +23,7 @@ def counted_growth(link: LinkCounters) -> Fact[dict[str, int]]:
         return after
     grown: dict[str, int] = {}
     for name, count in after.items():
-        earlier = before.get(name)
+        earlier = before.get(name, 0)
         if isinstance(count, int) and isinstance(earlier, int) and count > earlier:
             grown[name] = count - earlier
     return grown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ncclcheck.checks.addresses import is_link_local, is_loopback
 from ncclcheck.checks.chosen import chosen, not_chosen
@@ -12,6 +12,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Probe, Snapshot
 
+_NAMED = 6
 _FIX = Fix(
     "give every node a unique address on that network, or make NCCL use another interface",
     (
@@ -112,7 +113,7 @@ def _spare(
         found = [name for _, name in owners.get(address, [])] + [
             probe.interface for probe in probes.get(address, [])
         ]
-        names[address] = ", ".join(dict.fromkeys(found))
+        names[address] = _few(dict.fromkeys(found))
     listed = ", ".join(f"{address} ({names[address]})" for address in spare)
     return Finding(
         "info",
@@ -129,3 +130,10 @@ def _spare(
             for address, hosts in spare.items()
         ),
     )
+
+
+def _few(names: Iterable[str]) -> str:
+    """Return the names; of many the first ones, since a Kubernetes node has hundreds of interfaces."""
+    listed = list(names)
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.gpus import has_no_gpu
 from ncclcheck.checks.hosts import job_size, named, not_reported
 from ncclcheck.checks.ifname_settings import GLOO_VARIABLE
 from ncclcheck.checks.registry import Answer, check
@@ -27,7 +28,8 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     Without GLOO_SOCKET_IFNAME, Gloo binds the address that the node's own name resolves to. Debian and Ubuntu map it to
     127.0.1.1 in /etc/hosts, and a name that does not resolve falls back to loopback too: other nodes then cannot
-    connect. NCCL jobs use Gloo as well, for CPU groups, barriers and checkpoints.
+    connect. NCCL jobs use Gloo as well, for CPU groups, barriers and checkpoints. Where no node has a GPU, Gloo carries
+    the whole job, so this is an error there, and a warning elsewhere.
 
     ## How to fix
     Set GLOO_SOCKET_IFNAME to the exact name of the interface between the nodes, or correct /etc/hosts.
@@ -39,6 +41,7 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node: Gloo can use loopback")
         return
     groups: dict[tuple[Severity, str], list[Node]] = {}
+    untold: Severity = "error" if has_no_gpu(snapshot) else "warning"
     for node in snapshot.nodes:
         why = _loopback_reason(node.facts)
         if isinstance(why, Missing):
@@ -46,7 +49,7 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         elif not why and isinstance(node.facts.interfaces, Missing):
             yield NotKnown(f"whether its addresses are its own: {node.facts.interfaces}", (node.host,))
         elif why:
-            severity: Severity = "info" if _gloo_is_told(node.facts) else "warning"
+            severity: Severity = "info" if _gloo_is_told(node.facts) else untold
             groups.setdefault((severity, why), []).append(node)
     for (severity, why), nodes in groups.items():
         yield _finding(severity, why, nodes)

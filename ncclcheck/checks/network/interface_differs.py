@@ -8,7 +8,7 @@ from ncclcheck.checks.addresses import family, network
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
-from ncclcheck.checks.network._reach import directions
+from ncclcheck.checks.network._reach import BLOCKED, directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
@@ -71,12 +71,15 @@ def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> 
         for probe in directions(snapshot, "tcp")
         if home.get(probe.from_host) is not None and home.get(probe.from_host) != home.get(probe.to_host)
     ]
-    blocked = [probe for probe in crossing if probe.outcome != "ok"]
+    blocked = [probe for probe in crossing if probe.outcome in (*BLOCKED, "answer-lost", "wrong-peer")]
+    untold = [probe for probe in crossing if probe.outcome != "ok" and probe not in blocked]
     if blocked:
         pair = named((blocked[0].from_host, blocked[0].to_host))
         yield _finding("error", what, comparison, f"the nodes cannot connect ({pair}: {blocked[0].outcome})")
-    elif crossing:
+    elif len(untold) < len(crossing):
         yield _finding("info", what, comparison, _ALL_THE_SAME[what])
+        for probe in untold:
+            yield NotKnown(f"the connection to {probe.to_host}: {probe.outcome}", (probe.from_host,))
     else:
         yield _finding("warning", what, comparison, "whether the nodes can connect was not tested")
         yield NotKnown(f"no probes between the {what}")

@@ -15,6 +15,8 @@ from ncclcheck.facts.tree import Folder, machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Address, Family, Interface
 
+_FAMILIES: dict[int, Family] = {socket.AF_INET: "inet", socket.AF_INET6: "inet6"}
+
 
 def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
     """Return every interface of this network namespace, in the order getifaddrs(3) lists the links.
@@ -23,18 +25,14 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
     vanishes while it is read is left out. `root` is where /sys is looked for.
     """
     import netifaces
-    import psutil
 
     here = machine(root)
-    # psutil sorts by family but keeps the kernel's order within one; netifaces lists alias labels last.
-    labels = list(psutil.net_if_addrs())
+    known = addresses_by_interface()
     found = []
     for name in netifaces.interfaces():
         if ":" in name:  # an alias label belongs to its interface
             continue
         try:
-            own_labels = [label for label in labels if label.partition(":")[0] == name] or [name]
-            addresses = _read_addresses(own_labels)
             index = socket.if_nametoindex(name)
             # Of the kernel itself: a hardened container hides /proc/net/dev, where psutil looks.
             flags, mtu = flags_of(name), mtu_of(name)
@@ -46,7 +44,7 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
             mtu=mtu,
             flags=flags,
             running="running" in flags,
-            addresses=addresses,
+            addresses=known.get(name, ()),
             driver=driver_of(name),
             type=_type_of(here, name),
         )
@@ -68,29 +66,43 @@ def _type_of(here: Folder, name: str) -> Fact[int]:
     return hardware_type_of(name) if isinstance(hardware_type, Missing) else hardware_type
 
 
-def _read_addresses(labels: list[str]) -> tuple[Address, ...]:
-    """Return the addresses of one interface, IPv4 before IPv6 as the kernel dumps them."""
-    import netifaces
+def addresses_by_interface() -> dict[str, tuple[Address, ...]]:
+    """Return the addresses of each interface that has any, IPv4 before IPv6 as the kernel dumps them.
 
-    by_label = [(label, netifaces.ifaddresses(label)) for label in labels]
-    families: tuple[tuple[Family, int], ...] = (("inet", netifaces.AF_INET), ("inet6", netifaces.AF_INET6))
-    return tuple(
-        _address(family, label, entry)
-        for family, number in families
-        for label, entries in by_label
-        for entry in entries.get(number, ())
-        if "addr" in entry
-    )
+    They are asked for once: a Kubernetes node has hundreds of interfaces.
+    """
+    import psutil
+
+    found: dict[str, list[Address]] = {}
+    # It sorts by family but keeps the kernel's order within one; an alias label belongs to its interface.
+    for label, entries in psutil.net_if_addrs().items():
+        for entry in entries:
+            family = _FAMILIES.get(entry.family)
+            if family is not None and entry.address:
+                own = _address(family, label, entry.address, entry.netmask or "")
+                found.setdefault(label.partition(":")[0], []).append(own)
+    return {name: tuple(sorted(addresses, key=lambda own: own.family)) for name, addresses in found.items()}
 
 
-def _address(family: Family, label: str, entry: dict[str, str]) -> Address:
-    """Return one address from netifaces' words: `fe80::1%eth0` with netmask `ffff:ffff:ffff:ffff::/64`."""
-    address, _, scope = entry["addr"].partition("%")
+def addresses_now() -> frozenset[str]:
+    """Return every address of this machine; none where this process may not ask the kernel for them."""
+    try:
+        known = addresses_by_interface()
+    except Exception:  # psutil raises what it likes
+        return frozenset()
+    return frozenset(own.address for addresses in known.values() for own in addresses)
+
+
+def _address(family: Family, label: str, text: str, netmask: str) -> Address:
+    """Return one address from psutil's words: `fe80::1%eth0` with netmask `ffff:ffff:ffff:ffff::`."""
+    address, _, scope = text.partition("%")
     scope_id = 0
     if scope:
-        scope_id = int(scope) if scope.isdigit() else socket.if_nametoindex(scope)
-    prefix_length = _prefix_length(family, entry.get("netmask", ""))
-    return Address(family, address, prefix_length, readable(label), scope_id)
+        try:
+            scope_id = int(scope) if scope.isdigit() else socket.if_nametoindex(scope)
+        except OSError:  # the interface has just gone
+            scope_id = 0
+    return Address(family, address, _prefix_length(family, netmask), readable(label), scope_id)
 
 
 def _prefix_length(family: Family, netmask: str) -> int:
@@ -105,7 +117,7 @@ def _prefix_length(family: Family, netmask: str) -> int:
 
 INTERFACES = Section(
     {
-        "interfaces": "getifaddrs(3) (netifaces); /sys/class/net; of a recorded tree the last only, without addresses",
+        "interfaces": "getifaddrs(3); /sys/class/net; of a recorded tree the last only, without addresses",
     },
     read=lambda _: read_interfaces(),
     read_tree=read_interface_files,

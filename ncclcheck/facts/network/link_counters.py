@@ -7,6 +7,7 @@ others, one per pod.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -16,8 +17,8 @@ from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.network.card_statistics import card_statistics
 from ncclcheck.facts.network.interface_files import SYSFS_NET
 from ncclcheck.facts.section import Section
-from ncclcheck.facts.text_files import readable
-from ncclcheck.facts.tree import Folder, machine
+from ncclcheck.facts.text_files import read_number, readable
+from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import LinkCounters
 from ncclcheck.model.snapshot import Node
@@ -27,7 +28,7 @@ _STATISTICS = (
     "tx_errors", "tx_dropped", "tx_carrier_errors", "tx_fifo_errors",
 )  # fmt: skip
 _CARRIER = "carrier_changes"  # Linux 3.15, net/core/net-sysfs.c
-_MOST_INTERFACES = 64
+_MOST_INTERFACES = 1024
 _NOT_AGAIN = Missing("absent", "read once only: what grows shows when the network is measured")
 
 
@@ -49,18 +50,25 @@ def read_link_counters(
         folder = here.folder(f"{SYSFS_NET}/{name}")
         if isinstance(folder, Missing) or not (name in with_address or folder.has("device")):
             continue
-        counts = _counts(folder)
+        counts = _counts(partial(_plain, name) if root == Path("/") else folder.number, folder.shown())
         if not isinstance(counts, Missing):
-            counts = {**of_card(name), **counts}
+            counts = {**{counter: count for counter, count in of_card(name).items() if count}, **counts}
         found.append(LinkCounters(readable(name), counts, _NOT_AGAIN))
     return tuple(found[:_MOST_INTERFACES])
 
 
-def _counts(folder: Folder) -> Fact[dict[str, Fact[int]]]:
+def _plain(name: str, file: str) -> Fact[int]:
+    """Return the number in a file of this machine's own /sys, which can be trusted: ten times as fast."""
+    return read_number(Path("/", SYSFS_NET, name, file))
+
+
+def _counts(number_in: Callable[[str], Fact[int]], shown: str) -> Fact[dict[str, Fact[int]]]:
     files = {_CARRIER: _CARRIER, **{name: f"statistics/{name}" for name in _STATISTICS}}
-    counts = {name: folder.number(file) for name, file in files.items()}
-    known = {name: count for name, count in counts.items() if not _is_absent(count)}
-    return known or Missing("absent", f"{folder.shown()}: no counters")
+    counts = {name: number_in(file) for name, file in files.items()}
+    there = {name: count for name, count in counts.items() if not _is_absent(count)}
+    # Most count nothing, and there may be hundreds of interfaces: what is not there counts 0.
+    told = {name: count for name, count in there.items() if count != 0 or name == _CARRIER}
+    return told if there else Missing("absent", f"{shown}: no counters")
 
 
 def _is_absent(count: Fact[int]) -> bool:

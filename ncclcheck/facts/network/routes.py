@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 
 from ncclcheck.facts.bounded_call import missing_for
-from ncclcheck.facts.network.interfaces import interfaces_now
+from ncclcheck.facts.network.interfaces import addresses_by_interface
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface
 
@@ -26,8 +26,9 @@ def source_for(
     if isinstance(source, Missing):
         return source, source
     own_address, scope_id = source
-    known = interfaces_now() if interfaces is None else interfaces
-    return own_address, known if isinstance(known, Missing) else owner_of(own_address, known, scope_id)
+    if interfaces is not None:
+        return own_address, owner_of(own_address, interfaces, scope_id)
+    return own_address, _owner_now(own_address, scope_id)
 
 
 def _source(address: str, port: int) -> Fact[tuple[str, int]]:
@@ -45,6 +46,19 @@ def _source(address: str, port: int) -> Fact[tuple[str, int]]:
     return str(own[0]).partition("%")[0], own[3] if family == socket.AF_INET6 else 0
 
 
+def _owner_now(address: str, scope_id: int) -> Fact[str]:
+    """Return the one interface that has `address` now; only addresses are read, since there may be many interfaces."""
+    try:
+        owners = [
+            name
+            for name, addresses in addresses_by_interface().items()
+            if any(own.address == address and scope_id in (0, own.scope_id) for own in addresses)
+        ]
+    except Exception as error:  # psutil raises what it likes
+        return missing_for(error, "the interfaces")
+    return _only(owners, address)
+
+
 def owner_of(address: str, interfaces: Sequence[Interface], scope_id: int = 0) -> Fact[str]:
     """Return the one interface that has `address` (in the scope, where one is given).
 
@@ -55,6 +69,10 @@ def owner_of(address: str, interfaces: Sequence[Interface], scope_id: int = 0) -
         for interface in interfaces
         if scope_id in (0, interface.index) and any(own.address == address for own in interface.addresses)
     ]
+    return _only(owners, address)
+
+
+def _only(owners: Sequence[str], address: str) -> Fact[str]:
     match owners:
         case [owner]:
             return owner

@@ -24,7 +24,7 @@ from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.exchange.store.pipe import answer_call
 from ncclcheck.exchange.trust.run_key import new_key
 from ncclcheck.exchange.trust.trust import Trust
-from ncclcheck.facts.network.interfaces import interfaces_now
+from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.reading import DEFAULT_PORT, port
@@ -37,7 +37,6 @@ from ncclcheck.model.snapshot import Silent, Snapshot, Unreached
 from ncclcheck.run.context import Context
 from ncclcheck.run.judge import judge, save, start_clock
 from ncclcheck.run.lead import lead, tell_verdict
-from ncclcheck.run.local_node import own_addresses
 from ncclcheck.run.options import HeadRequest, RunOptions, RunResult
 from ncclcheck.run.session import Joining, Session
 from ncclcheck.run.state import RunState
@@ -152,7 +151,7 @@ def _fleet(context: Context, request: HeadRequest, store: Store, memory: MemoryB
     options, launch = context.options, context.launch
     connect_s = min(SSH_CONNECT_S, options.join_timeout_s)
     own_files = raise_file_limit(_FILES + _FILES_PER_HOST * launch.nnodes)
-    own = {context.host, context.host.partition(".")[0], "localhost", *own_addresses(interfaces_now())}
+    own = {context.host, context.host.partition(".")[0], "localhost", *addresses_now()}
 
     def host(rank: int) -> Host:
         name, target = request.hosts[rank], request.targets[rank]

@@ -7,7 +7,7 @@ import pytest
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Names
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, with_environment, with_facts, without
+from tests.builders import cluster, everywhere, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
 
 
@@ -55,3 +55,13 @@ def test_one_node_is_fine_with_loopback() -> None:
 def test_no_answer_from_the_resolver_is_unknown() -> None:
     assert run("hostname-loopback", resolving(Missing("timeout", "node03"))).outcome == "unknown"
     assert run("hostname-loopback", without(cluster(4), "node03", "names")).outcome == "unknown"
+
+
+def test_where_no_node_has_a_gpu_gloo_carries_the_job_and_it_is_an_error() -> None:
+    no_gpu = Missing("absent", "no NVIDIA driver is installed")
+    found = finding("hostname-loopback", everywhere(resolving(("127.0.1.1",)), gpus=no_gpu))
+    assert found.severity == "error"
+    some_have = with_facts(
+        everywhere(resolving(("127.0.1.1",)), gpus=no_gpu), "node01", gpus=Missing("timeout", "late")
+    )
+    assert finding("hostname-loopback", some_have).severity == "warning"

@@ -8,11 +8,11 @@ from ncclcheck.model.hardware import LinkCounters
 from tests.builders import cluster, with_outcome
 
 
-def test_only_what_grew_is_told() -> None:
+def test_only_what_grew_is_told_and_what_was_not_there_counted_nothing() -> None:
     counted = LinkCounters(
         "eth0", {"rx_errors": 1, "rx_dropped": 5}, {"rx_errors": 3, "rx_dropped": 5, "new": 9}
     )
-    assert counted_growth(counted) == {"rx_errors": 2}
+    assert counted_growth(counted) == {"rx_errors": 2, "new": 9}
     gone = Missing("absent", "gone")
     assert counted_growth(LinkCounters("eth0", {"rx_errors": 1}, gone)) == gone
 
