@@ -7,8 +7,10 @@ gets one line to prove himself, within seconds; the oldest of them go first, tho
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -40,6 +42,11 @@ from ncclcheck.model.formats.line_buffer import LineBuffer
 
 BACKLOG = 2048
 MOST_STRANGERS = 256  # connections at once that have not proven themselves
+BURST, PER_SECOND = 2048.0, 50.0  # callers of one address: all nodes may be behind one, a flood is more
+_MOST_SOURCES = 1 << 16
+_FOR_A_WHILE = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED, errno.EINTR}
+)
 
 
 class Served(Struct, frozen=True):
@@ -53,6 +60,31 @@ class Served(Struct, frozen=True):
     credential: Callable[[], str] = str
 
 
+class SourceGate:
+    """Lets so many callers of an address in at once, and then so many per second. State: what each has left."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def admits(self, address: str) -> bool:
+        """Return whether one more caller from there may come in now."""
+        source = _source(address)
+        now = time.monotonic()
+        left, since = self._left.get(source, (BURST, now))
+        left = min(BURST, left + (now - since) * PER_SECOND)
+        if len(self._left) >= _MOST_SOURCES and source not in self._left:
+            self._left.clear()
+        self._left[source] = (left - 1.0 if left >= 1.0 else left), now
+        return left >= 1.0
+
+
+def _source(address: str) -> str:
+    """Return the address, of IPv6 the network: a host has as many addresses there as it likes."""
+    if ":" not in address or address.startswith("::ffff:"):
+        return address
+    return ":".join(address.split(":")[:4])
+
+
 class KeyedServer:
     """Serves a store on a socket that is bound, in a thread, until closed. State: the connections."""
 
@@ -61,16 +93,24 @@ class KeyedServer:
         self.port: int = held.getsockname()[1]
         self._strangers: dict[_Connection, str] = {}  # in order of arrival, with their addresses
         self._members: set[_Connection] = set()
+        self._taking: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="keyed-store", daemon=True)
         self._thread.start()
-        opening = asyncio.run_coroutine_threadsafe(self._open(held), self._loop)
-        self._server: asyncio.Server = opening.result(timeout=timeouts.KEYED_OPEN_S)
+        self._held = held
+        held.settimeout(None)
+        held.listen(BACKLOG)
+        self._accepting = threading.Thread(target=self._accept, name="keyed-accept", daemon=True)
+        self._accepting.start()
 
     def close(self) -> None:
         """Free the port, and cut off everybody."""
         if self._loop.is_closed():
             return
+        with suppress(OSError):  # it ends the thread's wait
+            self._held.shutdown(socket.SHUT_RDWR)
+        self._held.close()
+        self._accepting.join(timeout=timeouts.KEYED_CLOSE_S)
         with suppress(FutureTimeout):
             asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(timeout=timeouts.KEYED_CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -97,12 +137,36 @@ class KeyedServer:
         self._strangers.pop(connection, None)
         self._members.discard(connection)
 
-    async def _open(self, held: socket.socket) -> asyncio.Server:
-        held.setblocking(False)
-        return await self._loop.create_server(lambda: _Connection(self), sock=held, backlog=BACKLOG)
+    def _accept(self) -> None:
+        """Take callers as fast as they come, so that a flood from one address keeps nobody else waiting."""
+        gate = SourceGate()
+        while True:
+            try:
+                made, address = self._held.accept()
+            except OSError as error:
+                if error.errno not in _FOR_A_WHILE:
+                    return  # closed
+                time.sleep(timeouts.KEYED_FULL_S)
+                continue
+            if gate.admits(address[0]):
+                made.setblocking(False)
+                with suppress(RuntimeError):  # the loop is closed
+                    self._loop.call_soon_threadsafe(self._take, made)
+            else:
+                made.close()
+
+    def _take(self, made: socket.socket) -> None:
+        taking = self._loop.connect_accepted_socket(lambda: _Connection(self), made)
+        task = self._loop.create_task(taking)
+        self._taking.add(task)
+        task.add_done_callback(self._taken)
+
+    def _taken(self, task: asyncio.Task[Any]) -> None:
+        self._taking.discard(task)
+        if not task.cancelled():
+            task.exception()  # a caller that went away meanwhile
 
     async def _close(self) -> None:
-        self._server.close()
         for connection in (*self._strangers, *self._members):
             connection.abort()
         await asyncio.sleep(0)  # transports close in the turn after

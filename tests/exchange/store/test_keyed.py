@@ -12,7 +12,7 @@ import pytest
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.keyed import KeyedStore, join_keyed
-from ncclcheck.exchange.store.keyed_server import MOST_STRANGERS, KeyedServer, Served
+from ncclcheck.exchange.store.keyed_server import BURST, MOST_STRANGERS, KeyedServer, Served, SourceGate
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.trust.handshake import Caller, introduced, read_banner, session_of
 from ncclcheck.exchange.trust.run_key import RunKey, new_key
@@ -138,6 +138,17 @@ def test_an_introduction_of_another_connection_is_refused() -> None:
         answers = second.makefile("rb")
         answers.readline()
         assert json.loads(answers.readline())["refused"] == "other-key"
+
+
+def test_a_flood_from_one_address_is_cut_and_others_come_in() -> None:
+    gate = SourceGate()
+    taken = sum(gate.admits("10.0.0.9") for _ in range(5000))
+    assert BURST <= taken < BURST + 500
+    assert gate.admits("10.0.0.2")
+    assert gate.admits("2001:db8:0:1::1")
+    for number in range(5000):
+        gate.admits(f"2001:db8:0:1::{number:x}")
+    assert not gate.admits("2001:db8:0:1::ffff")
 
 
 def test_too_many_silent_strangers_do_not_keep_a_member_out() -> None:

@@ -1,0 +1,1 @@
+"""The attacks of `scripts/attacks`, and the runs that they are tried on."""

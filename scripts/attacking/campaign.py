@@ -1,0 +1,118 @@
+"""Runs of three real nodes under attack, compared with the same run in peace."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import Struct
+
+from tests.lab.launched import Told, read, start
+from tests.lab.nodes import PYTHON, Lab
+from tests.lab.process import wait_all
+
+KEY = "attacked-" * 4
+ATTACKER = Path(__file__).with_name("attacker.py")
+_COUNTER = """
+import pathlib, socket
+file, count = pathlib.Path.home() / "called", 0
+listener = socket.create_server(("", 40099))
+while True:
+    file.write_text(str(count))
+    listener.accept()[0].close()
+    count += 1
+"""
+_WORDS = ("preflight", "--timeout", "30", "--join-timeout", "10", "--demote", "place-contested")
+_LONGEST_S = 60.0
+_MOST_MB = 500
+
+
+class Run(Struct, frozen=True):
+    """How a run of three nodes ended: for each node its exit code and findings, and what it took."""
+
+    codes: tuple[int, ...]
+    findings: tuple[tuple[str, ...], ...]
+    seconds: float
+    memory_mb: int
+    hung: bool
+    harm: tuple[str, ...]  # what ran, was called, or was left
+
+    def text(self) -> str:
+        """Return it for a table."""
+        found = sorted({slug for node in self.findings for slug in node}) or ["none"]
+        harm = f", HARM: {', '.join(self.harm)}" if self.harm else ""
+        hung = ", HUNG" if self.hung else ""
+        codes = "/".join(map(str, self.codes))
+        return f"exit {codes}, {self.seconds:.1f} s, {self.memory_mb} MB, findings: {', '.join(found)}{harm}{hung}"
+
+
+def attacked(attack: str | None, *, keyed: bool, kept: Path) -> Run:
+    """Return how a run ends while somebody on the switch attacks it; None: in peace."""
+    with Lab(3) as lab, ExitStack() as stack, tempfile.TemporaryDirectory() as empty:
+        if attack is not None:
+            stack.enter_context(lab.switch.service([PYTHON, "-c", _COUNTER]))
+            folder = kept if attack.startswith("replay") else Path(empty)
+            nodes = [node.address for node in lab.nodes]
+            words = [attack, nodes[0], lab.switch.address, str(folder), *nodes]
+            stack.enter_context(lab.switch.service([PYTHON, str(ATTACKER), *words], {"PYTHONPATH": "."}))
+            said, until = lab.switch.folder / "home" / "attacker", time.monotonic() + 60
+            while not said.exists() and time.monotonic() < until:
+                time.sleep(0.05)
+        began = time.monotonic()
+        running = start(lab, *_WORDS, env={"NCCLCHECK_KEY": KEY} if keyed else {})
+        peak = 0
+        while any(process.alive for process in running.values()) and time.monotonic() < began + _LONGEST_S:
+            peak = max([peak, *(_memory_mb(process.pid) for process in running.values())])
+            time.sleep(0.05)
+        ended = wait_all(list(running.values()), 1)
+        told = [read(lab[finished.node], finished) for finished in ended]
+        return Run(
+            codes=tuple(outcome.code for outcome in told),
+            findings=tuple(_findings(outcome) for outcome in told),
+            seconds=max(outcome.finished.seconds for outcome in told),
+            memory_mb=peak,
+            hung=any(outcome.finished.timed_out for outcome in told),
+            harm=_harm(lab, attack is not None),
+        )
+
+
+def faults(run: Run, peace: Run, *, keyed: bool) -> list[str]:
+    """Return what an attack must not have done."""
+    found = list(run.harm) + (["hung"] if run.hung else [])
+    if run.memory_mb > _MOST_MB:
+        found.append(f"{run.memory_mb} MB")
+    if keyed:
+        if (run.codes, run.findings) != (peace.codes, peace.findings):
+            found.append("another verdict or finding")
+        if run.seconds > peace.seconds + 5:
+            found.append(f"{run.seconds - peace.seconds:.1f} s later")
+    return found
+
+
+def _findings(outcome: Told) -> tuple[str, ...]:
+    return tuple(sorted(outcome.slugs)) if outcome.report is not None else ("no report",)
+
+
+def _harm(lab: Lab, is_counted: bool) -> tuple[str, ...]:
+    owned = [
+        f"a command ran on {node.name}" for node in lab.nodes if (node.folder / "home" / "owned").exists()
+    ]
+    called = lab.switch.folder / "home" / "called"
+    count = called.read_text() if is_counted and called.exists() else "0"
+    left = [
+        f"left: {leftover.what} on {leftover.node}"
+        for leftover in lab.leftovers()
+        if leftover.node != "switch"
+    ]
+    return (*owned, *(["a third address was called"] if count not in ("", "0") else []), *left)
+
+
+def _memory_mb(pid: int) -> int:
+    """Return the memory that the process itself has, without what it shares with the one that it was forked from."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) >> 10 for line in lines if line.startswith("VmRSS")), 0)
