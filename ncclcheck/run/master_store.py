@@ -12,6 +12,7 @@ from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_way
 from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.memory_guard import guard_memory
 from ncclcheck.exchange.store.opening import hands_over, loaded_torch, serve, serve_with_key, torch_word
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.model.fact import Missing
@@ -52,10 +53,8 @@ def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
     if not isinstance(held, socket.socket):
         return held
     if context.trust.key is not None:
-        ranks = context.options.command != "preflight"
-        keyed = listen(held) or serve_with_key(
-            held, context.trust, context.prefix, deadline if ranks else None
-        )
+        ranks = None if context.options.command == "preflight" else deadline
+        keyed = listen(held) or serve_with_key(held, context.trust, context.prefix, ranks)
         return (_outcome_of(keyed), keyed.detail) if isinstance(keyed, Missing) else keyed
     with held:  # the store takes it over
         # Not before torch is there: who connects to a port that listens waits for the store behind it.
@@ -66,7 +65,10 @@ def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
         if trouble is not None:
             return trouble
         store = serve(held, context.prefix, deadline.within(SERVE_STORE_S))
-    return (_outcome_of(store), store.detail) if isinstance(store, Missing) else store
+    if isinstance(store, Missing):
+        return _outcome_of(store), store.detail
+    guard_memory(store, context.launch.nnodes)
+    return store
 
 
 def _outcome_of(failed: Missing) -> MasterOutcome:
@@ -81,8 +83,8 @@ def search_of(context: Context) -> MasterSearch:
 
 def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:
     """Return the store that answers at the end of the path; where it is none, the path's outcome says so."""
-    is_keyed = context.trust.key is not None and not context.launch.shared_store
-    failed = None if is_keyed else loaded_torch(context.deadline)
+    needs_torch = context.trust.key is None or context.launch.shared_store
+    failed = loaded_torch(context.deadline) if needs_torch else None
     if failed is not None:
         return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
     store = context.join(way.name, way.port, context.deadline.within(deadline_s))

@@ -52,6 +52,11 @@ class DeadlineStore:
         self._calls.put(None)
         self._thread.join(timeouts.STORE_CLOSE_S)
 
+    def give_up(self, why: Missing) -> None:
+        """Count as lost from now on, for this reason, and drop what is served here."""
+        self._lost = self._lost or why
+        self._backend = None
+
     def set(self, key: str, value: bytes) -> Missing | None:
         """Store the value; return the reason where that failed."""
         answer = self._call(lambda backend: backend.set(key, value))

@@ -112,8 +112,7 @@ def _stand_down(context: Context, knocks: KnockListener, way: MasterPath) -> tup
 def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
     context, store, nonce = session.context, session.store, secrets.token_bytes(16)
     recording = RecordingStore(store)
-    is_known = context.is_alone or context.trust.key is not None
-    server = None if is_known else _verdict_server(recording, nonce)
+    server = None if context.is_alone or context.trust.key else _verdict_server(recording, nonce)
     recording.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.join, nonce, session.deadline)
     participant = arrive(context, recording, nonce)
