@@ -20,6 +20,8 @@ from ncclcheck.nccl.distorting import distorting
 from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
 
+_SHARES_GPUS = "NCCL_MULTI_RANK_GPU_ENABLE"
+
 
 class BenchWish(Struct, frozen=True):
     """What the user asked for that decides on the network: the request, and `--nproc-per-node`."""
@@ -211,7 +213,7 @@ def bench_backend(wish: BenchWish, snapshot: Snapshot) -> Fact[Backend]:
     gpus_of = {node.host: job_gpus(node.facts) for node in snapshot.nodes}
     lacking = _lacking(snapshot, gpus_of)
     if not lacking:
-        return "nccl"
+        return _too_many_ranks(wish, snapshot) or "nccl"
     asked = _asks_for_nccl(wish)
     if asked:
         return Missing("unsupported", f"{asked} cannot run: {'; '.join(lacking)}")
@@ -219,6 +221,27 @@ def bench_backend(wish: BenchWish, snapshot: Snapshot) -> Fact[Backend]:
         return "gloo"
     why = "; ".join(lacking)
     return Missing("unsupported", f"NCCL cannot run: {why}; --backend gloo measures the network without GPUs")
+
+
+def _too_many_ranks(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
+    """Return why the agent of a node cannot start its ranks: they are more than the GPUs that it sees.
+
+    Processes of a launcher that are as many as the ranks each have GPUs of their own. NCCL tells two ranks on one GPU
+    apart since 2.30.3, if NCCL_MULTI_RANK_GPU_ENABLE is set (`src/init.cc`); it rejects them else.
+    """
+    for node in snapshot.nodes:
+        facts, gpus = node.facts, job_gpus(node.facts)
+        ranks = ranks_on(wish, snapshot, node, "nccl")
+        launched = 1 if isinstance(facts.launch, Missing) else facts.launch.local_world_size
+        environment = {} if isinstance(facts.environment, Missing) else facts.environment
+        is_shared = environment.get(_SHARES_GPUS, "0").strip() not in ("", "0")
+        if not isinstance(gpus, Missing) and ranks > gpus and ranks != launched and not is_shared:
+            return Missing(
+                "unsupported",
+                f"{ranks} ranks on {node.host}, which has {gpus} GPU{'s' if gpus != 1 else ''} for them: NCCL takes "
+                f"one rank per GPU ({_SHARES_GPUS}=1 allows more, from 2.30.3 on)",
+            )
+    return None
 
 
 def _lacking(snapshot: Snapshot, gpus_of: Mapping[str, Fact[int]]) -> list[str]:

@@ -354,6 +354,12 @@ def _lost(
     return RankFailure(rank, host, "lost", where, detail, round(unheard_s, 3))
 
 
+def process_lost(rank: int, host: str, unheard_s: float, states: Iterable[RankState] = ()) -> RankFailure:
+    """Return the failure of a rank whose process is silent while others on its node speak."""
+    detail = f"no word from the process that started it for {unheard_s:.0f} s; others on its node speak"
+    return _lost(rank, host, unheard_s, detail, states)
+
+
 def left_early(rank: int, host: str, states: Iterable[RankState]) -> RankFailure:
     """Return the failure of a rank whose node was told to stop (Ctrl-C, a signal) while the other nodes went on."""
     return _lost(rank, host, 0.0, "ncclcheck was interrupted there and ended its workers", states)

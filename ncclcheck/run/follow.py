@@ -22,7 +22,7 @@ from ncclcheck.run.steps.sequence import read_order, step_of
 
 
 def follow(participant: Participant) -> Finish | Missing:
-    """Follow all orders; return the verdict, or why node 0 was lost. A further rank of a node only waits."""
+    """Follow all orders; return the verdict, or why node 0 was lost. A further rank waits, but for its worker."""
     reader = OrderReader(participant)
     while True:
         received = reader.next(participant.context.deadline)
@@ -31,7 +31,7 @@ def follow(participant: Participant) -> Finish | Missing:
         number, order = received
         if isinstance(order, Finish):
             return order
-        if participant.local is None:
+        if participant.local is None and not step_of(order).by_ranks:
             continue
         answer = _answer(participant, order)
         if isinstance(answer, Missing):
@@ -43,7 +43,7 @@ def follow(participant: Participant) -> Finish | Missing:
 def _answer(participant: Participant, order: Any) -> Any:
     """Do the order; return the answer to node 0, None where it needs none, Missing where it was lost meanwhile."""
     step = step_of(order)
-    if not isinstance(order, ReachOrder):
+    if participant.local is not None and not isinstance(order, ReachOrder):
         participant.node.nccl.close()  # once anything else is ordered, all probes have arrived
     return None if step.follow is None else step.follow(participant, order)
 

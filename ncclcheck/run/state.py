@@ -34,6 +34,7 @@ class RunState:
 
         self.arrivals = Arrivals({}, {}, 0.0)
         self.agents: tuple[Member, ...] = ()  # of the nodes that reported, by node rank
+        self.further: tuple[Member, ...] = ()  # further ranks of these nodes
         self.reached: tuple[Member, ...] = ()  # those of them that answered the first order
         self.targets: dict[int, tuple[Target, ...]] = {}  # ticket -> listeners
         self.counted: dict[str, Fact[tuple[LinkCounters, ...]]] = {}  # host -> counters, read again

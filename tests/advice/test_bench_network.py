@@ -99,6 +99,31 @@ def test_there_are_as_many_ranks_as_gpus_that_torch_sees() -> None:
     assert set(network(BenchWish(BenchRequest()), narrowed).ranks_of.values()) == {1}
 
 
+def tasks(snapshot: Snapshot, count: int, **sections: object) -> Snapshot:
+    """On each node the launcher started so many processes, and the agent sees one GPU."""
+    for number, node in enumerate(snapshot.nodes):
+        own = replace(launch(number, 2, local_world_size=count), source="slurm", nproc_per_node=None)
+        seen = {"torch_gpus": TorchGpus(1, ("sm_90",)), **sections}
+        snapshot = with_facts(snapshot, node.host, launch=own, **seen)
+    return snapshot
+
+
+def test_tasks_with_a_gpu_each_are_as_many_ranks() -> None:
+    found = network(BenchWish(BenchRequest()), tasks(cluster(2), 8))
+    assert set(found.ranks_of.values()) == {8}
+
+
+def test_more_ranks_than_gpus_need_nccls_switch_for_it() -> None:
+    wish = BenchWish(BenchRequest(), nproc_per_node=2)
+    found = bench_network(wish, tasks(cluster(2), 1))
+    assert isinstance(found, Missing)
+    assert "2 ranks on node01, which has 1 GPU for them" in found.detail
+    assert "NCCL_MULTI_RANK_GPU_ENABLE=1" in found.detail
+    for value, is_allowed in (("1", True), ("0", False)):
+        shared = tasks(cluster(2), 1, environment={"NCCL_MULTI_RANK_GPU_ENABLE": value})
+        assert isinstance(bench_network(wish, shared), BenchNetwork) is is_allowed
+
+
 def test_where_not_all_reach_each_other_nothing_is_measured() -> None:
     healthy = cluster(2)
     assert not isinstance(healthy.probes, Missing)

@@ -11,11 +11,11 @@ import pytest
 
 from ncclcheck.measure.collectives import COLLECTIVES
 from tests.facts.compiled import shared_library
-from tests.fake_gpu.stack import ARTEFACTS, BENCH, FakeTorch, ranks_measuring
-from tests.lab.launched import Told, flags, report_file, told
+from tests.fake_gpu.stack import ARTEFACTS, BENCH, LIMIT_S, FakeTorch, ranks_measuring
+from tests.lab.launched import Told, flags, read, report_file, told
 from tests.lab.namespaces import pids
-from tests.lab.nodes import REPOSITORY, Lab
-from tests.lab.process import Running
+from tests.lab.nodes import REPOSITORY, Lab, Node
+from tests.lab.process import Running, wait_all
 
 pytestmark = [pytest.mark.fake_gpu, pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
@@ -86,3 +86,58 @@ def test_a_rank_killed_on_the_second_node_is_named_with_its_node(
     outcomes = told(two, running)
     assert failures(outcomes["node1"]) == [(3, "node2", "died")]
     assert {Path(f"/proc/{pid}").exists() for pid in ranks.values()} == {False}
+
+
+def as_task(node: Node, local_rank: int) -> dict[str, str]:
+    """What `srun -N2 --ntasks-per-node=2 --gpus-per-task=1` tells a task."""
+    return {
+        "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "node[1-2]", "SLURM_STEP_NUM_NODES": "2",
+        "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_NODEID": str(node.rank),
+        "SLURM_LOCALID": str(local_rank), "SLURM_PROCID": str(2 * node.rank + local_rank), "GPUS": "1",
+        "MASTER_ADDR": node.lab.nodes[0].address,
+    }  # fmt: skip
+
+
+def test_each_task_with_a_gpu_of_its_own_starts_its_rank_on_its_cpus(
+    lab: LabOf, unix_paths: str, torch: FakeTorch
+) -> None:
+    two = lab(2)
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    words = (*BENCH, "--ops", "all_reduce", "--sizes", "64K", "--iters", "100000")
+    own = {"PYTHONPATH": str(REPOSITORY), "FAKENCCL_FOLDER": str(two.folder)}
+    tasks: dict[int, Running] = {}
+    for node in two.nodes:
+        for local_rank in (0, 1):
+            argv = torch.command(*words, "--output", str(report_file(node)))
+            argv[3:3] = [
+                "taskset",
+                "-c",
+                str(cpus[local_rank % len(cpus)]),
+                "sh",
+                "-c",
+                PRELOADED,
+                unix_paths,
+            ]
+            tasks[2 * node.rank + local_rank] = node.start(
+                argv, {**own, **as_task(node, local_rank)}, fresh=True
+            )
+    ranks = ranks_measuring(
+        lambda: [pid for node in two.nodes for pid in pids(node.namespace)],
+        4,
+        lambda: all(task.alive for task in tasks.values()),
+    )
+    assert {rank: parent_of(pid) for rank, pid in ranks.items()} == {
+        rank: task.pid for rank, task in tasks.items()
+    }
+    assert [os.sched_getaffinity(ranks[rank]) for rank in (0, 1)] == [{cpus[0]}, {cpus[1 % len(cpus)]}]
+    os.kill(tasks[3].pid, signal.SIGKILL)
+    finished = wait_all([*tasks.values()], LIMIT_S)
+    outcome = read(two["node1"], finished[0])
+    assert failures(outcome) == [(3, "node2", "lost")], str(outcome.finished)
+    assert outcome.report is not None
+    assert (outcome.report["bench"]["world_size"], outcome.report["bench"]["nodes"]) == (4, 2)
+
+
+def parent_of(pid: int) -> int:
+    """The process that started a process."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

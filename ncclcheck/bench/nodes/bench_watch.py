@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from ncclcheck.bench.watch import (
     left_early,
     on_gpus,
     place,
+    process_lost,
 )
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
@@ -120,14 +121,13 @@ class BenchWatch:
         hosts, unheard_s = self._order.hosts, self._unheard_s()
         if all_done(self.states(), self._order.world_size):
             return ()
-        return self._interrupted() or judge(
-            self.states(), hosts, unheard_s, deadlines or self._deadlines, self._addresses
-        )
+        limits = deadlines or self._deadlines
+        known = self._interrupted() or self._lost_processes(limits)
+        return known or judge(self.states(), hosts, unheard_s, limits, self._addresses)
 
     def speaking(self) -> list[int]:
         """Return the tickets of the nodes that still answer: they can be waited for."""
-        unheard_s = self._unheard_s()
-        return [ticket for ticket, host in self._hosts.items() if unheard_s[host] < DEADLINES.quiet_s]
+        return [ticket for ticket in self._hosts if self._silence_s(ticket) < DEADLINES.quiet_s]
 
     def stop(self) -> None:
         """Tell the nodes to end these workers."""
@@ -163,9 +163,32 @@ class BenchWatch:
         return self._order.plan.backend == "nccl"
 
     def _interrupted(self) -> tuple[RankFailure, ...]:
-        hosts = {host for ticket, host in self._hosts.items() if self._left(ticket) == "interrupted"}
-        ranks = enumerate(self._order.hosts)
-        return tuple(left_early(rank, host, self.states()) for rank, host in ranks if host in hosts)
+        return tuple(
+            left_early(rank, host, self.states())
+            for ticket, host in self._hosts.items()
+            if self._left(ticket) == "interrupted"
+            for rank in self._ranks_of(ticket)
+        )
+
+    def _lost_processes(self, limits: Deadlines) -> tuple[RankFailure, ...]:
+        """Return the ranks of processes that went silent while others on their node speak."""
+        silent = {
+            ticket: silence_s
+            for ticket in self._hosts
+            if (silence_s := self._silence_s(ticket))
+            >= (limits.lost_s if ticket in self._last else limits.first_word_s)
+        }
+        speaking = {host for ticket, host in self._hosts.items() if ticket not in silent}
+        return tuple(
+            process_lost(rank, self._hosts[ticket], silence_s, self.states())
+            for ticket, silence_s in silent.items()
+            if self._hosts[ticket] in speaking
+            for rank in self._ranks_of(ticket)
+        )
+
+    def _ranks_of(self, ticket: int) -> range:
+        first = self._order.first_rank.get(str(ticket), 0)
+        return range(first, first + self._order.count.get(str(ticket), 0))
 
     def _left(self, ticket: int) -> Left:
         return self._last[ticket][0].left if ticket in self._last else ""
@@ -250,10 +273,14 @@ class BenchWatch:
         return [state for message, _ in self._last.values() for state in message.states]
 
     def _unheard_s(self) -> Mapping[str, float]:
-        return {
-            host: self._watched_s - (self._last[ticket][1] if ticket in self._last else 0.0)
-            for ticket, host in self._hosts.items()
-        }
+        """Return how long each host's most silent process has been silent."""
+        unheard_s = dict.fromkeys(self._hosts.values(), 0.0)
+        for ticket, host in self._hosts.items():
+            unheard_s[host] = max(unheard_s[host], self._silence_s(ticket))
+        return unheard_s
+
+    def _silence_s(self, ticket: int) -> float:
+        return self._watched_s - (self._last[ticket][1] if ticket in self._last else 0.0)
 
     def with_logs(self, result: BenchResult) -> BenchResult:
         """Return the result with what the nodes read in their workers' NCCL logs, and saw of them, at their end."""
@@ -266,7 +293,7 @@ class BenchWatch:
             return result
         logs = tuple(self._log_of(ticket, host) for ticket, host in self._hosts.items())
         failures = culprits(result.failures, logs, self.states())
-        return replace(result, logs=logs, failures=failures)
+        return replace(result, logs=_by_host(logs), failures=failures)
 
     def _log_of(self, ticket: int, host: str) -> NodeLog:
         data = self._store.get_document(keys.bench_log(self._order.name, ticket))
@@ -288,7 +315,7 @@ class BenchWatch:
         return BenchResult(
             backend=network.backend,
             world_size=order.world_size,
-            nodes=len(self._hosts),
+            nodes=len(set(self._hosts.values())),
             plan=order.plan,
             transport=network.transport,
             points=self._points,
@@ -299,3 +326,16 @@ class BenchWatch:
             places=network.binding,
             unfinished="; ".join(filter(None, (unfinished, *refusals(order.plan, self._refused)))),
         )
+
+
+def _by_host(logs: Sequence[NodeLog]) -> tuple[NodeLog, ...]:
+    """Return one log for each host, where several processes of a node had ranks."""
+    found: dict[str, NodeLog] = {}
+    for log in logs:
+        known = found.setdefault(log.host, log)
+        if known is log:
+            continue
+        both = [own.processes for own in (known, log) if not isinstance(own.processes, Missing)]
+        processes = tuple(process for own in both for process in own) if both else known.processes
+        found[log.host] = replace(known, processes=processes, hang=known.hang or log.hang)
+    return tuple(found.values())

@@ -28,13 +28,18 @@ from ncclcheck.timeouts import KILL_GPU_WORKERS_S, KILL_WORKERS_S, WORKERS_POLL_
 
 
 class WorkerNode(Struct, frozen=True):
-    """The node that the workers run on, as its part in the run knows it. `prefix`: of the run's keys in its store."""
+    """The node that the workers run on, as its part in the run knows it.
+
+    `prefix`: of the run's keys in its store. `local_rank`: of this process, where its node has several; that of the
+    first worker it starts.
+    """
 
     store: Store
     ticket: int
     master_addr: str
     prefix: str
     deadline: Deadline
+    local_rank: int = 0
 
 
 def run_workers(node: WorkerNode, orders: Sequence[BenchOrder]) -> Missing | None:
@@ -131,7 +136,7 @@ def _tasks(node: WorkerNode, order: BenchOrder) -> list[WorkerTask]:
         WorkerTask(
             rank=first + local,
             world_size=order.world_size,
-            local_rank=local,
+            local_rank=node.local_rank + local,
             store_host=node.master_addr,
             store_port=node.store.port,
             store_prefix=keys.bench_group(node.prefix, order.nonce),

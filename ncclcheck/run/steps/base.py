@@ -27,8 +27,8 @@ Vouch: TypeAlias = Callable[[Any], str]  # why a verdict is not believed; empty 
 class Bounds(Struct, frozen=True):
     """What this node itself knows: its ticket, how many ranks it starts at most, and its addresses.
 
-    `announced` tells what the member with a ticket has announced. A further rank of a node starts no rank, calls nobody
-    and only waits for the verdict.
+    `announced` tells what the member with a ticket has announced. A further rank of a node starts one rank at
+    most, calls nobody and else waits for the verdict.
     """
 
     ticket: int
@@ -67,7 +67,7 @@ class Participant(Struct, frozen=True):
     def bounds(self) -> Bounds:
         """Return what this process accepts of an order, as its own launcher, flags and hardware say."""
         if self.local is None:
-            return Bounds(self.ticket, most_ranks=0)
+            return Bounds(self.ticket, most_ranks=1)  # itself
         launch, flags, facts = self.context.launch, self.context.options.flags, self.local.facts
         gpus = 0 if isinstance(facts.gpus, Missing) else len(facts.gpus)
         most = max(
@@ -104,3 +104,4 @@ class Step(Struct, Generic[OrderT, AnswerT], frozen=True):
     faults: Callable[[OrderT, Bounds], Iterator[str]] = nothing_refused
     most_given: int = 1  # how often the coordinator gives this order at most
     limit_bytes: int = FACTS_LIMIT_BYTES  # of an answer
+    by_ranks: bool = False  # the further ranks of a node follow the order, too

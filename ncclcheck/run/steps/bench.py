@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -13,9 +12,9 @@ from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
 from ncclcheck.bench.nodes.ending import end_sets
 from ncclcheck.bench.nodes.node_workers import WorkerNode, run_workers
 from ncclcheck.bench.nodes.plan_memory import too_large_for, too_large_here
+from ncclcheck.bench.nodes.starting import Starting, order_of, starting_processes
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines
-from ncclcheck.exchange.roster import Member
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
@@ -38,7 +37,7 @@ def lead_bench(session: Session) -> Fact[BenchResult]:
     network = bench_network(wish_of(session), snapshot)
     if isinstance(network, Missing):
         return network
-    order = order_of(session.agents, network, _plan(session, network), deadline.left())
+    order = order_of(starting_of(session, network), network, _plan(session, network), deadline.left())
     too_large = too_large_for(order, network, snapshot)
     if too_large is None and context.options.head is None:  # else node 0 is another machine
         too_large = too_large_here(order, network, snapshot)
@@ -70,10 +69,17 @@ def wish_of(session: Session) -> BenchWish:
     return BenchWish(options.bench, options.flags.nproc_per_node)
 
 
+def starting_of(session: Session, network: BenchNetwork) -> tuple[Starting, ...]:
+    """Return which processes start the ranks: over a shared folder or ssh only agents, which know the ranks' store."""
+    options = session.context.options
+    further = session.state.further if options.meet_in is None and options.head is None else ()
+    return starting_processes(session.agents, further, network)
+
+
 def watched(session: Session, order: BenchOrder, network: BenchNetwork) -> Watched:
     """Return the benchmark as node 0 watches it."""
-    hosts = {agent.ticket: agent.host for agent in session.agents}
-    context = session.context
+    members = [process.member for process in starting_of(session, network)]
+    hosts, context = {member.ticket: member.host for member in members}, session.context
     return Watched(session.store, hosts, order, network, context.say, context.show)
 
 
@@ -113,27 +119,6 @@ def _never_started(order: BenchOrder, network: BenchNetwork) -> RankFailure:
     return RankFailure(rank, host, "error", "choosing a network interface", fault + more, 0.0)
 
 
-def order_of(
-    agents: Collection[Member], network: BenchNetwork, plan: BenchPlan, seconds: float
-) -> BenchOrder:
-    """Return who starts which ranks, in which environment."""
-    first_rank: dict[str, int] = {}
-    hosts: list[str] = []
-    for agent in agents:
-        first_rank[str(agent.ticket)] = len(hosts)
-        hosts += [agent.host] * network.ranks_of[agent.host]
-    return BenchOrder(
-        plan,
-        len(hosts),
-        tuple(hosts),
-        first_rank,
-        {str(agent.ticket): network.ranks_of[agent.host] for agent in agents},
-        {str(agent.ticket): network.environment_of.get(agent.host, {}) for agent in agents},
-        secrets.token_hex(8),
-        seconds,
-    )
-
-
 def _plan(session: Session, network: BenchNetwork) -> BenchPlan:
     request = session.context.options.bench
     return BenchPlan(
@@ -160,7 +145,8 @@ def worker_node(participant: Participant) -> WorkerNode:
     """Return this node as its workers have to know it."""
     context = participant.context
     master_addr = context.launch.master_addr or "127.0.0.1"
-    return WorkerNode(participant.store, participant.ticket, master_addr, context.prefix, context.deadline)
+    place = (participant.store, participant.ticket, master_addr, context.prefix, context.deadline)
+    return WorkerNode(*place, context.launch.local_rank)
 
 
 def _faults(order: BenchOrder, bounds: Bounds) -> Iterator[str]:
@@ -175,4 +161,5 @@ BENCH: Step[BenchOrder, None] = Step(
     order=BenchOrder,
     follow=_follow,
     faults=_faults,
+    by_ranks=True,
 )

@@ -20,6 +20,7 @@ from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
 from ncclcheck.bench.nodes.bench_watch import BenchWatch
 from ncclcheck.bench.nodes.node_workers import run_workers
 from ncclcheck.bench.nodes.plan_memory import too_large_for
+from ncclcheck.bench.nodes.starting import order_of
 from ncclcheck.bench.nodes.turn_relay import relay_turns
 from ncclcheck.model.bench import BenchPlan, Comparison, Variant
 from ncclcheck.model.bench_setup import BenchNetwork
@@ -28,8 +29,8 @@ from ncclcheck.run.session import Session, broadcast_order
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.run.steps.bench import (
     cannot_measure,
-    order_of,
     quick_deadlines,
+    starting_of,
     stop_workers,
     watched,
     wish_of,
@@ -95,7 +96,9 @@ def _sides(
         plan = BenchPlan(
             network.backend, ("all_reduce",), SIZES, "float32", 1, None, COMPARE_ROUNDS_S, verify=False
         )
-        order = replace(order_of(session.agents, network, plan, seconds), name=name, turns=True)
+        order = replace(
+            order_of(starting_of(session, network), network, plan, seconds), name=name, turns=True
+        )
         if (too_large := too_large_for(order, network, session.snapshot)) is not None:
             return too_large
         watch = BenchWatch(watched(session, order, network), deadlines=quick_deadlines(order))
@@ -130,4 +133,5 @@ COMPARE: Step[CompareOrder, None] = Step(
     order=CompareOrder,
     follow=_follow,
     faults=_faults,
+    by_ranks=True,
 )

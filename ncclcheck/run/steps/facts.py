@@ -77,9 +77,9 @@ def _lead(session: Session) -> Snapshot:
     state, members = session.state, roster(session.state.arrivals)
     snapshot = settled(read_members(session, members), session.context.launch)
     reported = {node.host for node in snapshot.nodes}
-    state.agents = tuple(
-        member for member in one_per_place(members) if member.launch.is_agent and member.host in reported
-    )
+    there = [member for member in one_per_place(members) if member.host in reported]
+    state.agents = tuple(member for member in there if member.launch.is_agent)
+    state.further = tuple(member for member in there if not member.launch.is_agent)
     return snapshot
 
 

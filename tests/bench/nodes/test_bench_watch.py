@@ -15,7 +15,7 @@ from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.remaining import Standing
-from ncclcheck.model.bench import BenchPlan, BenchResult, CoreSpeed, Isolation, NodeLog
+from ncclcheck.model.bench import BenchPlan, BenchResult, CoreSpeed, Isolation, NodeLog, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.codec import encode
 from ncclcheck.model.events import LogPosition, Process
@@ -158,3 +158,46 @@ def test_where_only_the_comparison_of_single_ranks_is_missing_at_the_end_the_pla
     say_words(store, word(rank(0, **isolating), points=1), word(rank(1, **isolating), left="timeout"))
     result = result_of(store)
     assert (len(result.points), result.unfinished, result.failures) == (1, "", ())
+
+
+def watch_of_two_processes(store: Store) -> BenchWatch:
+    """Two processes on node01 and one on node02, with a rank each."""
+    ranks = ("node01", "node01", "node02")
+    order = replace(
+        ORDER,
+        plan=replace(PLAN, backend="nccl"),
+        world_size=3,
+        hosts=ranks,
+        first_rank={"11": 0, "12": 1, "13": 2},
+        count={"11": 1, "12": 1, "13": 1},
+    )
+    network = BenchNetwork("nccl", {"node01": 2, "node02": 1}, {}, {}, "a test")
+    given = replace(watched(store, order, network), hosts={11: "node01", 12: "node01", 13: "node02"})
+    return BenchWatch(given, deadlines=replace(DEADLINES, lost_s=1.5, first_word_s=1.5))
+
+
+def test_a_task_that_went_silent_is_named_and_not_the_others_of_its_node(store: Store) -> None:
+    there = watch_of_two_processes(store)
+    deadline = Deadline(20)
+    failures: tuple[RankFailure, ...] = ()
+    sequence = 0
+    while not failures and not deadline.passed:
+        sequence += 1
+        for ticket, number, host in ((11, 0, "node01"), (13, 2, "node02")):
+            store.set(f"bench/state/{ticket}", word(rank(number, host=host, **BUSY), sequence=sequence))
+        failures = there.look()
+        threading.Event().wait(0.1)
+    assert [(failure.rank, failure.host, failure.state) for failure in failures] == [(1, "node01", "lost")]
+    assert "no word from the process that started it" in failures[0].detail
+    assert there.result(failures).nodes == 2
+
+
+def test_the_logs_of_the_tasks_of_a_node_are_one(store: Store) -> None:
+    process = Process("node01", 7, LogPosition("rank-0", 1))
+    store.set_document("bench/log/11", encode(NodeLog("", (process,))))
+    store.set_document("bench/log/12", encode(NodeLog("", (replace(process, pid=8),))))
+    there = watch_of_two_processes(store)
+    logs = there.with_logs(there.result(())).logs
+    assert [log.host for log in logs] == ["node01", "node02"]
+    assert not isinstance(logs[0].processes, Missing)
+    assert len(logs[0].processes) == 2
