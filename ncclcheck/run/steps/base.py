@@ -27,8 +27,7 @@ Vouch: TypeAlias = Callable[[Any], str]  # why a verdict is not believed; empty 
 class Bounds(Struct, frozen=True):
     """What this node itself knows: its ticket, how many ranks it starts at most, and its addresses.
 
-    `announced` tells what the member with a ticket has announced. A further rank of a node starts one rank at
-    most, calls nobody and else waits for the verdict.
+    `announced` tells what the member with a ticket has announced. A further rank starts one rank at most.
     """
 
     ticket: int
@@ -45,8 +44,8 @@ def believes_all(_verdict: Any) -> str:
 class Participant(Struct, frozen=True):
     """A process in its run: the store, its ticket (its number in order of arrival) and the run's nonce.
 
-    `local` is what its node has prepared; None: a further rank of a node, which only waits. `ranks_store` is set on
-    node 0 where the nodes meet elsewhere: the store that the ranks of a benchmark meet in.
+    `local` is what its node has prepared; None: a further rank of a node. `ranks_store` is set on node 0 where the nodes
+    meet elsewhere: the store that the ranks of a benchmark meet in.
     """
 
     context: Context
@@ -70,13 +69,8 @@ class Participant(Struct, frozen=True):
             return Bounds(self.ticket, most_ranks=1)  # itself
         launch, flags, facts = self.context.launch, self.context.options.flags, self.local.facts
         gpus = 0 if isinstance(facts.gpus, Missing) else len(facts.gpus)
-        most = max(
-            launch.nproc_per_node or 0,
-            launch.local_world_size,
-            flags.nproc_per_node or 0,
-            gpus,
-            RANKS_UNASKED,
-        )
+        asked = launch.nproc_per_node or 0, flags.nproc_per_node or 0
+        most = max(*asked, launch.local_world_size, gpus, RANKS_UNASKED)
         return Bounds(self.ticket, most, own_addresses(facts.interfaces), Announcements(self.store).of)
 
 
