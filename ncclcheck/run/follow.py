@@ -31,7 +31,7 @@ def follow(participant: Participant) -> Finish | Missing:
         number, order = received
         if isinstance(order, Finish):
             return order
-        if participant.local is None and not step_of(order).by_ranks:
+        if participant.local is None and str(participant.ticket) not in step_of(order).by_ranks(order):
             continue
         answer = _answer(participant, order)
         if isinstance(answer, Missing):

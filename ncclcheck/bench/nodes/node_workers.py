@@ -45,11 +45,10 @@ class WorkerNode(Struct, frozen=True):
 def run_workers(node: WorkerNode, orders: Sequence[BenchOrder]) -> Missing | None:
     """Run this node's workers until node 0 says stop, or cannot be asked any more; then none is left.
 
-    Return Missing if node 0 was lost, with where the ranks of this node were then. A process that the orders do not
-    name starts none, and returns at once.
+    Return Missing if node 0 was lost, with where the ranks of this node were then.
     """
     store = node.store
-    sets = [_Workers(node, order) for order in orders if str(node.ticket) in order.count]
+    sets = [_Workers(node, order) for order in orders]
     left: Left = "interrupted"
     try:
         for workers in sets:

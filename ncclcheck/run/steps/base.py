@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -44,8 +44,8 @@ def believes_all(_verdict: Any) -> str:
 class Participant(Struct, frozen=True):
     """A process in its run: the store, its ticket (its number in order of arrival) and the run's nonce.
 
-    `local` is what its node has prepared; None: a further rank of a node. `ranks_store` is set on node 0 where the nodes
-    meet elsewhere: the store that the ranks of a benchmark meet in.
+    `local` is what its node has prepared; None: a further rank of a node. `ranks_store` is set on node 0 where the
+    nodes meet elsewhere: the store that the ranks of a benchmark meet in.
     """
 
     context: Context
@@ -98,4 +98,6 @@ class Step(Struct, Generic[OrderT, AnswerT], frozen=True):
     faults: Callable[[OrderT, Bounds], Iterator[str]] = nothing_refused
     most_given: int = 1  # how often the coordinator gives this order at most
     limit_bytes: int = FACTS_LIMIT_BYTES  # of an answer
-    by_ranks: bool = False  # the further ranks of a node follow the order, too
+    by_ranks: Callable[[OrderT], Collection[str]] = (
+        lambda _: ()
+    )  # tickets of further ranks that follow it, too

@@ -161,5 +161,5 @@ BENCH: Step[BenchOrder, None] = Step(
     order=BenchOrder,
     follow=_follow,
     faults=_faults,
-    by_ranks=True,
+    by_ranks=lambda order: order.count,
 )

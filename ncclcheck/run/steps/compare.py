@@ -133,5 +133,5 @@ COMPARE: Step[CompareOrder, None] = Step(
     order=CompareOrder,
     follow=_follow,
     faults=_faults,
-    by_ranks=True,
+    by_ranks=lambda order: {ticket for bench in order.sets for ticket in bench.count},
 )
