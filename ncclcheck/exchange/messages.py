@@ -71,9 +71,9 @@ def unpack(data: bytes, limit_bytes: int, dictionary: bytes = b"") -> bytes:
     return plain
 
 
-def read_message(data: bytes, kind: type[T], limit_bytes: int) -> T:
+def read_message(data: bytes, kind: type[T], limit_bytes: int, dictionary: bytes = b"") -> T:
     """Return the message in `data`. Raises DecodeError: too large, another schema version, or not of this shape."""
-    data = unpack(data, limit_bytes)
+    data = unpack(data, limit_bytes, dictionary)
     version = decode(data, MessageVersion)
     if version.schema_version != SCHEMA:
         raise DecodeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import subprocess
@@ -21,6 +22,7 @@ from scripts.scaling.node_facts import Model
 
 PORT = 29500
 _MEBI = 1 << 20
+_SAMPLE_S = 0.1
 
 
 class NodeZero(Struct, frozen=True):
@@ -33,6 +35,11 @@ class NodeZero(Struct, frozen=True):
     cpu_s: float
     peak_mib: float
     said: tuple[tuple[float, str], ...]
+    used: tuple[tuple[float, float], ...]  # after so many seconds, CPU seconds of the process so far
+
+    def cpu_at(self, seconds: float) -> float:
+        """Return the CPU seconds that it had used by then."""
+        return max((cpu_s for at, cpu_s in self.used if at <= seconds), default=0.0)
 
 
 class Outcome(Struct, frozen=True):
@@ -84,7 +91,7 @@ class Outcome(Struct, frozen=True):
         ]
         events = [(at, f"last node: {phase}") for phase, at in self.phases.items()]
         events += [(at, f"node 0: {line}") for at, line in self.first.said]
-        lines += [f"  {at:6.2f} s  {text}" for at, text in sorted(events)]
+        lines += [f"  {at:6.2f} s  {self.first.cpu_at(at):6.2f} s CPU  {text}" for at, text in sorted(events)]
         lines += [f"  failed: {number} x {why}" for why, number in sorted(self.agents.failed.items())[:5]]
         return "\n".join(lines)
 
@@ -167,6 +174,7 @@ class _Simulator:
 
 
 def _simulate(connection: Connection, plan: Plan, model: Model) -> None:
+    faulthandler.enable()
     agents = Agents(plan, model)
     connection.send_bytes(b"prepared")
     connection.recv_bytes()
@@ -192,6 +200,17 @@ def _together(parts: list[Counts]) -> Counts:
     return whole
 
 
+def _cpu_s(pid: int) -> float | None:
+    """Return what the process has used, without its children; None once it has ended."""
+    try:
+        columns = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    if columns[0] == "Z":
+        return None
+    return (int(columns[11]) + int(columns[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _node_zero(nodes: int, timeout_s: float, simulators: list[_Simulator]) -> NodeZero:
     command = [sys.executable, "-m", "ncclcheck", "preflight", "--nnodes", str(nodes), "--node-rank", "0"]
     command += ["--master-addr", str(network.FIRST), "--master-port", str(PORT), "--timeout", str(timeout_s)]
@@ -203,6 +222,16 @@ def _node_zero(nodes: int, timeout_s: float, simulators: list[_Simulator]) -> No
         )
         for simulator in simulators:
             simulator.go()
+
+        used: list[tuple[float, float]] = []
+
+        def watch() -> None:
+            while (cpu_s := _cpu_s(process.pid)) is not None:
+                used.append((round(time.monotonic() - began, 3), cpu_s))
+                time.sleep(_SAMPLE_S)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
 
         def listen() -> None:
             for line in process.stderr or ():
@@ -223,4 +252,5 @@ def _node_zero(nodes: int, timeout_s: float, simulators: list[_Simulator]) -> No
             cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
             peak_mib=round(usage.ru_maxrss * 1024 / _MEBI, 1),
             said=tuple(said),
+            used=tuple(used),
         )

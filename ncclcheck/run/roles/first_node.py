@@ -13,6 +13,7 @@ from ncclcheck.exchange.join.first import confirm_detour
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import names_loopback
 from ncclcheck.exchange.join.verdict import Given, VerdictServer
+from ncclcheck.exchange.node_report import leave_common
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -113,6 +114,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
     context, store, nonce = session.context, session.store, secrets.token_bytes(16)
     recording = RecordingStore(store)
     server = None if context.is_alone or context.trust.key else _verdict_server(recording, nonce)
+    session.state.common = leave_common(recording, local.facts)
     recording.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.join, nonce, session.deadline)
     participant = arrive(context, recording, nonce)

@@ -10,6 +10,7 @@ from ncclcheck.exchange.contested import of_another_run, replaced_reports, witho
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, TOOL_VERSION, read_message
+from ncclcheck.exchange.node_report import ReportReader, read_common, report_message
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.roster import Member, one_per_place, rank_place, roster
 from ncclcheck.exchange.store import keys
@@ -27,15 +28,6 @@ from ncclcheck.run.steps.base import Participant, Step
 from ncclcheck.timeouts import FACTS_ANSWER_S
 
 
-class NodeReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A node's facts, and where it listens."""
-
-    schema_version: str
-    tool_version: str
-    facts: NodeFacts
-    targets: tuple[Target, ...]
-
-
 class RankReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A further rank of a node: its allow-listed environment."""
 
@@ -48,20 +40,13 @@ class RankReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def report_facts(participant: Participant, way: MasterPath) -> Missing | None:
-    """Report this node's facts, and let its listeners take callers of this run.
-
-    Facts too large to be accepted are replaced by the reason.
-    """
-    local = participant.node
+    """Report this node's facts, and let its listeners take callers of this run."""
+    local, store = participant.node, participant.store
     local.listeners.admit(participant.nonce, participant.ticket)
     facts = replace(with_master(local.facts, way), launch=participant.context.launch)
-    message = encode(NodeReport(SCHEMA, TOOL_VERSION, facts, local.targets))
-    if len(message) > FACTS_LIMIT_BYTES:
-        oversize = Missing("unsupported", f"facts of {len(message)} bytes, {FACTS_LIMIT_BYTES} are accepted")
-        slim = replace(facts, code=oversize, environment=oversize)
-        message = encode(NodeReport(SCHEMA, TOOL_VERSION, slim, local.targets))
-    announce_self(participant.store, participant.ticket, facts, local.targets, digest_of(message))
-    return participant.store.set_document(keys.facts(participant.ticket), message)
+    message = report_message(facts, local.targets, read_common(store))
+    announce_self(store, participant.ticket, facts, local.targets, digest_of(message))
+    return store.set_document(keys.facts(participant.ticket), message)
 
 
 def report_rank(participant: Participant) -> Missing | None:
@@ -97,9 +82,8 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     told = gather_answers(session.store, [member.ticket for member in asked], keys.announced, Deadline(0.0))
     found, replaced = replaced_reports(asked, found, told)
     hellos_refused = {**session.state.arrivals.refused, **alien}.items()
-    reading = _ReportReader(
-        [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused]
-    )
+    refused = [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused]
+    reading = _ReportReader(refused, ReportReader(session.state.common))
     for member in asked:
         reading.read(member, found.get(member.ticket))
     session.state.targets = reading.targets
@@ -118,8 +102,8 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
 class _ReportReader:
     """The reports that were read so far, the agent of a node before its further ranks; state by design."""
 
-    def __init__(self, refused: list[Refused]) -> None:
-        self.refused = refused
+    def __init__(self, refused: list[Refused], reader: ReportReader) -> None:
+        self.refused, self._reader = refused, reader
         self.nodes: list[Node] = []
         self.ranks: list[RankPlace] = []
         self.silent: list[Silent] = []
@@ -134,7 +118,7 @@ class _ReportReader:
             return
         try:
             if member.launch.is_agent:
-                self._read_node(member, read_message(data, NodeReport, FACTS_LIMIT_BYTES))
+                self._read_node(member, *self._reader.read(data))
             else:
                 environment = read_message(data, RankReport, FACTS_LIMIT_BYTES).environment
                 agent = self._environments.get(member.host, {})
@@ -144,11 +128,11 @@ class _ReportReader:
             if member.launch.is_agent:
                 self._is_silent(member, 0.0)
 
-    def _read_node(self, member: Member, report: NodeReport) -> None:
-        self.nodes.append(Node(member.host, member.launch.node_rank, report.facts))
-        self.targets[member.ticket] = report.targets
-        if not isinstance(report.facts.environment, Missing):
-            self._environments[member.host] = report.facts.environment
+    def _read_node(self, member: Member, facts: NodeFacts, targets: tuple[Target, ...]) -> None:
+        self.nodes.append(Node(member.host, member.launch.node_rank, facts))
+        self.targets[member.ticket] = targets
+        if not isinstance(facts.environment, Missing):
+            self._environments[member.host] = facts.environment
 
     def _is_silent(self, member: Member, waited_s: float) -> None:
         self.silent.append(Silent(member.host, member.launch.node_rank, "facts", waited_s))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.node_report import NOTHING_COMMON, report_message
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.model.codec import encode
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.steps.facts import NodeReport, read_members
+from ncclcheck.run.steps.facts import read_members
 from tests.bench.nodes.benches import session
 from tests.fact_builders import launch, node_facts
 
@@ -27,8 +26,8 @@ from tests.fact_builders import launch, node_facts
 def test_facts_that_are_no_facts_are_refused_with_the_reason(
     store: Store, message: bytes, reason: str
 ) -> None:
-    good = NodeReport(SCHEMA, "0.1.0", node_facts(0, 2), ())
-    store.set_document("facts/101", encode(good))
+    good = report_message(node_facts(0, 2), (), NOTHING_COMMON)
+    store.set_document("facts/101", good)
     store.set_document("facts/102", message)
     members = (Member(101, launch(0, 2), "node1"), Member(102, launch(1, 2), "node2"))
     snapshot = read_members(session(store, Snapshot(nodes=()), 20), members)
