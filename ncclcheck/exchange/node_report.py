@@ -80,7 +80,8 @@ def read_common(store: Store) -> CommonFacts:
 def _common_of(document: bytes) -> CommonFacts:
     sections = {name: bytes(section) for name, section in decode(document, dict[str, Raw]).items()}
     # The smaller sections differ between most nodes, and the window of zlib holds the end of a dictionary.
-    dictionary = b"".join(sorted(sections.values(), key=bytes.__len__, reverse=True))[-_WINDOW_BYTES:]
+    largest_first = sorted(sections, key=lambda name: len(sections[name]), reverse=True)
+    dictionary = b"".join(sections[name] for name in largest_first)[-_WINDOW_BYTES:]
     return CommonFacts(sections, hashlib.sha256(document).hexdigest(), dictionary)
 
 

@@ -122,7 +122,7 @@ class Agents:
     def run(self) -> Counts:
         """Wait for node 0, take part with all nodes, and return what they did."""
         _await_port(str(FIRST), self._plan.port, Deadline(self._plan.timeout_s))
-        threading.stack_size(512 * 1024)
+        threading.stack_size(8 << 20)
         threads = [
             threading.Thread(target=self._node, args=(rank,), daemon=True) for rank in self._plan.ranks
         ]
