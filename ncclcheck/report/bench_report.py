@@ -12,7 +12,7 @@ from ncclcheck.checks.bench._hardware import hardware_of
 from ncclcheck.logs.used import of_processes
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.reference import fitting
-from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.bench import BenchResult, GpuSpeed
 from ncclcheck.model.ceiling import Ceiling, Comparable
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import BenchReport, Used
@@ -49,6 +49,17 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
     )
 
 
+def _alone(gpus: Sequence[GpuSpeed]) -> str:
+    """Return the lowest and the highest of each figure: "690 to 702 TFLOP/s (half precision), ..."."""
+    figures = (
+        ("MHz", [gpu.clock_mhz for gpu in gpus]),
+        ("TFLOP/s (half precision)", [gpu.compute_tflop_s for gpu in gpus]),
+        ("GB/s within their memory", [gpu.device_gb_s for gpu in gpus]),
+        ("GB/s from the host", [gpu.host_gb_s for gpu in gpus]),
+    )
+    return ", ".join(f"{min(values):.4g} to {max(values):.4g} {unit}" for unit, values in figures)
+
+
 def _conditions(snapshot: Snapshot, bench: BenchResult) -> Iterator[str]:
     """Yield under which torch and clocks it ran, and what became of settings of the job that distort times."""
     versions = sorted(
@@ -67,6 +78,8 @@ def _conditions(snapshot: Snapshot, bench: BenchResult) -> Iterator[str]:
             f"GPU clocks while measuring: {min(clocks.values()):.0f} to {max(clocks.values()):.0f} MHz "
             f"(slowest: rank {slowest.rank} on {slowest.host})"
         )
+    if bench.isolation.gpus:
+        yield f"GPUs alone, all at the same time: {_alone(bench.isolation.gpus)}"
     kept, left_out = dict[str, list[str]](), dict[str, list[str]]()
     for node in snapshot.nodes:
         if isinstance(node.facts.environment, Missing):

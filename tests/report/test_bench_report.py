@@ -85,6 +85,10 @@ def test_the_report_says_which_torch_and_clocks_and_what_was_left_out() -> None:
     assert any(remark.startswith("torch 2.") for remark in remarks)
     assert "measured with CUDA_LAUNCH_BLOCKING, as the job sets it on node02: it distorts times" in remarks
     assert any("(slowest: rank 15 on node02)" in remark for remark in remarks)
+    gpus = tuple(GpuSpeed(n, f"node0{n + 1}", "H100", 1980.0 - 15 * n, 700.0, 2500.0, 55.0) for n in (0, 1))
+    alone = made(replace(snapshot, bench=replace(some(snapshot.bench), isolation=Isolation(gpus=gpus))))
+    assert alone.gpus == gpus
+    assert any("1965 to 1980 MHz, 700 to 700 TFLOP/s" in remark for remark in alone.remarks)
     bench = replace(some(snapshot.bench), environment={"node02": {"CUDA_LAUNCH_BLOCKING": None}})
     remarks = made(replace(snapshot, bench=bench)).remarks
     assert "measured without CUDA_LAUNCH_BLOCKING, which the job sets on node02: it distorts times" in remarks

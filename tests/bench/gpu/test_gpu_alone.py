@@ -49,6 +49,7 @@ class Group:
 
     def _gather(self, own: bytes, _world_size: int, _device: torch.device) -> Sequence[bytes]:
         assert len(own) <= DOCUMENT_BYTES
+        self._barrier.wait(30)
         self._documents[self._machine.number] = own
         self._barrier.wait(30)
         return [self._documents[rank] for rank in range(self._size)]
@@ -132,3 +133,20 @@ def test_a_gpu_without_room_for_the_work_measures_nothing_and_holds_nobody_up(
     speeds = Group(machine, monkeypatch).speeds(quiet(4), parts)
     assert [speed.host_gb_s > 0 for speed in speeds] == [True, True, True, False]
     assert slow_gpus(speeds) == ()
+
+
+def test_what_was_slow_in_the_first_pass_only_is_not_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program took the GPU for a moment."""
+    machine = Machine(healthy())
+    parts = [parts_of(machine, watch) for watch in quiet(4)]
+    asked: list[int] = []
+
+    def disturbed() -> Work:
+        work = parts_of(machine, quiet(1)[0]).copy_within()
+        asked.append(1)
+        return replace(work, amount=work.amount / 4) if len(asked) == 1 else work
+
+    parts[3] = replace(parts[3], copy_within=disturbed)
+    speeds = Group(machine, monkeypatch).speeds(quiet(4), parts)
+    assert slow_gpus(speeds) == ()
+    assert len(asked) == 2

@@ -23,6 +23,7 @@ from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, judge
 from ncclcheck.bench.worker import _kind
 from ncclcheck.measure.blame import slow_ranks
+from ncclcheck.measure.blame_gpus import slow_gpus
 from ncclcheck.model.bench import BenchPlan, Point
 from tests.bench.cuda_stand_in import Gpu, HungError, Machine, install
 
@@ -118,6 +119,7 @@ def test_clocks_that_differ_change_no_figure_and_make_nobody_late(
         assert (point.iters, point.unstable) == (60, None)
         assert [rank.clock_mhz for rank in point.ranks] == pytest.approx(list(CLOCKS), rel=1e-3)
     assert not tuple(slow_ranks(ranks[0]))
+    assert [(slow.rank, slow.part) for slow in slow_gpus((), ranks[0])] == [(3, "throttled")]
 
 
 def test_the_budget_ends_a_point_whose_mean_is_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
