@@ -19,6 +19,8 @@ LOSS_OF_TWO = 1.5  # times these: of two it is not known what is usual
 _OUTLIER = 5.0  # robust standard deviations from the median of the others
 _LEAST_SPREAD = 0.01  # of that median
 
+_CLOCK = "clock"
+
 SlowPart: TypeAlias = Literal["throttled", "slow memory", "slow PCIe"]
 
 
@@ -44,7 +46,7 @@ class _Measure(Struct, frozen=True):
 
 
 _MEASURES = (
-    _Measure("throttled", "clock", "MHz", CLOCK_LOSS, lambda gpu: gpu.clock_mhz),
+    _Measure("throttled", _CLOCK, "MHz", CLOCK_LOSS, lambda gpu: gpu.clock_mhz),
     _Measure("throttled", "multiplication", "TFLOP/s", COMPUTE_LOSS, lambda gpu: gpu.compute_tflop_s),
     _Measure("slow memory", "copy within its memory", "GB/s", MEMORY_LOSS, lambda gpu: gpu.device_gb_s),
     _Measure("slow PCIe", "copy from its host", "GB/s", PCIE_LOSS, lambda gpu: gpu.host_gb_s),
@@ -56,7 +58,8 @@ def slow_gpus(gpus: Sequence[GpuSpeed], points: Sequence[Point] = ()) -> tuple[S
 
     Slow: a clock 7 % below the others' median, a multiplication or a copy within memory 20 %, a copy from the host
     40 %; and more than 5 robust standard deviations (1.4826 MAD) below. Of two GPUs half as much again. A low clock
-    explains a slow memory. Without what was measured after the collectives, the clocks are those of the points.
+    counts where the multiplication is slower, too, and explains a slow memory. Without what was measured after the
+    collectives, the clocks are those of the points.
     """
     measured = tuple(gpus) or _clocks_of(points)
     found: dict[tuple[int, SlowPart], SlowGpu] = {}
@@ -65,9 +68,27 @@ def slow_gpus(gpus: Sequence[GpuSpeed], points: Sequence[Point] = ()) -> tuple[S
         for measure in _MEASURES:
             for slow in _below(measure, alike):
                 found.setdefault((slow.rank, slow.part), slow)
+    for slow in [slow for slow in found.values() if slow.measured == _CLOCK and not _shows(slow, measured)]:
+        del found[slow.rank, slow.part]
     throttled = {rank for rank, part in found if part == "throttled"}
     named = (slow for slow in found.values() if slow.part != "slow memory" or slow.rank not in throttled)
     return tuple(sorted(named, key=lambda slow: slow.rank))
+
+
+def _shows(slow: SlowGpu, gpus: Sequence[GpuSpeed]) -> bool:
+    """Return whether its multiplication lost half as much as its clock, at least; True where that is not known.
+
+    A spin that another program interrupts looks like a low clock, too.
+    """
+    own = next(gpu for gpu in gpus if gpu.rank == slow.rank)
+    others = [
+        gpu.compute_tflop_s
+        for gpu in gpus
+        if gpu.model == own.model and gpu.rank != own.rank and gpu.compute_tflop_s > 0
+    ]
+    if not others or own.compute_tflop_s <= 0:
+        return True
+    return 1 - own.compute_tflop_s / median(others) > (1 - slow.value / slow.usual) / 2
 
 
 def _below(measure: _Measure, gpus: Sequence[GpuSpeed]) -> list[SlowGpu]:

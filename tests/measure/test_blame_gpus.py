@@ -13,7 +13,16 @@ from tests.bench_builders import bench_point
 
 
 def gpus(clocks: Sequence[float], model: str = "H100") -> list[GpuSpeed]:
-    return [GpuSpeed(rank, "node01", model, clock, 700.0, 2500.0, 55.0) for rank, clock in enumerate(clocks)]
+    return [
+        GpuSpeed(rank, "node01", model, clock, 700.0 * clock / 1980, 2500.0, 55.0)
+        for rank, clock in enumerate(clocks)
+    ]
+
+
+def test_a_low_clock_that_slows_nothing_was_a_disturbed_measurement() -> None:
+    found = gpus([1980, 1965, 1755, 1950])
+    assert slow_gpus([*found[:2], replace(found[2], compute_tflop_s=690.0), found[3]]) == ()
+    assert len(slow_gpus([*found[:2], replace(found[2], compute_tflop_s=0.0), found[3]])) == 1
 
 
 def test_a_low_clock_is_throttled_and_healthy_scatter_is_not() -> None:

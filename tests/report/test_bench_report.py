@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ncclcheck.model.bench import GpuSpeed, Isolation
 from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.report import BenchReport
 from ncclcheck.model.snapshot import Snapshot
