@@ -86,7 +86,9 @@ def cause(
                 return
             suspects = body(snapshot.log)
             known = list(declared(snapshot.log) if suspects is None else suspects)
-            for found in known or _in_nccls_words(snapshot.log, slug):
+            if all(found.confidence == "possible" for found in known):
+                known = [*_in_nccls_words(snapshot.log, slug), *known]
+            for found in known:
                 yield replace(
                     found,
                     fixes=found.fixes or tuple(fixes),

@@ -156,7 +156,7 @@ def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
             (end.place.file, end.place.rank, end.place.host) == (there.file, there.rank, there.host)
             for end in ends
         )
-        return event.kind == "ordinary" and (finished or not event.where)
+        return event.kind in ("ordinary", "after-effect") and (finished or not event.where)
     if isinstance(event, Remark):
         return event.topic not in _ENDINGS
     return isinstance(event, ConnectFailure)

@@ -13,7 +13,8 @@ from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _FATAL = re.compile(
-    r"port (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)", re.IGNORECASE
+    r"\bport (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)",
+    re.IGNORECASE,
 )
 
 

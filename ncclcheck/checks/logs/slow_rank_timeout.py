@@ -11,6 +11,9 @@ from ncclcheck.model.events import CollectiveTimeout, Event, Log, LogPosition, R
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
+_NOT_PASSED = re.compile(
+    r"(?<!\[)[Rr]anks? (?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200}) failed to pass monitoredBarrier"
+)
 _BUSY = re.compile(
     r"tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
     r"encod|index"
@@ -72,7 +75,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         and word.last.rank not in waiting
     ]
     absent = _absent(log, waiting)
-    numbered = list(_behind_by_number(log, late))
+    numbered = [*_named_by_barrier(log), *_behind_by_number(log, late)][:1]
     if numbered:
         yield from numbered
         return
@@ -102,6 +105,29 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             [*late, *over],
             confidence="possible",
             hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),
+        )
+
+
+def _named_by_barrier(log: Log) -> Iterator[Suspect]:
+    """Yield the ranks that monitored_barrier names: they did not come."""
+    told = remarks(log, "monitored-barrier")
+    ranks = sorted(
+        {
+            int(number)
+            for remark in told
+            if (match := _NOT_PASSED.search(remark.text))
+            for number in match["ranks"].split(",")
+            if number.strip().isdecimal()
+        }
+    )
+    if ranks:
+        named = tuple(f"rank {rank}" for rank in ranks)
+        yield suspect(
+            f"{', '.join(named)} did not come to a monitored barrier in time.",
+            told,
+            confidence="likely",
+            hosts=named,
+            fixes=_STRAGGLER_FIXES,
         )
 
 

@@ -67,6 +67,10 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     if ended:
         yield _ended_by_scheduler(ended, found)
         return
+    refused = remarks(log, "platform-event")
+    if refused:
+        yield _by_platform(refused)
+        return
     expired = remarks(log, "credentials")
     if expired:
         yield _expired(expired)
@@ -96,6 +100,22 @@ def _ended_by_scheduler(ended: Sequence[Remark], found: Sequence[Event]) -> Susp
         confidence="possible",
         fixes=(
             Fix(text or "save checkpoints often and requeue the job (--requeue)", ("sacct -j JOBID --long",)),
+        ),
+    )
+
+
+def _by_platform(refused: Sequence[Remark]) -> Suspect:
+    """Return that Kubernetes evicted the pod, or could not start it."""
+    why = next((value for value in refused[0].values.values() if value), "")
+    return suspect(
+        f"Kubernetes ended the pod or could not start it ({why}); the log does not show that the program failed.",
+        refused,
+        confidence="possible",
+        fixes=(
+            Fix(
+                "read the events of the pod and of its node",
+                ("kubectl describe pod POD", "kubectl get events"),
+            ),
         ),
     )
 

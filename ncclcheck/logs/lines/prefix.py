@@ -64,7 +64,7 @@ _NO_HOSTS = frozenset(
         "total", "progress", "map", "downloading", "loading", "saving", "state", "rate", "port", "stdout",
         "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
         "nvidia-imex", "nvidia-fabricmanager", "nvidia-smi", "systemd", "kubelet", "containerd", "dockerd",
-        "ssh", "sshd", "modprobe", "ulimit", "wandb",
+        "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip
 _CLASS = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout)$")

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from ncclcheck.logs.patterns.topics_machine import MACHINE_TOPICS
 from ncclcheck.logs.patterns.topics_network import NETWORK_TOPICS
+from ncclcheck.logs.patterns.topics_platform import PLATFORM_TOPICS
 
-ALL_TOPICS = NETWORK_TOPICS + MACHINE_TOPICS
+ALL_TOPICS = NETWORK_TOPICS + MACHINE_TOPICS + PLATFORM_TOPICS

@@ -169,7 +169,8 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "killed",
         (
-            r"\bKilled\b(?! by (?!signal))|killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
+            r"(?<!died or was )\bKilled\b(?! by (?!signal))",
+            r"killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
         ),
         alarms=False,
     ),
@@ -178,6 +179,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "nccl-symbol",
         (
+            r"Unable to load NCCL library",
             r"undefined symbol: ?_?\w*nccl\w*|libnccl\S*: (?:cannot open|version|undefined|file too short)",
             r"libnccl.{0,80}(?:older|wrong|another|conflict|mismatch)|symbol nccl\w+ .{0,20}not (?:found|defined)",
         ),
@@ -281,23 +283,6 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         ),
         has_own_cause=True,
         ends_the_job=True,
-    ),
-    Topic(
-        "scheduler-end",
-        (
-            r"CANCELLED AT .{0,40}DUE TO (?P<why>TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)",
-            r"(?P<why>time limit exhausted|job requeued|(?:Spot|spot) (?:instance )?(?:interruption|reclaim)\w*)",
-        ),
-        has_own_cause=True,
-        ends_the_job=True,
-    ),
-    Topic(
-        "credentials",
-        (
-            r"(?P<what>ExpiredToken\w*|(?:token|credentials?) (?:has |have )?expired|Credentials? cache .{0,40}expired|"
-            r"Ticket expired|401 Client Error|InvalidAccessKeyId)",
-        ),
-        has_own_cause=True,
     ),
     Topic(
         "generic-nccl",

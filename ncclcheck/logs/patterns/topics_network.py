@@ -136,7 +136,10 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "ib-event-fatal",
         (
-            r"port (?:error|down)|device fatal|catas(?:trophic)? ?error|link (?:down|flap)|local (?:catastrophic|cata)",
+            (
+                r"\bport (?:error|down)|device fatal|catas(?:trophic)? ?error|link (?:down|flap)|"
+                r"local (?:catastrophic|cata)"
+            ),
         ),
         at_info=True,
     ),

@@ -36,6 +36,7 @@ _AFTER = re.compile(
 )
 _AFTER_CLASS = re.compile(
     r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|"
+    r"(?:RayActor|ActorDied|ActorUnavailable|WorkerCrashed|EngineDead|HorovodInternal|XlaRuntime)Error|"
     r"KeyboardInterrupt|SystemExit)$"
 )
 

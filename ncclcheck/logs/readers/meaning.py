@@ -19,6 +19,8 @@ LONGEST_KEPT = 600  # of a line that is kept
 MOST_EVENTS = 60_000
 MOST_TASKS = 64  # of one line of Slurm
 IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
+_GUESSES = "There are some potential root causes"  # Ray lists all that it can think of
+_LAST_ENTRY = "Last NCCL warning(error) log entry (may be unrelated) '"  # of XLA
 LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
 LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
@@ -140,6 +142,7 @@ class Meanings:
 
     def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
         """Every event that a line tells is kept."""
+        text = text.partition(_GUESSES)[0]
         speaker, kept = speaker_of(raw.prefix), text[:LONGEST_KEPT]
         named = collectives.rank_in(text)
         if named is not None and raw.prefix.rank is None:
@@ -219,6 +222,8 @@ def _warning_in(text: str) -> str:
     """Return what NCCL itself says in the line: after its level WARN, or as torch's last error; empty for others."""
     if text.startswith(LAST_ERROR):
         return text[len(LAST_ERROR) :].strip()
+    if _LAST_ENTRY in text:
+        return text.partition(_LAST_ENTRY)[2].partition("'.")[0].rstrip("'")
     before, _, after = text[:2000].partition(" NCCL WARN ")
     return after.strip() if len(before) <= LONGEST_BEFORE_LEVEL else ""
 

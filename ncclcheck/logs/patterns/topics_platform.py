@@ -1,0 +1,53 @@
+"""What lines of schedulers, Kubernetes, Ray and Horovod mean: how a job ended, or could not start.
+
+Sources: slurmstepd, kubelet events, Ray's core worker, Horovod's stall inspector, torch's heartbeat monitor, XLA.
+"""
+
+from __future__ import annotations
+
+from ncclcheck.logs.patterns.topic import Topic
+
+PLATFORM_TOPICS: tuple[Topic, ...] = (
+    Topic(
+        "scheduler-end",
+        (
+            r"CANCELLED AT .{0,40}DUE TO (?P<why>TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)",
+            r"(?P<why>time limit exhausted|job requeued|(?:Spot|spot) (?:instance )?(?:interruption|reclaim)\w*)",
+        ),
+        has_own_cause=True,
+        ends_the_job=True,
+    ),
+    Topic(
+        "credentials",
+        (
+            (
+                r"(?P<what>ExpiredToken\w*|(?:token|credentials?) (?:has |have )?expired|Ticket expired|"
+                r"401 Client Error|InvalidAccessKeyId|AccessDenied\b|403 Client Error)"
+            ),
+        ),
+        has_own_cause=True,
+    ),
+    Topic(
+        "platform-event",
+        (
+            r"The node was (?P<what>low on resource: [\w-]+)|(?P<event>Evicted|FailedMount|FailedScheduling)\b",
+            r"(?P<image>ErrImagePull|ImagePullBackOff|Failed to pull image [^:]{1,200})|(?P<loop>CrashLoopBackOff)",
+        ),
+    ),
+    Topic(
+        "worker-died",
+        (
+            r"Worker exit type: |actor died unexpectedly|worker died or was killed while executing",
+            r"Worker proc \S+ died unexpectedly|Horovod has been shut down",
+        ),
+    ),
+    Topic(
+        "hang",
+        (
+            r"Heartbeat monitor timed out|watchdog got stuck for \d+ seconds|waiting for remainder of ranks",
+            r"No available shared memory broadcast block found in \d+ second",
+        ),
+    ),
+    Topic("no-threads", (r"Resource temporarily unavailable|can't start new thread",)),
+    Topic("xla-failed", (r"NCCL operation nccl\w{1,40}.{0,80} failed",)),
+)
