@@ -13,7 +13,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "cuda-oom",
         (
-            r"CUDA out of memory|(?<!ray\.exceptions\.)\bOutOfMemoryError",
+            r"CUDA failure \S{1,40} 'out of memory|CUDA out of memory|(?<!ray\.exceptions\.)\bOutOfMemoryError",
             r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation",
             r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
             r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
