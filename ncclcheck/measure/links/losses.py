@@ -23,6 +23,7 @@ _SUSPICIOUS_RESENT, _SUSPICIOUS_SHARE = 2, 0.0005  # of a transfer's packets
 _FEWEST_LOST, _LEAST_SHARE = 4, 0.001  # of the small packets, to say that they get lost
 _ENOUGH_LOST = 8  # to say which share
 _MOST_PAIRS_LOSSY = 2 / 3  # of the pairs of an end, to call it the end
+_NEXT_TO_NOTHING = 0.1  # of the share of the pair that loses most
 _FEWEST_PAIRS = 2  # of an end
 
 Way: TypeAlias = tuple[str, str, str]  # from, to, address
@@ -161,16 +162,29 @@ def lossy_parts(probes: Sequence[Probe], places: Places) -> LossyParts:
         if probe.value is not None
     }
     known = {**clean, **tried}
-    lossy = {pair for pair, lost in tried.items() if lost.lost}
+    lossy = _lossy(tried)
     candidates: list[LossyEnd] = []
     if len({host for pair in known for host in pair}) >= FEWEST_NODES:
-        found = (_lossy_end(*key, pairs, known) for key, pairs in _by_end(known).items())
+        found = (_lossy_end(key, pairs, known, lossy) for key, pairs in _by_end(known).items())
         candidates = [end for end in found if end is not None]
     kinds: tuple[tuple[End, ...], ...] = (("receiver",), ("sender",), ("receiver", "sender"))
     explained = [_explained(lossy, [end for end in candidates if end.end in kind]) for kind in kinds]
     ends, left = min(explained, key=lambda found: (len(found[1]), len(found[0])))
     pairs = tuple(LossyPair(pair, tried[pair]) for pair in sorted(left) if tried[pair].is_loss)
     return LossyParts(ends, pairs, tried)
+
+
+def _lossy(tried: Mapping[Pair, Lost]) -> frozenset[Pair]:
+    """Return the pairs that lost packets, without those that lost next to nothing beside the others.
+
+    Where both a packet and the word about it get lost, it is counted in the wrong direction.
+    """
+    most = max((lost.share for lost in tried.values()), default=0.0)
+    return frozenset(
+        pair
+        for pair, lost in tried.items()
+        if lost.is_loss or (lost.lost and lost.share >= _NEXT_TO_NOTHING * most)
+    )
 
 
 def _explained(
@@ -193,8 +207,10 @@ def _by_end(known: Mapping[Pair, Lost]) -> dict[tuple[str, End], list[Pair]]:
     return found
 
 
-def _lossy_end(host: str, end: End, pairs: Sequence[Pair], known: Mapping[Pair, Lost]) -> LossyEnd | None:
-    lossy = tuple(sorted(pair for pair in pairs if known[pair].lost))
+def _lossy_end(
+    key: tuple[str, End], pairs: Sequence[Pair], known: Mapping[Pair, Lost], lossy: Collection[Pair]
+) -> LossyEnd | None:
+    own = tuple(sorted(pair for pair in pairs if pair in lossy))
     total = Lost(sum(known[pair].sent for pair in pairs), sum(known[pair].lost for pair in pairs))
-    is_most = len(lossy) >= max(_FEWEST_PAIRS, _MOST_PAIRS_LOSSY * len(pairs))
-    return LossyEnd(host, end, total, lossy) if is_most and total.is_loss else None
+    is_most = len(own) >= max(_FEWEST_PAIRS, _MOST_PAIRS_LOSSY * len(pairs))
+    return LossyEnd(*key, total, own) if is_most and total.is_loss else None

@@ -95,3 +95,14 @@ def test_a_node_that_loses_in_both_directions_is_named_for_both() -> None:
     ways = [way for other in (0, 1, 3) for way in ((2, other), (other, 2))]
     ends = {(end.host, end.end) for end in lossy_parts([loss_probe(*way, 9) for way in ways], FOUR).ends}
     assert ends == {(host_of(2), "receiver"), (host_of(2), "sender")}
+
+
+def test_a_single_packet_in_the_other_direction_changes_nothing() -> None:
+    lossy = [(0, 1, 22), (0, 2, 13), (3, 1, 15), (3, 2, 12), (1, 2, 18), (2, 1, 17), (1, 3, 1)]
+    clean = [(1, 0, 0), (2, 0, 0), (2, 3, 0)]
+    parts = lossy_parts([loss_probe(*probe) for probe in (*lossy, *clean)], FOUR)
+    assert [(end.host, end.end) for end in parts.ends] == [
+        (host_of(1), "receiver"),
+        (host_of(2), "receiver"),
+    ]
+    assert parts.pairs == ()
