@@ -20,7 +20,12 @@ def encode(value: object) -> bytes:
 
 def encode_pretty(value: object) -> str:
     """Return a model value as JSON, indented for people, without a final newline."""
-    return msgspec.json.format(encode(value), indent=1).decode()
+    return indented(encode(value))
+
+
+def indented(data: bytes) -> str:
+    """Return JSON indented for people, without a final newline."""
+    return msgspec.json.format(data, indent=1).decode()
 
 
 def decode(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = None) -> T:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 
-from ncclcheck.model.codec import encode_pretty, json_schema
+from ncclcheck.model.codec import encode, indented, json_schema
 from ncclcheck.model.report import Report
+
+_LARGEST_INDENTED = 32 << 20
 
 
 def to_json(report: Report) -> str:
-    """Return the document, indented, with a final newline."""
-    return encode_pretty(report) + "\n"
+    """Return the document with a final newline: indented, or in one line where it is too large to be read by eye."""
+    data = encode(report)
+    return (data.decode() if len(data) > _LARGEST_INDENTED else indented(data)) + "\n"
 
 
 def schema_text() -> str:

@@ -14,6 +14,7 @@ from ncclcheck.cli.documents import load
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.report import Report
+from ncclcheck.report import document
 from ncclcheck.report.document import schema_text, to_json
 from tests.bench_builders import with_bench
 from tests.builders import cluster, seen_alone, with_choice, with_silent, without
@@ -93,3 +94,11 @@ def test_unknown_fields_are_refused() -> None:
     text = to_json(replace(REPORTS["healthy"], command="x")).replace('"command"', '"comand"', 1)
     with pytest.raises(DecodeError, match="comand"):
         decode(text, Report)
+
+
+def test_a_document_too_large_for_the_eye_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = report([], cluster(2))
+    indented = document.to_json(made)
+    monkeypatch.setattr(document, "_LARGEST_INDENTED", 1000)
+    assert document.to_json(made).count("\n") == 1
+    assert json.loads(document.to_json(made)) == json.loads(indented)

@@ -12,7 +12,7 @@ from ncclcheck.checks.registry import Answer
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import RankPlace, Snapshot
 from ncclcheck.nccl import versions
 from ncclcheck.nccl.environment import source_of
 from ncclcheck.nccl.number import number
@@ -107,13 +107,16 @@ def findings(snapshot: Snapshot, judge: Judge) -> Iterator[Answer]:
 
 def places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
     """Every environment that is known: one per node, and one for each further rank that differs."""
+    ranks: dict[str, list[RankPlace]] = {}
+    for rank in snapshot.ranks:
+        ranks.setdefault(rank.host, []).append(rank)
     for node in snapshot.nodes:
         facts = node.facts
         if isinstance(facts.environment, Missing):
             continue
         yield _place(node.host, facts, facts.environment, None, None)
-        for rank in snapshot.ranks:
-            if rank.host == node.host and rank.differs:
+        for rank in ranks.get(node.host, ()):
+            if rank.differs:
                 own = {
                     **facts.environment,
                     **{name: value for name, value in rank.differs.items() if value is not None},

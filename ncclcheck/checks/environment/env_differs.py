@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.chosen import chosen
+from ncclcheck.checks.environment._comparison import compared_by_name
 from ncclcheck.checks.environment._settings import ENVIRONMENT, places
 from ncclcheck.checks.environment._variables import (
     DEVICE_NAMES,
@@ -19,6 +20,7 @@ from ncclcheck.checks.environment._variables import (
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
@@ -33,6 +35,7 @@ _SOURCE = "environment of the job there, and NCCL's config files"
 _RANKS_LISTED = 8
 _Variable: TypeAlias = "tuple[str, HostComparison[str | None]]"
 _ITSELF = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - a name to compare with, nothing is bound
+_MOST_LISTED = 64  # variables that one finding spells out, and findings about variables that no table knows
 _SET_OR_NOT = 2  # groups: those with one value, and those without
 
 
@@ -70,22 +73,36 @@ def env_differs(snapshot: Snapshot) -> Iterator[Answer]:
 def _between_nodes(snapshot: Snapshot, environments: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
     lost: dict[tuple[str, ...], list[_Variable]] = {}
     added: dict[tuple[str, ...], list[_Variable]] = {}
-    for name in sorted({name for environment in environments.values() for name in environment}):
-        if differs_by_nature(name) or is_read_by_nobody(name):
-            continue
-        values = compare(_compared(snapshot, name, environments))
-        if not values.differs or _is_one_count_of_gpus(name, values):
+    more: list[_Variable] = []
+    for name, values in _compared_names(snapshot, environments):
+        if differs_by_nature(name) or is_read_by_nobody(name) or _is_one_count_of_gpus(name, values):
             continue
         unset = next((group.hosts for group in values.groups if group.value is None), ())
         if not unset or len(values.groups) > _SET_OR_NOT or name in INTERFACE_NAMES:
-            yield _different(snapshot, name, values)
+            if name not in TABLE:
+                more.append((name, values))
+            if name in TABLE or len(more) <= _MOST_LISTED:
+                yield _different(snapshot, name, values)
         elif values.usual is not None and values.usual.value is None:
             added.setdefault(values.odd_hosts, []).append((name, values))
         else:
             lost.setdefault(unset, []).append((name, values))
+    if len(more) > _MOST_LISTED:
+        yield _many_differ(more[_MOST_LISTED:])
+    yield from _set_or_not_findings(snapshot, tuple(environments), lost, added)
+
+
+def _set_or_not_findings(
+    snapshot: Snapshot,
+    all_hosts: tuple[str, ...],
+    lost: Mapping[tuple[str, ...], list[_Variable]],
+    added: Mapping[tuple[str, ...], list[_Variable]],
+) -> Iterator[Finding]:
+    """Yield the findings about variables that are set on some nodes and not on others."""
     files = _files(snapshot)
     for hosts, variables in lost.items():
-        others = tuple(host for host in environments if host not in hosts)
+        missing = set(hosts)
+        others = tuple(host for host in all_hosts if host not in missing)
         for path, some in _by_origin(files, others, variables):
             is_are, it_them = verb(some, "is", "are"), verb(some, "it", "them")
             cause = f"in {path} there" if path else f"so the launcher may have lost {it_them}"
@@ -97,17 +114,26 @@ def _between_nodes(snapshot: Snapshot, environments: Mapping[str, Mapping[str, s
             yield _set_or_not(snapshot, hosts, some, where)
 
 
-def _compared(
-    snapshot: Snapshot, name: str, environments: Mapping[str, Mapping[str, str]]
-) -> Iterator[tuple[str, str | None]]:
-    """The value on each node; without the first node where its MASTER_ADDR means the node itself (Kubeflow)."""
-    for node in snapshot.nodes:
-        if node.host not in environments:
-            continue
-        value = environments[node.host].get(name)
-        if name == "MASTER_ADDR" and node.node_rank == 0 and value in _ITSELF:
-            continue
-        yield node.host, value
+def _compared_names(
+    snapshot: Snapshot, environments: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, HostComparison[str | None]]]:
+    """Yield the variables that differ; MASTER_ADDR without the first node where it means the node itself (Kubeflow)."""
+    itself = [
+        node.host
+        for node in snapshot.nodes
+        if node.node_rank == 0 and environments.get(node.host, {}).get("MASTER_ADDR") in _ITSELF
+    ]
+    for name, values in compared_by_name(environments):
+        if name == "MASTER_ADDR" and itself:
+            rest = compare(
+                (host, environment.get(name))
+                for host, environment in environments.items()
+                if host not in itself
+            )
+            if rest.differs:
+                yield name, rest
+        else:
+            yield name, values
 
 
 def _is_one_count_of_gpus(name: str, values: HostComparison[str | None]) -> bool:
@@ -136,8 +162,9 @@ def _by_origin(
 ) -> Iterator[tuple[str, list[_Variable]]]:
     """The variables in groups: those that come from one config file on all the hosts, and ("") all others."""
     groups: dict[str, list[_Variable]] = {}
+    of_files = {name for _, name in files}
     for name, values in variables:
-        paths = {files.get((host, name), "") for host in hosts}
+        paths = {files.get((host, name), "") for host in hosts} if name in of_files else {""}
         groups.setdefault(paths.pop() if len(paths) == 1 else "", []).append((name, values))
     yield from groups.items()
 
@@ -182,6 +209,9 @@ def _set_or_not(
     snapshot: Snapshot, hosts: tuple[str, ...], variables: Sequence[_Variable], where: str
 ) -> Finding:
     names = [name for name, _ in variables]
+    listed = ", ".join(names[:_MOST_LISTED])
+    if len(names) > _MOST_LISTED:
+        listed += f" and {len(names) - _MOST_LISTED} more"
     severities = {name: _severity(snapshot, name, values) for name, values in variables}
     fatal = [name for name in names if severities[name] == "error"]
     effect = (
@@ -193,10 +223,26 @@ def _set_or_not(
     )
     return Finding(
         "error" if fatal else "warning",
-        f"{', '.join(names)} {where}: {effect}",
+        f"{listed} {where}: {effect}",
         hosts,
-        tuple(piece for name, values in variables for piece in evidence(values, name, _SOURCE, _show)),
+        tuple(
+            piece
+            for name, values in variables[:_MOST_LISTED]
+            for piece in evidence(values, name, _SOURCE, _show)
+        ),
         (_fix(snapshot, names[0]),),
+    )
+
+
+def _many_differ(variables: Sequence[_Variable]) -> Finding:
+    """Return the finding about very many variables that no table knows, beyond those that have one each."""
+    first = variables[0][0]
+    hosts = dict.fromkeys(host for _, values in variables for host in values.odd_hosts)
+    return Finding(
+        "warning",
+        f"{len(variables)} more variables differ, {first} and others: the nodes behave differently",
+        tuple(hosts),
+        evidence(variables[0][1], first, _SOURCE, _show),
     )
 
 
@@ -217,12 +263,13 @@ def _count(value: str | None) -> int:
 
 
 def _means_the_same_everywhere(snapshot: Snapshot, name: str, values: Sequence[str | None]) -> bool:
-    versions = {known_version(node.facts) for node in snapshot.nodes}
-    return all(
-        means_the_same(name, values, version)
-        for version in (versions - {None} or {"2.27.7", NEWEST})
-        if version
-    )
+    return all(means_the_same(name, values, version) for version in _versions(snapshot))
+
+
+@once_per_snapshot
+def _versions(snapshot: Snapshot) -> frozenset[str]:
+    known = {known_version(node.facts) for node in snapshot.nodes}
+    return frozenset(version for version in known if version) or frozenset({"2.27.7", NEWEST})
 
 
 def _names_own_devices(snapshot: Snapshot, name: str, values: Sequence[str | None]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from ncclcheck.checks.environment._settings import (
     EnvironmentPlace,
@@ -24,6 +25,8 @@ from ncclcheck.nccl.variables.variables_folklore import RENAMED, did_you_mean, f
 _PREFIXES = ("NCCL_", "TORCH_NCCL_", "GLOO_", "TORCHELASTIC_")
 _NEWEST_TORCH: versions.Version = (2, 15, 99)  # the newest whose names are in the table
 _FORKS = ("NCCL_CTRAN_", "NCCLX_", "NCCL_CVARS", "RCCL_", "MSCCL_", "NCCL_MSCCL")
+_MOST_JUDGED = 64  # names of one environment; of more, what is meant is not looked for
+_LISTED = 4
 _SOURCE = "no such name in NCCL 2.4 to 2.32, torch 2.1 to 2.15, Gloo and the known plug-ins"
 
 
@@ -56,13 +59,17 @@ def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     doubtful = []
-    for name in sorted(place.environment):
-        if lookup(name) is not None:
-            continue
+    unknown = [name for name in sorted(place.environment) if lookup(name) is None]
+    if len(unknown) > _MOST_JUDGED:
+        unknown, rest = unknown[:_MOST_JUDGED], [name for name in unknown[_MOST_JUDGED:] if _is_ours(name)]
+        if rest:
+            yield _further(rest)
+    has_own_names = cache(lambda: _has_names_of_its_own(place))
+    for name in unknown:
         advice = _advice(name) if name.startswith(_PREFIXES) else _spelt_otherwise(place, name)
         if advice is None and not name.startswith(_PREFIXES):
             continue  # not one of these names at all
-        if advice is None and _has_names_of_its_own(place):
+        if advice is None and has_own_names():
             doubtful.append(name)
         else:
             yield _case(place, name, advice)
@@ -70,6 +77,24 @@ def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
         yield OneAnswer(
             f"NCCL here is newer than the table of names, or a fork: {', '.join(doubtful)} may be read"
         )
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(_PREFIXES)
+
+
+def _further(names: list[str]) -> SettingFault:
+    """Return what is said of very many unknown names: a user cannot have misspelt them one by one."""
+    first = ", ".join(names[:_LISTED])
+    return SettingFault(
+        "warning",
+        (names[0],),
+        f"no known program reads {len(names)} more variables that begin like its settings ({first}, ...)",
+        "they have no effect there, and make it hard to see which settings do",
+        "a few settings",
+        _SOURCE,
+        Fix("find out which script sets so many variables, and remove them"),
+    )
 
 
 def _advice(name: str) -> tuple[str, str | None] | None:

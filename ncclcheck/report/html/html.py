@@ -13,9 +13,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.report import Report
+from ncclcheck.model.report import NodeEntry, Report
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.exit_code import plural
 from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pairs
@@ -39,7 +41,10 @@ from ncclcheck.report.text.sections import authentication_words
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_LARGEST_PLAIN = 256 * 1024  # a larger report is embedded compressed: facts of a thousand nodes take 50 MB
+_LARGEST_PLAIN = 256 * 1024  # a larger report is embedded compressed
+_LARGEST_WHOLE = (
+    16 << 20
+)  # and of a larger one, only what is not of a single node: facts of a thousand take 50 MB
 _START = "page.start();"
 _SCRIPTS = ("page.js", "nodes.js", "reach.js", "charts.js")
 _VERDICT_WORDS = {
@@ -85,6 +90,7 @@ def to_html(report: Report) -> str:
         policy=_policy([script, _START, library]),
         page_data=script_json({"nodes": _packed(nodes), "charts": charts}),
         document=_document(report),
+        holds_all=holds_all(report),
     )
 
 
@@ -161,9 +167,29 @@ def _harmless(text: str) -> str:
     )
 
 
+def holds_all(report: Report) -> bool:
+    """Return whether the page embeds the whole report; of thousands of nodes it would be too large for a browser."""
+    size = 0
+    for node in report.nodes:
+        size += len(encode(node))
+        if size > _LARGEST_WHOLE:
+            return False
+    return len(encode(report.probes)) + len(encode(report.nccl)) <= _LARGEST_WHOLE
+
+
+def _without_nodes(report: Report) -> Report:
+    """Return the report without the facts of each node, NCCL's choice on each, and the probes that succeeded."""
+    return replace(
+        report,
+        nodes=tuple(NodeEntry(node.host, node.node_rank, node.status) for node in report.nodes),
+        probes=tuple(probe for probe in report.probes if probe.outcome != "ok"),
+        nccl=(),
+    )
+
+
 def _document(report: Report) -> dict[str, str]:
     """Return the report's JSON: as it is, or compressed where it is large."""
-    data = encode(report)
+    data = encode(report if holds_all(report) else _without_nodes(report))
     if len(data) <= _LARGEST_PLAIN:
         return {
             "type": "application/json",

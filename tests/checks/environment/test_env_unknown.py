@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ncclcheck.model.codec import encode
 from ncclcheck.model.facts import NcclConfigFile
-from tests.builders import with_environment
+from tests.builders import cluster, with_environment
 from tests.checks.environment.clusters import running, with_further_rank
 from tests.checks.running import finding, is_silent, run
 
@@ -133,3 +134,14 @@ def test_a_name_that_no_shell_can_hold_is_shown_and_not_unset() -> None:
     found = finding(SLUG, running({"NCCL-IB-HCA": " mlx5_0\r"}))
     assert found.summary.startswith("no program reads 'NCCL-IB-HCA'=")
     assert (found.fixes[0].commands, found.fixes[0].env) == ((), {"NCCL_IB_HCA": "mlx5_0"})
+
+
+def test_thousands_of_variables_of_one_node_are_few_findings() -> None:
+    variables = {f"NCCL_VARIABLE_{number}": str(number) for number in range(3_000)}
+    snapshot = with_environment(cluster(), "node03", **variables)
+    for slug in ("env-unknown", "env-differs"):
+        found = run(slug, snapshot).findings
+        assert 1 <= len(found) <= 70, slug
+        assert {host for finding in found for host in finding.hosts} & {"node03"}
+        assert sum(len(encode(finding)) for finding in found) < 200_000
+    assert any("2936 more variables" in finding.summary for finding in run("env-unknown", snapshot).findings)

@@ -12,6 +12,9 @@ from msgspec.structs import replace
 from ncclcheck.model.codec import decode
 from ncclcheck.model.report import Report
 from ncclcheck.report.html.html import script_json, to_html
+from ncclcheck.run.judge import judge
+from ncclcheck.run.options import RunOptions
+from tests.large_runs import large_run
 from tests.report.reports import ADVICE, finding, found, mtu_finding, report
 from tests.report.samples import full_report
 
@@ -43,6 +46,19 @@ def test_a_large_report_is_in_the_page_too() -> None:
     packed = re.search(r'type="application/gzip\+base64" id="report-json">([^<]*)<', to_html(made))
     assert packed is not None
     assert decode(gzip.decompress(base64.b64decode(packed[1])), Report) == made
+
+
+def test_of_thousands_of_nodes_the_page_has_no_facts_and_says_so() -> None:
+    run = large_run(512, "broken")
+    page = to_html(judge(run, RunOptions(command="preflight")))
+    assert len(page) < 5_000_000 / 4
+    assert "without the facts of its 512 nodes" in page
+    packed = re.search(r'id="report-json">([^<]*)<', page)
+    assert packed is not None
+    held = decode(gzip.decompress(base64.b64decode(packed[1])), Report)
+    assert len(held.nodes) == 512
+    assert not any(node.facts for node in held.nodes)
+    assert held.findings == judge(run, RunOptions(command="preflight")).findings
 
 
 def test_nothing_in_the_data_ends_its_script() -> None:
