@@ -60,10 +60,10 @@ def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:
 def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
     doubtful = []
     unknown = [name for name in sorted(place.environment) if lookup(name) is None]
-    if len(unknown) > _MOST_JUDGED:
-        unknown, rest = unknown[:_MOST_JUDGED], [name for name in unknown[_MOST_JUDGED:] if _is_ours(name)]
-        if rest:
-            yield _further(rest)
+    ours = [name for name in unknown if name.startswith(_PREFIXES)]
+    if rest := frozenset(ours[_MOST_JUDGED:]):
+        yield _further(ours[_MOST_JUDGED:])
+        unknown = [name for name in unknown if name not in rest]
     has_own_names = cache(lambda: _has_names_of_its_own(place))
     for name in unknown:
         advice = _advice(name) if name.startswith(_PREFIXES) else _spelt_otherwise(place, name)
@@ -77,10 +77,6 @@ def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
         yield OneAnswer(
             f"NCCL here is newer than the table of names, or a fork: {', '.join(doubtful)} may be read"
         )
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith(_PREFIXES)
 
 
 def _further(names: list[str]) -> SettingFault:
