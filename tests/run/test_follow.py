@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.nodes.bench_order import BenchOrder
+from ncclcheck.bench.nodes.node_workers import WorkerNode
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
-from ncclcheck.run.follow import OrderReader
+from ncclcheck.run.follow import OrderReader, follow
 from ncclcheck.run.options import RunOptions
 from ncclcheck.run.session import OrderMessage
+from ncclcheck.run.steps import bench as bench_step
 from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.confirm import ConfirmOrder
 from ncclcheck.run.steps.finish import Finish
@@ -32,6 +37,31 @@ def reader(store: Store, said: list[str] | None = None) -> OrderReader:
     say = (said if said is not None else []).append
     context = Context(RunOptions("preflight"), {}, launch(0, 2), "node01", Deadline(60), say)
     return OrderReader(Participant(context, store, 2, ""))
+
+
+@pytest.mark.parametrize(("count", "starts"), [({"1": 1, "2": 1}, True), ({"1": 2}, False)])
+def test_a_further_rank_starts_its_worker_where_the_order_names_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, count: dict[str, int], starts: bool
+) -> None:
+    followed: list[tuple[WorkerNode, list[BenchOrder]]] = []
+    monkeypatch.setattr(bench_step, "run_workers", lambda *given: followed.append(given))
+    plan = BenchPlan("nccl", ("all_reduce",), (1 << 10,), "float32", 0, 2, 5.0, verify=True)
+    first = {ticket: number for number, ticket in enumerate(count)}
+    order = BenchOrder(plan, 2, ("node01", "node01"), first, count, {}, "n", 30.0)
+    give(store, 0, order)
+    give(store, 1, Finish(0, ()))
+    place = replace(launch(0, 1, local_world_size=2), local_rank=1)
+    context = Context(RunOptions("bench"), {}, place, "node01", Deadline(60), lambda _: None)
+    assert follow(Participant(context, store, 2, "")) == Finish(0, ())
+    assert [(node.ticket, node.local_rank, orders) for node, orders in followed] == (
+        [(2, 1, [order])] if starts else []
+    )
+
+
+def test_a_further_rank_starts_one_worker_at_most(store: Store) -> None:
+    place = replace(launch(0, 1, local_world_size=2), local_rank=1)
+    context = Context(RunOptions("bench"), {}, place, "node01", Deadline(60), lambda _: None)
+    assert Participant(context, store, 2, "").bounds.most_ranks == 1
 
 
 def test_orders_come_in_turn(store: Store) -> None:
