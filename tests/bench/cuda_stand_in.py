@@ -81,6 +81,7 @@ class Machine:
         self._durations_us: list[float] = []
         self._entered = [0 for _ in gpus]
         self._hung = [False for _ in gpus]
+        self._failed: set[int] = set()  # ranks whose GPU had an error: they come to nothing any more
         self._transfers: dict[tuple[int, int], dict[int, int]] = {}  # (from, to) -> rank -> how many
         self._pair_starts: dict[tuple[int, int, int], dict[int, float]] = {}
 
@@ -153,6 +154,9 @@ class Machine:
     def _enqueue(self, kernel: _Kernel) -> None:
         gpu = self.gpu
         if gpu.fails_at is not None and self._entered[self._here.rank] > gpu.fails_at:
+            self._failed.add(self.number)
+            self._advance()
+            self._changed.notify_all()
             raise RuntimeError(ECC)
         gpu.host_us += gpu.launch_us
         self._streams[self._here.rank].append(kernel)
@@ -195,7 +199,7 @@ class Machine:
             return kernel.began_us + kernel.spin_us
         starts = self._starts[kernel.collective]
         if len(starts) < len(self.gpus):
-            return None
+            return math.inf if self._failed - starts.keys() else None
         late_us = self.gpus[rank].leaves_late_us
         return max(starts.values()) + self._durations_us[kernel.collective] + late_us
 

@@ -92,7 +92,11 @@ class Group:
                 page = ProgressPage(pages[number] if pages else None)
                 rank = replace(prepare(task, device, page), heartbeat=_Quiet())
                 rank = with_agreed_buffers(rank)
-                return [point for point in measure_all(rank) if isinstance(point, Point)]
+                try:
+                    return [point for point in measure_all(rank) if isinstance(point, Point)]
+                except RuntimeError as error:
+                    page.fail(_kind(error, page), f"RuntimeError: {error}")  # as the worker does
+                    raise
 
         with ThreadPoolExecutor(self._size) as threads:
             return list(threads.map(rank_points, range(self._size)))
@@ -171,7 +175,7 @@ def test_four_buffers_of_the_largest_size_where_every_gpu_has_room(monkeypatch: 
 def states_of(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> list[RankState]:
     """Where every rank is seen, half a minute after nothing moved any more."""
     pages = [new_page("test") for _ in machine.gpus]
-    with pytest.raises(HungError):
+    with pytest.raises((HungError, RuntimeError)):
         Group(machine, monkeypatch).run(replace(PLAN, sizes_bytes=(64 * KI,)), pages=pages)
     states = []
     for number, page in enumerate(pages):
@@ -217,6 +221,18 @@ def test_where_all_gpus_are_silent_alike_none_of_them_is_named(monkeypatch: pyte
     machine.gpus[2].stalls_at = 40
     states = [replace(state, gpu="silent") for state in states_of(machine, monkeypatch)]
     assert {failure.state for failure in judge(states, HOSTS, dict.fromkeys(HOSTS, 0.0))} == {"stuck"}
+
+
+def test_the_gpu_with_an_error_is_named_and_not_those_that_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine(gpus())
+    machine.gpus[2].fails_at = 40
+    states = states_of(machine, monkeypatch)
+    assert [state.error_kind for state in states] == ["none", "none", "own", "none"]
+    (failure,) = judge(states, HOSTS, dict.fromkeys(HOSTS, 0.0))
+    assert (failure.rank, failure.state) == (2, "error")
+    assert "uncorrectable ECC error" in failure.detail
 
 
 def test_an_error_of_the_gpu_is_its_own_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
