@@ -23,7 +23,9 @@ from ncclcheck.cli.commands.remote import remote
 from ncclcheck.cli.commands.report import report
 from ncclcheck.cli.commands.session import bench, preflight, run
 from ncclcheck.cli.usage import CommandGroup, one_sentence
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.model.errors import NcclcheckError
+from ncclcheck.timeouts import ERROR_LINE_S
 
 USAGE, BUG, INTERRUPTED = 2, 70, 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -108,8 +110,8 @@ def main() -> NoReturn:
         code = INTERRUPTED
     finally:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+            if stream is not None:
+                within(ERROR_LINE_S, stream.flush)  # where nobody reads, a thread still holds it
         os._exit(code)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
 from ncclcheck.model.errors import UsageError
 from ncclcheck.report.text.plain import plain
+from ncclcheck.timeouts import ERROR_LINE_S
 
 
 def write_out(text: str) -> None:
@@ -42,8 +45,27 @@ def _in_ascii(text: str) -> str:
 def write_error(text: str) -> None:
     """One line on standard error, if that can be written to at all."""
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"ncclcheck: {plain(text)}\n")
-        sys.stderr.flush()
+        if _is_taken():
+            sys.stderr.write(f"ncclcheck: {plain(text)}\n")
+            sys.stderr.flush()
+
+
+_nobody_reads = threading.Event()  # standard error: a line of progress must not hold up the run
+
+
+def _is_taken() -> bool:
+    """Return whether standard error takes a line without a wait: a pipe is full where its reader takes nothing."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stderr.fileno(), select.POLLOUT)
+    except (OSError, ValueError):  # no file: what a test or a library has put in its place
+        return True
+    wait_s = 0.0 if _nobody_reads.is_set() else ERROR_LINE_S
+    if poll.poll(wait_s * 1000):
+        _nobody_reads.clear()
+        return True
+    _nobody_reads.set()
+    return False
 
 
 def write_document_to_error(heading: str, document: str) -> None:

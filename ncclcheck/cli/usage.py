@@ -12,6 +12,13 @@ from ncclcheck.model.errors import UsageError
 class CommandGroup(click.Group):
     """A group whose commands are listed in the order they were added, and whose unknown ones are our UsageError."""
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command. On Ctrl-C click would first write to standard error, which may have a reader that hangs."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which a user needs them."""
         del ctx

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -60,3 +61,30 @@ def test_ctrl_c_after_the_facts_leaves_a_partial_report(tmp_path: Path) -> None:
     report = json.loads(file.read_text())
     assert report["verdict"]["exit_code"] == 130
     assert [node["status"] for node in report["nodes"]][:1] == ["reported"]
+
+
+def test_ctrl_c_while_nobody_reads_the_report(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    report = tmp_path / "report.json"
+    with subprocess.Popen(
+        [sys.executable, "-m", "ncclcheck", "preflight", "--format", "json", "--output", str(report)],
+        stdout=writer,
+        stderr=writer,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        os.close(writer)
+        deadline = time.monotonic() + 60
+        while not report.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert process.poll() is None  # what it has to print does not fit into the pipe
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(timeout=20) == 130
+        finally:
+            process.kill()
+            os.close(reader)
+    assert json.loads(report.read_text())["verdict"]["exit_code"] in (0, 130)

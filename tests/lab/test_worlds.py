@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 from collections.abc import Callable
 
 import pytest
 
-from tests.lab.launched import command, flags, job_environment, told
+from tests.lab.launched import command, flags, job_environment, read, report_file, told
 from tests.lab.nodes import Lab
 from tests.lab.worlds import WORLDS, World
 
@@ -64,3 +67,27 @@ def test_a_node_without_memory_for_torch_is_named_with_that_reason(
         finding = ended[name].finding("torch-unusable")
         assert finding["hosts"] == ["node3"]
         assert reason in finding["summary"]
+
+
+@pytest.mark.parametrize("streams", ["1", pytest.param("1 2", marks=pytest.mark.further)])
+def test_a_reader_that_takes_nothing_holds_up_no_verdict(lab: Callable[..., Lab], streams: str) -> None:
+    two = lab(2)
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)  # a report as JSON has more
+    first, second = two.nodes
+    words = [*command(first, "preflight", "--format", "json"), *flags(two, first)]
+    onto = " ".join(f"{stream}>/dev/fd/{writer}" for stream in streams.split())
+    slow = first.start(
+        ["sh", "-c", f'exec "$@" {onto}', "sh", *words], job_environment(), pass_fds=(writer,), fresh=True
+    )
+    quick = second.start([*command(second, "preflight"), *flags(two, second)], job_environment())
+    os.close(writer)
+    ended = read(second, quick.wait(90))
+    assert ended.code == 0, ended
+    assert slow.alive  # it still holds what nobody has read
+    assert json.loads(report_file(first).read_text())["verdict"]["exit_code"] == 0
+    with os.fdopen(reader, "rb") as stream:
+        shown = stream.read()
+    assert slow.wait(30).returncode == 0
+    if streams == "1":
+        assert json.loads(shown)["verdict"]["exit_code"] == 0

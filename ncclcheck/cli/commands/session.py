@@ -70,6 +70,8 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
     from ncclcheck.cli.interrupts import uninterrupted
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.request import run_options
+    from ncclcheck.facts.bounded_call import start
+    from ncclcheck.timeouts import SHOWN_LONGEST_S, SHOWN_S
 
     refuse_bad_outputs(given)
     run = run_options(command, given)
@@ -83,9 +85,11 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
     code = ended.report.verdict.exit_code
     with uninterrupted():
         unwritten = write_files(ended.report, ended.saved, given) if ended.writes else ()
-    shown = not ended.prints or show(ended.report, given, unwritten)
-    all_written = shown and not unwritten
-    ended.release()
+    showing = start(show, ended.report, given, unwritten) if ended.prints else None
+    if showing is not None:
+        showing.result(SHOWN_S)
+    ended.release()  # whether somebody reads here or not
+    all_written = not unwritten and (showing is None or showing.result(SHOWN_LONGEST_S) is True)
     if prefixed is not None and code == 0:  # also where a file could not be written: all nodes start, or none
         _start(prefixed, ended, applies=run.applies)
     return (
