@@ -22,9 +22,7 @@ CONCLUDE_S = 3.0
 # A reader of standard output may take nothing (a stopped pager): so long until the other nodes get the verdict anyway
 SHOWN_S = 2.0
 SHOWN_LONGEST_S = 600.0  # the same: until this node ends without having shown all of its report
-ERROR_LINE_S = (
-    0.5  # a line on standard error that nobody takes for so long is dropped, and later ones at once
-)
+ERROR_LINE_S = 0.5  # a line on standard error that nobody takes for so long is dropped
 USER_FILE_S = 10.0  # a file that the command line names: its mount may hang
 UNTIL_THE_END_S = math.inf  # a step that ends with --timeout, or whose order says how long it takes
 
