@@ -50,6 +50,20 @@ def _read(file: str, option: str, limit_bytes: int) -> bytes | str:
     return data
 
 
+def refuse_hung(file: str, option: str) -> None:
+    """Nothing, if the file or its absence is known in time; else UsageError: the mount that it is on hangs."""
+    seen = within(USER_FILE_S, _seen, file)
+    if isinstance(seen, Missing):
+        raise UsageError(f"{option} {file}: nothing answers there within {USER_FILE_S:g} s: its mount hangs")
+
+
+def _seen(file: str) -> bool:
+    try:
+        return os.path.lexists(file) and bool(os.stat(file))  # noqa: PTH116 (what hangs is the call)
+    except (OSError, ValueError):
+        return False
+
+
 def read_text(file: str, option: str) -> str:
     """Return the contents as text, without a byte order mark. Raises UsageError if it is not UTF-8, or over 1 MiB."""
     try:
@@ -60,6 +74,8 @@ def read_text(file: str, option: str) -> str:
 
 def refuse_unwritable(file: str, option: str) -> None:
     """Nothing, if `file` could be written now; else UsageError. Called before a run, which may take minutes."""
+    refuse_hung(str(Path(file).parent), option)
+    refuse_hung(file, option)
     path = Path(file)
     try:
         if path.is_dir():

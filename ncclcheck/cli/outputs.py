@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ncclcheck.cli.files import append_text, refuse_unwritable, write_atomically
+from ncclcheck.cli.files import append_text, refuse_hung, refuse_unwritable, write_atomically
 from ncclcheck.cli.screen import (
     is_color_wanted,
     screen_width,
@@ -21,13 +21,16 @@ from ncclcheck.cli.screen import (
     write_error,
     write_out,
 )
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.model.codec import encode_pretty
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.report.document import to_json
 from ncclcheck.report.formats import SUFFIXES, Format, rendered
 from ncclcheck.report.text.terminal import render
+from ncclcheck.timeouts import USER_FILE_S
 
 # GitHub refuses a larger step summary as a whole ("supports content up to a size of 1024k").
 SUMMARY_BYTES = 1024 * 1000
@@ -70,6 +73,8 @@ def _refuse_one_file_for_two(given: Mapping[str, Any]) -> None:
     files = [("--output", file) for file in given.get("output") or ()]
     files += [("--save", given["save"])] if given.get("save") else []
     written: dict[str, str] = {}
+    if given.get("baseline"):
+        refuse_hung(given["baseline"], "--baseline")
     judge = os.path.realpath(given["baseline"]) if given.get("baseline") else None
     for option, file in files:
         if os.path.realpath(file) == judge:
@@ -112,15 +117,24 @@ def _heading(unwritten: Unwritten) -> str:
 
 
 def _written(file: str, text: str, option: str) -> bool:
+    why = within(USER_FILE_S, _why_not_written, file, text, option)
+    if isinstance(why, Missing):
+        why = f"{option} {file}: cannot be written: {why.detail}"
+    if why:
+        write_error(f"error: {why}")
+    return not why
+
+
+def _why_not_written(file: str, text: str, option: str) -> str:
+    """Write the file; return the sentence that says why it is not written, or an empty one."""
     try:
         if is_step_summary(file):
             append_text(file, _fitting(text), option)  # what the step has said before stays
         else:
             write_atomically(file, text, option)
     except UsageError as error:
-        write_error(f"error: {error}")
-        return False
-    return True
+        return str(error)
+    return ""
 
 
 def _fitting(text: str) -> str:

@@ -35,6 +35,7 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
 
     Exit codes: 0 nothing failed; 1 the cause is named; 3 inconclusive, with what to collect.
     """
+    from ncclcheck.cli.files import refuse_hung
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.run.explaining import explain_files, explain_ras
 
@@ -43,6 +44,8 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
     if not logs and ras is None:
         raise UsageError("explain: which logs? give files or folders, or - for standard input")
     refuse_bad_outputs(given)
+    for log in logs:
+        refuse_hung(log, "explain")
     report = explain_files(logs) if ras is None else explain_ras(ras)
     unwritten = write_files(report, None, given)
     all_written = show(report, given, unwritten) and not unwritten

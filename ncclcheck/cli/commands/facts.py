@@ -66,10 +66,13 @@ def facts(
             raise UsageError(
                 f"{option}: {given[0]} is on this machine, of which --root reads nothing: give one of them"
             )
+    from ncclcheck.cli.files import refuse_hung
     from ncclcheck.cli.screen import write_out
     from ncclcheck.facts.facts_document import recorded_machine, this_node
     from ncclcheck.model.codec import encode_pretty
 
+    if root is not None:
+        refuse_hung(root, "--root")
     del format_  # there is only one
     document = this_node(os.environ, code, data, shared_dir) if root is None else recorded_machine(root)
     if as_policy:

@@ -14,12 +14,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.cli.commands.handover import Inherited, hand_over, inherited
+from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.command import read_command
 from ncclcheck.launch.line.env_line import applied
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Missing
+from ncclcheck.timeouts import PATH_S, USER_FILE_S
 
 if TYPE_CHECKING:
     from ncclcheck.model.report import Advice
@@ -55,7 +59,9 @@ def read_prefixed(
 
     Where it does not tell which node of the job this is, `flags` do, and nothing else is taken from it.
     """
-    program = shutil.which(words[0], path=environ.get("PATH", os.defpath))
+    program = within(USER_FILE_S, shutil.which, words[0], path=environ.get("PATH", os.defpath))
+    if isinstance(program, Missing):
+        raise UsageError(f"-- {words[0]}: a folder of PATH is on a mount that hangs: {program.detail}")
     if program is None:
         raise UsageError(f"-- {words[0]}: there is no such command on this node (looked at PATH)")
     environ = dict(environ)
@@ -113,16 +119,26 @@ def code_of(line: CommandLine) -> tuple[str, ...]:
 def _of_file(script: Script) -> tuple[str, ...]:
     file = PurePath(script.folder, script.name)
     too_wide = {*_TOO_WIDE, str(Path.home())}
-    return (str(file),) if str(Path(file.parent).resolve()) in too_wide else (str(file.parent),)
+    return (str(file),) if within(PATH_S, _resolved, file.parent) in too_wide else (str(file.parent),)
 
 
 def _of_module(script: Script) -> tuple[str, ...]:
     """Return the path of a module in the working folder; an installed one is compared by its package's version."""
     top = PurePath(script.folder, script.name.split(".")[0])
-    return tuple(str(path) for path in (top, top.with_name(f"{top.name}.py")) if Path(path).exists())[:1]
+    paths = (top, top.with_name(f"{top.name}.py"))
+    return tuple(str(path) for path in paths if within(PATH_S, _exists, path) is not False)[:1]
+
+
+def _resolved(folder: PurePath) -> str:
+    return str(Path(folder).resolve())
+
+
+def _exists(path: PurePath) -> bool:
+    return Path(path).exists()
 
 
 def _read(file: str) -> str | None:
+    refuse_hung(file, "--")
     path = Path(file).expanduser()
     try:
         if not path.is_file():
