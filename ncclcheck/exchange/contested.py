@@ -5,14 +5,16 @@ What is found here accuses no node. A message that does not fit the others is le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from ncclcheck.exchange.announcements import Announced
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.snapshot import Contested
+from ncclcheck.model.snapshot import Contested, Snapshot
 
 
 def without_ghosts(
@@ -59,6 +61,31 @@ def of_another_run(hellos: Mapping[int, Hello], own_ticket: int | None) -> dict[
         return {}
     told = "it was told another run than this one: somebody replaced what node 0 wrote"
     return {ticket: told for ticket, hello in hellos.items() if hello.run != own.run}
+
+
+def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
+    """Add the claims of those who came late to a place that another process has: the job has one process too many.
+
+    Where that other process said hello and then reported nothing, somebody took the place of the one that came late.
+    A process that comes late to its own place was silent when it counted, and is reported as that.
+    """
+    taken = {(claim.node_rank, claim.local_rank) for claim in snapshot.claims}
+    clashing = [hello for hello in late if (hello.launch.node_rank, hello.launch.local_rank) in taken]
+    mute = {silent.node_rank: silent.host for silent in snapshot.silent if silent.phase == "facts"}
+    displaced = [hello for hello in clashing if hello.launch.is_agent and hello.launch.node_rank in mute]
+    clashing = [hello for hello in clashing if hello not in displaced]
+    said = "somebody (host {}) said hello in its place before it came, and reported no facts"
+    contested = (
+        Contested(hello.host, rank, "hello", said.format(mute[rank])[:300])
+        for hello in displaced
+        for rank in (hello.launch.node_rank,)
+    )
+    return replace(
+        snapshot,
+        claims=(*snapshot.claims, *(hello.launch for hello in clashing)),
+        claim_hosts=(*snapshot.claim_hosts, *(hello.host for hello in clashing)),
+        contested=(*snapshot.contested, *contested),
+    )
 
 
 def _announced(data: bytes | None) -> Announced | None:

@@ -6,6 +6,7 @@ Each attack runs until it is killed. FOLDER keeps what was seen on the wire, for
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -475,6 +476,20 @@ def accusing_facts(field: Field) -> None:
         put(store, "facts/2", data.replace(b'"python":"3', b'"python":"2'))
 
     in_store(field, write, 0.002)
+
+
+@attack
+def forged_hello(field: Field) -> None:
+    """Draw a ticket and say hello for the place of node2."""
+    drawn: list[int] = []
+
+    def write(store: Any) -> None:
+        if not drawn:
+            drawn.append(int(store.add(f"{PREFIX}tickets", 1)))
+        run = hashlib.sha256(bytes(store.get(f"{PREFIX}serving"))).hexdigest()
+        put(store, f"hello/{drawn[0]}", {**hello("evil", 1), "run": run})
+
+    in_store(field, write)
 
 
 _calls("replaced-nonce", lambda store: store.set(PREFIX + "serving", os.urandom(16)))

@@ -24,9 +24,9 @@ while True:
     listener.accept()[0].close()
     count += 1
 """
-_WORDS = ("preflight", "--timeout", "30", "--join-timeout", "10", "--demote", "place-contested")
+_WORDS = ("preflight", "--timeout", "30", "--join-timeout", "10")
 _LONGEST_S = 60.0
-_MOST_MB = 500
+MOST_MB = 500
 
 
 class Run(Struct, frozen=True):
@@ -81,7 +81,7 @@ def attacked(attack: str | None, *, keyed: bool, kept: Path) -> Run:
 def faults(run: Run, peace: Run, *, keyed: bool) -> list[str]:
     """Return what an attack must not have done."""
     found = list(run.harm) + (["hung"] if run.hung else [])
-    if run.memory_mb > _MOST_MB:
+    if run.memory_mb > MOST_MB:
         found.append(f"{run.memory_mb} MB")
     if keyed:
         if (run.codes, run.findings) != (peace.codes, peace.findings):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ncclcheck.exchange.announcements import Announced
-from ncclcheck.exchange.contested import of_another_run, replaced_reports, without_ghosts
+from ncclcheck.exchange.contested import of_another_run, replaced_reports, with_late_claims, without_ghosts
 from ncclcheck.exchange.messages import Hello
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.model.codec import encode
 from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import Silent, Snapshot
 
 
 def launch(rank: int) -> Launch:
@@ -54,3 +55,15 @@ def test_who_was_told_another_nonce_is_not_of_this_run() -> None:
     hellos = {ticket: Hello("1", "1", "h", launch(0), run) for ticket, run in ((1, "a"), (2, "a"), (3, "b"))}
     assert list(of_another_run(hellos, 1)) == [3]
     assert of_another_run(hellos, None) == {}
+
+
+def test_who_comes_late_to_a_place_that_a_mute_process_took_is_no_duplicate() -> None:
+    taken = Snapshot(
+        nodes=(),
+        claims=(launch(0), launch(1)),
+        claim_hosts=("node1", "evil"),
+        silent=(Silent("evil", 1, "facts", 15.0),),
+    )
+    seen = with_late_claims(taken, (Hello("1", "1", "node2", launch(1)), Hello("1", "1", "node4", launch(0))))
+    assert seen.claim_hosts == ("node1", "evil", "node4")
+    assert [(place.host, place.node_rank) for place in seen.contested] == [("node2", 1)]

@@ -75,9 +75,11 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     """
     deadline = session.deadline.within(FACTS_ANSWER_S)
     alien = of_another_run(session.state.arrivals.hellos, session.state.own_ticket)
-    members = tuple(member for member in members if member.ticket not in alien)
-    found = gather_answers(session.store, [member.ticket for member in members], keys.facts, deadline)
+    expected = [member.ticket for member in members if member.ticket not in alien]
+    found = gather_answers(session.store, expected, keys.facts, deadline)
     members, ghosts = without_ghosts(members, found)
+    alien = {member.ticket: alien[member.ticket] for member in members if member.ticket in alien}
+    members = tuple(member for member in members if member.ticket not in alien)
     asked = one_per_place(members)
     told = gather_answers(session.store, [member.ticket for member in asked], keys.announced, Deadline(0.0))
     found, replaced = replaced_reports(asked, found, told)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.contested import with_late_claims
 from ncclcheck.exchange.gather import late_hellos
-from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
+from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
@@ -36,20 +37,6 @@ def _lead(session: Session) -> Snapshot:
     snapshot = replace(session.snapshot, refused=(*session.snapshot.refused, *refused))
     late = late_hellos(session.store, session.context.launch, session.state.arrivals)
     return with_late_claims(snapshot, late)
-
-
-def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
-    """Add the claims of those who came late to a place that another process has: the job has one process too many.
-
-    A process that comes late to its own place was silent when it counted, and is reported as that.
-    """
-    taken = {(claim.node_rank, claim.local_rank) for claim in snapshot.claims}
-    clashing = [hello for hello in late if (hello.launch.node_rank, hello.launch.local_rank) in taken]
-    return replace(
-        snapshot,
-        claims=(*snapshot.claims, *(hello.launch for hello in clashing)),
-        claim_hosts=(*snapshot.claim_hosts, *(hello.host for hello in clashing)),
-    )
 
 
 def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from ncclcheck.exchange.contested import with_late_claims
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.messages import SCHEMA, Hello
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.steps.late import with_late_claims
 from tests.fact_builders import launch
 
 
