@@ -38,7 +38,8 @@ def test_the_check_of_the_schema_can_fail() -> None:
 def test_the_pods_of_the_indexed_job_find_each_other_by_name() -> None:
     service, job = documents("indexed-job.yaml")
     pod = pod_of(job)
-    environment = {container["name"]: container["value"] for container in pod["containers"][0]["env"]}
+    environment = {entry["name"]: entry.get("value") for entry in pod["containers"][0]["env"]}
+    assert environment["NCCLCHECK_KEY"] is None  # it is in a Secret
     assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
     assert service["metadata"]["name"] == pod["subdomain"]
     assert environment["MASTER_ADDR"] == f"{job['metadata']['name']}-0.{pod['subdomain']}"
@@ -62,7 +63,7 @@ def test_the_pods_of_the_jobset_find_each_other_by_name() -> None:
     (jobset,) = documents("jobset.yaml")
     (node,) = jobset["spec"]["replicatedJobs"]
     environment = {
-        container["name"]: container["value"]
+        container["name"]: container.get("value")
         for container in pod_of(node["template"])["containers"][0]["env"]
     }
     name = jobset["metadata"]["name"]
