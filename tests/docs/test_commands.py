@@ -17,7 +17,7 @@ from ncclcheck.launch.line.command import read_command
 from ncclcheck.model.errors import UsageError
 from tests.docs.code_blocks import PAGES, ROOT, SCRIPTS, Example, examples
 
-_FILES = ("expect", "baseline", "hostfile", "from_")  # what the reader has, and we have not
+_FILES = ("key_file", "expect", "baseline", "hostfile", "from_")  # what the reader has, and we have not
 _INDEX = re.compile(r"\$\{?\w*(?:RANK|NODEID|INDEX|K)\}?")
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 _ANSWER = re.compile(r"\$\([^)]*\)")
