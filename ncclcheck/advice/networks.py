@@ -57,6 +57,8 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
 
     A mixture of networks, such as one node's eth0 with the eth1 of the others, is none, where one that works is none.
     """
+    if not snapshot.nodes:  # nobody answered
+        return ()
     found: dict[tuple[tuple[str, tuple[str, str]], ...], Network] = {}
 
     def find(places: dict[str, tuple[str, str]]) -> None:

@@ -159,3 +159,8 @@ def test_a_fast_fabric_of_other_names_beside_a_common_network_is_one_too() -> No
         )
 
     assert usable(of_nodes(node(1, "ens5"), node(2, "p1p1")))[0] == "ens5/p1p1"
+
+
+def test_where_nobody_answered_there_is_no_network() -> None:
+    whole = of_nodes({}, {}, {})
+    assert find_networks(replace(whole, nodes=()), some(read_reach(whole))) == ()

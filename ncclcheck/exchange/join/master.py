@@ -150,15 +150,19 @@ def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
     return way
 
 
+def is_served(search: MasterSearch, way: MasterPath) -> bool:
+    """Return whether node 0 itself says, by datagram, that its store is up there."""
+    addresses = () if isinstance(way.addresses, Missing) else way.addresses
+    reply = send_knock(Knocked(addresses, way.port, search.trust), _message(way, search, final=False), 0.3)
+    return reply is not None and reply.serving
+
+
 def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
     """Return the path to a TCPStore without the mark of this job: of another job, unless node 0 says it is its own.
 
     Then somebody erased the mark, which says nothing about the network.
     """
-    addresses = () if isinstance(way.addresses, Missing) else way.addresses
-    knocked = Knocked(addresses, way.port, search.trust)
-    reply = send_knock(knocked, _message(way, search, final=False), 0.3)
-    if reply is not None and reply.serving:
+    if way.serving_confirmed or is_served(search, way):
         detail = "node 0 serves its store there, but what it wrote was erased: another program writes into it"
         return replace(way, outcome="lost", detail=detail, serving_confirmed=True)
     detail = f"a TCPStore answers there, but of another program or job ({why.detail})"

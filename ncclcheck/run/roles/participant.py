@@ -11,7 +11,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.join.master import find_master, give_up, unmarked
+from ncclcheck.exchange.join.master import find_master, give_up, is_served, unmarked
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -31,7 +31,7 @@ from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.facts import report_facts
 from ncclcheck.run.steps.join import arrive
 from ncclcheck.run.vouching import belongs_to_verdict, with_vouching
-from ncclcheck.timeouts import LEFT_PORT_S, STORE_ANSWERS_S
+from ncclcheck.timeouts import LEFT_PORT_S, MASTER_CONFIRMED_S, STORE_ANSWERS_S
 
 
 def as_participant(context: Context, prepared: Future[LocalNode], state: RunState) -> None:
@@ -70,10 +70,12 @@ def enter(context: Context, way: MasterPath) -> tuple[Participant | Missing, Mas
     if isinstance(store, Missing):
         return store, way
     # The launcher's store is there before node 0's ncclcheck is; a store of our own is marked as soon as it opens.
-    is_shared = context.launch.shared_store
-    timeout_s = context.options.join_timeout_s if is_shared else STORE_ANSWERS_S
-    serving = store.wait(keys.SERVING, context.deadline.within(timeout_s))
-    if isinstance(serving, Missing) and is_shared:
+    timeout_s = context.options.join_timeout_s if context.launch.shared_store else STORE_ANSWERS_S
+    serving = store.wait(keys.SERVING, context.deadline.within(min(timeout_s, MASTER_CONFIRMED_S)))
+    if isinstance(serving, Missing):
+        way = replace(way, serving_confirmed=way.serving_confirmed or is_served(search_of(context), way))
+        serving = store.wait(keys.SERVING, context.deadline.within(timeout_s - MASTER_CONFIRMED_S))
+    if isinstance(serving, Missing) and context.launch.shared_store:
         return serving, replace(
             way, outcome="lost", detail="the launcher's store answers, but node 0 never came"
         )
