@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from msgspec import Struct
 
@@ -16,14 +17,12 @@ class _Family(Struct, frozen=True):
     """A topic, its words, and texts of which a line must have one to match at all (none: any line may)."""
 
     topic: str
-    pattern: re.Pattern[str]
+    words: str
     needs: tuple[str, ...]
 
 
 _FAMILIES = tuple(
-    _Family(topic.name, re.compile(words, re.IGNORECASE), required(words))
-    for topic in ALL_TOPICS
-    for words in topic.patterns
+    _Family(topic.name, words, required(words)) for topic in ALL_TOPICS for words in topic.patterns
 )
 _NEEDED = tuple(sorted({text for family in _FAMILIES for text in family.needs}))
 _FAMILIES_OF = {
@@ -46,7 +45,13 @@ def topics(text: str) -> Iterator[tuple[str, dict[str, str]]]:
         family = _FAMILIES[number]
         if family.topic in told:
             continue
-        match = family.pattern.search(text)
+        match = _compiled(family.words).search(text)
         if match is not None:
             told.add(family.topic)
             yield family.topic, {name: value for name, value in match.groupdict().items() if value}
+
+
+@cache
+def _compiled(words: str) -> re.Pattern[str]:
+    """Return the pattern, compiled when a line first needs it: one log needs few of them."""
+    return re.compile(words, re.IGNORECASE)
