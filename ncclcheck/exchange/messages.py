@@ -42,6 +42,7 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True):
     host: str
     launch: Launch
     run: str = ""  # a digest of the run's nonce, as it was told it
+    reads: bool = False  # it reads node 0's report in the end: it writes files, or applies the advice
 
 
 def pack(message: object) -> bytes:

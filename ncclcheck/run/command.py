@@ -14,6 +14,7 @@ from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import load_torch
 from ncclcheck.exchange.trust.munge import trust_of
+from ncclcheck.facts.host.open_files import restore_file_limit
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
@@ -80,6 +81,7 @@ def _leave(state: RunState, prepared: Future[LocalNode] | None) -> None:
     state.until_free()
     for store in state.stores:
         store.close()
+    restore_file_limit()
     if prepared is not None and prepared.done() and prepared.exception() is None:
         prepared.result().listeners.close()
 

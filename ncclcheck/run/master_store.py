@@ -14,6 +14,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory_guard import guard_memory
 from ncclcheck.exchange.store.opening import hands_over, loaded_torch, serve, serve_with_key, torch_word
+from ncclcheck.facts.host.open_files import raise_file_limit
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
@@ -49,6 +50,7 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
 
 
 def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
+    raise_file_limit(context.launch.world_size, context.say)
     held = hold_port(context.launch.master_port)
     if not isinstance(held, socket.socket):
         return held

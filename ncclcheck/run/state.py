@@ -44,3 +44,9 @@ class RunState:
         self.orders_given = 0
         self.held = ""  # workers of a benchmark that did not end, as a sentence
         self.is_over = False  # nobody can be led any more
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether another process of the run reads the report and the snapshot."""
+        hellos = self.arrivals.hellos.items()
+        return any(hello.reads for ticket, hello in hellos if ticket != self.own_ticket)

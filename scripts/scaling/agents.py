@@ -7,6 +7,7 @@ listener, and those that are its partners measure with it.
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -37,6 +38,8 @@ from scripts.scaling.answers import answer_to
 from scripts.scaling.listener import SharedListener
 from scripts.scaling.network import FIRST, INTERFACE, address_of
 from scripts.scaling.node_facts import Model, host_of, launch_of
+
+_SWITCH_S = 0.5  # thousands of threads that wait for the interpreter would wake that often
 
 
 class Plan(Struct, frozen=True):
@@ -123,6 +126,7 @@ class Agents:
         """Wait for node 0, take part with all nodes, and return what they did."""
         _await_port(str(FIRST), self._plan.port, Deadline(self._plan.timeout_s))
         threading.stack_size(8 << 20)
+        sys.setswitchinterval(_SWITCH_S)
         threads = [
             threading.Thread(target=self._node, args=(rank,), daemon=True) for rank in self._plan.ranks
         ]

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.host.cgroup import cpus_in, read_cgroup
+from ncclcheck.facts.host.open_files import file_limits
 from ncclcheck.facts.text_files import link_target, read_line, read_text
 from ncclcheck.facts.tree import machine
 from ncclcheck.model.fact import Fact, Missing
@@ -48,7 +49,7 @@ def _soft_limit(number: int, unit: int = 1) -> Fact[int | None]:
 def _limit(number: int, which: int, unit: int = 1) -> Fact[int | None]:
     """Return the soft (0) or the hard (1) limit."""
     try:
-        limit = resource.getrlimit(number)[which]
+        limit = (file_limits() if number == resource.RLIMIT_NOFILE else resource.getrlimit(number))[which]
     except (OSError, ValueError) as error:
         return missing_for(error)
     return None if limit == resource.RLIM_INFINITY else limit // unit

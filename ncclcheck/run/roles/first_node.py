@@ -134,7 +134,8 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
     def tell(report: Report, saved: Saved) -> None:
         if server is not None:
             read = judged_messages(recording.read)
-            server.give(Given(report.verdict.exit_code, digest_of(encode(report)), read))
+            digest = digest_of(encode(report)) if session.state.is_read else ""
+            server.give(Given(report.verdict.exit_code, digest, read))
         try:
             tell_verdict(session, report, saved)
         finally:

@@ -26,8 +26,9 @@ def _lead(session: Session) -> Snapshot:
     store, state = session.store, session.state
     if state.documents is not None:
         report, saved = state.documents
-        store.set_document(keys.SAVED, encode(saved))
-        store.set_document(keys.REPORT, encode(report))
+        if state.is_read:
+            store.set_document(keys.SAVED, encode(saved))
+            store.set_document(keys.REPORT, encode(report))
         broadcast_order(session, Finish(report.verdict.exit_code, report.verdict.reasons))
         others = set(drawn_tickets(store, session.context.launch)) - {state.own_ticket}
         gather_answers(store, others, keys.bye, Deadline(BYE_S))

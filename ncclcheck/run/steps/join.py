@@ -33,7 +33,9 @@ def arrive(context: Context, store: Store, nonce: bytes) -> Participant | Missin
     launch = _ranked(context.launch, store)
     if isinstance(launch, Missing):
         return launch
-    hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch, digest_of(nonce))
+    hello = Hello(
+        SCHEMA, TOOL_VERSION, context.host, launch, digest_of(nonce), context.options.wants_documents
+    )
     failed = store.set_document(keys.hello(ticket), encode(hello))
     return failed or Participant(
         replace(context, launch=launch), store, ticket, context.trust.nonce_of_probes(nonce)
