@@ -61,7 +61,9 @@ def to_html(report: Report) -> str:
     environment = _environment()
     findings = merged_findings(report.findings)
     nodes = node_table(report, findings)
-    charts = chart_data(report)
+    is_whole = holds_all(report)
+    # The library of charts is as large as all else that such a page may be: there, pairs are listed and not drawn.
+    charts = chart_data(report if is_whole else replace(report, probes=()))
     script = _script(environment)
     library = _plotly() if charts else ""
     return environment.get_template("report.html.jinja").render(
@@ -89,8 +91,8 @@ def to_html(report: Report) -> str:
         start=_START,
         policy=_policy([script, _START, library]),
         page_data=script_json({"nodes": _packed(nodes), "charts": charts}),
-        document=_document(report),
-        holds_all=holds_all(report),
+        document=_document(report if is_whole else _without_nodes(report)),
+        holds_all=is_whole,
     )
 
 
@@ -189,7 +191,7 @@ def _without_nodes(report: Report) -> Report:
 
 def _document(report: Report) -> dict[str, str]:
     """Return the report's JSON: as it is, or compressed where it is large."""
-    data = encode(report if holds_all(report) else _without_nodes(report))
+    data = encode(report)
     if len(data) <= _LARGEST_PLAIN:
         return {
             "type": "application/json",
