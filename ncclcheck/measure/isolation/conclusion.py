@@ -1,0 +1,197 @@
+"""What all rounds together say: which members, links or groups are bad, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, standing_of
+from ncclcheck.measure.isolation.groups import SIDE, components, is_split, two_sides
+from ncclcheck.measure.isolation.next_round import (
+    LINK_TESTS,
+    Plan,
+    are_sound,
+    is_good_elsewhere,
+    named_of,
+    suspects_of,
+)
+from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
+from ncclcheck.model.isolation import Direction, NodeVerdict
+
+LEAST_SLOW_OF_INTERMITTENT = 2
+MOSTLY = 0.8
+
+
+class Named(Struct, frozen=True):
+    """A member that the tests name. `sends`, `receives`: medians as a part of the reference, None: not finished."""
+
+    member: int
+    verdict: NodeVerdict
+    direction: Direction | None
+    tests: int
+    chance: float
+    sends: float | None = None
+    receives: float | None = None
+
+
+class Conclusion(Struct, frozen=True):
+    """Who is bad: members, links (from, to, whether nothing came through) and groups (whether also when alone)."""
+
+    named: tuple[Named, ...]
+    links: tuple[tuple[int, int, bool], ...]
+    groups: tuple[tuple[tuple[int, ...], bool], ...]
+    undecided: tuple[int, ...]
+    scale: Scale | None
+    disturbed: float
+
+    @property
+    def chance(self) -> float:
+        """The expected number of sound members among those named."""
+        return sum(named.chance for named in self.named)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nobody is named, and nobody left undecided."""
+        return not (self.named or self.links or self.groups or self.undecided)
+
+
+def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Conclusion:
+    """Return what these tests of the members say."""
+    standing = standing_of(members, tests, plan.effect)
+    sides = two_sides(members, tests, standing) if is_split(members, tests, standing) else None
+    if sides is not None:
+        group = (sides[1], _is_slow_alone(sides[1], tests, standing))
+        return Conclusion((), (), (group,), (), standing.scale, standing.disturbed)
+    named = named_of(members, standing)
+    groups = [(tuple(sorted(side)), True) for side in _sound_together(named, tests, standing)]
+    grouped = {member for side, _ in groups for member in side}
+    of: defaultdict[int, list[PairTest]] = defaultdict(list)
+    for test in tests:
+        of[test.first].append(test)
+        of[test.second].append(test)
+    found = [_named(member, of[member], standing) for member in named if member not in grouped]
+    flaky = _intermittent(members, standing, frozenset(named))
+    found += [_named(member, of[member], standing, "intermittent") for member in flaky]
+    settled = grouped | {entry.member for entry in found}
+    return Conclusion(
+        tuple(sorted(found, key=lambda entry: entry.member)),
+        tuple(_links(tests, standing, settled, len(members))),
+        tuple(groups),
+        tuple(sorted(member for member in suspects_of(members, standing) if member not in settled)),
+        standing.scale,
+        standing.disturbed,
+    )
+
+
+def _sound_together(named: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> list[list[int]]:
+    """Return the groups of named members that were good with each other, though bad with all others.
+
+    One group, where nearly all tests among them were good; otherwise those that good tests connect.
+    """
+    inside = frozenset(named)
+    among = [
+        (test, ratio)
+        for test, ratio in zip(tests, standing.ratios, strict=True)
+        if inside.issuperset(test.pair)
+    ]
+    good = [test for test, ratio in among if ratio <= CLEARED]
+    if len(good) >= MOSTLY * len(among):
+        side = sorted({member for test in good for member in test.pair})
+        return [side] if len(side) >= SIDE else []
+    return [side for side in components(named, [test.pair for test in good]) if len(side) >= SIDE]
+
+
+def _is_slow_alone(side: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> bool:
+    """Return whether the path out of a group is slow also when one pair uses it alone; assumed where nobody tried."""
+    inside = frozenset(side)
+    lone = [test for test in tests if test.lone and (test.first in inside) != (test.second in inside)]
+    return not lone or any(standing.is_bad(test) for test in lone)
+
+
+def _named(
+    member: int, own: Sequence[PairTest], standing: Standing, verdict: NodeVerdict | None = None
+) -> Named:
+    partners = frozenset(standing.own_bad.get(member, ())) | frozenset(standing.own_good.get(member, ()))
+    counted = [test for test in own if partners.intersection(test.pair) - {member}] or own
+    failed = Counter(test.outcome for test in counted if test.outcome != "ok")
+    sends, receives = (_median_part(counted, member, way, standing.scale) for way in (0, 1))
+    kind: NodeVerdict = verdict or "slow"
+    if verdict is None and failed.total() * 2 > len(counted):
+        kind = failed.most_common(1)[0][0]  # type: ignore[assignment]
+    chance = min(1.0, math.exp(-standing.evidence[member]))
+    if verdict == "intermittent":
+        chance = FALSE_NAMES
+    return Named(
+        member,
+        kind,
+        _direction(sends, receives, standing.scale) if kind in ("slow", "intermittent") else None,
+        len(own),
+        chance,
+        sends,
+        receives,
+    )
+
+
+def _median_part(
+    tests: Sequence[PairTest], member: int, way: int, scale: Scale | None
+) -> float | None:
+    rates = [rate for rate in (test.rates_of(member)[way] for test in tests) if rate is not None]
+    return median(rates) / scale.reference_gbit_s if rates and scale is not None else None
+
+
+def _direction(sends: float | None, receives: float | None, scale: Scale | None) -> Direction | None:
+    """Return which way is slow: the way below the cut, both where both or neither are."""
+    if sends is None or receives is None or scale is None:
+        return None
+    slow = [math.log(max(part, 1e-12)) < scale.cut for part in (sends, receives)]
+    if slow == [True, False]:
+        return "send"
+    return "receive" if slow == [False, True] else "both"
+
+
+def _intermittent(members: Sequence[int], standing: Standing, named: frozenset[int]) -> list[int]:
+    """Return the members that were bad with several sound partners too often for chance, and good with others."""
+    found = []
+    for member in members:
+        bad, good = len(standing.own_bad.get(member, ())), len(standing.own_good.get(member, ()))
+        if member in named or not good or bad < LEAST_SLOW_OF_INTERMITTENT:
+            continue
+        if _at_least(bad, bad + good, standing.disturbed) * len(members) <= FALSE_NAMES:
+            found.append(member)
+    return found
+
+
+def _at_least(successes: int, trials: int, chance: float) -> float:
+    """Return the chance of so many successes or more (binomial)."""
+    return sum(
+        math.comb(trials, times) * chance**times * (1 - chance) ** (trials - times)
+        for times in range(successes, trials + 1)
+    )
+
+
+def _links(
+    tests: Sequence[PairTest], standing: Standing, settled: set[int], members: int
+) -> list[tuple[int, int, bool]]:
+    """Return the paths that were bad in every one of several tests, though both ends are sound."""
+    of: dict[Pair, list[PairTest]] = {}
+    for test in tests:
+        if settled.isdisjoint(test.pair) and are_sound(test.pair, standing):
+            of.setdefault(test.pair, []).append(test)
+    found = []
+    for same in of.values():
+        if len(same) < LINK_TESTS or not all(standing.is_bad(test) for test in same):
+            continue
+        if not all(is_good_elsewhere(end, standing, members) for end in same[0].pair):
+            continue
+        if all(test.outcome != "ok" for test in same):
+            found += [(same[0].first, same[0].second, True), (same[0].second, same[0].first, True)]
+            continue
+        for way, ends in ((0, same[0].pair), (1, same[0].pair[::-1])):
+            part = _median_part(same, same[0].pair[0], way, standing.scale)
+            if part is not None and standing.scale is not None and math.log(part) < standing.scale.cut:
+                found.append((ends[0], ends[1], False))
+    return found

@@ -1,0 +1,163 @@
+"""How strongly the tests of pairs speak against each member: belief propagation over the graph of who met whom.
+
+A slow test speaks against both of its ends, unless the other end is known to be bad. So each end weighs a test with what
+all *other* tests say about its partner (Pearl, Probabilistic Reasoning in Intelligent Systems, 4.3: messages that leave
+out what they answer). A test between sound nodes may be disturbed by something that passes; how often is learnt from the
+pairs that turned out sound, and no single test can say more than that rate allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from ncclcheck.measure.isolation.pair_tests import PairTest, Scale, log_part, scale_of
+
+BAD_SHOWS = 0.7  # of its tests a bad node spoils at least so many
+LEAST_EVIDENCE = -7.0  # of a sound test: a bad node may pass one of a thousand
+CLEARED = -2.0  # evidence up to which a member counts as sound
+LEAST_DISTURBED, FIRST_DISTURBED = 0.005, 0.02
+PRIOR_TESTS = 10  # what was expected before the run counts as much as so many tests
+MOST_DISTURBED = 0.6  # above it a slow test would speak for its ends
+EXPECTED_BAD = 0.02  # share of bad nodes before the first test
+FALSE_NAMES = 0.01  # the expected number of sound nodes that a run names
+_PASSES = 6
+_ODDS_LIMIT = 30.0  # exp() of more says nothing more
+
+
+class Standing(Struct, frozen=True):
+    """What all tests say so far: by member its evidence (log-likelihood that it is bad against sound), over one scale.
+
+    `own_bad`, `own_good`: the partners of its bad and good tests, where the partner is not bad itself. `against`: those
+    of tests that speak against it at all. `ratios`: by test, how strongly it says that an end of it is bad.
+    `ever_suspect`: how many members had a test that speaks against its ends.
+    """
+
+    scale: Scale | None
+    disturbed: float
+    evidence: dict[int, float]
+    own_bad: dict[int, tuple[int, ...]]
+    own_good: dict[int, tuple[int, ...]]
+    against: dict[int, frozenset[int]]
+    ratios: tuple[float, ...]
+    ever_suspect: int
+
+    def is_bad(self, test: PairTest) -> bool:
+        """Return whether the test is slow, or did not finish."""
+        return is_bad(test, self.scale)
+
+
+def is_bad(test: PairTest, scale: Scale | None) -> bool:
+    """Return whether the test is slow on this scale, or did not finish."""
+    rates = test.rates_gbit_s
+    return rates is None or (scale is not None and log_part(min(rates), scale) < scale.cut)
+
+
+def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float) -> Standing:
+    """Return what the tests say about the members. `effect`: the least loss that counts, as a part."""
+    scale = scale_of(_rates(tests), effect)
+    disturbed = FIRST_DISTURBED
+    evidence: dict[int, float] = {}
+    ratios: list[float] = []
+    uncapped = [_ratio(test, scale, effect) for test in tests]
+    for _ in range(2):  # with the rate of disturbances that the first pass found
+        most = math.log(BAD_SHOWS / disturbed)
+        ratios = [min(most, ratio) for ratio in uncapped]
+        evidence = _propagated(members, tests, ratios)
+        disturbed = _disturbed(tests, evidence, scale)
+    own_bad: defaultdict[int, list[int]] = defaultdict(list)
+    own_good: defaultdict[int, list[int]] = defaultdict(list)
+    against: defaultdict[int, set[int]] = defaultdict(set)
+    for test, ratio in zip(tests, ratios, strict=True):
+        bad = is_bad(test, scale)
+        for member, partner in ((test.first, test.second), (test.second, test.first)):
+            if not bad:
+                own_good[member].append(partner)
+            elif evidence[partner] <= 0:
+                own_bad[member].append(partner)
+            if ratio > 0 and evidence[partner] <= 0:
+                against[member].add(partner)
+    return Standing(
+        scale,
+        disturbed,
+        evidence,
+        {member: tuple(partners) for member, partners in own_bad.items()},
+        {member: tuple(partners) for member, partners in own_good.items()},
+        {member: frozenset(partners) for member, partners in against.items()},
+        tuple(ratios),
+        len({end for test, ratio in zip(tests, ratios, strict=True) if ratio > 0 for end in test.pair}),
+    )
+
+
+def _rates(tests: Sequence[PairTest]) -> list[float]:
+    """Return the rates of all pairs, both ways; of a pair that met again the medians, so that repeats shift nothing."""
+    of: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
+    for test in tests:
+        if test.rates_gbit_s is not None:
+            of[test.first, test.second].append(test.rates_gbit_s[0])
+            of[test.second, test.first].append(test.rates_gbit_s[1])
+    return [median(rates) for rates in of.values()]
+
+
+def _ratio(test: PairTest, scale: Scale | None, effect: float) -> float:
+    """Return the log-likelihood of the test if one end is bad, against both being sound and undisturbed.
+
+    The rates of sound pairs are normal round the reference; a bad end takes away `effect` or more, of one way or of
+    both. At least what a bad node may hide.
+    """
+    if test.rates_gbit_s is None or scale is None:
+        return _ODDS_LIMIT
+    lost = math.log(1 - effect)
+    forth, back = (_one_way(log_part(rate, scale), lost, scale.spread) for rate in test.rates_gbit_s)
+    ways = math.log((math.exp(forth) + math.exp(back) + math.exp(forth + back)) / 3)
+    return max(LEAST_EVIDENCE, min(_ODDS_LIMIT, ways))
+
+
+def _one_way(part: float, lost: float, spread: float) -> float:
+    """Return the log-likelihood of one rate if an end is bad, against both being sound.
+
+    A bad end takes away between `lost` and three times as much, all alike (in logarithms); more says no more.
+    """
+    part = max(part, 3 * lost)
+    width = -2 * lost
+    within = _normal((lost - part) / spread) - _normal((3 * lost - part) / spread)
+    bad = math.log(max(within / width, 1e-12))
+    sound = -(part**2) / (2 * spread**2) - math.log(spread * math.sqrt(2 * math.pi))
+    return max(-_ODDS_LIMIT, min(_ODDS_LIMIT, bad - sound))
+
+
+def _normal(value: float) -> float:
+    """Return the distribution function of the normal distribution."""
+    return (1 + math.erf(value / math.sqrt(2))) / 2
+
+
+def _propagated(
+    members: Sequence[int], tests: Sequence[PairTest], ratios: Sequence[float]
+) -> dict[int, float]:
+    """Return each member's evidence: the sum of what its tests say, each with regard to its partner's other tests."""
+    prior = math.log(EXPECTED_BAD / (1 - EXPECTED_BAD))
+    evidence = dict.fromkeys(members, 0.0)
+    told = [[0.0, 0.0] for _ in tests]  # what test t says about its first and its second end
+    boosts = [math.exp(ratio) - 1 for ratio in ratios]
+    for _ in range(_PASSES):
+        for number, test in enumerate(tests):
+            ends, said = (test.first, test.second), told[number]
+            for end in (0, 1):
+                odds = prior + evidence[ends[1 - end]] - said[1 - end]
+                bad = 1 / (1 + math.exp(-max(-_ODDS_LIMIT, min(_ODDS_LIMIT, odds))))
+                now = ratios[number] - math.log1p(bad * boosts[number])
+                evidence[ends[end]] += now - said[end]
+                said[end] = now
+    return evidence
+
+
+def _disturbed(tests: Sequence[PairTest], evidence: dict[int, float], scale: Scale | None) -> float:
+    """Return which share of the tests between sound members was bad; few tests tell little."""
+    between = [test for test in tests if evidence[test.first] <= 0 and evidence[test.second] <= 0]
+    bad = sum(is_bad(test, scale) for test in between)
+    share = (bad + FIRST_DISTURBED * PRIOR_TESTS) / (len(between) + PRIOR_TESTS)
+    return min(MOST_DISTURBED, max(LEAST_DISTURBED, share))

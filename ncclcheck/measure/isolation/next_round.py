@@ -1,0 +1,205 @@
+"""Which pairs are tested next: rounds of disjoint pairs until it is clear which members are bad.
+
+Half as many pairs as nodes cost one round, so few rounds suffice at any number of nodes: the first round leaves at most
+two suspects per bad node, the second meets each with a sound partner of its own, and every further one only buys
+certainty (`ncclcheck/docs` of the method: docs/isolate.md).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, standing_of
+from ncclcheck.measure.isolation.groups import is_split, two_sides
+from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
+
+MEETINGS = 2  # of each named member with others: more tell whether they are one group
+LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
+LINK_TESTS = 3  # of a pair whose ends are sound
+GOOD_PARTNERS = 2  # of an end of a bad link: otherwise the node may be bad at times
+SCREEN_SPREADS, MOST_SCREENS = 5.0, 5
+FEW = 4  # nodes: all pairs are tested, since most of them may have the same bad end
+
+
+class Plan(Struct, frozen=True):
+    """How the rounds are made: the seed of the pairs, the least loss that counts, rounds at most, and the first ones.
+
+    The first `screen` rounds test all members; the others only where something is open.
+    """
+
+    seed: int
+    effect: float = 0.1
+    most_rounds: int = 8
+    screen: int = 1
+
+
+class Round(Struct, frozen=True):
+    """Pairs to be tested at the same time; none: all is decided. `why` says it to the user."""
+
+    number: int
+    pairs: tuple[Pair, ...]
+    why: str
+
+
+def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
+    """Return the next round for these members (those that still answer), after these tests. Without pairs: the end."""
+    number = max((test.round for test in tests), default=0) + 1
+    if len(members) < 2 or number > plan.most_rounds:  # noqa: PLR2004
+        return Round(number, (), "")
+    draw = random.Random(f"{plan.seed} {number}")  # noqa: S311 (the pairs are no secret)
+    order = draw.sample(list(members), len(members))
+    met = {test.pair for test in tests}
+    few = len(members) <= FEW and len(met) < len(members) * (len(members) - 1) // 2
+    if number <= plan.screen or few:
+        return Round(number, _paired(order, met), "all nodes, in random pairs")
+    present = frozenset(members)
+    tests = [test for test in tests if test.first in present and test.second in present]
+    standing = standing_of(members, tests, plan.effect)
+    if number <= screens_for(standing.scale, plan.effect):
+        return Round(number, _paired(order, met), "all nodes again, since the rates vary")
+    if is_split(members, tests, standing):
+        return _parting(number, order, tests, standing)
+    links = open_links(tests, standing)
+    doubtful = [
+        end
+        for pair, times in links.items()
+        for end in pair
+        if times > 1 and not is_good_elsewhere(end, standing, len(members))
+    ]
+    suspects = list(dict.fromkeys([*suspects_of(members, standing), *doubtful]))
+    named = named_of(members, standing)
+    pairs = [*_with_sound(suspects, order, standing, met)]
+    why = "suspects, each with another sound node"
+    if len(named) >= LEAST_NAMED_GROUP:
+        pairs += _among(named, order, tests, standing)
+        why = why if suspects else "the named nodes among each other"
+    pairs += _disjoint([pair for pair in links if not set(doubtful).intersection(pair)], pairs)
+    if pairs and number == plan.screen + 1:  # how often a test between sound nodes is disturbed
+        busy = {member for pair in pairs for member in pair}
+        pairs += _paired([member for member in order if member not in busy], met)
+    return Round(number, tuple(pairs), why)
+
+
+def screens_for(scale: Scale | None, effect: float) -> int:
+    """Return how many tests of each node tell such an effect from the spread of the rates: more where they vary."""
+    return 1 if scale is None else min(MOST_SCREENS, math.ceil((SCREEN_SPREADS * scale.spread / effect) ** 2))
+
+
+def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Round:
+    """Return a round that tells which nodes are sound together; at last one pair alone between the two groups."""
+    sides = two_sides(order, tests, standing)
+    if sides is None:
+        met = {test.pair for test in tests}
+        return Round(number, _paired(order, met), "which nodes are sound together")
+    if any(test.lone for test in tests):
+        return Round(number, (), "")
+    return Round(number, ((sides[0][0], sides[1][0]),), "one pair alone between the two groups")
+
+
+def threshold(suspects: int) -> float:
+    """Return the evidence from which a member is named, so that few sound ones of so many suspects are."""
+    return math.log(max(1, suspects) / FALSE_NAMES)
+
+
+def named_of(members: Iterable[int], standing: Standing) -> list[int]:
+    """Return the members that are bad, beyond doubt: with two partners or more, where there are so many."""
+    members = list(members)
+    least = min(2, len(members) - 1)
+    limit = threshold(standing.ever_suspect)
+    return [
+        member
+        for member in members
+        if standing.evidence[member] >= limit and len(standing.against.get(member, ())) >= least
+    ]
+
+
+def suspects_of(members: Sequence[int], standing: Standing) -> list[int]:
+    """Return the members of which more has to be known, the most suspect first; untested ones are among them."""
+    named = frozenset(named_of(members, standing))
+    open_ = [member for member in members if standing.evidence[member] > CLEARED and member not in named]
+    return sorted(open_, key=lambda member: -standing.evidence[member])
+
+
+def open_links(tests: Sequence[PairTest], standing: Standing) -> dict[Pair, int]:
+    """Return the pairs that were bad, so many times and never good, though both ends are sound; until often enough."""
+    good = {test.pair for test in tests if not standing.is_bad(test)}
+    bad: dict[Pair, int] = {}
+    for test in tests:
+        if standing.is_bad(test) and test.pair not in good and are_sound(test.pair, standing):
+            bad[test.pair] = bad.get(test.pair, 0) + 1
+    return {pair: times for pair, times in bad.items() if times < LINK_TESTS}
+
+
+def are_sound(pair: Pair, standing: Standing) -> bool:
+    """Return whether both ends were good with somebody, and nothing speaks against them."""
+    return all(standing.evidence[end] <= CLEARED and standing.own_good.get(end) for end in pair)
+
+
+def is_good_elsewhere(member: int, standing: Standing, members: int) -> bool:
+    """Return whether the member was good with enough others to be sound, where there are so many."""
+    return len(set(standing.own_good.get(member, ()))) >= min(GOOD_PARTNERS, members - 2)
+
+
+def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
+    """Return disjoint pairs of neighbours in this order, new ones where there are any."""
+    left, pairs = list(order), []
+    while len(left) > 1:
+        first = left.pop()
+        place = next(
+            (at for at in range(len(left) - 1, max(-1, len(left) - 9), -1) if _pair(first, left[at]) not in met),
+            len(left) - 1,
+        )
+        pairs.append((first, left.pop(place)))
+    return tuple(pairs)
+
+
+def _with_sound(
+    suspects: Sequence[int], order: Sequence[int], standing: Standing, met: set[Pair]
+) -> list[Pair]:
+    """Return each suspect with a sound partner of its own, one that it did not meet yet where there is one."""
+    excluded = frozenset(suspects)
+    sound = [member for member in order if standing.evidence[member] <= CLEARED and member not in excluded]
+    if not sound and suspects:  # all are suspects, as with three nodes
+        return [*_paired([member for member in order if member in excluded], met)]
+    pairs = []
+    for suspect in suspects:
+        if not sound:
+            break
+        place = next((at for at, member in enumerate(sound[:64]) if _pair(suspect, member) not in met), 0)
+        pairs.append((suspect, sound.pop(place)))
+    return pairs
+
+
+def _among(
+    named: Sequence[int], order: Sequence[int], tests: Sequence[PairTest], standing: Standing
+) -> list[Pair]:
+    """Return pairs of named members: each meets two others, unless the first meeting was bad, as of two bad nodes."""
+    inside = frozenset(named)
+    among = [
+        (test, ratio)
+        for test, ratio in zip(tests, standing.ratios, strict=True)
+        if inside.issuperset(test.pair)
+    ]
+    times = Counter(end for test, _ in among for end in test.pair)
+    done = {end for test, ratio in among if ratio > 0 for end in test.pair}
+    open_ = [member for member in order if member in inside - done and times[member] < MEETINGS]
+    return list(_paired(open_, {test.pair for test, _ in among}))
+
+
+def _disjoint(links: Sequence[Pair], taken: Sequence[Pair]) -> list[Pair]:
+    busy = {member for pair in taken for member in pair}
+    pairs = []
+    for pair in links:
+        if busy.isdisjoint(pair):
+            pairs.append(pair)
+            busy.update(pair)
+    return pairs
+
+
+def _pair(first: int, second: int) -> Pair:
+    return (min(first, second), max(first, second))

@@ -1,0 +1,87 @@
+"""What `isolate` found: rounds of disjoint pairs, and which nodes, links or groups they point to."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+PairOutcome: TypeAlias = Literal["ok", "slow", "hang", "died", "unreachable"]
+NodeVerdict: TypeAlias = Literal["slow", "hang", "died", "unreachable", "intermittent"]
+Direction: TypeAlias = Literal["send", "receive", "both"]
+
+
+class PairRate(Struct, frozen=True, forbid_unknown_fields=True):
+    """One test of a pair: the rates in both directions, in 1e9 bit/s; None where it was not measured."""
+
+    a: str
+    b: str
+    a_to_b_gbit_s: float | None
+    b_to_a_gbit_s: float | None
+    outcome: PairOutcome
+
+
+class IsolationRound(Struct, frozen=True, forbid_unknown_fields=True):
+    """The pairs that were tested at the same time. `number` counts from 1."""
+
+    number: int
+    pairs: tuple[PairRate, ...]
+
+
+class BadNode(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node that the tests name, and the chance that it is sound.
+
+    `sends` and `receives`: the medians over its tests with sound partners, as a part of the reference; None where it
+    finished none.
+    """
+
+    host: str
+    verdict: NodeVerdict
+    direction: Direction | None
+    tests: int
+    false_name_chance: float
+    sends: float | None = None
+    receives: float | None = None
+
+
+class BadLink(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
+    """A path between two sound nodes, in one direction."""
+
+    from_host: str
+    to_host: str
+    verdict: Literal["slow", "blocked"]
+
+
+class BadGroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes that are sound among each other and slow toward all others: alone, or only if several talk at once."""
+
+    hosts: tuple[str, ...]
+    verdict: Literal["slow_uplink", "slow_together"]
+
+
+class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many different pairs were tested, of how many."""
+
+    pairs_tested: int
+    pairs: int
+
+
+class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The result of `isolate`.
+
+    `false_name_chance`: the expected number of sound nodes among those named. `reference_gbit_s`: what a sound pair
+    reaches; null: no pair finished. `disturbed`: the share of tests between sound nodes that looked bad. `undecided`:
+    nodes of which the tests do not tell.
+    """
+
+    rounds: tuple[IsolationRound, ...]
+    nodes: tuple[BadNode, ...]
+    links: tuple[BadLink, ...]
+    groups: tuple[BadGroup, ...]
+    only_from_nodes: int | None
+    coverage: Coverage
+    false_name_chance: float
+    undecided: tuple[str, ...]
+    reference_gbit_s: float | None = None
+    disturbed: float = 0.0
+    seed: int = 0
