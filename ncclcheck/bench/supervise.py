@@ -245,10 +245,15 @@ def start(tasks: Sequence[WorkerTask], environment: Mapping[str, str | None]) ->
 
     They get this process's environment changed by `environment` (None: unset). `stop` must be called in the end.
     """
-    defaults = {**_DEFAULTS, **_NCCL_DEFAULTS} if _on_nccl(tasks) else _DEFAULTS
+    return Running(tasks, worker_environment(environment, on_nccl=_on_nccl(tasks)))
+
+
+def worker_environment(environment: Mapping[str, str | None], *, on_nccl: bool) -> dict[str, str]:
+    """Return the environment of a process that measures: this process's own, changed by `environment`."""
+    defaults = {**_DEFAULTS, **_NCCL_DEFAULTS} if on_nccl else _DEFAULTS
     merged = {**defaults, **os.environ, **environment}
     merged["PYTHONPATH"] = _python_path(os.environ.get("PYTHONPATH", ""))
-    return Running(tasks, {name: value for name, value in merged.items() if value is not None})
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def _on_nccl(tasks: Sequence[WorkerTask]) -> bool:

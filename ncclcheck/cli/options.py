@@ -128,7 +128,8 @@ _time = _all(
             "--timeout",
             type=Seconds(),
             help="Time limit for the whole run.  "
-            f"[{timeouts.PREFLIGHT_TIMEOUT_S:g}; bench and run: {timeouts.BENCH_TIMEOUT_S:g} + --budget]",
+            f"[{timeouts.PREFLIGHT_TIMEOUT_S:g}; bench and run: {timeouts.BENCH_TIMEOUT_S:g} + --budget; "
+            f"isolate: {timeouts.ISOLATE_TIMEOUT_S:g}]",
         ),
         click.option(
             "--join-timeout",
@@ -160,6 +161,36 @@ verbosity = _all(
     ]
 )
 preflight_options = _all([_launch, _hosts, _expectations, _time, from_file, verbosity])
+isolate_options = _all(
+    [
+        click.option(
+            "--slower-than", metavar="PCT", help="Least loss that makes a node or link a bad one.  [10%]"
+        ),
+        click.option("--size", metavar="SIZE", help="Size of a transfer, at most.  [64M]"),
+        click.option(
+            "--screen",
+            type=WholeNumber(1, 8),
+            help="Rounds that test all nodes; more find nodes bad at times.  [1]",
+        ),
+        click.option("--max-rounds", type=WholeNumber(1, 30), help="Number of rounds, at most.  [8]"),
+        click.option(
+            "--seed", type=WholeNumber(0, 2**31), help="Seed of the pairs.  [random; it is printed]"
+        ),
+        click.option(
+            "--backend",
+            type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
+            help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
+        ),
+        click.option(
+            "--print",
+            "print_",
+            type=click.Choice(
+                ["exclude", "hosts", "hostfile", "drain-slurm", "cordon"], case_sensitive=False
+            ),
+            help="Print only this about the bad nodes, for scripts.",
+        ),
+    ]
+)
 report_options = _all(
     [
         output_format,

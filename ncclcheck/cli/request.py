@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
@@ -21,12 +22,16 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Op
 from ncclcheck.model.bench_setup import BenchRequest, Under
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.isolation import IsolateRequest
 from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
 from ncclcheck.nccl.variables.variables import TABLE, lookup
 from ncclcheck.run.options import Command, RunOptions
 
+LEAST_EFFECT_PERCENT, MOST_EFFECT_PERCENT = 3.0, 90.0
+LEAST_PAIR_BYTES, MOST_PAIR_BYTES = 1 << 16, 1 << 32
 _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
+_USUAL_S = {"preflight": timeouts.PREFLIGHT_TIMEOUT_S, "isolate": timeouts.ISOLATE_TIMEOUT_S}
 _SELECTIONS = ("select", "ignore", "demote", "require")
 
 
@@ -37,9 +42,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
     """
     policy = read_policy(given)
     bench = bench_request(given)
-    usual_s = (
-        timeouts.PREFLIGHT_TIMEOUT_S if command == "preflight" else timeouts.BENCH_TIMEOUT_S + bench.budget_s
-    )
+    usual_s = _USUAL_S[command] if command in _USUAL_S else timeouts.BENCH_TIMEOUT_S + bench.budget_s
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
     head = head_request(given, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
@@ -65,6 +68,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         timeout_s=timeout_s,
         join_timeout_s=join_timeout_s,
         bench=bench,
+        isolate=_isolate_request(given),
         demands=bench_demands(given, bench, policy.floors),
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
@@ -182,6 +186,33 @@ def bench_request(given: Mapping[str, Any]) -> BenchRequest:
         cuda_graph=_cuda_graph(given),
         under=_under(given),
     )
+
+
+def _isolate_request(given: Mapping[str, Any]) -> IsolateRequest:
+    usual = IsolateRequest()
+    percent = _percent(given["slower_than"]) if given.get("slower_than") is not None else None
+    size = parse_sizes(given["size"]) if given.get("size") is not None else (usual.most_bytes,)
+    if len(size) != 1 or not LEAST_PAIR_BYTES <= size[0] <= MOST_PAIR_BYTES:
+        raise UsageError(f"--size {given['size']!r}: expected one size from 64K to 4G")
+    seed = given.get("seed")
+    return IsolateRequest(
+        usual.effect if percent is None else percent / 100,
+        size[0],
+        given.get("screen") or usual.screen,
+        given.get("max_rounds") or usual.most_rounds,
+        secrets.randbelow(1 << 31) if seed is None else seed,
+    )
+
+
+def _percent(text: str) -> float:
+    """Return the number of per cent that `text` gives, with or without the sign. Raises UsageError."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not LEAST_EFFECT_PERCENT <= value <= MOST_EFFECT_PERCENT:
+        raise UsageError(f"--slower-than {text!r}: expected per cent from 3 to 90, for example 10%")
+    return value
 
 
 def _cuda_graph(given: Mapping[str, Any]) -> bool:

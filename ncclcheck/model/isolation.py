@@ -11,6 +11,19 @@ NodeVerdict: TypeAlias = Literal["slow", "hang", "died", "unreachable", "intermi
 Direction: TypeAlias = Literal["send", "receive", "both"]
 
 
+class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user wants: the least loss that counts (a part), bytes of a transfer at most, and how many rounds.
+
+    The first `screen` rounds test all nodes.
+    """
+
+    effect: float = 0.1
+    most_bytes: int = 64 << 20
+    screen: int = 1
+    most_rounds: int = 8
+    seed: int = 0
+
+
 class PairRate(Struct, frozen=True, forbid_unknown_fields=True):
     """One test of a pair: the rates in both directions, in 1e9 bit/s; None where it was not measured."""
 
@@ -32,7 +45,7 @@ class BadNode(Struct, frozen=True, forbid_unknown_fields=True):
     """A node that the tests name, and the chance that it is sound.
 
     `sends` and `receives`: the medians over its tests with sound partners, as a part of the reference; None where it
-    finished none.
+    finished none. `detail`: what its own process said, where it failed.
     """
 
     host: str
@@ -42,6 +55,7 @@ class BadNode(Struct, frozen=True, forbid_unknown_fields=True):
     false_name_chance: float
     sends: float | None = None
     receives: float | None = None
+    detail: str = ""
 
 
 class BadLink(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):

@@ -14,6 +14,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
 from ncclcheck.model.hardware import GpuNic, HcaChoice
+from ncclcheck.model.isolation import PairIsolation
 from ncclcheck.model.snapshot import Coverage, Probe
 
 SCHEMA_VERSION = "1"
@@ -167,6 +168,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     log: LogReport | None = None
     of: Literal["nodes", "image"] = "nodes"  # what was judged
     authentication: Authentication = Authentication()
+    isolation: PairIsolation | None = None
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

@@ -13,6 +13,7 @@ from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.events import Log
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
+from ncclcheck.model.isolation import PairIsolation
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.policy.expected import Expected
 
@@ -263,6 +264,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     code_differences: tuple[
         CodeDifference, ...
     ] = ()  # between nodes whose code differs, where they could tell
+    isolation: Fact[PairIsolation] = Missing("absent", "no pairs of nodes were tested")
     shared: Fact[tuple[SharedView, ...]] = Missing("absent", "no shared folder was tried")
     workers_address: Fact[WorkersAddress] = Missing("absent", "torch gives its workers no name of a node")
     log: Fact[Log] = Missing("absent", "no logs were read")

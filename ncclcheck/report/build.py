@@ -69,6 +69,7 @@ def build_report(
         coverage=snapshot.coverage,
         of=snapshot.of,
         authentication=snapshot.authentication,
+        isolation=None if isinstance(snapshot.isolation, Missing) else snapshot.isolation,
     )
 
 
@@ -125,6 +126,8 @@ def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
         yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
     if command in ("bench", "run"):
         yield from _bench_not_done(snapshot.bench)
+    if command == "isolate":
+        yield from _isolation_not_done(snapshot)
 
 
 def _is_unread(node: Node) -> bool:
@@ -142,6 +145,17 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
     elif measured < planned and not bench.failures:  # a failure is a finding, and says more
         why = bench.unfinished or "give it a longer --timeout, or fewer --sizes"
         yield f"the benchmark was not finished: {measured} of {planned} points were measured: {why}"
+
+
+def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:
+    isolation = snapshot.isolation
+    if isinstance(isolation, Missing):
+        why = "it takes two nodes" if snapshot.nnodes == 1 else isolation.detail or isolation.missing
+        yield f"no pairs of nodes were tested: {why}"
+    elif isolation.undecided:
+        yield f"the tests do not tell whether {fold_hosts(isolation.undecided)} is sound: run it again"
+    elif isolation.reference_gbit_s is None:
+        yield "no pair of nodes finished a test"
 
 
 def _by_rank(snapshot: Snapshot) -> list[Node]:

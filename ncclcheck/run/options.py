@@ -13,12 +13,13 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.bench_setup import BenchRequest
+from ncclcheck.model.isolation import IsolateRequest
 from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.timeouts import JOIN_TIMEOUT_S, PREFLIGHT_TIMEOUT_S
 
-Command: TypeAlias = Literal["preflight", "bench", "run"]
+Command: TypeAlias = Literal["preflight", "bench", "run", "isolate"]
 FailOn: TypeAlias = Literal["error", "warning", "never"]
 
 
@@ -39,7 +40,7 @@ class HeadRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything one process of `preflight`, `bench` or `run` is told."""
+    """Everything one process of a command on nodes is told."""
 
     command: Command
     flags: LaunchFlags = LaunchFlags()
@@ -53,6 +54,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_s: float = PREFLIGHT_TIMEOUT_S
     join_timeout_s: float = JOIN_TIMEOUT_S
     bench: BenchRequest = BenchRequest()
+    isolate: IsolateRequest = IsolateRequest()
     demands: BenchDemands = BenchDemands()  # floors and baseline of the benchmark
     preflight: bool = True  # False: bench --no-preflight
     wants_documents: bool = True  # this process writes --output or --save files

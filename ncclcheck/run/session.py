@@ -64,6 +64,11 @@ class Session(Struct, frozen=True):
         """Return whether the network between the nodes is to be checked, and there is one."""
         return self.context.options.preflight and len(self.agents) > 1
 
+    @property
+    def measures_network(self) -> bool:
+        """Return whether it is to be measured by all at once: `isolate` does that in pairs."""
+        return self.probes_network and self.context.options.command != "isolate"
+
 
 class OrderMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """What every agent does next, as the coordinator writes it; `steps.sequence.read_order` reads it."""

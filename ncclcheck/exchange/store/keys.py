@@ -125,3 +125,23 @@ def bench_round(name: str, number: int) -> str:
 def bench_group(prefix: str, nonce: str) -> str:
     """Return the prefix of torch's own keys, under which the ranks form their process group."""
     return f"{prefix}group/{nonce}"
+
+
+def pair_group(prefix: str, nonce: str, number: int, pair: tuple[int, int]) -> str:
+    """Return the prefix of torch's own keys, under which the two ranks of a pair meet in a round."""
+    return f"{prefix}pairs/{nonce}/{number}/{pair[0]}-{pair[1]}"
+
+
+def pairs_over(number: int) -> str:
+    """Return where node 0 tells the nodes that a round of pairs is over."""
+    return f"pairs/over/{number}"
+
+
+def pairs_round(number: int) -> str:
+    """Return where node 0 leaves the round number `number`, from 0."""
+    return f"pairs/round/{number}"
+
+
+def pairs_answer(number: int, ticket: int) -> str:
+    """Return where a node says what became of its pair in that round."""
+    return f"pairs/answer/{number}/{ticket}"

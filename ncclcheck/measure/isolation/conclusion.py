@@ -62,7 +62,7 @@ class Conclusion(Struct, frozen=True):
 def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Conclusion:
     """Return what these tests of the members say."""
     standing = standing_of(members, tests, plan.effect)
-    sides = two_sides(members, tests, standing) if is_split(members, tests, standing) else None
+    sides = two_sides(members, tests, standing) if is_split(tests, standing) else None
     if sides is not None:
         group = (sides[1], _is_slow_alone(sides[1], tests, standing))
         return Conclusion((), (), (group,), (), standing.scale, standing.disturbed)
@@ -121,7 +121,7 @@ def _named(
     sends, receives = (_median_part(counted, member, way, standing.scale) for way in (0, 1))
     kind: NodeVerdict = verdict or "slow"
     if verdict is None and failed.total() * 2 > len(counted):
-        kind = failed.most_common(1)[0][0]  # type: ignore[assignment]
+        kind = failed.most_common(1)[0][0]
     chance = min(1.0, math.exp(-standing.evidence[member]))
     if verdict == "intermittent":
         chance = FALSE_NAMES
@@ -136,9 +136,7 @@ def _named(
     )
 
 
-def _median_part(
-    tests: Sequence[PairTest], member: int, way: int, scale: Scale | None
-) -> float | None:
+def _median_part(tests: Sequence[PairTest], member: int, way: int, scale: Scale | None) -> float | None:
     rates = [rate for rate in (test.rates_of(member)[way] for test in tests) if rate is not None]
     return median(rates) / scale.reference_gbit_s if rates and scale is not None else None
 

@@ -1,9 +1,9 @@
 """How strongly the tests of pairs speak against each member: belief propagation over the graph of who met whom.
 
-A slow test speaks against both of its ends, unless the other end is known to be bad. So each end weighs a test with what
-all *other* tests say about its partner (Pearl, Probabilistic Reasoning in Intelligent Systems, 4.3: messages that leave
-out what they answer). A test between sound nodes may be disturbed by something that passes; how often is learnt from the
-pairs that turned out sound, and no single test can say more than that rate allows.
+A slow test speaks against both of its ends, unless the other end is known to be bad. So each end weighs a test with
+what all *other* tests say about its partner (Pearl, Probabilistic Reasoning in Intelligent Systems, 4.3: messages
+that leave out what they answer). A test between sound nodes may be disturbed by something that passes; how often is
+learnt from the pairs that turned out sound, and no single test can say more than that rate allows.
 """
 
 from __future__ import annotations

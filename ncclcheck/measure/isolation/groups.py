@@ -16,7 +16,9 @@ MOST_WRONG = 0.15  # of the tests: those that the two groups do not explain
 STARTS, MOST_CHANGES = 8, 20
 SIDE = 3  # members of a group, at least
 Sides: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-Neighbours: TypeAlias = dict[int, list[tuple[int, bool]]]  # member -> its partners, and whether the test was bad
+Neighbours: TypeAlias = dict[
+    int, list[tuple[int, bool]]
+]  # member -> its partners, and whether the test was bad
 
 
 def components(members: Iterable[int], joined: Iterable[Pair]) -> list[list[int]]:
@@ -38,8 +40,8 @@ def components(members: Iterable[int], joined: Iterable[Pair]) -> list[list[int]
     return sorted(found.values(), key=len, reverse=True)
 
 
-def is_split(members: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> bool:
-    """Return whether many tests are bad between members that were good with others: bad nodes are bad with everybody."""
+def is_split(tests: Sequence[PairTest], standing: Standing) -> bool:
+    """Return whether many tests are bad of members that were good with others: a bad node is bad with all."""
     if len(tests) < LEAST_SPLIT_TESTS:
         return False
     good = {member for test in tests if not standing.is_bad(test) for member in test.pair}
@@ -67,7 +69,9 @@ def two_sides(members: Sequence[int], tests: Sequence[PairTest], standing: Stand
             best = (wrong, side)
     if best is None or best[0] > MOST_WRONG * len(tests) or len(tests) < TESTS_OF_A_MEMBER * len(members):
         return None
-    sides = [tuple(sorted(member for member in members if best[1][member] is which)) for which in (True, False)]
+    sides = [
+        tuple(sorted(member for member in members if best[1][member] is which)) for which in (True, False)
+    ]
     larger, smaller = sorted(sides, key=len, reverse=True)
     return (larger, smaller) if len(smaller) >= SIDE else None
 

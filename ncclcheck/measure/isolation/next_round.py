@@ -62,7 +62,7 @@ def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) ->
     standing = standing_of(members, tests, plan.effect)
     if number <= screens_for(standing.scale, plan.effect):
         return Round(number, _paired(order, met), "all nodes again, since the rates vary")
-    if is_split(members, tests, standing):
+    if is_split(tests, standing):
         return _parting(number, order, tests, standing)
     links = open_links(tests, standing)
     doubtful = [
@@ -151,7 +151,11 @@ def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
     while len(left) > 1:
         first = left.pop()
         place = next(
-            (at for at in range(len(left) - 1, max(-1, len(left) - 9), -1) if _pair(first, left[at]) not in met),
+            (
+                at
+                for at in range(len(left) - 1, max(-1, len(left) - 9), -1)
+                if _pair(first, left[at]) not in met
+            ),
             len(left) - 1,
         )
         pairs.append((first, left.pop(place)))

@@ -66,9 +66,9 @@ class Scale(Struct, frozen=True):
 def scale_of(values_gbit_s: Sequence[float], effect: float) -> Scale | None:
     """Return the scale of these rates (of all tests, both ways); None without any.
 
-    The slow ones must not shift it: it starts at a value that up to three quarters of the tests may lie below, and drops
-    what lies further below the median of the rest than half of `effect`, or three spreads. The spread of all tests would
-    grow with the faults and hide them.
+    The slow ones must not shift it: it starts at a value that up to three quarters of the tests may lie below, and
+    drops what lies further below the median of the rest than half of `effect`, or three spreads. The spread of all
+    tests would grow with the faults and hide them.
     """
     if not values_gbit_s:
         return None

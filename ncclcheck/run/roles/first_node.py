@@ -65,7 +65,7 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
             _lead(Session(context, store, state, deadline, joining), local, way)
         elif knocks is not None:
             state.snapshot = replace(state.snapshot, silent=_stand_down(context, knocks, way))
-        if isinstance(store, Missing) and context.options.command != "preflight":
+        if isinstance(store, Missing) and context.options.command in ("bench", "run"):
             why = Missing("error", f"the ranks have no store to meet in: {store.detail}")
             state.snapshot = replace(state.snapshot, bench=why)
     finally:

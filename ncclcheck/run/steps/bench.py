@@ -156,7 +156,7 @@ def _faults(order: BenchOrder, bounds: Bounds) -> Iterator[str]:
 BENCH: Step[BenchOrder, None] = Step(
     "bench",
     UNTIL_THE_END_S,
-    applies=lambda session: session.context.options.command != "preflight",
+    applies=lambda session: session.context.options.command in ("bench", "run"),
     lead=lambda session: replace(session.snapshot, bench=lead_bench(session)),
     order=BenchOrder,
     follow=_follow,

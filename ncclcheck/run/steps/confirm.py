@@ -94,7 +94,7 @@ def _faults(order: ConfirmOrder, _: Bounds) -> Iterator[str]:
 CONFIRM = Step(
     "confirm",
     CONFIRM_S + ANSWER_S,
-    applies=lambda session: session.probes_network,
+    applies=lambda session: session.measures_network,
     lead=_lead,
     order=ConfirmOrder,
     answer=Confirmed,

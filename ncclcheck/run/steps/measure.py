@@ -190,7 +190,7 @@ def _faults(order: MeasureOrder, bounds: Bounds) -> Iterator[str]:
 MEASURE = Step(
     "measure",
     UNTIL_THE_END_S,  # what is measured decides
-    applies=lambda session: session.probes_network,
+    applies=lambda session: session.measures_network,
     lead=_lead,
     order=MeasureOrder,
     answer=Timed,

@@ -14,6 +14,7 @@ from ncclcheck.run.steps.compare import COMPARE
 from ncclcheck.run.steps.confirm import CONFIRM
 from ncclcheck.run.steps.facts import FACTS
 from ncclcheck.run.steps.finish import FINISH
+from ncclcheck.run.steps.isolate import ISOLATE
 from ncclcheck.run.steps.join import JOIN
 from ncclcheck.run.steps.late import LATE
 from ncclcheck.run.steps.list_code import LIST_CODE
@@ -34,6 +35,7 @@ STEPS: tuple[Step[Any, Any], ...] = (
     RESOLVE,  # torch's c10d rendezvous
     COMPARE,  # run
     BENCH,  # bench and run
+    ISOLATE,  # isolate
     RECOUNT,  # where there are RDMA ports
     LATE,
     FINISH,  # once the report is out

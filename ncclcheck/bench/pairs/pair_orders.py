@@ -1,0 +1,68 @@
+"""Node 0's orders to measure pairs, and the answers: what both sides of `isolate` share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ncclcheck.exchange.order_limits import environment_faults, seconds_faults
+from ncclcheck.model.bench import Backend
+from ncclcheck.model.isolation import PairOutcome
+from ncclcheck.timeouts import LONGEST_OPTION_S
+
+ROUND_LIMIT_BYTES = 1 << 20  # 16,384 nodes take a quarter of it
+MOST_BYTES = 1 << 32
+_NONCE = re.compile(r"[0-9a-f]{16}", re.ASCII)
+
+
+class PairsOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="pairs"):
+    """Start what measures pairs, and follow the rounds until one is empty. In an environment None unsets a variable."""
+
+    backend: Backend
+    most_bytes: int
+    nonce: str
+    deadline_s: float
+    environments: dict[str, dict[str, str | None]]  # by ticket
+
+
+class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
+    """A round: pairs of tickets, each as (first, second). None: it is over. Round 0 only asks who is ready."""
+
+    schema_version: str
+    tool_version: str
+    number: int
+    pairs: tuple[tuple[int, int], ...] = ()
+
+    def pair_of(self, ticket: int) -> tuple[int, int] | None:
+        """Return the pair that a node belongs to."""
+        return next((pair for pair in self.pairs if ticket in pair), None)
+
+
+class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one end of a pair says: at what rate it received, in 1e9 bit/s, or what became of it.
+
+    `own`: the fault is this node's own, as where its process was stopped. `seconds`: how long its pair took.
+    """
+
+    schema_version: str
+    tool_version: str
+    outcome: PairOutcome = "ok"
+    received_gbit_s: float | None = None
+    wrong: int = 0
+    detail: str = ""
+    own: bool = False
+    seconds: float = 0.0
+
+
+def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
+    """Yield why the node of that ticket does not follow the order."""
+    yield from seconds_faults(order.deadline_s, LONGEST_OPTION_S)
+    own = order.environments.get(str(ticket))
+    if own is not None:
+        yield from environment_faults([own])
+    if not 0 < order.most_bytes <= MOST_BYTES:
+        yield "a size out of bounds"
+    if _NONCE.fullmatch(order.nonce) is None:
+        yield "a nonce that is none"

@@ -1,0 +1,132 @@
+"""The transfers of one pair, in a process of its own: first one way, then the other, with verified data."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ncclcheck.bench.gpu.device_id import device_id
+from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
+from ncclcheck.exchange.store.torch_versions import make_store
+from ncclcheck.timeouts import GROUP_CALL_S
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+TRANSFERS = 3  # of each direction; the median counts
+FIRST_BYTES = 1 << 20  # of the transfer that finds the size; it also takes what a shaper lets through at once
+LEAST_BYTES = 1 << 16
+PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
+
+
+def measure_pair(task: PairTask) -> PairResult:
+    """Measure both directions with the other rank; return what this one received. Raises RuntimeError of torch."""
+    import torch
+    import torch.distributed as dist
+
+    device = torch.device("cpu")
+    if task.backend == "nccl":
+        device = torch.device("cuda", task.local_rank)
+        torch.cuda.set_device(device)
+    store = make_store(
+        dist.TCPStore,
+        task.store_host,
+        task.store_port,
+        is_master=False,
+        wait_for_workers=False,
+        timeout=timedelta(seconds=task.join_s),
+    )
+    dist.init_process_group(
+        task.backend,
+        store=dist.PrefixStore(task.store_prefix, store),
+        rank=task.rank,
+        world_size=2,
+        timeout=timedelta(seconds=GROUP_CALL_S),
+        **device_id(dist.init_process_group, torch.__version__, device),
+    )
+    received = PairResult(task.number)
+    for sender in (0, 1):
+        found = _one_way(task, device, sender)
+        if task.rank != sender:
+            received = found
+    _exchange(device, torch.zeros(1, dtype=torch.uint8, device=device), 0, task.rank)
+    return received
+
+
+def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
+    """Transfer from `sender` to the other rank: once to find the size, then one stream of four parts.
+
+    The receiver times the last three, from the end of a part to the end of the next. So no part begins after a pause,
+    in which a queue or a shaper would save up what it lets through at once.
+    """
+    import torch
+
+    size = torch.tensor([FIRST_BYTES], dtype=torch.int64, device=device)
+    ends = _stream(task, device, sender, FIRST_BYTES, 1).ends_s
+    if task.rank != sender:
+        rate = FIRST_BYTES / max(ends[1] - ends[0], 1e-6)
+        size.fill_(max(LEAST_BYTES, min(task.most_bytes, int(rate * task.transfer_s))))
+    _exchange(device, size, 1 - sender, task.rank)  # the receiver has measured, so it decides
+    size_bytes = int(size.item())
+    stream = _stream(task, device, sender, size_bytes, 1 + TRANSFERS)
+    took_s = [end - begin for begin, end in pairwise(stream.ends_s[1:])]
+    rate = size_bytes / max(median(took_s), 1e-9) if took_s else 0.0
+    return PairResult(task.number, received_gbit_s=rate * 8 / 1e9, wrong=stream.wrong)
+
+
+class _Stream(Struct, frozen=True):
+    """When the stream began and each of its parts had arrived, and how many bytes were wrong, as the receiver saw it."""
+
+    ends_s: tuple[float, ...]
+    wrong: int
+
+
+def _stream(task: PairTask, device: torch.device, sender: int, size_bytes: int, parts: int) -> _Stream:
+    """Send so many parts without a pause; the receiver compares them when all are there."""
+    import torch
+
+    expected = _pattern(size_bytes, sender, device)
+    go = torch.zeros(1, dtype=torch.uint8, device=device)
+    _exchange(device, go, 1 - sender, task.rank)
+    ends_s = [time.perf_counter()]
+    if task.rank == sender:
+        for _ in range(parts):
+            _exchange(device, expected, sender, task.rank)
+        return _Stream((ends_s[0],) * (parts + 1), 0)
+    buffers = [torch.zeros_like(expected) for _ in range(parts)]
+    for buffer in buffers:
+        _exchange(device, buffer, sender, task.rank)
+        ends_s.append(time.perf_counter())
+    return _Stream(tuple(ends_s), sum(int((buffer != expected).sum().item()) for buffer in buffers))
+
+
+def _pattern(size_bytes: int, sender: int, device: torch.device) -> Tensor:
+    """Return bytes that differ by place and sender."""
+    import torch
+
+    table = (torch.arange(PERIOD, device=device) + sender * 7).to(torch.uint8)
+    return table.repeat(size_bytes // PERIOD + 1)[:size_bytes].contiguous()
+
+
+def _exchange(device: torch.device, buffer: Tensor, sender: int, rank: int) -> None:
+    """Send the buffer from `sender` to the other rank, and wait for it."""
+    import torch.distributed as dist
+
+    way, peer = (dist.isend, 1 - sender) if rank == sender else (dist.irecv, sender)
+    for work in dist.batch_isend_irecv([dist.P2POp(way, buffer, peer)]):
+        work.wait()
+    _synchronize(device)
+
+
+def _synchronize(device: torch.device) -> None:
+    """Wait until a GPU has done all that it was given."""
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

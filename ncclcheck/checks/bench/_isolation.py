@@ -1,0 +1,137 @@
+"""What the checks of `isolate` share: nodes, links and groups that the rounds of pairs name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from ncclcheck.checks.hosts import named
+from ncclcheck.checks.registry import Answer
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.isolation import BadNode, NodeVerdict, PairIsolation, PairRate
+from ncclcheck.model.snapshot import Snapshot
+
+_DIRECTION = {
+    "send": "sends",
+    "receive": "receives",
+    "both": "sends and receives",
+    None: "sends and receives",
+}
+_FAILED = {"hang": "hangs", "died": "died", "unreachable": "cannot be reached"}
+_SOURCE = "transfers of pairs, both directions, in rounds"
+_LISTED = 8
+
+
+def isolation_of(snapshot: Snapshot) -> PairIsolation | None:
+    """Return the result of `isolate`, where there is one."""
+    return None if isinstance(snapshot.isolation, Missing) else snapshot.isolation
+
+
+def untested(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
+    """Yield why there is nothing to judge, or of which nodes the tests do not tell."""
+    isolation = snapshot.isolation
+    if isinstance(isolation, Missing):
+        absent = isolation.missing == "absent"
+        yield NotApplicable(isolation.detail) if absent else NotKnown(f"pairs of nodes: {isolation}")
+        return
+    if isolation.undecided:
+        yield NotKnown("the tests of pairs do not tell", isolation.undecided)
+    elif not isolation.rounds:
+        yield NotKnown("no pair of nodes was tested")
+
+
+def nodes_with(snapshot: Snapshot, verdict: NodeVerdict, severity: Severity = "error") -> Iterator[Answer]:
+    """Yield a finding for each node with this verdict."""
+    isolation = isolation_of(snapshot)
+    for node in isolation.nodes if isolation is not None else ():
+        if isolation is not None and node.verdict == verdict:
+            yield Finding(
+                severity,
+                _about(node, isolation),
+                (node.host,),
+                tuple(_evidence(isolation, node.host)),
+                (Fix(f"leave {node.host} out of the job", (f"srun --exclude={node.host} ...",)),),
+            )
+
+
+def _about(node: BadNode, isolation: PairIsolation) -> str:
+    tests = f"{node.tests} test{'' if node.tests == 1 else 's'}"
+    if node.verdict in _FAILED:
+        detail = f": {node.detail}" if node.detail else ""
+        return f"{node.host} {_FAILED[node.verdict]} in tests with other nodes ({tests}){detail}"
+    slower = [part for part in (node.sends, node.receives) if part is not None]
+    part = f"{min(slower):.0%}" if slower else "less"
+    usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "the usual rate"
+    if node.verdict == "intermittent":
+        return f"{node.host} is slow in some of its {tests} and sound in others"
+    return (
+        f"{node.host} {_DIRECTION[node.direction]} with {part} of what other nodes reach ({usual}), with several "
+        f"partners ({tests}; chance that it is sound: {node.false_name_chance:.2g})"
+    )
+
+
+def _evidence(isolation: PairIsolation, host: str) -> Iterator[Evidence]:
+    own = [
+        (planned.number, pair)
+        for planned in isolation.rounds
+        for pair in planned.pairs
+        if host in (pair.a, pair.b)
+    ]
+    usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "a finished test"
+    for number, pair in own[:_LISTED]:
+        yield Evidence((pair.a, pair.b), f"round {number}", _rates(pair), usual, _SOURCE)
+
+
+def _rates(pair: PairRate) -> str:
+    if pair.a_to_b_gbit_s is None or pair.b_to_a_gbit_s is None:
+        return pair.outcome
+    return f"{pair.a} to {pair.b} {pair.a_to_b_gbit_s:.3g} Gbit/s, {pair.b} to {pair.a} {pair.b_to_a_gbit_s:.3g} Gbit/s"
+
+
+def links_of(snapshot: Snapshot) -> Iterator[Answer]:
+    """Yield a finding for each path between two sound nodes."""
+    isolation = isolation_of(snapshot)
+    for link in isolation.links if isolation is not None else ():
+        assert isolation is not None  # noqa: S101 (it has links)
+        what = "is blocked" if link.verdict == "blocked" else "is slow"
+        pairs = [
+            (planned.number, pair)
+            for planned in isolation.rounds
+            for pair in planned.pairs
+            if {pair.a, pair.b} == {link.from_host, link.to_host}
+        ]
+        usual = (
+            f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "a finished test"
+        )
+        yield Finding(
+            "error",
+            f"the path from {link.from_host} to {link.to_host} {what}; both nodes are sound with others",
+            (link.from_host, link.to_host),
+            tuple(
+                Evidence((pair.a, pair.b), f"round {number}", _rates(pair), usual, _SOURCE)
+                for number, pair in pairs[:_LISTED]
+            ),
+            (
+                Fix(
+                    "compare the routes, cables and switch ports of the two nodes",
+                    (f"ip route get {link.to_host}",),
+                ),
+            ),
+        )
+
+
+def groups_of(snapshot: Snapshot, verdict: Literal["slow_uplink", "slow_together"]) -> Iterator[Answer]:
+    """Yield a finding for each group with this verdict."""
+    isolation = isolation_of(snapshot)
+    for group in isolation.groups if isolation is not None else ():
+        if group.verdict == verdict:
+            when = "" if verdict == "slow_uplink" else ", but only if several of them talk at once"
+            yield Finding(
+                "error" if verdict == "slow_uplink" else "warning",
+                f"{named(group.hosts)} are fast among each other and slow toward all others{when}: the path that they "
+                "share is the cause, no node of them",
+                group.hosts,
+                (),
+                (Fix("look at the uplink or switch that these nodes share"),),
+            )

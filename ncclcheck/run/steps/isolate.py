@@ -1,0 +1,70 @@
+"""Isolate: rounds of disjoint pairs of nodes, until it is clear which nodes or links are bad."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from ncclcheck.advice.bench_network import bench_network
+from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
+from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults
+from ncclcheck.bench.pairs.pair_result import isolation_of
+from ncclcheck.bench.pairs.pair_rounds import Lead, Rounds, lead_rounds
+from ncclcheck.measure.isolation.next_round import Plan
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.session import Session, broadcast_order
+from ncclcheck.run.steps.base import Bounds, Participant, Step
+from ncclcheck.run.steps.bench import wish_of
+from ncclcheck.timeouts import UNTIL_THE_END_S
+
+# The coordinator
+
+
+def _lead(session: Session) -> Snapshot:
+    """Lead the rounds; what is known after each of them is in the session's snapshot."""
+    snapshot, request = session.snapshot, session.context.options.isolate
+    network = bench_network(wish_of(session), snapshot)
+    if isinstance(network, Missing):
+        return replace(snapshot, isolation=network)
+    host_of = {agent.ticket: agent.host for agent in session.agents}
+    plan = Plan(request.seed, request.effect, request.most_rounds, request.screen)
+
+    def keep(rounds: Rounds) -> None:
+        session.state.snapshot = replace(snapshot, isolation=isolation_of(host_of, plan, rounds))
+
+    session.context.say(f"measuring pairs over {network.transport}")
+    environments = {str(agent.ticket): network.environment_of.get(agent.host, {}) for agent in session.agents}
+    seconds = session.deadline.left()
+    broadcast_order(
+        session, PairsOrder(network.backend, request.most_bytes, secrets.token_hex(8), seconds, environments)
+    )
+    keep(lead_rounds(Lead(session.store, session.deadline, session.context.say), list(host_of), plan, keep))
+    return session.state.snapshot
+
+
+# A participant
+
+
+def _follow(participant: Participant, order: PairsOrder) -> Missing | None:
+    context = participant.context
+    address = context.launch.master_addr or "127.0.0.1"
+    place = PairPlace(participant.store, participant.ticket, address, context.prefix, context.deadline)
+    return run_pairs(place, order)
+
+
+def _faults(order: PairsOrder, bounds: Bounds) -> Iterator[str]:
+    yield from pairs_faults(order, bounds.ticket)
+
+
+ISOLATE: Step[PairsOrder, None] = Step(
+    "isolate",
+    UNTIL_THE_END_S,
+    applies=lambda session: session.context.options.command == "isolate" and len(session.agents) > 1,
+    lead=_lead,
+    order=PairsOrder,
+    follow=_follow,
+    faults=_faults,
+)
