@@ -1,0 +1,84 @@
+"""isolate on real nodes: a slow one, one that stops in the middle of a round, a blocked pair, and a sound cluster."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.lab import faults
+from tests.lab.launched import Told, run, start, told
+from tests.lab.namespaces import call, inside
+from tests.lab.nodes import Lab, Node
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
+LabOf = Callable[..., Lab]
+
+
+def shaped(lab: LabOf, nodes: int) -> Lab:
+    built = lab(nodes)
+    for node in built.nodes:
+        faults.shape(node, "100mbit")
+    return built
+
+
+def shape_egress(node: Node, rate: str) -> None:
+    """What the node sends is limited, what it receives is not."""
+    bucket = ["root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms"]
+    call(inside(node.namespace, ["tc", "qdisc", "replace", "dev", "eth0", *bucket]))
+
+
+def isolation(outcome: Told) -> dict[str, Any]:
+    assert outcome.report is not None, str(outcome.finished)
+    assert outcome.report["isolation"] is not None, str(outcome.finished)
+    found: dict[str, Any] = outcome.report["isolation"]
+    return found
+
+
+def test_a_node_that_sends_slowly_is_named_with_its_direction_and_nobody_else(lab: LabOf) -> None:
+    six = shaped(lab, 6)
+    shape_egress(six["node3"], "80mbit")
+    outcomes = run(six, "isolate", "--seed", "1")
+    first = outcomes["node1"]
+    found = isolation(first)
+    assert [(node["host"], node["verdict"], node["direction"]) for node in found["nodes"]] == [
+        ("node3", "slow", "send")
+    ], str(first.finished)
+    assert found["links"] == found["groups"] == found["undecided"] == []
+    assert len(found["rounds"]) <= 5
+    assert found["nodes"][0]["false_name_chance"] <= 0.01
+    assert {outcome.code for outcome in outcomes.values()} == {4}
+    assert six.leftovers() == ()
+
+
+def test_sound_nodes_are_not_named_and_an_odd_one_is_tested_too(lab: LabOf) -> None:
+    three = shaped(lab, 3)
+    outcomes = run(three, "isolate")
+    found = isolation(outcomes["node1"])
+    assert found["nodes"] == found["links"] == found["groups"] == [], str(outcomes["node1"].finished)
+    assert found["coverage"] == {"pairs_tested": 3, "pairs": 3}
+    assert {outcome.code for outcome in outcomes.values()} == {0}
+
+
+def test_a_node_that_stops_in_a_round_is_named_and_costs_seconds(lab: LabOf) -> None:
+    four = shaped(lab, 4)
+    running = start(four, "isolate")
+    words = inside(four["node3"].namespace, ["ss", "-Htn", "state", "established", "src", "10.78.0.3"])
+    deadline = time.monotonic() + 60
+    while "round 1" not in running["node1"].stderr or len(call(words).splitlines()) < 3:  # noqa: PLR2004
+        assert time.monotonic() < deadline, running["node1"].stderr
+        time.sleep(0.02)
+    running["node3"].signal(signal.SIGSTOP, group=True)
+    stopped = time.monotonic()
+    try:
+        outcomes = told(four, {name: running[name] for name in ("node1", "node2", "node4")}, 60)
+        took_s = time.monotonic() - stopped
+    finally:
+        running["node3"].signal(signal.SIGKILL, group=True)
+    found = isolation(outcomes["node1"])
+    assert [(node["host"], node["verdict"]) for node in found["nodes"]] == [("node3", "hang")], found
+    assert outcomes["node1"].code == 4, str(outcomes["node1"].finished)
+    assert took_s <= 45, took_s
