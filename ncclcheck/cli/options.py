@@ -15,6 +15,9 @@ Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
 
 MOST_NODES = 65536
+# As in report.formats and report.node_lists, which --help need not import.
+SCREEN_FORMATS = ("text", "json", "junit", "md", "github")
+NODE_LISTS = ("exclude", "hosts", "hostfile", "drain-slurm", "cordon")
 
 
 def _all(decorators: Sequence[Decorator]) -> Decorator:
@@ -141,7 +144,7 @@ _time = _all(
 output_format = click.option(
     "--format",
     "format_",
-    type=click.Choice(["text", "json", "junit", "md", "github"], case_sensitive=False),
+    type=click.Choice(SCREEN_FORMATS, case_sensitive=False),
     default="text",
     help="Format of standard output; github prints GitHub Actions annotations.  [text]",
 )
@@ -184,9 +187,7 @@ isolate_options = _all(
         click.option(
             "--print",
             "print_",
-            type=click.Choice(
-                ["exclude", "hosts", "hostfile", "drain-slurm", "cordon"], case_sensitive=False
-            ),
+            type=click.Choice(NODE_LISTS, case_sensitive=False),
             help="Print only this about the bad nodes, for scripts.",
         ),
     ]

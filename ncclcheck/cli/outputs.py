@@ -28,7 +28,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.report.document import to_json
-from ncclcheck.report.formats import SUFFIXES, Format, rendered
+from ncclcheck.report.formats import SUFFIXES, Format, ScreenFormat, rendered
 from ncclcheck.report.text.terminal import render
 from ncclcheck.timeouts import USER_FILE_S
 
@@ -151,7 +151,7 @@ def show(report: Report, given: Mapping[str, Any], unwritten: Sequence[Unwritten
 
     Where standard output is for a program (JSON, say) it stays one document, and the others follow on standard error.
     """
-    format_: Format = given.get("format_") or "text"
+    format_: ScreenFormat = given.get("print_") or given.get("format_") or "text"
     if format_ == "text":
         verbose = int(given.get("verbose") or 0)
         text = render(report, verbose=verbose, width=screen_width(), color=is_color_wanted())

@@ -21,8 +21,8 @@ from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Op
 from ncclcheck.model.bench_setup import BenchRequest, Under
+from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.errors import UsageError
-from ncclcheck.model.isolation import IsolateRequest
 from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
 from ncclcheck.nccl.variables.variables import TABLE, lookup
@@ -31,7 +31,6 @@ from ncclcheck.run.options import Command, RunOptions
 LEAST_EFFECT_PERCENT, MOST_EFFECT_PERCENT = 3.0, 90.0
 LEAST_PAIR_BYTES, MOST_PAIR_BYTES = 1 << 16, 1 << 32
 _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
-_USUAL_S = {"preflight": timeouts.PREFLIGHT_TIMEOUT_S, "isolate": timeouts.ISOLATE_TIMEOUT_S}
 _SELECTIONS = ("select", "ignore", "demote", "require")
 
 
@@ -42,7 +41,11 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
     """
     policy = read_policy(given)
     bench = bench_request(given)
-    usual_s = _USUAL_S[command] if command in _USUAL_S else timeouts.BENCH_TIMEOUT_S + bench.budget_s
+    usual_s = timeouts.BENCH_TIMEOUT_S + bench.budget_s
+    if command == "preflight":
+        usual_s = timeouts.PREFLIGHT_TIMEOUT_S
+    elif command == "isolate":
+        usual_s = timeouts.ISOLATE_TIMEOUT_S
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
     head = head_request(given, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):

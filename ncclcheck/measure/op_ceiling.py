@@ -5,7 +5,7 @@ from __future__ import annotations
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.traffic import Shape, Term
 from ncclcheck.model.bench import Op
-from ncclcheck.model.ceiling import Ceiling
+from ncclcheck.model.benchmarks.ceiling import Ceiling
 
 # NCCL src/graph/topo.h (2.27): what it counts on per NVLink, in GB/s, by compute capability; and the line rate of one.
 _NVLINKS = (

@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ncclcheck.model.bench import Op, Point
-from ncclcheck.model.ceiling import Fabric, Grade, Reference
+from ncclcheck.model.benchmarks.ceiling import Fabric, Grade, Reference
 from ncclcheck.model.formats.tables import load_table
 from ncclcheck.model.units import parse_size
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ncclcheck.model.ceiling import CeilingSource
+from ncclcheck.model.benchmarks.ceiling import CeilingSource
 
 
 class Shape(Struct, frozen=True):

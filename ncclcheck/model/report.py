@@ -8,13 +8,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.bench import BenchPlan, Comparison, GpuSpeed, Point, RankFailure
-from ncclcheck.model.ceiling import Ceiling, Comparable
+from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
+from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
 from ncclcheck.model.hardware import GpuNic, HcaChoice
-from ncclcheck.model.isolation import PairIsolation
 from ncclcheck.model.snapshot import Coverage, Probe
 
 SCHEMA_VERSION = "1"

@@ -10,10 +10,10 @@ from msgspec import Struct
 from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.bench_demands import BenchDemands
+from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.events import Log
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
-from ncclcheck.model.isolation import PairIsolation
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.policy.expected import Expected
 

@@ -13,7 +13,7 @@ from ncclcheck.logs.used import of_processes
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.reference import fitting
 from ncclcheck.model.bench import BenchResult, GpuSpeed
-from ncclcheck.model.ceiling import Ceiling, Comparable
+from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import BenchReport, Used
 from ncclcheck.model.snapshot import Snapshot

@@ -7,9 +7,11 @@ from typing import Literal, TypeAlias
 
 from ncclcheck.model.report import Report
 from ncclcheck.report.document import to_json
+from ncclcheck.report.node_lists import NODE_LISTS, NodeList, node_list
 from ncclcheck.report.text.terminal import render
 
 Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html"]
+ScreenFormat: TypeAlias = "Format | NodeList"  # of standard output
 SUFFIXES: dict[str, Format] = {
     ".json": "json",
     ".xml": "junit",
@@ -20,14 +22,16 @@ SUFFIXES: dict[str, Format] = {
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output; a page of 5 MB is for a file
 
 
-def rendered(report: Report, format_: Format, verbose: int = 0) -> str:
+def rendered(report: Report, format_: ScreenFormat, verbose: int = 0) -> str:
     """Render the report in that format; `verbose` matters to text only, since the rest hold everything."""
     if format_ == "text":
         return render(report, verbose=verbose)
+    if format_ in NODE_LISTS:
+        return node_list(report, format_)
     return _renderer(format_)(report)
 
 
-def _renderer(format_: Format) -> Callable[[Report], str]:
+def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:
     # Imported where they are needed: a preflight that prints text has no use for templates and charts.
     if format_ == "junit":
         from ncclcheck.report.junit import to_junit

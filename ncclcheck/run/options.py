@@ -13,7 +13,7 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.bench_setup import BenchRequest
-from ncclcheck.model.isolation import IsolateRequest
+from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved

@@ -23,8 +23,11 @@ SECTIONS = ("## Why it matters", "## How to fix", "## Source")
 TESTS = Path(__file__).parent
 # The others judge what was measured, or what single nodes said of their own torch.
 NOT_OF_NODES = ("torch-unusable", "exception-expired")
-# They judge a way to start or to meet that this cluster did not go: c10d, ssh, a folder. Their own tests go it.
-ON_REQUEST = ("rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place")
+# They judge what this cluster did not do: a start by c10d or ssh, a meeting in a folder, isolate. Their tests do.
+ON_REQUEST = (
+    "rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place",
+    "node-slow", "node-hangs", "node-intermittent", "link-slow", "group-slow", "slow-in-company",
+)  # fmt: skip
 ABOUT_NODES = [
     check for check in CHECKS if check.code[:3] != "NC8" and check.slug not in (*NOT_OF_NODES, *ON_REQUEST)
 ]

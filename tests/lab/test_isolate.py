@@ -68,7 +68,7 @@ def test_a_node_that_stops_in_a_round_is_named_and_costs_seconds(lab: LabOf) -> 
     running = start(four, "isolate")
     words = inside(four["node3"].namespace, ["ss", "-Htn", "state", "established", "src", "10.78.0.3"])
     deadline = time.monotonic() + 60
-    while "round 1" not in running["node1"].stderr or len(call(words).splitlines()) < 3:  # noqa: PLR2004
+    while "round 1" not in running["node1"].stderr or len(call(words).splitlines()) < 3:
         assert time.monotonic() < deadline, running["node1"].stderr
         time.sleep(0.02)
     running["node3"].signal(signal.SIGSTOP, group=True)

@@ -7,7 +7,7 @@ import random
 from msgspec.structs import replace
 
 from ncclcheck.model.bench import BenchPlan, Comparison, Op, Point, RankFailure, RankTime, TimeUs, Variant
-from ncclcheck.model.ceiling import Ceiling
+from ncclcheck.model.benchmarks.ceiling import Ceiling
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.report import BenchReport, Report
 from ncclcheck.model.snapshot import Coverage, Probe, Silent

@@ -13,10 +13,10 @@ from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.isolation import PairOutcome
 from ncclcheck.timeouts import PAIR_LONGEST_S, PAIRS_READY_S, ROUND_POLL_S
 
 _OF_THE_NETWORK = ("connect", "timed out", "timeout", "connection")  # what Gloo and torch say of a peer

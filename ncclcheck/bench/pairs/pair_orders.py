@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ncclcheck.exchange.order_limits import environment_faults, seconds_faults
 from ncclcheck.model.bench import Backend
-from ncclcheck.model.isolation import PairOutcome
+from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.timeouts import LONGEST_OPTION_S
 
 ROUND_LIMIT_BYTES = 1 << 20  # 16,384 nodes take a quarter of it

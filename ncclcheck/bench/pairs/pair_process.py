@@ -35,7 +35,7 @@ class PairProcess:
         """Start it. Raises OSError where no process can be started."""
         self._ended, started = threading.Event(), threading.Event()
         self._failure: OSError | ValueError | None = None
-        self._pid: int | None = None
+        self.child: int | None = None
         self._text, self._errors = b"", b""
         self.is_ready = False
 
@@ -67,7 +67,7 @@ class PairProcess:
     def begin(self, task: PairTask) -> None:
         """Measure a pair. Raises OSError where the server is gone."""
         assert self._process.stdin is not None  # noqa: S101 (it was asked for)
-        self._pid = None
+        self.child = None
         self._process.stdin.write(encode(task) + b"\n")
 
     def poll(self, number: int) -> PairResult | None:
@@ -77,7 +77,7 @@ class PairProcess:
             return result
         if self._process.poll() is not None:
             return PairResult(number, error=f"the process that measures pairs ended: {self.last_words}")
-        if self._pid is not None and not state_letter(self._pid):
+        if self.child is not None and not state_letter(self.child):
             return self._read(number) or PairResult(number, error=f"its process died: {self.last_words}")
         return None
 
@@ -90,7 +90,7 @@ class PairProcess:
             if line + b"\n" == READY:
                 self.is_ready = True
             elif line.startswith(b"pid "):
-                self._pid = int(line[4:])
+                self.child = int(line[4:])
             else:
                 with suppress(DecodeError):
                     result = decode(line, PairResult)
@@ -113,7 +113,7 @@ class PairProcess:
     @property
     def is_stopped(self) -> bool:
         """Return whether the child, or its server, is stopped by a signal."""
-        pids = [self._process.pid, *([] if self._pid is None else [self._pid])]
+        pids = [self._process.pid, *([] if self.child is None else [self.child])]
         return any(state_letter(pid) in _STOPPED for pid in pids if state_letter(pid))
 
     @property
@@ -123,9 +123,9 @@ class PairProcess:
 
     def kill_child(self) -> None:
         """Kill what measures now; the server is ready for the next pair."""
-        if self._pid is not None:
+        if self.child is not None:
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(self._pid, signal.SIGKILL)
+                os.kill(self.child, signal.SIGKILL)
 
     def stop(self) -> None:
         """Kill all of it, and close the pipes."""

@@ -9,7 +9,7 @@ from ncclcheck.measure.isolation.conclusion import Conclusion, Named, conclude
 from ncclcheck.measure.isolation.evidence import is_bad
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.measure.isolation.pair_tests import PairTest, Scale
-from ncclcheck.model.isolation import (
+from ncclcheck.model.benchmarks.isolation import (
     BadGroup,
     BadLink,
     BadNode,

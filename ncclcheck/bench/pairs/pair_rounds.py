@@ -15,10 +15,10 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.isolation.next_round import Plan, Round, next_round
 from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.isolation import PairOutcome
 from ncclcheck.timeouts import PAIRS_READY_S, ROUND_ENDS_S, ROUND_FIRST_S, ROUND_LEAST_S, ROUND_POLL_S
 
 SLOWEST = 8  # a round ends after so many times the median of the pairs that finished

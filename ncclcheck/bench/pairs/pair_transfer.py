@@ -81,7 +81,7 @@ def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
 
 
 class _Stream(Struct, frozen=True):
-    """When the stream began and each of its parts had arrived, and how many bytes were wrong, as the receiver saw it."""
+    """When the stream began and each of its parts had arrived, and how many bytes were wrong, to the receiver."""
 
     ends_s: tuple[float, ...]
     wrong: int

@@ -21,7 +21,7 @@ from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.op_ceiling import ceiling, network_ring_gb_s
 from ncclcheck.measure.traffic import Shape, Term
 from ncclcheck.model.bench import BenchResult, Op, Point
-from ncclcheck.model.ceiling import Ceiling
+from ncclcheck.model.benchmarks.ceiling import Ceiling
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 

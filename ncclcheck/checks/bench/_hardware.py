@@ -5,7 +5,7 @@ from __future__ import annotations
 from ncclcheck.checks.bench._links import is_one_nvlink_domain, network_terms, network_used, processes_of
 from ncclcheck.measure.reference import Hardware
 from ncclcheck.model.bench import BenchResult
-from ncclcheck.model.ceiling import Fabric
+from ncclcheck.model.benchmarks.ceiling import Fabric
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.network import IB, SOCKET

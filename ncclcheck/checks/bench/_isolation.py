@@ -7,9 +7,9 @@ from typing import Literal
 
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer
+from ncclcheck.model.benchmarks.isolation import BadNode, NodeVerdict, PairIsolation, PairRate
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
-from ncclcheck.model.isolation import BadNode, NodeVerdict, PairIsolation, PairRate
 from ncclcheck.model.snapshot import Snapshot
 
 _DIRECTION = {

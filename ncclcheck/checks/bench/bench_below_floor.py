@@ -9,7 +9,7 @@ from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult, Op, Point
 from ncclcheck.model.bench_demands import Floor
-from ncclcheck.model.ceiling import Ceiling
+from ncclcheck.model.benchmarks.ceiling import Ceiling
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size

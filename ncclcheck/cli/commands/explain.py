@@ -35,9 +35,9 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
 
     Exit codes: 0 nothing failed; 1 the cause is named; 3 inconclusive, with what to collect.
     """
+    from ncclcheck.cli.explaining import explain_files, explain_ras
     from ncclcheck.cli.files import refuse_hung
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
-    from ncclcheck.run.explaining import explain_files, explain_ras
 
     if ras is not None and logs:
         raise UsageError("explain: --ras asks a running job: give it without files")

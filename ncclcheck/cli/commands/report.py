@@ -75,7 +75,13 @@ def compare(
 @click.command(cls=_WithCompare)
 @click.argument("file", required=False, metavar="FILE | compare OLD NEW", type=FileName())
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a report instead.")
-@options.output_format
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([*options.SCREEN_FORMATS, *options.NODE_LISTS], case_sensitive=False),
+    default="text",
+    help="Format of standard output; the last five list the nodes that isolate named, or the others.  [text]",
+)
 @options.outputs
 @options.verbosity
 @click.pass_context

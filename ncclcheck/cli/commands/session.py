@@ -149,7 +149,7 @@ def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str])
     from ncclcheck.run.command import run_command
 
     if given.get("image"):
-        from ncclcheck.run.image import refuse_nodes, run_image
+        from ncclcheck.cli.image import refuse_nodes, run_image
 
         refuse_nodes(run)
         if given.get("nnodes") is not None:  # one in the policy is for the nodes that it is for too

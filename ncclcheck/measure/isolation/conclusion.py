@@ -9,7 +9,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, standing_of
+from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, share_disturbed, standing_of
 from ncclcheck.measure.isolation.groups import SIDE, components, is_split, two_sides
 from ncclcheck.measure.isolation.next_round import (
     LINK_TESTS,
@@ -20,7 +20,7 @@ from ncclcheck.measure.isolation.next_round import (
     suspects_of,
 )
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
-from ncclcheck.model.isolation import Direction, NodeVerdict
+from ncclcheck.model.benchmarks.isolation import Direction, NodeVerdict
 
 LEAST_SLOW_OF_INTERMITTENT = 2
 MOSTLY = 0.8
@@ -156,9 +156,16 @@ def _intermittent(members: Sequence[int], standing: Standing, named: frozenset[i
     found = []
     for member in members:
         bad, good = len(standing.own_bad.get(member, ())), len(standing.own_good.get(member, ()))
-        if member in named or not good or bad < LEAST_SLOW_OF_INTERMITTENT:
+        if (
+            member in named
+            or not good
+            or len(set(standing.own_bad.get(member, ()))) < LEAST_SLOW_OF_INTERMITTENT
+        ):
             continue
-        if _at_least(bad, bad + good, standing.disturbed) * len(members) <= FALSE_NAMES:
+        disturbed = share_disturbed(
+            max(0, standing.between[0] - bad), max(0, standing.between[1] - bad - good)
+        )
+        if _at_least(bad, bad + good, disturbed) * len(members) <= FALSE_NAMES:
             found.append(member)
     return found
 

@@ -34,7 +34,8 @@ class Standing(Struct, frozen=True):
 
     `own_bad`, `own_good`: the partners of its bad and good tests, where the partner is not bad itself. `against`: those
     of tests that speak against it at all. `ratios`: by test, how strongly it says that an end of it is bad.
-    `ever_suspect`: how many members had a test that speaks against its ends.
+    `ever_suspect`: how many members had a test that speaks against its ends. `between`: how many
+    tests between sound members were bad, of how many.
     """
 
     scale: Scale | None
@@ -45,6 +46,7 @@ class Standing(Struct, frozen=True):
     against: dict[int, frozenset[int]]
     ratios: tuple[float, ...]
     ever_suspect: int
+    between: tuple[int, int]
 
     def is_bad(self, test: PairTest) -> bool:
         """Return whether the test is slow, or did not finish."""
@@ -60,7 +62,7 @@ def is_bad(test: PairTest, scale: Scale | None) -> bool:
 def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float) -> Standing:
     """Return what the tests say about the members. `effect`: the least loss that counts, as a part."""
     scale = scale_of(_rates(tests), effect)
-    disturbed = FIRST_DISTURBED
+    disturbed, between = FIRST_DISTURBED, (0, 0)
     evidence: dict[int, float] = {}
     ratios: list[float] = []
     uncapped = [_ratio(test, scale, effect) for test in tests]
@@ -68,7 +70,8 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
         most = math.log(BAD_SHOWS / disturbed)
         ratios = [min(most, ratio) for ratio in uncapped]
         evidence = _propagated(members, tests, ratios)
-        disturbed = _disturbed(tests, evidence, scale)
+        between = _between(tests, evidence, scale)
+        disturbed = share_disturbed(*between)
     own_bad: defaultdict[int, list[int]] = defaultdict(list)
     own_good: defaultdict[int, list[int]] = defaultdict(list)
     against: defaultdict[int, set[int]] = defaultdict(set)
@@ -90,6 +93,7 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
         {member: frozenset(partners) for member, partners in against.items()},
         tuple(ratios),
         len({end for test, ratio in zip(tests, ratios, strict=True) if ratio > 0 for end in test.pair}),
+        between,
     )
 
 
@@ -122,7 +126,7 @@ def _one_way(part: float, lost: float, spread: float) -> float:
 
     A bad end takes away between `lost` and three times as much, all alike (in logarithms); more says no more.
     """
-    part = max(part, 3 * lost)
+    part = min(0.0, max(part, 3 * lost))  # faster than usual is as good as usual
     width = -2 * lost
     within = _normal((lost - part) / spread) - _normal((3 * lost - part) / spread)
     bad = math.log(max(within / width, 1e-12))
@@ -155,9 +159,13 @@ def _propagated(
     return evidence
 
 
-def _disturbed(tests: Sequence[PairTest], evidence: dict[int, float], scale: Scale | None) -> float:
-    """Return which share of the tests between sound members was bad; few tests tell little."""
-    between = [test for test in tests if evidence[test.first] <= 0 and evidence[test.second] <= 0]
-    bad = sum(is_bad(test, scale) for test in between)
-    share = (bad + FIRST_DISTURBED * PRIOR_TESTS) / (len(between) + PRIOR_TESTS)
+def share_disturbed(bad: int, tests: int) -> float:
+    """Return which share of the tests between sound members is bad, as so many of so many say; few say little."""
+    share = (bad + FIRST_DISTURBED * PRIOR_TESTS) / (tests + PRIOR_TESTS)
     return min(MOST_DISTURBED, max(LEAST_DISTURBED, share))
+
+
+def _between(tests: Sequence[PairTest], evidence: dict[int, float], scale: Scale | None) -> tuple[int, int]:
+    """Return how many tests between sound members were bad, of how many."""
+    between = [test for test in tests if evidence[test.first] <= 0 and evidence[test.second] <= 0]
+    return sum(is_bad(test, scale) for test in between), len(between)

@@ -23,6 +23,7 @@ LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common 
 LINK_TESTS = 3  # of a pair whose ends are sound
 GOOD_PARTNERS = 2  # of an end of a bad link: otherwise the node may be bad at times
 SCREEN_SPREADS, MOST_SCREENS = 5.0, 5
+FAR_FASTER = 1.25
 FEW = 4  # nodes: all pairs are tested, since most of them may have the same bad end
 
 
@@ -62,6 +63,10 @@ def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) ->
     standing = standing_of(members, tests, plan.effect)
     if number <= screens_for(standing.scale, plan.effect):
         return Round(number, _paired(order, met), "all nodes again, since the rates vary")
+    if number <= MOST_SCREENS and _has_fast_ones(tests, standing.scale):
+        return Round(
+            number, _paired(order, met), "all nodes again, since few pairs are far faster than the rest"
+        )
     if is_split(tests, standing):
         return _parting(number, order, tests, standing)
     links = open_links(tests, standing)
@@ -79,15 +84,24 @@ def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) ->
         pairs += _among(named, order, tests, standing)
         why = why if suspects else "the named nodes among each other"
     pairs += _disjoint([pair for pair in links if not set(doubtful).intersection(pair)], pairs)
-    if pairs and number == plan.screen + 1:  # how often a test between sound nodes is disturbed
+    if (
+        number == plan.screen + 1
+    ):  # how often a test between sound nodes is disturbed, and who is bad at times
         busy = {member for pair in pairs for member in pair}
         pairs += _paired([member for member in order if member not in busy], met)
-    return Round(number, tuple(pairs), why)
+    return Round(number, tuple(pairs), why if suspects or named else "all nodes, once more")
 
 
 def screens_for(scale: Scale | None, effect: float) -> int:
     """Return how many tests of each node tell such an effect from the spread of the rates: more where they vary."""
     return 1 if scale is None else min(MOST_SCREENS, math.ceil((SCREEN_SPREADS * scale.spread / effect) ** 2))
+
+
+def _has_fast_ones(tests: Sequence[PairTest], scale: Scale | None) -> bool:
+    """Return whether a pair is far above the reference: then most pairs may be slow, and the reference with them."""
+    return scale is not None and any(
+        min(test.rates_gbit_s) > FAR_FASTER * scale.reference_gbit_s for test in tests if test.rates_gbit_s
+    )
 
 
 def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Round:

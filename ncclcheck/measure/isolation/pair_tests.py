@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.model.isolation import PairOutcome
+from ncclcheck.model.benchmarks.isolation import PairOutcome
 
 Pair: TypeAlias = tuple[int, int]  # two members, by number
 MAD_TO_SIGMA = 1.4826  # of a normal distribution

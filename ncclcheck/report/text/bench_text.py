@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.model.bench import Point, RankFailure, WrongElement
-from ncclcheck.model.ceiling import Ceiling, Comparable
+from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
 from ncclcheck.model.report import BenchReport, Report, Used
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.exit_code import plural

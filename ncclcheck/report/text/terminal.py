@@ -16,6 +16,7 @@ from ncclcheck.report.text.checks_text import quiet_check_lines, unknown_lines
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import render_explain
 from ncclcheck.report.text.findings_text import finding_lines
+from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
@@ -46,6 +47,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         measured_lines(report),
         comparison_lines(report),
         bench_lines(report, verbose),
+        isolation_lines(report),
         settings_lines(report),
         quiet_check_lines(report, verbose),
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.bench import Op, RankFailure, WrongElement
-from ncclcheck.model.ceiling import Ceiling, Comparable, Reference
+from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable, Reference
 from ncclcheck.model.report import Used
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.text.bench_text import bench_lines

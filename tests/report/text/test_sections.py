@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.bench import WrongElement
-from ncclcheck.model.ceiling import Comparable, Reference
+from ncclcheck.model.benchmarks.ceiling import Comparable, Reference
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from ncclcheck.cli.image import refuse_nodes
 from ncclcheck.model.errors import UsageError
-from ncclcheck.run.image import refuse_nodes
 from ncclcheck.run.options import RunOptions
 from tests.cli.command_line import clean_environment, ncclcheck
 from tests.facts.compiled import nccl_library, needs_compiler, shared_library

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from ncclcheck.cli.explaining import explain_files, explain_ras
 from ncclcheck.report.document import schema_text, to_json
-from ncclcheck.run.explaining import explain_files, explain_ras
 from tests.exchange.ras_server import saying, serving
 from tests.logs.ras_answers import HEALTHY
 from tests.logs.ras_answers import as_json as ras_json

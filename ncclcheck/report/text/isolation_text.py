@@ -1,0 +1,77 @@
+"""What `isolate` found, for people: a table of the named nodes, the coverage, and lines to paste."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.model.benchmarks.isolation import BadNode, PairIsolation
+from ncclcheck.model.report import Report
+from ncclcheck.report.exit_code import plural
+from ncclcheck.report.node_lists import bad_nodes, drain_command, node_list
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.page import Line, Span, line
+from ncclcheck.report.text.plain import plain
+
+_HEADER = ("node", "verdict", "sends", "receives", "usual", "tests", "chance that it is sound")
+_MOST_COMMANDS = 8
+
+
+def isolation_lines(report: Report) -> Iterator[Line]:
+    """Yield the named nodes, links and groups, how many pairs were tested, and what leaves the nodes out."""
+    isolation = report.isolation
+    if isolation is None:
+        return
+    rounds, coverage = len(isolation.rounds), isolation.coverage
+    yield line(
+        Span("pairs", "bold"),
+        f": {coverage.pairs_tested} of {coverage.pairs} were tested in {plural(rounds, 'round')} "
+        f"(--seed {isolation.seed}){_usual(isolation)}",
+    )
+    if isolation.nodes:
+        yield from _table(isolation)
+        chance = f"{isolation.false_name_chance:.2g}"
+        yield line(f"expected number of sound nodes among them: {chance}", indent=2)
+    for link in isolation.links:
+        yield line(f"path from {plain(link.from_host)} to {plain(link.to_host)}: {link.verdict}", indent=2)
+    for group in isolation.groups:
+        yield line(f"group {fold_hosts(group.hosts)}: {group.verdict.replace('_', ' ')}", indent=2)
+    if isolation.undecided:
+        yield line(f"undecided: {fold_hosts(isolation.undecided)}", indent=2)
+    bad = bad_nodes(report)
+    if bad:
+        yield line(Span("without them", "bold"), ", to paste (nothing was run):")
+        yield line(f"srun --exclude={fold_hosts(node.host for node in bad)}", indent=2, wrap=False)
+        yield line(f"--hosts {node_list(report, 'hosts').strip()}", indent=2, wrap=False)
+        for node in bad[:_MOST_COMMANDS]:
+            yield line(drain_command(node), indent=2, wrap=False)
+        if len(bad) > _MOST_COMMANDS:
+            yield line(f"and {len(bad) - _MOST_COMMANDS} more (--print drain-slurm)", indent=2)
+
+
+def _usual(isolation: PairIsolation) -> str:
+    if isolation.reference_gbit_s is None:
+        return ""
+    disturbed = f"; {isolation.disturbed:.1%} of the tests between sound nodes were disturbed"
+    return f"; usual: {isolation.reference_gbit_s:.3g} Gbit/s each way{disturbed}"
+
+
+def _table(isolation: PairIsolation) -> Iterator[Line]:
+    rows = [_HEADER, *(_row(node, isolation) for node in isolation.nodes)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield line("  ".join(cells).rstrip(), indent=2, wrap=False)
+
+
+def _row(node: BadNode, isolation: PairIsolation) -> tuple[str, ...]:
+    usual = "?" if isolation.reference_gbit_s is None else f"{isolation.reference_gbit_s:.3g} Gbit/s"
+    sends, receives = ("-" if part is None else f"{part:.0%}" for part in (node.sends, node.receives))
+    return (
+        plain(node.host),
+        node.verdict,
+        sends,
+        receives,
+        usual,
+        str(node.tests),
+        f"{node.false_name_chance:.2g}",
+    )

@@ -1,0 +1,78 @@
+"""Two real processes measure a pair over a real store; one that hangs is killed and the next pair still works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ncclcheck.bench.pairs.pair_process import PairProcess
+from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.spawn.process import state_letter
+
+pytestmark = pytest.mark.slow  # each imports torch
+WAIT_S = 60.0
+
+
+@pytest.fixture
+def two() -> Iterator[list[PairProcess]]:
+    processes = [PairProcess({"GLOO_SOCKET_IFNAME": "lo"}, on_nccl=False) for _ in range(2)]
+    try:
+        assert [process.wait_until_ready(WAIT_S) for process in processes] == [None, None]
+        yield processes
+    finally:
+        for process in processes:
+            process.stop()
+
+
+def task(store: Store, prefix: str, number: int, rank: int) -> PairTask:
+    return PairTask(
+        number, rank, 0, "127.0.0.1", store.port, f"{prefix}{number}/", "gloo", 1 << 20, join_s=5.0
+    )
+
+
+def result_of(process: PairProcess, number: int) -> PairResult:
+    deadline = time.monotonic() + WAIT_S
+    while (result := process.poll(number)) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return result
+
+
+def test_a_pair_measures_both_ways_and_goes_on_after_one_that_hung(
+    two: list[PairProcess], server: Store, prefix: str
+) -> None:
+    for rank, process in enumerate(two):
+        process.begin(task(server, prefix, 1, rank))
+    for result in [result_of(process, 1) for process in two]:
+        assert (result.error, result.wrong) == ("", 0)
+        assert result.received_gbit_s is not None
+        assert result.received_gbit_s > 0
+    two[0].begin(task(server, prefix, 2, 0))  # its partner never comes
+    while two[0].child is None:
+        assert two[0].poll(2) is None
+        time.sleep(0.01)
+    os.kill(two[0].child, signal.SIGSTOP)
+    while not two[0].is_stopped:
+        time.sleep(0.01)
+    hanging = two[0].child
+    two[0].kill_child()
+    for rank, process in enumerate(two):
+        process.begin(task(server, prefix, 3, rank))
+    assert [result_of(process, 3).error for process in two] == ["", ""]
+    assert not state_letter(hanging)
+
+
+def test_a_child_that_dies_is_told_with_its_last_words(
+    two: list[PairProcess], server: Store, prefix: str
+) -> None:
+    two[0].begin(task(server, prefix, 1, 0))
+    while two[0].child is None:
+        assert two[0].poll(1) is None
+        time.sleep(0.01)
+    os.kill(two[0].child, signal.SIGKILL)
+    assert "its process died" in result_of(two[0], 1).error

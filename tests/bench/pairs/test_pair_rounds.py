@@ -1,0 +1,90 @@
+"""Node 0's rounds over a real store with scripted nodes: who is slow, who answers no more, and an end to every wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, PairsRound
+from ncclcheck.bench.pairs.pair_result import isolation_of
+from ncclcheck.bench.pairs.pair_rounds import Lead, Rounds, lead_rounds
+from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import within_process
+from ncclcheck.measure.isolation.next_round import Plan
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+
+Answer = Callable[[PairsRound, int], "PairAnswer | None"]
+
+
+def led(nodes: int, answer: Answer, seconds: float = 30.0) -> Rounds:
+    """Rounds in which each node answers as `answer` says; None: it answers no more."""
+    backend = MemoryBackend()
+    done = threading.Event()
+
+    def node(ticket: int) -> None:
+        store = within_process(backend, 0)
+        number = 0
+        for _ in polls(Deadline(seconds)):
+            data = store.get_document(keys.pairs_round(number))
+            if done.is_set():
+                return
+            if isinstance(data, Missing):
+                continue
+            said = answer(read_message(data, PairsRound, ROUND_LIMIT_BYTES), ticket)
+            if said is None:
+                return
+            store.set_document(keys.pairs_answer(number, ticket), encode(said))
+            number += 1
+
+    threads = [threading.Thread(target=node, args=(ticket,)) for ticket in range(nodes)]
+    for thread in threads:
+        thread.start()
+    lead = Lead(within_process(backend, 0), Deadline(seconds), lambda _: None)
+    try:
+        return lead_rounds(lead, range(nodes), Plan(1), lambda _: None)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+def sound(planned: PairsRound, ticket: int, slow: int = -1) -> PairAnswer:
+    pair = planned.pair_of(ticket) or ()
+    return PairAnswer(SCHEMA, TOOL_VERSION, received_gbit_s=5.0 if slow in pair else 10.0, seconds=0.1)
+
+
+def test_a_slow_node_is_found_by_its_pairs() -> None:
+    rounds = led(8, lambda planned, ticket: sound(planned, ticket, slow=3))
+    found = isolation_of({ticket: f"node{ticket}" for ticket in range(8)}, Plan(1), rounds)
+    assert [(node.host, node.verdict) for node in found.nodes] == [("node3", "slow")]
+    assert rounds.is_finished
+    assert found.rounds[0].pairs[0].outcome in ("ok", "slow")
+
+
+def test_a_node_that_answers_no_more_is_lost_and_the_others_go_on() -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer | None:
+        if ticket == 2 and planned.number == 1:
+            return None
+        return sound(planned, ticket)
+
+    rounds = led(6, answer)
+    assert [(lost.ticket, lost.outcome, lost.round) for lost in rounds.lost] == [(2, "hang", 1)]
+    found = isolation_of({ticket: f"node{ticket}" for ticket in range(6)}, Plan(1), rounds)
+    assert [(node.host, node.verdict) for node in found.nodes] == [("node2", "hang")]
+
+
+def test_a_node_whose_own_process_fails_is_named_with_its_words() -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        if ticket == 1 and planned.number == 0:
+            return PairAnswer(SCHEMA, TOOL_VERSION, outcome="died", detail="No module named torch", own=True)
+        return sound(planned, ticket)
+
+    rounds = led(4, answer)
+    found = isolation_of({ticket: f"node{ticket}" for ticket in range(4)}, Plan(1), rounds)
+    assert [(node.host, node.verdict, node.detail) for node in found.nodes] == [
+        ("node1", "died", "No module named torch")
+    ]

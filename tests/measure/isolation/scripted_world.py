@@ -1,0 +1,100 @@
+"""A world of nodes with known faults, in which the planner's rounds are played: random, and the same for a seed."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import median
+
+from msgspec import Struct
+
+from ncclcheck.measure.isolation.conclusion import Conclusion, conclude
+from ncclcheck.measure.isolation.next_round import Plan, next_round
+from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.model.benchmarks.isolation import PairOutcome
+
+USUAL_GBIT_S = 100.0
+DISTURBED = 0.7  # what is left of the rate of a disturbed test
+
+
+class World(Struct, frozen=True):
+    """How many nodes, what is wrong with which, and how much the rates vary.
+
+    `slow`: node -> what is left of its rate. `way`: in which direction. `flaky`: a slow node is slow in so many of its
+    tests. `links`: pairs with a slow path. `leaf`: so many first nodes share an uplink that leaves 60 %. `trunk`: so
+    many first nodes share one path to the others, of one node's speed. `hangs`: nodes whose tests do not finish.
+    """
+
+    nodes: int
+    slow: dict[int, float] = {}
+    way: str = "both"
+    flaky: float = 1.0
+    links: frozenset[frozenset[int]] = frozenset()
+    leaf: int = 0
+    trunk: int = 0
+    hangs: frozenset[int] = frozenset()
+    noise: float = 0.02
+    disturbed: float = 0.01
+
+
+class Played(Struct, frozen=True):
+    """What the planner concluded, and after how many rounds."""
+
+    found: Conclusion
+    rounds: int
+
+    @property
+    def named(self) -> set[int]:
+        """The members that it names."""
+        return {entry.member for entry in self.found.named}
+
+
+def with_slow(nodes: int, bad: int, effect: float, seed: int) -> dict[int, float]:
+    """So many random nodes, each with so much less."""
+    return dict.fromkeys(random.Random(seed).sample(range(nodes), bad), 1 - effect)  # noqa: S311
+
+
+def play(world: World, seed: int, plan: Plan | None = None) -> Played:
+    """Play all rounds."""
+    plan = plan or Plan(seed)
+    draw = random.Random(f"world {seed}")  # noqa: S311
+    members, tests, rounds = range(world.nodes), list[PairTest](), 0
+    while (planned := next_round(plan, members, tests)).pairs:
+        rounds += 1
+        crossing = sum((first < world.trunk) != (second < world.trunk) for first, second in planned.pairs)
+        tests += [
+            _tested(world, draw, planned.number, pair, crossing, lone=len(planned.pairs) == 1)
+            for pair in planned.pairs
+        ]
+        ends = [end for pair in planned.pairs for end in pair]
+        assert len(set(ends)) == len(ends)
+    return Played(conclude(plan, members, tests), rounds)
+
+
+def _tested(
+    world: World, draw: random.Random, number: int, pair: tuple[int, int], crossing: int, *, lone: bool
+) -> PairTest:
+    first, second = pair
+    outcome: PairOutcome = "hang" if world.hangs.intersection(pair) else "ok"
+    if outcome != "ok":
+        return PairTest(number, first, second, outcome=outcome, lone=lone)
+    bad_now = {end for end in pair if end in world.slow and draw.random() < world.flaky}
+    whole = draw.random() < world.disturbed / 2
+    rates = []
+    for source, target in ((first, second), (second, first)):
+        left = 1.0
+        if source in bad_now and world.way in ("both", "send"):
+            left = min(left, world.slow[source])
+        if target in bad_now and world.way in ("both", "receive"):
+            left = min(left, world.slow[target])
+        if frozenset(pair) in world.links:
+            left *= 0.6
+        if (first < world.leaf) != (second < world.leaf):
+            left *= 0.6
+        if (first < world.trunk) != (second < world.trunk):
+            left = min(left, 1 / crossing)
+        transfers = [left * math.exp(draw.gauss(0, world.noise)) for _ in range(3)]
+        if draw.random() < world.disturbed / 2:
+            transfers[0] *= DISTURBED
+        rates.append(median(transfers) * USUAL_GBIT_S * (DISTURBED if whole else 1.0))
+    return PairTest(number, first, second, rates[0], rates[1], lone=lone)

@@ -1,0 +1,97 @@
+"""The planner over scripted worlds: who is named, who is not, and after how many rounds."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ncclcheck.measure.isolation.next_round import Plan, next_round
+from tests.measure.isolation.scripted_world import Played, World, play, with_slow
+
+RUNS = 40
+
+
+def played(
+    nodes: int, bad: int, effect: float, noise: float = 0.02, disturbed: float = 0.01
+) -> list[tuple[Played, set[int]]]:
+    worlds = [with_slow(nodes, bad, effect, seed) for seed in range(RUNS)]
+    return [
+        (play(World(nodes, slow, noise=noise, disturbed=disturbed), seed), set(slow))
+        for seed, slow in enumerate(worlds)
+    ]
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 15, 16, 100])
+def test_sound_nodes_are_never_named(nodes: int) -> None:
+    runs = played(nodes, 0, 0.2, noise=0.03, disturbed=0.02)
+    assert [run.found for run, _ in runs if run.named or run.found.links or run.found.groups] == []
+
+
+@pytest.mark.parametrize(("nodes", "bad"), [(3, 1), (15, 1), (16, 1), (16, 4), (128, 4), (128, 16)])
+@pytest.mark.parametrize("effect", [0.2, 0.5])
+def test_slow_nodes_are_named_and_only_they(nodes: int, bad: int, effect: float) -> None:
+    runs = played(nodes, bad, effect)
+    found = sum(len(run.named & slow) for run, slow in runs)
+    assert found >= 0.99 * bad * RUNS
+    assert [run.named - slow for run, slow in runs if run.named - slow] == []
+    assert sorted(run.rounds for run, _ in runs)[RUNS // 2] <= 5
+
+
+@pytest.mark.parametrize("way", ["send", "receive"])
+def test_a_slow_direction_is_named_as_such(way: str) -> None:
+    runs = [play(World(16, {5: 0.8}, way=way, noise=0.01, disturbed=0.0), seed) for seed in range(RUNS)]
+    assert {(entry.member, entry.direction) for run in runs for entry in run.found.named} == {(5, way)}
+
+
+def test_two_bad_nodes_that_meet_first_are_both_named() -> None:
+    seed = 3
+    first = next_round(Plan(seed), range(16), []).pairs[0]
+    run = play(World(16, dict.fromkeys(first, 0.8)), seed)
+    assert run.named == set(first)
+
+
+def test_a_node_whose_tests_hang_is_named_with_that() -> None:
+    run = play(World(16, hangs=frozenset({7})), 1)
+    assert [(entry.member, entry.verdict) for entry in run.found.named] == [(7, "hang")]
+
+
+def test_a_slow_path_between_two_sound_nodes_is_a_link() -> None:
+    seed = 4
+    pair = frozenset(next_round(Plan(seed), range(16), []).pairs[2])
+    run = play(World(16, links=frozenset({pair})), seed)
+    assert run.named == set()
+    assert {frozenset(link[:2]) for link in run.found.links} == {pair}
+
+
+def test_a_leaf_behind_a_slow_uplink_is_a_group_of_its_members_only() -> None:
+    groups = [play(World(128, leaf=16), seed).found.groups for seed in range(10)]
+    for found in groups:
+        assert sum(len(side) for side, _ in found) >= 12
+        assert all(member < 16 for side, _ in found for member in side)
+
+
+def test_two_halves_with_a_shared_path_are_a_group_and_nobody_is_named() -> None:
+    runs = [play(World(16, trunk=8, noise=0.01, disturbed=0.0), seed) for seed in range(20)]
+    assert sum(bool(run.found.groups) for run in runs) >= 18
+    assert all(len(side) == 8 for run in runs for side, _ in run.found.groups)
+    assert [run.named for run in runs if run.named] == []
+
+
+def test_where_rates_vary_much_more_rounds_test_all() -> None:
+    runs = played(16, 1, 0.15, noise=0.06, disturbed=0.03)
+    assert sum(len(run.named & slow) for run, slow in runs) >= 0.95 * RUNS
+    assert sum(len(run.named - slow) for run, slow in runs) <= 1
+
+
+def test_the_same_seed_gives_the_same_pairs() -> None:
+    assert next_round(Plan(5), range(64), []) == next_round(Plan(5), range(64), [])
+    assert next_round(Plan(5), range(64), []) != next_round(Plan(6), range(64), [])
+
+
+def test_thousands_of_nodes_are_planned_in_no_time() -> None:
+    nodes, began = 4096, time.process_time()
+    run = play(World(nodes, with_slow(nodes, 64, 0.2, 1)), 1)
+    assert run.named == set(with_slow(nodes, 64, 0.2, 1))
+    assert run.rounds <= 6
+    assert (time.process_time() - began) / run.rounds < 3

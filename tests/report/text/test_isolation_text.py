@@ -1,0 +1,30 @@
+"""The table of isolate."""
+
+from __future__ import annotations
+
+from ncclcheck.model.benchmarks.isolation import BadGroup, BadLink
+from ncclcheck.report.text.terminal import render
+from tests.isolation_builders import HUNG, SLOW, isolate_report
+
+
+def test_named_nodes_stand_in_a_table_with_lines_to_paste() -> None:
+    text = render(isolate_report(nodes=(HUNG, SLOW)))
+    assert "pairs: 2 of 6 were tested in 1 round (--seed 7); usual: 10 Gbit/s each way" in text
+    assert "node03  slow     80%    100%      10 Gbit/s  3      0.0001" in text
+    assert "srun --exclude=node[02-03]" in text
+    assert "--hosts node[01,04]" in text
+    assert "scontrol update NodeName=node03 State=DRAIN" in text
+
+
+def test_links_groups_and_the_undecided_are_listed() -> None:
+    text = render(
+        isolate_report(
+            links=(BadLink("node01", "node02", "blocked"),),
+            groups=(BadGroup(("node01", "node02", "node03"), "slow_together"),),
+            undecided=("node04",),
+        )
+    )
+    assert "path from node01 to node02: blocked" in text
+    assert "group node[01-03]: slow together" in text
+    assert "undecided: node04" in text
+    assert "without them" not in text
