@@ -140,7 +140,7 @@ TESTED_BY = {
     "run/steps/join.py": "exchange/test_roster.py",
     "facts/storage/run_marks.py": "run/steps/test_share.py",
     "facts/facts_document.py": "cli/commands/test_facts.py",
-    "facts/image/image_node.py": "run/test_image.py",
+    "facts/image/image_node.py": "cli/test_image.py",
     "run/steps/resolve.py": "run/steps/test_calls.py",
     "logs/lines/raw.py": "logs/lines/test_resolve.py",
     "logs/patterns/topics_harmless.py": "logs/readers/test_meaning.py",

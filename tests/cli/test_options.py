@@ -10,7 +10,7 @@ SHARED = {
     "nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "gpus_per_node", "code", "expect",
     "data", "shared_dir",
     "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
-    "verbose", "quiet", "hosts", "hostfile", "ssh", "remote_python", "env", "meet_in", "profile",
+    "verbose", "quiet", "hosts", "hostfile", "ssh", "remote_python", "env", "meet_in", "key_file", "profile",
 }  # fmt: skip
 PREFLIGHT = {"apply", "image"}
 BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is",

@@ -1,0 +1,31 @@
+"""What the checks of isolate share: why there is nothing to judge, and the evidence of a node."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.checks.bench._isolation import isolation_of, nodes_with, untested
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Finding, NotApplicable, NotKnown
+from tests.builders import cluster
+from tests.isolation_builders import SLOW, isolated, with_isolation
+
+
+def test_without_a_result_there_is_none() -> None:
+    assert isolation_of(cluster(4)) is None
+    assert isolation_of(with_isolation()) == isolated()
+
+
+def test_why_nothing_can_be_judged() -> None:
+    assert [type(answer) for answer in untested(cluster(4))] == [NotApplicable]
+    lost = replace(cluster(4), isolation=Missing("error", "lost"))
+    assert [type(answer) for answer in untested(lost)] == [NotKnown]
+    assert [type(answer) for answer in untested(with_isolation(rounds=()))] == [NotKnown]
+    assert list(untested(with_isolation())) == []
+
+
+def test_the_evidence_of_a_node_are_its_own_pairs() -> None:
+    (found,) = nodes_with(with_isolation(nodes=(SLOW,)), "slow")
+    assert isinstance(found, Finding)
+    assert [part.hosts for part in found.evidence] == [("node03", "node04")]
+    assert found.evidence[0].observed == "node03 to node04 8 Gbit/s, node04 to node03 10 Gbit/s"

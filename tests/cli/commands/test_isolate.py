@@ -1,0 +1,42 @@
+"""`ncclcheck isolate` on the command line: its options, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.cli.main import run_command
+from ncclcheck.cli.request import run_options
+from ncclcheck.model.errors import UsageError
+
+
+def test_options_become_a_request() -> None:
+    given = {"slower_than": "15%", "size": "8M", "screen": 2, "max_rounds": 5, "seed": 9}
+    request = run_options("isolate", given).isolate
+    assert (request.effect, request.most_bytes, request.screen, request.most_rounds, request.seed) == (
+        0.15,
+        8 << 20,
+        2,
+        5,
+        9,
+    )
+
+
+def test_without_a_seed_each_run_draws_its_own() -> None:
+    seeds = {run_options("isolate", {}).isolate.seed for _ in range(4)}
+    assert len(seeds) > 1
+
+
+@pytest.mark.parametrize(
+    "given", [{"slower_than": "1%"}, {"slower_than": "fast"}, {"size": "1"}, {"size": "1M-4M"}]
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"--(slower-than|size)"):
+        run_options("isolate", given)
+
+
+def test_one_node_alone_cannot_be_isolated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert run_command(["isolate", "--quiet", "--select", "node-slow"]) == 3
+    assert "no pairs of nodes were tested: it takes two nodes" in capsys.readouterr().out
