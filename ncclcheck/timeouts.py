@@ -113,6 +113,7 @@ LEFT_PORT_S = 15.0
 LOCAL_FACTS_S = 12.0  # reading this node's facts; then each section is Missing
 FACTS_ANSWER_S = 15.0  # LOCAL_FACTS_S, and the time for a large document to arrive
 ANSWER_S = 2.0  # for an answer to arrive, beyond the time that the work has
+ANSWER_OF_EACH_S = 0.002  # more for each node: orders and answers of thousands pass through one process
 SHORT_ANSWER_S = 1.0  # the same where the work itself has a fixed end
 REACH_S = 12.0  # probing all peers; a filtered one takes PROBE_CONNECT_S
 AFTER_MEASURE_S = 5.0  # left for the steps after measuring; else nothing is measured

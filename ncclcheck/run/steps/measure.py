@@ -42,7 +42,7 @@ from ncclcheck.model.hardware import LinkCounters
 from ncclcheck.model.snapshot import Probe, Silent, Snapshot
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
-from ncclcheck.timeouts import AFTER_MEASURE_S, SHORT_ANSWER_S, UNTIL_THE_END_S
+from ncclcheck.timeouts import AFTER_MEASURE_S, ANSWER_OF_EACH_S, SHORT_ANSWER_S, UNTIL_THE_END_S
 
 Found: TypeAlias = tuple[tuple[Probe, ...], tuple[Silent, ...]]  # what was measured, and who did not answer
 
@@ -141,7 +141,8 @@ def _slow_again(session: Session, ring: Ring, snapshot: Snapshot) -> Snapshot:
 def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
     """Return what the nodes measured, and those of which no answer came."""
     agents, ring = session.state.reached, order.ring
-    timed = replace(session, deadline=session.deadline.within(seconds + SHORT_ANSWER_S))
+    answer_s = SHORT_ANSWER_S + ANSWER_OF_EACH_S * len(agents)
+    timed = replace(session, deadline=session.deadline.within(seconds + answer_s))
     parts = ring_of_each(ring, order.again)
     orders = {ticket: MeasureOrder(order.quantity, *part) for ticket, part in parts.items()}
     answers = ask(timed, MEASURE, orders, agents)
