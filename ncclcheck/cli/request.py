@@ -71,7 +71,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         timeout_s=timeout_s,
         join_timeout_s=join_timeout_s,
         bench=bench,
-        isolate=_isolate_request(given),
+        isolate=_isolate_request(given) if command == "isolate" else IsolateRequest(),
         demands=bench_demands(given, bench, policy.floors),
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),

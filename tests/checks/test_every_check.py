@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent
 NOT_OF_NODES = ("torch-unusable", "exception-expired")
 # They judge what this cluster did not do: a start by c10d or ssh, a meeting in a folder, isolate. Their tests do.
 ON_REQUEST = (
-    "rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place",
+    "rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place", "authenticated",
     "node-slow", "node-hangs", "node-intermittent", "link-slow", "group-slow", "slow-in-company",
 )  # fmt: skip
 ABOUT_NODES = [
