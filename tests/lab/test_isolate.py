@@ -54,6 +54,7 @@ def test_a_node_that_sends_slowly_is_named_with_its_direction_and_nobody_else(la
     assert six.leftovers() == ()
 
 
+@pytest.mark.further
 def test_sound_nodes_are_not_named_and_an_odd_one_is_tested_too(lab: LabOf) -> None:
     three = shaped(lab, 3)
     outcomes = run(three, "isolate")
@@ -63,6 +64,7 @@ def test_sound_nodes_are_not_named_and_an_odd_one_is_tested_too(lab: LabOf) -> N
     assert {outcome.code for outcome in outcomes.values()} == {0}
 
 
+@pytest.mark.further
 def test_a_node_that_stops_in_a_round_is_named_and_costs_seconds(lab: LabOf) -> None:
     four = shaped(lab, 4)
     running = start(four, "isolate")

@@ -42,6 +42,7 @@ from ncclcheck.model.facts import MasterOutcome
 PACKET_BYTES = 1024
 SMALL_PART_BYTES = 1024
 _LOG_LEVEL, _QUIET = "TORCH_CPP_LOG_LEVEL", ("ERROR", "FATAL", "2", "3")  # c10/util/Logging.cpp
+_HAS_READ_IT = "torch" in sys.modules  # imported before this file, by somebody else
 SMALL_DOCUMENT_BYTES = 512 * 1024
 
 
@@ -131,11 +132,11 @@ def load_torch() -> bool:
     """Import torch's store: worth doing early, in a thread, since it takes seconds."""
     # torch prints a warning per connection where reverse DNS cannot answer, and a C++ stack where a foreign program
     # answers: what matters of it is in our own report.
-    if "torch" not in sys.modules:  # else it has read the variable already
+    if not _HAS_READ_IT:
         os.environ.setdefault(_LOG_LEVEL, "FATAL")
-        why_not = why_not_importable()
-        if why_not is not None:
-            raise (ImportError if why_not.missing == "unsupported" else MemoryError)(why_not.detail)
+    why_not = None if "torch" in sys.modules else why_not_importable()
+    if why_not is not None:
+        raise (ImportError if why_not.missing == "unsupported" else MemoryError)(why_not.detail)
     from torch.distributed import TCPStore
 
     return TCPStore is not None

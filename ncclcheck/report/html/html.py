@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _LARGEST_PLAIN = 256 * 1024  # a larger report is embedded compressed
+MOST_DRAWN = 2000  # nodes whose reach is drawn
 _LARGEST_WHOLE = (
     16 << 20
 )  # and of a larger one, only what is not of a single node: facts of a thousand take 50 MB
@@ -62,8 +63,8 @@ def to_html(report: Report) -> str:
     findings = merged_findings(report.findings)
     nodes = node_table(report, findings)
     is_whole = holds_all(report)
-    # The library of charts is as large as all else that such a page may be: there, pairs are listed and not drawn.
-    charts = chart_data(report if is_whole else replace(report, probes=()))
+    # The library of charts is as large as all else that a page of thousands may be: there, pairs are listed, not drawn.
+    charts = chart_data(report if len(report.nodes) <= MOST_DRAWN else replace(report, probes=()))
     script = _script(environment)
     library = _plotly() if charts else ""
     return environment.get_template("report.html.jinja").render(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from itertools import product
 
 from ncclcheck.exchange.store import keys
 
-NAMES = ("bench", "as-is", "advised")
+NAMES: tuple[object, ...] = ("bench", "as-is", "advised")
+OF_PARAMETER = {"name": NAMES, "nonce": NAMES, "prefix": NAMES, "pair": ((1, 2), (1, 12))}
 
 
 def every_key() -> list[str]:
@@ -14,12 +16,8 @@ def every_key() -> list[str]:
     found = [value for name, value in vars(keys).items() if name.isupper()]
     for _, function in inspect.getmembers(keys, inspect.isfunction):
         parameters = list(inspect.signature(function).parameters)
-        first: tuple[object, ...] = NAMES if parameters[0] in ("name", "nonce", "prefix") else (0, 1, 12)
-        found += [
-            function(value, *([second] if len(parameters) > 1 else []))
-            for value in first
-            for second in ((0, 1, 12) if len(parameters) > 1 else (0,))
-        ]
+        values = [OF_PARAMETER.get(name, (0, 1, 12)) for name in parameters]
+        found += [function(*chosen) for chosen in product(*values)]
     return found
 
 
