@@ -31,6 +31,8 @@ def follow(participant: Participant) -> Finish | Missing:
         number, order = received
         if isinstance(order, Finish):
             return order
+        if order == OWN_ORDERS:  # none of them is for this further rank
+            continue
         if participant.local is None and str(participant.ticket) not in step_of(order).by_ranks(order):
             continue
         answer = _answer(participant, order)
@@ -53,7 +55,7 @@ class OrderReader:
 
     def __init__(self, participant: Participant) -> None:
         self._store, self._bounds, self._say = participant.store, participant.bounds, participant.context.say
-        self._vouch = participant.vouch
+        self._vouch, self._is_further_rank = participant.vouch, participant.local is None
         self._next = 0
         self._told: list[tuple[str, str]] = []
         self._refused_data: bytes | None = None
@@ -91,7 +93,7 @@ class OrderReader:
                 own, Missing
             ):  # it is not for this process, and an agent still looks at the next one
                 self._refused_data = data if number == self._next else self._refused_data
-                return None if self._bounds.most_ranks else data
+                return data if self._is_further_rank else None
             data = own
         return None if data == self._refused_data else self._accepted(number, data)
 

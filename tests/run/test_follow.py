@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.nodes.bench_order import BenchOrder
 from ncclcheck.bench.nodes.node_workers import WorkerNode
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.messages import SCHEMA
+from ncclcheck.exchange.messages import OWN_ORDERS, SCHEMA
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan
@@ -56,6 +56,15 @@ def test_a_further_rank_starts_its_worker_where_the_order_names_it(
     assert [(node.ticket, node.local_rank, orders) for node, orders in followed] == (
         [(2, 1, [order])] if starts else []
     )
+
+
+def test_a_further_rank_passes_over_orders_that_are_for_the_agents_alone(store: Store) -> None:
+    for number in (0, 1, 2):
+        store.set_document(f"step/{number}", OWN_ORDERS)
+    give(store, 3, Finish(0, ()))
+    place = replace(launch(0, 1, local_world_size=2), local_rank=1)
+    context = Context(RunOptions("preflight"), {}, place, "node01", Deadline(10), lambda _: None)
+    assert follow(Participant(context, store, 2, "")) == Finish(0, ())
 
 
 def test_a_further_rank_starts_one_worker_at_most(store: Store) -> None:
