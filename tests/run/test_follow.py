@@ -89,7 +89,7 @@ def test_an_order_of_its_own_is_followed_and_one_for_others_is_passed_by(store: 
     store.set_document("step/1", b"own")
     give(store, 2, Finish(0, ()))
     steps = reader(store)
-    steps._bounds = replace(steps._bounds, most_ranks=1)
+    steps._is_further_rank = False
     assert steps.next(Deadline(5)) == (0, RecountOrder())
     assert steps.next(Deadline(5)) == (2, Finish(0, ()))
     assert refused_orders(store, {2: "node2"}) == ()
