@@ -55,10 +55,11 @@ WORLDS = (
     World("dev-without-shm", _DEVICES.format(kept="null zero random urandom") + _RUN),
     World("dev-null-only", _DEVICES.format(kept="null") + _RUN, *_NO_TORCH),
     World("dev-empty", _DEVICES.format(kept="") + _RUN, *_NO_TORCH),
-    World("hosts-gone", "mount --bind /dev/null /etc/hosts; " + _RUN),
+    # Gloo, the backend of nodes without GPUs, then binds loopback.
+    World("hosts-gone", "mount --bind /dev/null /etc/hosts; " + _RUN, (1,), frozenset({"hostname-loopback"})),
     World("hosts-fifo", "mkfifo $TMPDIR/f; mount --bind $TMPDIR/f /etc/hosts; " + _RUN, (1, 3)),
     World("resolv-fifo", "mkfifo $TMPDIR/f; mount --bind $TMPDIR/f /etc/resolv.conf; " + _RUN, (1, 3)),
-    World("etc-empty", "mount -t tmpfs etc /etc; " + _RUN),
+    World("etc-empty", "mount -t tmpfs etc /etc; " + _RUN, (1,), frozenset({"hostname-loopback"})),
     World("home-unset", "unset HOME; " + _RUN),
     World("home-gone", "HOME=/nonexistent; export HOME; " + _RUN),
     World("home-a-file", "HOME=/dev/null; export HOME; " + _RUN),
