@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _LARGEST_PLAIN = 256 * 1024  # a larger report is embedded compressed
-MOST_DRAWN = 2000  # nodes whose reach is drawn
+MOST_DRAWN = 1023  # nodes whose reach is drawn
 _LARGEST_WHOLE = (
     16 << 20
 )  # and of a larger one, only what is not of a single node: facts of a thousand take 50 MB
