@@ -141,6 +141,7 @@ def started(tmp_path: Path, script: str, on_hangup: str = "SIG_DFL") -> subproce
     program = (
         "import signal, sys, threading, time, os\n"
         f"signal.signal(signal.SIGHUP, signal.{on_hangup})\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell without job control ignores it for '&'
         "import ncclcheck.cli.main as m\n"
         "@m.command.command('act')\n"
         "def act():\n"
