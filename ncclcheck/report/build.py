@@ -150,8 +150,9 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
 def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:
     isolation = snapshot.isolation
     if isinstance(isolation, Missing):
-        why = "it takes two nodes" if snapshot.nnodes == 1 else isolation.detail or isolation.missing
-        yield f"no pairs of nodes were tested: {why}"
+        why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
+        told = why if isolation.missing == "absent" else isolation.detail or isolation.missing
+        yield f"no pairs of nodes were tested: {told}"
     elif isolation.undecided:
         yield f"the tests do not tell whether {fold_hosts(isolation.undecided)} is sound: run it again"
     elif isolation.reference_gbit_s is None:

@@ -12,7 +12,7 @@ from ncclcheck.report.text.plain import plain
 
 NodeList: TypeAlias = Literal["exclude", "hosts", "hostfile", "drain-slurm", "cordon"]
 NODE_LISTS: tuple[NodeList, ...] = get_args(NodeList)
-_WORDS = {"hang": "hangs", "died": "died in a test", "unreachable": "cannot be reached"}
+_WORDS = {"hang": "hangs", "died": "fails in a test", "unreachable": "cannot be reached"}
 
 
 def bad_nodes(report: Report) -> tuple[BadNode, ...]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, PairsOrder, PairsRound
 from ncclcheck.bench.pairs.pair_process import PairProcess
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
-from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -19,7 +19,7 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import PAIR_LONGEST_S, PAIRS_READY_S, ROUND_POLL_S
 
-_OF_THE_NETWORK = ("connect", "timed out", "timeout", "connection")  # what Gloo and torch say of a peer
+_OF_THE_NETWORK = ("connect", "timed out", "timeout")  # what Gloo and torch say of a peer
 
 
 class PairPlace(Struct, frozen=True):
@@ -52,21 +52,16 @@ def run_pairs(place: PairPlace, order: PairsOrder) -> Missing | None:
 
 def _awaited(place: PairPlace, number: int) -> PairsRound | Missing:
     """Return the round as soon as node 0 has written it; Missing where it was lost, or its time is over."""
-    for _ in polls(place.deadline):
-        data = place.store.get_document(keys.pairs_round(number))
-        if place.store.lost is not None:
-            return place.store.lost
-        if not isinstance(data, Missing):
-            try:
-                planned = read_message(data, PairsRound, ROUND_LIMIT_BYTES)
-            except DecodeError as error:
-                return Missing("error", f"round {number}: {error}")
-            return (
-                planned
-                if planned.number == number
-                else Missing("error", f"round {planned.number} stands in place of {number}")
-            )
-    return Missing("timeout", f"round {number} did not come in time")
+    data = place.store.wait_document(keys.pairs_round(number), place.deadline)
+    if isinstance(data, Missing):
+        return data
+    try:
+        planned = read_message(data, PairsRound, ROUND_LIMIT_BYTES)
+    except DecodeError as error:
+        return Missing("error", f"round {number}: {error}")
+    if planned.number != number:
+        return Missing("error", f"round {planned.number} stands in place of {number}")
+    return planned
 
 
 class _PairNode:
@@ -126,19 +121,21 @@ class _PairNode:
                 detail = "its process is stopped" if stopped else "its partner did not go on"
                 return _failed("hang", detail, own=stopped)
             time.sleep(ROUND_POLL_S)
-        return _answer(result, time.monotonic() - began)
+        return answer_of(result, time.monotonic() - began)
 
     def _is_over(self, number: int) -> bool:
         return not isinstance(self._place.store.get(keys.pairs_over(number)), Missing)
 
 
-def _answer(result: PairResult, seconds: float) -> PairAnswer:
+def answer_of(result: PairResult, seconds: float) -> PairAnswer:
+    """Return what node 0 is told of a test that took so many seconds."""
+    if result.wrong:
+        return _failed("died", f"{result.wrong} bytes arrived with wrong values", own=False)
     if not result.error:
         return PairAnswer(
             SCHEMA,
             TOOL_VERSION,
             received_gbit_s=result.received_gbit_s,
-            wrong=result.wrong,
             seconds=round(seconds, 3),
         )
     of_the_network = any(words in result.error.lower() for words in _OF_THE_NETWORK)

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ncclcheck.exchange.order_limits import environment_faults, seconds_faults
+from ncclcheck.exchange.order_limits import environment_faults
 from ncclcheck.model.bench import Backend
 from ncclcheck.model.benchmarks.isolation import PairOutcome
-from ncclcheck.timeouts import LONGEST_OPTION_S
 
 ROUND_LIMIT_BYTES = 1 << 20  # 16,384 nodes take a quarter of it
 MOST_BYTES = 1 << 32
@@ -23,7 +22,6 @@ class PairsOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="pairs"):
     backend: Backend
     most_bytes: int
     nonce: str
-    deadline_s: float
     environments: dict[str, dict[str, str | None]]  # by ticket
 
 
@@ -50,7 +48,6 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     tool_version: str
     outcome: PairOutcome = "ok"
     received_gbit_s: float | None = None
-    wrong: int = 0
     detail: str = ""
     own: bool = False
     seconds: float = 0.0
@@ -58,7 +55,6 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
     """Yield why the node of that ticket does not follow the order."""
-    yield from seconds_faults(order.deadline_s, LONGEST_OPTION_S)
     own = order.environments.get(str(ticket))
     if own is not None:
         yield from environment_faults([own])

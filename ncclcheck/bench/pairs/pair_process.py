@@ -18,7 +18,7 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.spawn.process import kill_all, read_available, state_letter
-from ncclcheck.timeouts import KILL_WORKERS_S, PROCESS_POLL_S
+from ncclcheck.timeouts import KILL_WORKERS_S, PROCESS_POLL_S, WORKERS_START_S
 
 _KEPT_BYTES, _SHOWN = 1 << 14, 300
 _STOPPED = "Tt"  # proc(5): by a signal, or by a debugger
@@ -56,7 +56,8 @@ class PairProcess:
             self._ended.wait()
 
         threading.Thread(target=keep, name="pairs-parent", daemon=True).start()
-        started.wait()
+        if not started.wait(WORKERS_START_S):
+            self._failure = TimeoutError(f"it did not start within {WORKERS_START_S:.0f} s")
         if self._failure is not None:
             self._ended.set()
             raise OSError(f"the process that measures pairs: {self._failure}") from self._failure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ncclcheck.bench.pairs.pair_rounds import Rounds
 from ncclcheck.measure.isolation.conclusion import Conclusion, Named, conclude
@@ -24,13 +24,13 @@ from ncclcheck.model.benchmarks.isolation import (
 _GBIT_DIGITS = 4
 
 
-def isolation_of(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> PairIsolation:
+def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> PairIsolation:
     """Return what the rounds say of these hosts (by ticket). A node that was lost is named for that alone."""
     lost = {gone.ticket: gone for gone in rounds.lost}
     members = [ticket for ticket in host_of if ticket not in lost]
     tests = [test for test in rounds.tests if not lost.keys() & {test.first, test.second}]
     found = conclude(plan, members, tests)
-    named = [_node(host_of, entry) for entry in found.named]
+    named = [_node(host_of, entry, rounds.tests) for entry in found.named]
     for gone in rounds.lost:
         verdict: NodeVerdict = "hang" if gone.outcome == "hang" else "died"
         own_tests = sum(gone.ticket in (test.first, test.second) for test in rounds.tests)
@@ -66,7 +66,8 @@ def _undecided(host_of: Mapping[int, str], found: Conclusion, rounds: Rounds) ->
     return tuple(sorted(hosts))
 
 
-def _node(host_of: Mapping[int, str], entry: Named) -> BadNode:
+def _node(host_of: Mapping[int, str], entry: Named, tests: Sequence[PairTest]) -> BadNode:
+    said = (test.detail for test in tests if test.detail and entry.member in test.pair)
     return BadNode(
         host_of[entry.member],
         entry.verdict,
@@ -75,6 +76,7 @@ def _node(host_of: Mapping[int, str], entry: Named) -> BadNode:
         round(entry.chance, 6),
         None if entry.sends is None else round(entry.sends, 3),
         None if entry.receives is None else round(entry.receives, 3),
+        next(said, ""),
     )
 
 

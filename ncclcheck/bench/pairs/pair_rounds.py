@@ -18,7 +18,6 @@ from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import PAIRS_READY_S, ROUND_ENDS_S, ROUND_FIRST_S, ROUND_LEAST_S, ROUND_POLL_S
 
 SLOWEST = 8  # a round ends after so many times the median of the pairs that finished
@@ -85,9 +84,7 @@ def _gathered(lead: Lead, order: PairsRound, members: Sequence[int], first_s: fl
     ends_s = first_s
     while len(answers) < len(members) and lead.store.lost is None:
         now_s = time.monotonic() - began
-        for ticket in members:
-            if ticket not in answers:
-                _read(lead.store, order.number, ticket, answers)
+        _read(lead.store, order.number, members, answers)
         done = [
             answers[ticket].seconds
             for ticket in busy
@@ -103,22 +100,20 @@ def _gathered(lead: Lead, order: PairsRound, members: Sequence[int], first_s: fl
         lead.store.set(keys.pairs_over(order.number), b"1")
         until = lead.deadline.within(ROUND_ENDS_S)
         while len(answers) < len(members) and not until.passed and lead.store.lost is None:
-            for ticket in members:
-                if ticket not in answers:
-                    _read(lead.store, order.number, ticket, answers)
+            _read(lead.store, order.number, members, answers)
             time.sleep(ROUND_POLL_S)
     return answers
 
 
-def _read(store: Store, number: int, ticket: int, answers: dict[int, PairAnswer]) -> None:
-    data = store.get_document(keys.pairs_answer(number, ticket))
-    if not isinstance(data, Missing):
+def _read(store: Store, number: int, members: Sequence[int], answers: dict[int, PairAnswer]) -> None:
+    """Read the answers that came since, all in one request."""
+    waited = {keys.pairs_answer(number, ticket): ticket for ticket in members if ticket not in answers}
+    for key, data in store.get_documents(tuple(waited)).items():
         try:
-            answers[ticket] = read_message(data, PairAnswer, SMALL_LIMIT_BYTES)
+            answers[waited[key]] = read_message(data, PairAnswer, SMALL_LIMIT_BYTES)
         except DecodeError as error:
-            answers[ticket] = PairAnswer(
-                "", "", outcome="died", detail=f"its answer was refused: {error}", own=True
-            )
+            refused = f"its answer was refused: {error}"
+            answers[waited[key]] = PairAnswer("", "", outcome="died", detail=refused, own=True)
 
 
 def _lost(answers: Mapping[int, PairAnswer], members: Sequence[int], number: int) -> list[Lost]:
@@ -137,11 +132,12 @@ def _test(planned: Round, pair: tuple[int, int], answers: Mapping[int, PairAnswe
     """Return the test of a pair: what the second received is what the first sent."""
     first, second = (answers.get(end) for end in pair)
     outcome: PairOutcome = "ok"
+    detail = ""
     for answer in (first, second):
         if answer is None:
             outcome = "hang"
         elif answer.outcome != "ok" and outcome == "ok":
-            outcome = answer.outcome
+            outcome, detail = answer.outcome, answer.detail
     lone = len(planned.pairs) == 1
     return PairTest(
         planned.number,
@@ -151,4 +147,5 @@ def _test(planned: Round, pair: tuple[int, int], answers: Mapping[int, PairAnswe
         first.received_gbit_s if first is not None and outcome == "ok" else None,
         outcome,
         lone,
+        detail,
     )

@@ -18,7 +18,7 @@ _DIRECTION = {
     "both": "sends and receives",
     None: "sends and receives",
 }
-_FAILED = {"hang": "hangs", "died": "died", "unreachable": "cannot be reached"}
+_FAILED = {"hang": "hangs", "died": "fails", "unreachable": "cannot be reached"}
 _SOURCE = "transfers of pairs, both directions, in rounds"
 _LISTED = 8
 

@@ -53,11 +53,6 @@ class Conclusion(Struct, frozen=True):
         """The expected number of sound members among those named."""
         return sum(named.chance for named in self.named)
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether nobody is named, and nobody left undecided."""
-        return not (self.named or self.links or self.groups or self.undecided)
-
 
 def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Conclusion:
     """Return what these tests of the members say."""

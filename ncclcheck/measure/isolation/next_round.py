@@ -2,7 +2,7 @@
 
 Half as many pairs as nodes cost one round, so few rounds suffice at any number of nodes: the first round leaves at most
 two suspects per bad node, the second meets each with a sound partner of its own, and every further one only buys
-certainty (`ncclcheck/docs` of the method: docs/isolate.md).
+certainty. docs/isolate.md describes the method for users.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common 
 LINK_TESTS = 3  # of a pair whose ends are sound
 GOOD_PARTNERS = 2  # of an end of a bad link: otherwise the node may be bad at times
 SCREEN_SPREADS, MOST_SCREENS = 5.0, 5
-FAR_FASTER = 1.25
+FAR_FASTER = 1.25  # times the reference: no spread of sound pairs explains that
 FEW = 4  # nodes: all pairs are tested, since most of them may have the same bad end
 
 
@@ -84,9 +84,8 @@ def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) ->
         pairs += _among(named, order, tests, standing)
         why = why if suspects else "the named nodes among each other"
     pairs += _disjoint([pair for pair in links if not set(doubtful).intersection(pair)], pairs)
-    if (
-        number == plan.screen + 1
-    ):  # how often a test between sound nodes is disturbed, and who is bad at times
+    if number == plan.screen + 1:
+        # the others once more: how often a test between sound nodes is disturbed, and who is bad at times
         busy = {member for pair in pairs for member in pair}
         pairs += _paired([member for member in order if member not in busy], met)
     return Round(number, tuple(pairs), why if suspects or named else "all nodes, once more")

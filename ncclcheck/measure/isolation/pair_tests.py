@@ -23,7 +23,8 @@ _MOST_PASSES = 20
 class PairTest(Struct, frozen=True):
     """What one round found between `first` and `second`: the rates in both directions, in 1e9 bit/s.
 
-    A rate is None where it was not measured; then `outcome` says why. `lone`: nothing else was measured meanwhile.
+    A rate is None where it was not measured; then `outcome` says why. `lone`: nothing else was measured
+    meanwhile. `detail`: what an end said, where it failed.
     """
 
     round: int
@@ -33,6 +34,7 @@ class PairTest(Struct, frozen=True):
     back_gbit_s: float | None = None
     outcome: PairOutcome = "ok"
     lone: bool = False
+    detail: str = ""
 
     @property
     def pair(self) -> Pair:

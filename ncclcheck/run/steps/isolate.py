@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.advice.bench_network import bench_network
 from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
 from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults
-from ncclcheck.bench.pairs.pair_result import isolation_of
+from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Lead, Rounds, lead_rounds
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.model.fact import Missing
@@ -33,13 +33,12 @@ def _lead(session: Session) -> Snapshot:
     plan = Plan(request.seed, request.effect, request.most_rounds, request.screen)
 
     def keep(rounds: Rounds) -> None:
-        session.state.snapshot = replace(snapshot, isolation=isolation_of(host_of, plan, rounds))
+        session.state.snapshot = replace(snapshot, isolation=pair_isolation(host_of, plan, rounds))
 
     session.context.say(f"measuring pairs over {network.transport}")
     environments = {str(agent.ticket): network.environment_of.get(agent.host, {}) for agent in session.agents}
-    seconds = session.deadline.left()
     broadcast_order(
-        session, PairsOrder(network.backend, request.most_bytes, secrets.token_hex(8), seconds, environments)
+        session, PairsOrder(network.backend, request.most_bytes, secrets.token_hex(8), environments)
     )
     keep(lead_rounds(Lead(session.store, session.deadline, session.context.say), list(host_of), plan, keep))
     return session.state.snapshot

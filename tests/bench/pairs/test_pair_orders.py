@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.pairs.pair_orders import PairsOrder, PairsRound, pairs_faults
 
-ORDER = PairsOrder("gloo", 1 << 26, "0123456789abcdef", 60.0, {"1": {"GLOO_SOCKET_IFNAME": "eth0"}})
+ORDER = PairsOrder("gloo", 1 << 26, "0123456789abcdef", {"1": {"GLOO_SOCKET_IFNAME": "eth0"}})
 
 
 def test_an_order_of_ours_is_followed() -> None:
@@ -20,7 +20,6 @@ def test_an_order_of_ours_is_followed() -> None:
         {"nonce": "../../etc"},
         {"most_bytes": 1 << 60},
         {"most_bytes": 0},
-        {"deadline_s": -1.0},
         {"environments": {"1": {"LD_PRELOAD": "/tmp/x.so"}}},
     ],
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from ncclcheck.bench.pairs.pair_node import answer_of
 from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, PairsRound
-from ncclcheck.bench.pairs.pair_result import isolation_of
+from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Lead, Rounds, lead_rounds
+from ncclcheck.bench.pairs.pair_task import PairResult
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
@@ -59,7 +61,7 @@ def sound(planned: PairsRound, ticket: int, slow: int = -1) -> PairAnswer:
 
 def test_a_slow_node_is_found_by_its_pairs() -> None:
     rounds = led(8, lambda planned, ticket: sound(planned, ticket, slow=3))
-    found = isolation_of({ticket: f"node{ticket}" for ticket in range(8)}, Plan(1), rounds)
+    found = pair_isolation({ticket: f"node{ticket}" for ticket in range(8)}, Plan(1), rounds)
     assert [(node.host, node.verdict) for node in found.nodes] == [("node3", "slow")]
     assert rounds.is_finished
     assert found.rounds[0].pairs[0].outcome in ("ok", "slow")
@@ -73,7 +75,7 @@ def test_a_node_that_answers_no_more_is_lost_and_the_others_go_on() -> None:
 
     rounds = led(6, answer)
     assert [(lost.ticket, lost.outcome, lost.round) for lost in rounds.lost] == [(2, "hang", 1)]
-    found = isolation_of({ticket: f"node{ticket}" for ticket in range(6)}, Plan(1), rounds)
+    found = pair_isolation({ticket: f"node{ticket}" for ticket in range(6)}, Plan(1), rounds)
     assert [(node.host, node.verdict) for node in found.nodes] == [("node2", "hang")]
 
 
@@ -84,7 +86,19 @@ def test_a_node_whose_own_process_fails_is_named_with_its_words() -> None:
         return sound(planned, ticket)
 
     rounds = led(4, answer)
-    found = isolation_of({ticket: f"node{ticket}" for ticket in range(4)}, Plan(1), rounds)
+    found = pair_isolation({ticket: f"node{ticket}" for ticket in range(4)}, Plan(1), rounds)
     assert [(node.host, node.verdict, node.detail) for node in found.nodes] == [
         ("node1", "died", "No module named torch")
     ]
+
+
+def test_a_node_whose_data_is_wrong_is_named_though_it_is_fast() -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        if 3 in (planned.pair_of(ticket) or ()):
+            return answer_of(PairResult(planned.number, received_gbit_s=10.0, wrong=7), 0.1)
+        return sound(planned, ticket)
+
+    found = pair_isolation({ticket: f"node{ticket}" for ticket in range(8)}, Plan(1), led(8, answer))
+    (node,) = found.nodes
+    assert (node.host, node.verdict) == ("node3", "died")
+    assert node.detail == "7 bytes arrived with wrong values"
