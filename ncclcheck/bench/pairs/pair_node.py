@@ -137,6 +137,7 @@ def answer_of(result: PairResult, seconds: float) -> PairAnswer:
             TOOL_VERSION,
             received_gbit_s=result.received_gbit_s,
             seconds=round(seconds, 3),
+            transfer_s=round(result.transfer_s, 4),
         )
     of_the_network = any(words in result.error.lower() for words in _OF_THE_NETWORK)
     return _failed("unreachable" if of_the_network else "died", result.error, own=not of_the_network)

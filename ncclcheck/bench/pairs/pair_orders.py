@@ -41,7 +41,8 @@ class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
 class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """What one end of a pair says: at what rate it received, in 1e9 bit/s, or what became of it.
 
-    `own`: the fault is this node's own, as where its process was stopped. `seconds`: how long its pair took.
+    `own`: the fault is this node's own, as where its process was stopped. `seconds`: how long its pair took, with its
+    start; `transfer_s`: one of its transfers.
     """
 
     schema_version: str
@@ -51,6 +52,7 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     detail: str = ""
     own: bool = False
     seconds: float = 0.0
+    transfer_s: float = 0.0
 
 
 def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:

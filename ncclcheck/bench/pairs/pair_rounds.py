@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
+from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
@@ -18,9 +19,9 @@ from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.timeouts import PAIRS_READY_S, ROUND_ENDS_S, ROUND_FIRST_S, ROUND_LEAST_S, ROUND_POLL_S
+from ncclcheck.timeouts import PAIRS_READY_S, ROUND_ENDS_S, ROUND_POLL_S
 
-SLOWEST = 8  # a round ends after so many times the median of the pairs that finished
+Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 
 
 class Lead(Struct, frozen=True):
@@ -53,7 +54,8 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
     tests: list[PairTest] = []
     lost: list[Lost] = []
     lead.say("starting what measures on every node")
-    lost += _lost(_gathered(lead, PairsRound(SCHEMA, TOOL_VERSION, 0), tickets, PAIRS_READY_S), tickets, 0)
+    finished: list[Finished] = []
+    lost += _lost(_gathered(lead, PairsRound(SCHEMA, TOOL_VERSION, 0), tickets, finished), tickets, 0)
     while True:
         members = [ticket for ticket in tickets if ticket not in {gone.ticket for gone in lost}]
         planned = next_round(plan, members, tests)
@@ -62,7 +64,7 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
             end_rounds(lead.store, planned.number)
             return Rounds(tuple(tests), tuple(lost), is_finished=not planned.pairs)
         lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
-        answers = _gathered(lead, order, members, ROUND_FIRST_S)
+        answers = _gathered(lead, order, members, finished)
         gone = _lost(answers, members, planned.number)
         lost += gone
         tests += [_test(planned, pair, answers) for pair in planned.pairs]
@@ -74,25 +76,24 @@ def end_rounds(store: Store, number: int) -> None:
     store.set_document(keys.pairs_round(number), encode(PairsRound(SCHEMA, TOOL_VERSION, number)))
 
 
-def _gathered(lead: Lead, order: PairsRound, members: Sequence[int], first_s: float) -> dict[int, PairAnswer]:
-    """Give the order and return the answers. Whoever is far slower than those that finished is waited for no longer."""
+def _gathered(lead: Lead, order: PairsRound, members: Sequence[int], before: list[Finished]) -> Answers:
+    """Give the order and return the answers. Whoever is far slower than those that finished is waited for no longer.
+
+    `before` has those that finished in earlier rounds; those of this one are added to it.
+    """
     lead.store.set_document(keys.pairs_round(order.number), encode(order))
     began = time.monotonic()
-    answers: dict[int, PairAnswer] = {}
-    busy = {end for pair in order.pairs for end in pair} or set(members)
-    half_s: float | None = None
-    ends_s = first_s
+    answers: Answers = {}
+    finished: dict[int, Finished] = {}
+    busy = {end for pair in order.pairs for end in pair}
     while len(answers) < len(members) and lead.store.lost is None:
         now_s = time.monotonic() - began
         _read(lead.store, order.number, members, answers)
-        done = [
-            answers[ticket].seconds
-            for ticket in busy
-            if ticket in answers and answers[ticket].outcome == "ok"
-        ]
-        if order.number and half_s is None and 2 * len(done) >= len(busy):
-            half_s = now_s
-            ends_s = half_s + max(ROUND_LEAST_S, SLOWEST * median(done) - half_s)
+        for ticket in busy & answers.keys() - finished.keys():
+            answer = answers[ticket]
+            if answer.outcome == "ok":
+                finished[ticket] = Finished(now_s, answer.seconds, answer.transfer_s)
+        ends_s = round_limit_s(tuple(finished.values()), len(busy), before) if busy else PAIRS_READY_S
         if now_s > ends_s or lead.deadline.passed:
             break
         time.sleep(ROUND_POLL_S)
@@ -102,10 +103,11 @@ def _gathered(lead: Lead, order: PairsRound, members: Sequence[int], first_s: fl
         while len(answers) < len(members) and not until.passed and lead.store.lost is None:
             _read(lead.store, order.number, members, answers)
             time.sleep(ROUND_POLL_S)
+    before += finished.values()
     return answers
 
 
-def _read(store: Store, number: int, members: Sequence[int], answers: dict[int, PairAnswer]) -> None:
+def _read(store: Store, number: int, members: Sequence[int], answers: Answers) -> None:
     """Read the answers that came since, all in one request."""
     waited = {keys.pairs_answer(number, ticket): ticket for ticket in members if ticket not in answers}
     for key, data in store.get_documents(tuple(waited)).items():

@@ -29,10 +29,11 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
 class PairResult(Struct, frozen=True, forbid_unknown_fields=True):
     """What one end measured: the rate at which it received, in 1e9 bit/s; `error`: why there is none.
 
-    `wrong`: elements that were not those that were sent.
+    `transfer_s`: how long one transfer took. `wrong`: elements that were not those that were sent.
     """
 
     number: int
     received_gbit_s: float | None = None
+    transfer_s: float = 0.0
     wrong: int = 0
     error: str = ""

@@ -76,8 +76,8 @@ def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
     size_bytes = int(size.item())
     stream = _stream(task, device, sender, size_bytes, 1 + TRANSFERS)
     took_s = [end - begin for begin, end in pairwise(stream.ends_s[1:])]
-    rate = size_bytes / max(median(took_s), 1e-9) if took_s else 0.0
-    return PairResult(task.number, received_gbit_s=rate * 8 / 1e9, wrong=stream.wrong)
+    transfer_s = max(median(took_s), 1e-9)
+    return PairResult(task.number, size_bytes / transfer_s * 8 / 1e9, transfer_s, stream.wrong)
 
 
 class _Stream(Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer
-from ncclcheck.model.benchmarks.isolation import BadNode, NodeVerdict, PairIsolation, PairRate
+from ncclcheck.model.benchmarks.isolation import BadLink, BadNode, NodeVerdict, PairIsolation, PairRate
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
@@ -106,7 +106,7 @@ def links_of(snapshot: Snapshot) -> Iterator[Answer]:
         )
         yield Finding(
             "error",
-            f"the path from {link.from_host} to {link.to_host} {what}; both nodes are sound with others",
+            f"the path from {link.from_host} to {link.to_host} {what}; {_ends(isolation, link)}",
             (link.from_host, link.to_host),
             tuple(
                 Evidence((pair.a, pair.b), f"round {number}", _rates(pair), usual, _SOURCE)
@@ -119,6 +119,14 @@ def links_of(snapshot: Snapshot) -> Iterator[Answer]:
                 ),
             ),
         )
+
+
+def _ends(isolation: PairIsolation, link: BadLink) -> str:
+    """Return what is known of the two ends: nothing, where they are the only nodes that were tested."""
+    tested = {host for planned in isolation.rounds for pair in planned.pairs for host in (pair.a, pair.b)}
+    if tested == {link.from_host, link.to_host}:
+        return "which of the two nodes is the cause takes a third one to tell"
+    return "both nodes are sound with others"
 
 
 def groups_of(snapshot: Snapshot, verdict: Literal["slow_uplink", "slow_together"]) -> Iterator[Answer]:

@@ -13,6 +13,7 @@ from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing,
 from ncclcheck.measure.isolation.groups import SIDE, components, is_split, two_sides
 from ncclcheck.measure.isolation.next_round import (
     LINK_TESTS,
+    PAIR,
     Plan,
     are_sound,
     is_good_elsewhere,
@@ -20,6 +21,7 @@ from ncclcheck.measure.isolation.next_round import (
     suspects_of,
 )
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
+from ncclcheck.measure.isolation.two_members import two_members
 from ncclcheck.model.benchmarks.isolation import Direction, NodeVerdict
 
 LEAST_SLOW_OF_INTERMITTENT = 2
@@ -57,6 +59,10 @@ class Conclusion(Struct, frozen=True):
 def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Conclusion:
     """Return what these tests of the members say."""
     standing = standing_of(members, tests, plan.effect)
+    if len(members) == PAIR:
+        both = two_members(members, tests, plan.effect)
+        undecided = () if both.is_decided else tuple(members)
+        return Conclusion((), both.slow, (), undecided, standing.scale, standing.disturbed)
     sides = two_sides(members, tests, standing) if is_split(tests, standing) else None
     if sides is not None:
         group = (sides[1], _is_slow_alone(sides[1], tests, standing))

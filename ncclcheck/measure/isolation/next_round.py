@@ -17,6 +17,7 @@ from msgspec import Struct
 from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, standing_of
 from ncclcheck.measure.isolation.groups import is_split, two_sides
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
+from ncclcheck.measure.isolation.two_members import MOST_TESTS, two_members
 
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
 LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
@@ -24,6 +25,7 @@ LINK_TESTS = 3  # of a pair whose ends are sound
 GOOD_PARTNERS = 2  # of an end of a bad link: otherwise the node may be bad at times
 SCREEN_SPREADS, MOST_SCREENS = 5.0, 5
 FAR_FASTER = 1.25  # times the reference: no spread of sound pairs explains that
+PAIR = 2  # members: only a direction can be named
 FEW = 4  # nodes: all pairs are tested, since most of them may have the same bad end
 
 
@@ -50,7 +52,7 @@ class Round(Struct, frozen=True):
 def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
     """Return the next round for these members (those that still answer), after these tests. Without pairs: the end."""
     number = max((test.round for test in tests), default=0) + 1
-    if len(members) < 2 or number > plan.most_rounds:  # noqa: PLR2004
+    if len(members) < PAIR or number > plan.most_rounds:
         return Round(number, (), "")
     draw = random.Random(f"{plan.seed} {number}")  # noqa: S311 (the pairs are no secret)
     order = draw.sample(list(members), len(members))
@@ -60,6 +62,9 @@ def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) ->
         return Round(number, _paired(order, met), "all nodes, in random pairs")
     present = frozenset(members)
     tests = [test for test in tests if test.first in present and test.second in present]
+    if len(members) == PAIR:
+        is_open = not two_members(members, tests, plan.effect).is_decided and len(tests) < MOST_TESTS
+        return Round(number, ((order[0], order[1]),) if is_open else (), "both directions of the pair again")
     standing = standing_of(members, tests, plan.effect)
     if number <= screens_for(standing.scale, plan.effect):
         return Round(number, _paired(order, met), "all nodes again, since the rates vary")
