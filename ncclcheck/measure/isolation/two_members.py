@@ -50,4 +50,3 @@ def _ahead(test: PairTest, member: int) -> float:
     """Return by how much `member` sends faster than it receives, as a natural logarithm."""
     sends, receives = test.rates_of(member)
     return math.log(max(sends or 0.0, 1e-12) / max(receives or 0.0, 1e-12))
-
