@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_way
-from ncclcheck.exchange.join.master import MasterSearch
+from ncclcheck.exchange.join.master import MasterSearch, unanswered
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory_guard import guard_memory
@@ -93,6 +93,5 @@ def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[St
     if isinstance(store, Missing) and store.missing == "denied":
         return store, replace(way, outcome="other-key", detail=store.detail)
     if isinstance(store, Missing):
-        detail = f"something accepts connections there but does not answer as a TCPStore ({store.detail})"
-        return store, replace(way, outcome="foreign", detail=detail)
+        return store, unanswered(search_of(context), way, store)
     return store, way

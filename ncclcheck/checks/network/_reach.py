@@ -40,14 +40,23 @@ class Blame(Struct, frozen=True):
 def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     """One probe per ordered pair: the worst of those to the address that NCCL uses on the target."""
     targets = {choice.host: choice.address for choice in chosen(snapshot)}
+    ended = {silent.host for silent in snapshot.silent if silent.phase == "probes"}
     worst: dict[tuple[str, str], Probe] = {}
-    for probe in _probes(snapshot):
+    for probed in _probes(snapshot):
+        probe = _to_the_ended(probed) if probed.to_host in ended else probed
         pair = (probe.from_host, probe.to_host)
         if probe.kind != kind or targets.get(probe.to_host) != probe.address:
             continue
         if pair not in worst or _badness(probe) < _badness(worst[pair]):
             worst[pair] = probe
     return tuple(_explained(worst[pair], worst) for pair in sorted(worst))
+
+
+def _to_the_ended(probe: Probe) -> Probe:
+    """Return the probe of a node that fell silent meanwhile: refused by a process that had ended, it tells nothing."""
+    if probe.outcome != "refused":
+        return probe
+    return replace(probe, outcome="error", detail="the node fell silent during the probes")
 
 
 def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:

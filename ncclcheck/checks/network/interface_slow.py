@@ -118,9 +118,20 @@ def _measured(snapshot: Snapshot, places: Places, seen: Sequence[Chosen]) -> Ite
     else:
         yield from _faster_network(snapshot, places, own)
     slow = slow_parts(tried)
-    yield from _outliers(slow, places, tried)
+    ended = [silent.host for silent in snapshot.silent if silent.phase == "probes"]
+    if ended and len(_measured_hosts(slow)) < FEWEST_NODES:
+        yield NotKnown(
+            f"{named(ended)} fell silent while the bandwidth was measured: two directions that are left "
+            "do not tell which one is usual"
+        )
+    else:
+        yield from _outliers(slow, places, tried)
     yield from _far_below_link(slow, seen, tried)
     yield from not_connected(snapshot)
+
+
+def _measured_hosts(slow: SlowParts) -> set[str]:
+    return {host for pair in slow.values for host in pair}
 
 
 def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iterator[Finding]:
@@ -166,7 +177,7 @@ def _outliers(slow: SlowParts, places: Places, tried: Sequence[Probe]) -> Iterat
         yield _end_finding(mine, places[host][0], slow.values, often)
     if 0 < len(slow.pairs) <= _MANY_PAIRS:
         for pair in slow.pairs:
-            yield _pair_finding(pair, places, often)
+            yield _pair_finding(pair, places, often, len(_measured_hosts(slow)))
     elif slow.pairs:
         yield _pairs_finding(slow.pairs, len(slow.values), often)
 
@@ -200,15 +211,15 @@ def _end_finding(
     )
 
 
-def _pair_finding(pair: SlowPair, places: Places, often: Mapping[Pair, int]) -> Finding:
+def _pair_finding(pair: SlowPair, places: Places, often: Mapping[Pair, int], measured_nodes: int) -> Finding:
     source, target = pair.pair
     name = places[target][0]
     in_unit = rate_unit((pair.usual,))
     sends = f"{source} sends to {target} on {name} with {in_unit(pair.value)}, while {in_unit(pair.usual)}"
-    if len(places) < FEWEST_NODES:
+    if measured_nodes < FEWEST_NODES:
         what = (
             f"{sends} is measured in the other direction: every collective waits for the slow "
-            "direction; with only two nodes, either link can be the cause"
+            "direction; with only two nodes measured, either link can be the cause"
         )
         look = f"check the links of both nodes: what {source} sends, and what {target} receives"
     else:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.knock import FAILED, PROTOCOL, Knocked, KnockMessage, KnockReply, send_knock
+from ncclcheck.exchange.join.unjoined import unjoined
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.facts.network.names import resolve
@@ -152,21 +153,32 @@ def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
 
 def is_served(search: MasterSearch, way: MasterPath) -> bool:
     """Return whether node 0 itself says, by datagram, that its store is up there."""
-    addresses = () if isinstance(way.addresses, Missing) else way.addresses
-    reply = send_knock(Knocked(addresses, way.port, search.trust), _message(way, search, final=False), 0.3)
+    reply = _reply(search, way)
     return reply is not None and reply.serving
 
 
-def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
-    """Return the path to a TCPStore without the mark of this job: of another job, unless node 0 says it is its own.
+def _reply(search: MasterSearch, way: MasterPath) -> KnockReply | None:
+    addresses = () if isinstance(way.addresses, Missing) else way.addresses
+    return send_knock(Knocked(addresses, way.port, search.trust), _message(way, search, final=False), 0.3)
 
-    Then somebody erased the mark, which says nothing about the network.
+
+def unanswered(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
+    """Return the path to what accepts connections and does not answer as a store: "lost" or "foreign"."""
+    return unjoined(way, why, is_alive=_reply(search, way) is not None)
+
+
+def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
+    """Return the path to a TCPStore without the mark of this job: of another job, unless it is node 0's own.
+
+    Then somebody erased the mark, or node 0 ended or hangs before it wrote it: nothing is said about the network.
     """
     if way.serving_confirmed or is_served(search, way):
         detail = "node 0 serves its store there, but what it wrote was erased: another program writes into it"
         return replace(way, outcome="lost", detail=detail, serving_confirmed=True)
-    detail = f"a TCPStore answers there, but of another program or job ({why.detail})"
-    return replace(way, outcome="foreign", detail=detail)
+    found = unanswered(search, way, why)
+    if found.outcome == "lost":
+        return found
+    return replace(found, detail=f"a TCPStore answers there, but of another program or job ({why.detail})")
 
 
 def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:

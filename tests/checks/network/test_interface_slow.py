@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.snapshot import Probe, Snapshot
+from ncclcheck.model.snapshot import Probe, Silent, Snapshot
 from tests.builders import cluster, with_interfaces
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import interface, some
@@ -205,3 +205,17 @@ def test_far_below_the_link_leaves_out_what_is_called_slow() -> None:
     warning, info = run("interface-slow", snapshot).findings
     assert (warning.hosts, info.severity) == (("node02",), "info")
     assert "in 9 transfers" in info.evidence[0].observed
+
+
+def test_where_a_third_node_fell_silent_the_two_that_are_left_are_not_compared() -> None:
+    left = scaled(cluster(3), 0.3, source="node01", target="node02")
+    left = changed(left, lambda probe: lost_to("node03", probe))
+    assert "with only two nodes measured" in finding("interface-slow", left).summary
+    result = run("interface-slow", replace(left, silent=(Silent("node03", 2, "probes", 5.0),)))
+    assert result.findings == ()
+    assert result.outcome == "unknown"
+
+
+def lost_to(host: str, probe: Probe) -> Probe:
+    """The transfer from or to this host that came to nothing."""
+    return replace(probe, value=None, outcome="error") if host in (probe.from_host, probe.to_host) else probe

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Silent
 from tests.builders import cluster, into, out_of, with_outcome, without
 from tests.checks.running import finding, is_silent, run
 from tests.probe_builders import both_ways
@@ -51,3 +52,12 @@ def test_both_directions_are_another_matter() -> None:
 def test_without_probes_or_interfaces_nothing_is_known() -> None:
     assert run("peer-one-way", replace(cluster(4), probes=Missing("timeout"))).outcome == "unknown"
     assert run("peer-one-way", without(cluster(4), "node03", "interfaces")).outcome == "unknown"
+
+
+def test_a_node_whose_process_ended_meanwhile_refuses_nobody() -> None:
+    refused = with_outcome(cluster(4), "refused", [("node02", "node04"), ("node03", "node04")])
+    ended = replace(refused, silent=(Silent("node04", 3, "probes", 5.0),))
+    result = run("peer-one-way", ended)
+    assert result.findings == ()
+    assert result.outcome == "unknown"
+    assert run("peer-refused", ended).findings == ()

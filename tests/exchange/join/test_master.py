@@ -288,6 +288,7 @@ def test_a_store_whose_mark_was_erased_is_node_0s_own_and_not_foreign(
     held: socket.socket, node_0: KnockListener
 ) -> None:
     search = rank_on_node_0(held)
+    held.listen()
     way = describe("127.0.0.1", held.getsockname()[1], ("127.0.0.1",), frozenset())
     node_0.serving = True
     assert unmarked(search, way, Missing("timeout")).outcome == "lost"
