@@ -59,7 +59,7 @@ class Silent(Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str
     node_rank: int
-    phase: Literal["join", "facts", "probes", "confirm"]
+    phase: Literal["join", "facts", "probes", "confirm", "end"]
     waited_s: float
     knock: Fact[Knock] = Missing("absent", "no word from it")
 

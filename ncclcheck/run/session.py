@@ -21,6 +21,7 @@ from ncclcheck.model.snapshot import Knock, Silent, Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.base import AnswerT, OrderT, Step
+from ncclcheck.timeouts import ANSWER_OF_EACH_S
 
 T = TypeVar("T")
 
@@ -91,7 +92,9 @@ class Answers(Struct, Generic[T], frozen=True):
             return Missing("error", self.refused[agent.ticket])
         return self.accepted.get(agent.ticket, silence)
 
-    def silent(self, agents: Collection[Member], phase: Literal["probes", "confirm"]) -> tuple[Silent, ...]:
+    def silent(
+        self, agents: Collection[Member], phase: Literal["probes", "confirm", "end"]
+    ) -> tuple[Silent, ...]:
         """Return the nodes without an answer that can be used."""
         return tuple(
             Silent(agent.host, agent.launch.node_rank, phase, self.waited_s)
@@ -111,7 +114,8 @@ def ask(
     started = time.monotonic()
     key = broadcast_order(session, order)
     tickets = [agent.ticket for agent in agents]
-    found = gather_answers(session.store, tickets, key, session.deadline.within(step.timeout_s))
+    patience_s = step.timeout_s + ANSWER_OF_EACH_S * len(tickets)
+    found = gather_answers(session.store, tickets, key, session.deadline.within(patience_s))
     accepted: dict[int, AnswerT] = {}
     refused: dict[int, str] = {}
     for ticket, data in found.items():

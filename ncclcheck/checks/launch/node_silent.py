@@ -17,6 +17,7 @@ _PHASES = {
     "facts": "joined, but sent no facts",
     "probes": "sent facts, but no result of the connection tests",
     "confirm": "did not answer when the advice was confirmed",
+    "end": "took part, but did not answer at the end of the run",
 }
 
 

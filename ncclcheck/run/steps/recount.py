@@ -1,6 +1,11 @@
-"""Recount: the nodes read the error counters of their RDMA ports again, to see what the run added."""
+"""Recount: every node answers a last time, and reads its RDMA ports' error counters again, to see what the run added.
+
+So a node whose process ended after its last measurement is silent, and no verdict counts it as checked to the end.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,16 +16,16 @@ from ncclcheck.facts.rdma.rdma_counters import read_again, with_reading
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.run.session import Session, ask
+from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Participant, Step
-from ncclcheck.timeouts import COUNTERS_AGAIN_S, SHORT_ANSWER_S
+from ncclcheck.timeouts import ANSWER_S, COUNTERS_AGAIN_S, SHORT_ANSWER_S
 
 _NO_TIME = Missing("timeout", "no time was left to read the counters again")
 _SILENCE = Missing("timeout", "the node did not read its counters again")
 
 
 class RecountOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="recount"):
-    """Read the error counters of the RDMA ports again."""
+    """Say that you are still there, and read the error counters of the RDMA ports again."""
 
 
 class Recounted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,20 +37,30 @@ class Recounted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _asked(session: Session) -> tuple[Member, ...]:
-    """Return the agents of the nodes that have RDMA ports; without any the step does not apply."""
-    with_ports = {node.host for node, counters in session.snapshot.known("rdma_counters") if counters.ports}
-    return tuple(agent for agent in session.agents if agent.host in with_ports)
+    """Return the agents of all nodes that answered so far."""
+    silent = {silent.host for silent in session.snapshot.silent}
+    return tuple(agent for agent in session.agents if agent.host not in silent)
 
 
 def _lead(session: Session) -> Snapshot:
-    """Ask the nodes with RDMA ports. A node that does not answer keeps its first reading, and says why."""
-    asked, snapshot = _asked(session), session.snapshot
-    readings: dict[str, Fact[tuple[PortCounters, ...]]] = {agent.host: _NO_TIME for agent in asked}
-    if session.deadline.left() > SHORT_ANSWER_S:
-        answers = ask(session, RECOUNT, RecountOrder(), asked)
-        for agent in asked:
-            answer = answers.of(agent, _SILENCE)
-            readings[agent.host] = answer if isinstance(answer, Missing) else answer.ports
+    """Ask all nodes. One with RDMA ports that does not answer keeps its first reading, and says why."""
+    snapshot = session.snapshot
+    with_ports = {node.host for node, counters in snapshot.known("rdma_counters") if counters.ports}
+    if session.deadline.left() <= SHORT_ANSWER_S:
+        return _with_readings(snapshot, dict.fromkeys(with_ports, _NO_TIME))
+    asked = _asked(session)
+    answers = ask(session, RECOUNT, RecountOrder(), asked)
+    readings: dict[str, Fact[tuple[PortCounters, ...]]] = dict.fromkeys(with_ports, _SILENCE)
+    for agent in asked:
+        answer = answers.of(agent, _SILENCE)
+        readings[agent.host] = answer if isinstance(answer, Missing) else answer.ports
+    snapshot = _with_readings(snapshot, {host: readings[host] for host in with_ports})
+    return with_silent(snapshot, answers.silent(asked, "end"))
+
+
+def _with_readings(snapshot: Snapshot, readings: Mapping[str, Fact[tuple[PortCounters, ...]]]) -> Snapshot:
+    if not readings:
+        return snapshot
     nodes = tuple(
         replace(node, facts=with_reading(node.facts, readings[node.host])) if node.host in readings else node
         for node in snapshot.nodes
@@ -58,10 +73,15 @@ def follow_recount(_participant: Participant | None, _order: RecountOrder) -> Re
     return Recounted(SCHEMA, TOOL_VERSION, read_again())
 
 
+def _applies(session: Session) -> bool:
+    has_ports = any(counters.ports for _, counters in session.snapshot.known("rdma_counters"))
+    return has_ports or len(session.agents) > 1
+
+
 RECOUNT = Step(
     "recount",
-    COUNTERS_AGAIN_S + SHORT_ANSWER_S,
-    applies=lambda session: bool(_asked(session)),
+    COUNTERS_AGAIN_S + ANSWER_S,
+    applies=_applies,
     lead=_lead,
     order=RecountOrder,
     answer=Recounted,

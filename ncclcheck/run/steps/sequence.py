@@ -36,7 +36,7 @@ STEPS: tuple[Step[Any, Any], ...] = (
     COMPARE,  # run
     BENCH,  # bench and run
     ISOLATE,  # isolate
-    RECOUNT,  # where there are RDMA ports
+    RECOUNT,  # and who is still there
     LATE,
     FINISH,  # once the report is out
 )

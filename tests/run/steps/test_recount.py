@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA
@@ -13,10 +14,10 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import Silent, Snapshot
 from ncclcheck.run.steps.recount import RECOUNT, Recounted, RecountOrder, follow_recount
 from tests.bench.nodes.benches import session
-from tests.builders import node, with_facts
+from tests.builders import cluster, node, with_facts
 from tests.fact_builders import host_of, launch, some
 from tests.hardware_builders import NO_ERRORS, ib_ports, rdma_cluster
 
@@ -73,16 +74,28 @@ def test_a_node_that_says_nothing_is_late(store: Store) -> None:
     assert after(found, "node02") == Missing("timeout", "the node did not read its counters again")
 
 
-def test_nobody_is_asked_where_there_is_no_time_or_no_port(store: Store) -> None:
+def test_nobody_is_asked_where_there_is_no_time(store: Store) -> None:
     late = RECOUNT.lead(session(store, once_read(), 0.5, AGENTS))
     assert after(late, "node01") == Missing("timeout", "no time was left to read the counters again")
-    none = with_facts(
-        with_facts(once_read(), "node01", rdma_counters=RdmaCounters(())),
-        "node02",
-        rdma_counters=RdmaCounters(()),
-    )
-    assert not RECOUNT.applies(session(store, none, 20, AGENTS))
+    assert late.silent == ()
     assert isinstance(store.get("step/0"), Missing)
+
+
+def test_one_node_without_ports_is_not_asked(store: Store) -> None:
+    none = with_facts(once_read(), "node01", rdma_counters=RdmaCounters(()))
+    none = replace(none, nodes=none.nodes[:1])
+    assert not RECOUNT.applies(session(store, none, 20, AGENTS[:1]))
+
+
+@pytest.mark.slow
+def test_a_node_that_ended_after_its_last_measurement_is_silent(store: Store) -> None:
+    found = recounted(store, cluster(2), {1: reading(NO_ERRORS, ports=0)}, seconds=1.5)
+    assert [(silent.host, silent.phase) for silent in found.silent] == [("node02", "end")]
+
+
+def test_who_was_silent_before_is_not_waited_for(store: Store) -> None:
+    before = replace(cluster(2), silent=(Silent("node02", 1, "probes", 5.0),))
+    assert recounted(store, before, {1: reading(NO_ERRORS, ports=0)}).silent == before.silent
 
 
 def test_this_machine_answers_in_the_form_that_is_read() -> None:
