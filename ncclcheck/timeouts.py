@@ -97,9 +97,8 @@ STAND_DOWN_S = 3.0  # node 0 cannot serve: it tells the nodes that ask for so lo
 # The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
 FAILED_STAND_DOWN_S = 15.0
 STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run
-UNJOINED_LOOK_S = (
-    1.0  # what accepts there and does not answer: does it say or close anything, does it still listen
-)
+# What accepts there and does not answer: does it say or close anything, does it still listen
+UNJOINED_LOOK_S = 1.0
 UNJOINED_DATAGRAM_S = 0.5  # does anybody refuse a datagram to that port
 KNOWN_STORE_ANSWERS_S = 6.0  # the same where the run meets elsewhere, so that little depends on it
 # Reaching a master address that is known to be served: long enough to tell filtered from slow
