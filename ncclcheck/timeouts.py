@@ -12,6 +12,7 @@ import math
 PREFLIGHT_TIMEOUT_S = 60.0  # --timeout of preflight
 # --timeout of bench and run, beside --budget: preflight, importing torch, connecting, warm-up
 BENCH_TIMEOUT_S = 120.0
+NODE_TIMEOUT_S = 50.0  # --timeout of node: Slurm kills its health check after 60 s
 JOIN_TIMEOUT_S = 30.0  # --join-timeout: for all nodes to join
 BENCH_BUDGET_S = 20.0  # --budget: for all measuring of a benchmark
 LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a larger number is a typing error

@@ -88,10 +88,11 @@ def refuse_unwritable(file: str, option: str) -> None:
         raise UsageError(f"{option} {file}: cannot be written: {_reason(error)}") from error
 
 
-def write_atomically(file: str, text: str, option: str) -> None:
+def write_atomically(file: str, text: str, option: str, mode: int | None = None) -> None:
     """`file` holds `text`; whoever reads it meanwhile sees the old contents or the new, never a part.
 
-    A link is followed. Raises UsageError where it cannot be written.
+    A link is followed. `mode`: of the file; None: as it was, or as the umask has it. Raises UsageError where it cannot
+    be written.
     """
     temporary = None
     try:
@@ -111,7 +112,7 @@ def write_atomically(file: str, text: str, option: str) -> None:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(_mode(target))
+        temporary.chmod(_mode(target) if mode is None else mode)
         temporary.replace(target)
         temporary = None
     except OSError as error:

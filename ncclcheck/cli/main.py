@@ -19,6 +19,7 @@ from ncclcheck.cli.commands.env import env
 from ncclcheck.cli.commands.explain import explain
 from ncclcheck.cli.commands.facts import facts
 from ncclcheck.cli.commands.isolate import isolate
+from ncclcheck.cli.commands.node import node
 from ncclcheck.cli.commands.predict import predict
 from ncclcheck.cli.commands.remote import remote
 from ncclcheck.cli.commands.report import report
@@ -52,7 +53,7 @@ def command() -> None:
     """
 
 
-for _command in (preflight, bench, run, isolate, env, predict, explain, report, facts, checks, remote):
+for _command in (preflight, bench, run, isolate, node, env, predict, explain, report, facts, checks, remote):
     command.add_command(_command)
 
 

@@ -17,6 +17,7 @@ Decorator: TypeAlias = Callable[[Command], Command]
 MOST_NODES = 65536
 # As in report.formats and report.node_lists, which --help need not import.
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")
+PROTOCOLS = ("npd", "nagios")
 NODE_LISTS = ("exclude", "hosts", "hostfile", "drain-slurm", "cordon")
 
 
@@ -141,6 +142,9 @@ _time = _all(
         ),
     ]
 )
+_node_time = click.option(
+    "--timeout", type=Seconds(), help=f"Time limit for the whole run.  [{timeouts.NODE_TIMEOUT_S:g}]"
+)
 output_format = click.option(
     "--format",
     "format_",
@@ -152,7 +156,7 @@ outputs = click.option(
     "--output",
     multiple=True,
     type=FileName(),
-    help="Also write the report to FILE: .json, .xml (JUnit), .md, .html, .txt or $GITHUB_STEP_SUMMARY; repeatable.",
+    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .txt or $GITHUB_STEP_SUMMARY; repeatable.",
 )
 from_file = click.option(
     "--from", "from_", type=FileName(), help="Replay a saved run or a facts file; no node is touched."
@@ -164,6 +168,7 @@ verbosity = _all(
     ]
 )
 preflight_options = _all([_launch, _hosts, _expectations, _time, from_file, verbosity])
+node_options = _all([_expectations, _node_time, from_file, verbosity])
 isolate_options = _all(
     [
         click.option(
@@ -192,13 +197,19 @@ isolate_options = _all(
         ),
     ]
 )
-report_options = _all(
+save = click.option("--save", type=FileName(), help="Save everything that was read and measured, for --from.")
+report_options = _all([output_format, outputs, save])
+node_report_options = _all(
     [
-        output_format,
-        outputs,
         click.option(
-            "--save", type=FileName(), help="Save everything that was read and measured, for --from."
+            "--format",
+            "format_",
+            type=click.Choice([*SCREEN_FORMATS, *PROTOCOLS], case_sensitive=False),
+            default="text",
+            help="Format of standard output; npd and nagios print one line and have exit codes of their own.  [text]",
         ),
+        outputs,
+        save,
     ]
 )
 image = click.option(

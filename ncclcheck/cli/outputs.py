@@ -34,6 +34,7 @@ from ncclcheck.timeouts import USER_FILE_S
 
 # GitHub refuses a larger step summary as a whole ("supports content up to a size of 1024k").
 SUMMARY_BYTES = 1024 * 1000
+METRICS_MODE = 0o644  # of a .prom file: node_exporter reads it as another user, whatever the umask of a timer
 _CUT = "\n\n**The rest does not fit into a step summary (1 MiB): give `--output report.html` as well.**\n"
 
 
@@ -131,7 +132,7 @@ def _why_not_written(file: str, text: str, option: str) -> str:
         if is_step_summary(file):
             append_text(file, _fitting(text), option)  # what the step has said before stays
         else:
-            write_atomically(file, text, option)
+            write_atomically(file, text, option, METRICS_MODE if _format_of(file) == "prom" else None)
     except UsageError as error:
         return str(error)
     return ""

@@ -31,6 +31,11 @@ from ncclcheck.run.options import Command, RunOptions
 LEAST_EFFECT_PERCENT, MOST_EFFECT_PERCENT = 3.0, 90.0
 LEAST_PAIR_BYTES, MOST_PAIR_BYTES = 1 << 16, 1 << 32
 _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
+_USUAL_TIMEOUTS = {
+    "preflight": timeouts.PREFLIGHT_TIMEOUT_S,
+    "isolate": timeouts.ISOLATE_TIMEOUT_S,
+    "node": timeouts.NODE_TIMEOUT_S,
+}
 _SELECTIONS = ("select", "ignore", "demote", "require")
 
 
@@ -41,11 +46,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
     """
     policy = read_policy(given)
     bench = bench_request(given)
-    usual_s = timeouts.BENCH_TIMEOUT_S + bench.budget_s
-    if command == "preflight":
-        usual_s = timeouts.PREFLIGHT_TIMEOUT_S
-    elif command == "isolate":
-        usual_s = timeouts.ISOLATE_TIMEOUT_S
+    usual_s = _USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
     head = head_request(given, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
@@ -54,7 +55,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         )
     return RunOptions(
         command=command,
-        flags=_flags(given, policy),
+        flags=LaunchFlags() if command == "node" else _flags(given, policy),
         head=head,
         meet_in=given.get("meet_in"),
         key=given_key(given, os.environ),

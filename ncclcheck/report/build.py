@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 import ncclcheck
@@ -27,6 +28,8 @@ from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.exit_code import FailOn, verdict
 from ncclcheck.report.text.fold import fold_hosts
+
+_MOST_LATE = 4
 
 
 def build_report(
@@ -126,6 +129,8 @@ def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
         yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
     if command in ("bench", "run"):
         yield from _bench_not_done(snapshot.bench)
+    if command == "node":
+        yield from _late_facts(snapshot)
     if command == "isolate":
         yield from _isolation_not_done(snapshot)
 
@@ -145,6 +150,29 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
     elif measured < planned and not bench.failures:  # a failure is a finding, and says more
         why = bench.unfinished or "give it a longer --timeout, or fewer --sizes"
         yield f"the benchmark was not finished: {measured} of {planned} points were measured: {why}"
+
+
+def _late_facts(snapshot: Snapshot) -> Iterator[str]:
+    """Name the facts that did not come in time: a node that is checked by a timer is then neither good nor bad."""
+    for node in snapshot.nodes:
+        late = list(_late(node.facts, ""))
+        more = [f"{len(late) - _MOST_LATE} more"] if len(late) > _MOST_LATE else []
+        if late:
+            named = ", ".join(late[:_MOST_LATE] + more)
+            yield f"facts of {node.host} that did not come in time: {named}"
+
+
+def _late(value: object, name: str) -> Iterator[str]:
+    """Yield the name of every fact within `value` that is missing because it was late, with what was waited for."""
+    if isinstance(value, Missing):
+        if value.missing == "timeout":
+            yield f"{name} ({value.detail})" if value.detail else name
+    elif isinstance(value, Struct):
+        for field in value.__struct_fields__:
+            yield from _late(getattr(value, field), f"{name}.{field}" if name else field)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _late(item, name)
 
 
 def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:

@@ -7,16 +7,18 @@ from typing import Literal, TypeAlias
 
 from ncclcheck.model.report import Report
 from ncclcheck.report.document import to_json
+from ncclcheck.report.fleet.status_line import PROTOCOLS, Protocol, status_line
 from ncclcheck.report.node_lists import NODE_LISTS, NodeList, node_list
 from ncclcheck.report.text.terminal import render
 
-Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html"]
-ScreenFormat: TypeAlias = "Format | NodeList"  # of standard output
+Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html", "prom"]
+ScreenFormat: TypeAlias = "Format | NodeList | Protocol"  # of standard output
 SUFFIXES: dict[str, Format] = {
     ".json": "json",
     ".xml": "junit",
     ".md": "md",
     ".html": "html",
+    ".prom": "prom",
     ".txt": "text",
 }
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output; a page of 5 MB is for a file
@@ -28,6 +30,8 @@ def rendered(report: Report, format_: ScreenFormat, verbose: int = 0) -> str:
         return render(report, verbose=verbose)
     if format_ in NODE_LISTS:
         return node_list(report, format_)
+    if format_ in PROTOCOLS:
+        return status_line(report, format_)
     return _renderer(format_)(report)
 
 
@@ -49,4 +53,8 @@ def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:
         from ncclcheck.report.html.html import to_html
 
         return to_html
+    if format_ == "prom":
+        from ncclcheck.report.fleet.metrics import to_metrics
+
+        return to_metrics
     return to_json

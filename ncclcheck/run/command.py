@@ -51,7 +51,8 @@ def run_command(
     if options.head is not None:
         return run_from_head(options, environ, say, show)
     clock = start_clock()
-    launch = _place(detect(environ, options.flags, options.line), options)
+    told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
+    launch = _place(detect(told, options.flags, options.line), options)
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
     deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
     context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
@@ -108,7 +109,7 @@ def _take_part(
         as_meeting_process(context, prepared, folder, state)
     elif prepared is None:
         as_further_rank(context, state)
-    elif context.is_alone and context.options.command == "preflight":
+    elif context.is_alone and context.options.command in ("preflight", "node"):
         local = local_node(context, prepared)
         state.snapshot = Snapshot(
             nodes=(own_node(context, local),), claims=(launch,), claim_hosts=(context.host,)

@@ -21,7 +21,7 @@ from ncclcheck.model.facts import Interface, MasterPath, NodeFacts, Route
 from ncclcheck.model.snapshot import Node
 from ncclcheck.nccl.candidates import candidate_interfaces
 from ncclcheck.run.context import Context
-from ncclcheck.timeouts import LOCAL_FACTS_S
+from ncclcheck.timeouts import FACTS_DEADLINE_S, LOCAL_FACTS_S
 
 
 class LocalNode(Struct, frozen=True):
@@ -48,6 +48,7 @@ def prepare(context: Context) -> Future[LocalNode]:
             code_paths=context.options.code_paths,
             data_paths=context.options.data_paths,
             shared_paths=context.options.shared_paths,
+            deadline_s=min(FACTS_DEADLINE_S, context.steps_deadline().left()),
             ask_with=nccl.inquire if context.launch.nnodes > 1 else inquire,
         )
         facts = collect(request)

@@ -67,11 +67,8 @@ def run(context: click.Context, /, **given: Any) -> None:
 
 def perform(command: Command, given: Mapping[str, Any]) -> int:
     """Run or replay, write and print the report, and return the exit code; or become COMMAND, if one was given."""
-    from ncclcheck.cli.interrupts import uninterrupted
-    from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
+    from ncclcheck.cli.outputs import refuse_bad_outputs
     from ncclcheck.cli.request import run_options
-    from ncclcheck.facts.bounded_call import start
-    from ncclcheck.timeouts import SHOWN_LONGEST_S, SHOWN_S
 
     refuse_bad_outputs(given)
     run = run_options(command, given)
@@ -83,18 +80,28 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
         run = before(run, prefixed, applies=bool(given.get("apply")))
     ended = ended_run(run, given, prefixed.checked_environ if prefixed else os.environ)
     code = ended.report.verdict.exit_code
+    all_written = deliver(ended, given)
+    if prefixed is not None and code == 0:  # also where a file could not be written: all nodes start, or none
+        _start(prefixed, ended, applies=run.applies)
+    return (
+        code if all_written else code or USAGE
+    )  # CI that waits for the file must not take its absence for a pass
+
+
+def deliver(ended: RunResult, given: Mapping[str, Any]) -> bool:
+    """Write and print the report, and release the other nodes; return whether everything got where it should."""
+    from ncclcheck.cli.interrupts import uninterrupted
+    from ncclcheck.cli.outputs import show, write_files
+    from ncclcheck.facts.bounded_call import start
+    from ncclcheck.timeouts import SHOWN_LONGEST_S, SHOWN_S
+
     with uninterrupted():
         unwritten = write_files(ended.report, ended.saved, given) if ended.writes else ()
     showing = start(show, ended.report, given, unwritten) if ended.prints else None
     if showing is not None:
         showing.result(SHOWN_S)
     ended.release()  # whether somebody reads here or not
-    all_written = not unwritten and (showing is None or showing.result(SHOWN_LONGEST_S) is True)
-    if prefixed is not None and code == 0:  # also where a file could not be written: all nodes start, or none
-        _start(prefixed, ended, applies=run.applies)
-    return (
-        code if all_written else code or USAGE
-    )  # CI that waits for the file must not take its absence for a pass
+    return not unwritten and (showing is None or showing.result(SHOWN_LONGEST_S) is True)
 
 
 def _prefixed(given: Mapping[str, Any], run: RunOptions) -> Prefixed | None:

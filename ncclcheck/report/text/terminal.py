@@ -68,6 +68,8 @@ def header_lines(report: Report) -> Iterator[Line]:
     versions = sorted({entry.version for entry in report.nccl if entry.version} | _in_image(report))
     parts.append(f"NCCL {', '.join(versions)}" if versions else "NCCL unknown")
     yield line(Span(" · ".join(parts), "bold"))
+    if report.command == "node":
+        return
     if len(report.nodes) == 1 and any(launch.source == "none" for launch in launches):
         yield line("No launcher and no --nnodes: only this node was looked at.")
 

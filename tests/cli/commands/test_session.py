@@ -38,7 +38,7 @@ from tests.cli.command_line import ncclcheck, refused, saved_run
         (["--ignore", "NC999"], "--ignore 'NC999': no such check"),
         (
             ["--output", "report.pdf"],
-            "--output report.pdf: the suffix '.pdf' is no format: name it .json, .xml, .md, .html or .txt",
+            "--output report.pdf: the suffix '.pdf' is no format: name it .json, .xml, .md, .html, .prom or .txt",
         ),
         (["--output", "no/such/report.json"], "there is no directory 'no/such': create it first"),
         (["--image", "--nnodes", "2"], "--image judges an image, which is no node: leave out --nnodes"),

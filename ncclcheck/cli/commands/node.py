@@ -1,0 +1,142 @@
+"""`ncclcheck node`: this node alone, for timers and monitoring systems."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ncclcheck.cli import options
+from ncclcheck.cli.usage import one_sentence
+from ncclcheck.model.errors import NcclcheckError
+
+if TYPE_CHECKING:
+    from ncclcheck.report.fleet.status_line import Protocol
+    from ncclcheck.run.options import RunResult
+
+USAGE, UNKNOWN = 2, 3
+
+
+class TimerCommand(click.Command):
+    """A command whose every end, also a wrong option or a bug, is an answer in the protocol that --format names."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of these arguments; with a protocol a wrong one is its unknown."""
+        protocol = _protocol_in(args)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except (click.ClickException, NcclcheckError) as error:
+            if protocol is None:
+                raise
+            told = one_sentence(error) if isinstance(error, click.ClickException) else str(error)
+            raise click.exceptions.Exit(_say_unknown(protocol, told)) from error
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; with a protocol every error is its unknown."""
+        protocol = _protocol(ctx.params)
+        if protocol is None:
+            return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except click.exceptions.Exit:
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            raise click.exceptions.Exit(_say_unknown(protocol, "interrupted")) from None
+        except NcclcheckError as error:
+            raise click.exceptions.Exit(_say_unknown(protocol, str(error))) from error
+        except Exception as error:  # a bug of ours says nothing about the node
+            from ncclcheck.cli.crash import describe, save_traceback
+
+            told = f"a bug in ncclcheck: {describe(error, save_traceback(error))}"
+            raise click.exceptions.Exit(_say_unknown(protocol, told)) from error
+
+
+def _protocol_in(arguments: Sequence[str]) -> Protocol | None:
+    """Return the protocol that `--format` names, also where another argument is wrong."""
+    found = None
+    for at, argument in enumerate(arguments):
+        if argument == "--format" and at + 1 < len(arguments):
+            found = arguments[at + 1]
+        elif argument.startswith("--format="):
+            found = argument.removeprefix("--format=")
+    return _protocol({"format_": (found or "").strip().lower()})
+
+
+def _protocol(given: Mapping[str, Any]) -> Protocol | None:
+    format_ = given.get("format_")
+    return format_ if format_ in options.PROTOCOLS else None
+
+
+def _say_unknown(protocol: Protocol, why: str) -> int:
+    """Print the line and return the exit code of a run that says nothing about the node."""
+    from ncclcheck.cli.screen import write_error, write_out
+    from ncclcheck.report.fleet.status_line import UNKNOWN as UNKNOWN_CODES
+    from ncclcheck.report.fleet.status_line import unknown_line
+
+    write_error(f"error: {why}")  # whole: the line is cut
+    write_out(unknown_line(protocol, why))
+    return UNKNOWN_CODES[protocol]
+
+
+@click.command(cls=TimerCommand)
+@options.node_options
+@options.node_report_options
+@click.pass_context
+def node(context: click.Context, /, **given: Any) -> None:
+    """Is this node fit, as far as it can tell alone? For health checks and timers.
+
+    It meets no other node and reads no launcher: it runs every check that needs no peer, and ends within --timeout.
+    A fact that does not come in time makes it inconclusive (exit 3), and is named.
+
+    --format npd is for node-problem-detector: exit 0 fit, 1 not, 2 unknown. --format nagios: 0 OK, 1 warning, 2
+    critical, 3 unknown. Otherwise the exit codes are those of every command.
+    """
+    context.exit(examine(given))
+
+
+def examine(given: Mapping[str, Any]) -> int:
+    """Check this node, write and print the report, and return the exit code in the protocol that was asked for."""
+    from ncclcheck.cli.commands.session import deliver, ended_run
+    from ncclcheck.cli.outputs import refuse_bad_outputs
+    from ncclcheck.cli.request import run_options
+
+    refuse_bad_outputs(given)
+    run = run_options("node", given)
+    watchdog = threading.Timer(run.timeout_s, _give_up, (_protocol(given), run.timeout_s))
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        ended = ended_run(run, given)
+        all_written = deliver(ended, given)
+    finally:
+        watchdog.cancel()
+    return exit_code(ended, given, all_written=all_written)
+
+
+def exit_code(ended: RunResult, given: Mapping[str, Any], *, all_written: bool) -> int:
+    """Return the exit code; in a protocol a file that could not be written makes a good node unknown."""
+    from ncclcheck.report.fleet.status_line import UNKNOWN as UNKNOWN_CODES
+    from ncclcheck.report.fleet.status_line import status_code
+
+    protocol = _protocol(given)
+    unwritten = USAGE if protocol is None else UNKNOWN_CODES[protocol]
+    code = ended.report.verdict.exit_code if protocol is None else status_code(ended.report, protocol)
+    return code if all_written else code or unwritten
+
+
+def _give_up(protocol: Protocol | None, timeout_s: float) -> None:
+    """End the process: something hangs that has no deadline of its own, and whoever started the timer has to know."""
+    from ncclcheck.cli.screen import write_error
+
+    why = f"no answer within {timeout_s:g} s"
+    code = UNKNOWN
+    if protocol is None:
+        write_error(f"error: {why}")
+    else:
+        code = _say_unknown(protocol, why)
+    os._exit(code)
