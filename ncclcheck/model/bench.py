@@ -48,7 +48,7 @@ class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
 class TimeUs(Struct, frozen=True, forbid_unknown_fields=True):
     """Spread of the iteration times of one point, each the slowest rank's, in microseconds. p99 needs 100 samples.
 
-    On GPUs the mean of sizes up to 16 MiB is of loops without an event between the calls, as nccl-tests' is: an event
+    On GPUs the mean of sizes up to 64 MiB is of loops without an event between the calls, as nccl-tests' is: an event
     takes a microsecond itself, so the mean may lie below `min`.
     """
 

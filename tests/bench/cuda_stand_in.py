@@ -2,7 +2,8 @@
 
 Each rank is a thread with a host clock and one in-order stream, in microseconds that pass only here. A kernel starts
 when it was enqueued and the one before has ended; a collective ends when it has started on all ranks, and its time is
-over. Every call is bound to the signature of the real `torch.cuda` first, so what that would not take fails here too.
+over. What it moves lies in the buffers once the host has seen that end, and not before. Every call is bound to the
+signature of the real `torch.cuda` first, so what that would not take fails here too.
 """
 
 from __future__ import annotations
@@ -26,10 +27,19 @@ _EVENT, _GRAPH, _STREAM = torch.cuda.Event, torch.cuda.CUDAGraph, torch.cuda.Str
 REAL_S = 30.0  # for another rank's thread to do its part
 PATIENCE_US, PATIENT_STEP_US = 10e6, 0.25e6  # of a host that waits for what will never come
 ECC = "CUDA error: uncorrectable ECC error encountered"
+# ProcessGroupNCCL's words for ncclRemoteError (torch `NCCLUtils.cpp`, 2.13)
+REMOTE = (
+    "NCCL error: remote process exited or there was a network error, NCCL version 2.27.7\n"
+    "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely."
+)
 
 
 class HungError(Exception):
     """The host waits for a GPU that will never be done."""
+
+
+class KilledError(BaseException):
+    """The process of this rank is killed here."""
 
 
 class Gpu(Struct):
@@ -39,9 +49,12 @@ class Gpu(Struct):
     launch_us: float = 5.0
     leaves_late_us: float = 0.0
     host_us: float = 0.0
+    wakes_late_us: float = 0.0  # a host that sleeps until an event sees it so long after
     stalls_at: int | None = None  # number of the collective that never starts here
+    stalls_in_transfers: bool = False  # a transfer to or from another GPU never starts here
     spins_forever_at: int | None = None  # number of the collective before which a spin of this GPU never ends
     fails_at: int | None = None  # number of the collective at which this GPU has an error
+    dies_at: int | None = None  # number of the collective in which the rank's process is killed
     free_bytes: int = 64 << 30
     memory_gb_s: float = 2500.0
     pcie_gb_s: float = 55.0
@@ -66,12 +79,41 @@ class _Kernel:
         self.ended_us: float | None = None
 
 
-class Machine:
-    """The GPUs of all ranks. A class because its time passes."""
+class Share(Struct):
+    """What one rank gives to a collective, and where it wants what comes out of it."""
 
-    def __init__(self, gpus: Sequence[Gpu], event_us: float = 1.0) -> None:
+    op: str
+    sent: list[torch.Tensor]
+    received: list[torch.Tensor]
+
+
+# The shares of all ranks, by rank -> what each of them receives
+Moves = Callable[[Sequence[Share]], Sequence[Sequence[torch.Tensor]]]
+
+
+class Machine:
+    """The GPUs of all ranks. A class because its time passes.
+
+    `moves` says what a collective does with the data. Where `peers_fail`, a rank whose peer was killed gets NCCL's
+    error from its next call; else its calls never end.
+    """
+
+    def __init__(
+        self,
+        gpus: Sequence[Gpu],
+        event_us: float = 1.0,
+        moves: Moves | None = None,
+        *,
+        peers_fail: bool = False,
+    ) -> None:
         self.gpus = list(gpus)
         self.event_us = event_us
+        self.moves, self.peers_fail = moves, peers_fail
+        self.replays = [0 for _ in gpus]  # of graphs
+        self._shares: dict[int, dict[int, tuple[Share, _Kernel]]] = {}  # by collective and rank
+        self._moved: list[list[tuple[_Kernel, Sequence[torch.Tensor], Sequence[torch.Tensor]]]] = [
+            [] for _ in gpus
+        ]
         self._changed = threading.Condition()
         self._here = threading.local()
         self._streams: list[list[_Kernel]] = [[] for _ in gpus]
@@ -102,22 +144,56 @@ class Machine:
         """The GPU of this thread."""
         return self.gpus[self.number]
 
-    def collective(self, duration_us: float) -> Callable[[], None]:
+    def collective(self, duration_us: float, share: Share | None = None) -> Callable[[], None]:
         """Return a call that takes so long from when all ranks are in it."""
-        return lambda: self._enqueue_collective(duration_us)
+        return lambda: self._enqueue_collective(duration_us, share)
 
-    def _enqueue_collective(self, duration_us: float) -> None:
+    def _enqueue_collective(self, duration_us: float, share: Share | None) -> None:
         if self._here.graph is not None:
-            self._here.graph.append(duration_us)
+            self._here.graph.append((duration_us, share))
             return
         with self._changed:
             rank = self._here.rank
             number, self._entered[rank] = self._entered[rank], self._entered[rank] + 1
+            self._lose_ranks(number)
             if number == len(self._starts):
                 self._starts.append({})
                 self._durations_us.append(duration_us)
             assert self._durations_us[number] == duration_us, "the ranks are out of step"
-            self._enqueue(_Kernel(self.gpu.host_us, collective=number))
+            kernel = _Kernel(self.gpu.host_us, collective=number)
+            if share is not None:
+                self._join(number, share, kernel)
+            self._enqueue(kernel)
+
+    def _lose_ranks(self, number: int) -> None:
+        """Kill this rank, if it dies in that collective; let it fail, if another one died in an earlier one."""
+        if self.gpu.dies_at is not None and number >= self.gpu.dies_at:
+            self._failed.add(self.number)
+            self._advance()
+            self._changed.notify_all()
+            raise KilledError
+        if self.peers_fail and any(gpu.dies_at is not None and number > gpu.dies_at for gpu in self.gpus):
+            raise RuntimeError(REMOTE)
+
+    def _join(self, number: int, share: Share, kernel: _Kernel) -> None:
+        """Give this rank's share; what the last one completes is on its way to all of them."""
+        joined = self._shares.setdefault(number, {})
+        joined[self.number] = share, kernel
+        if len(joined) < len(self.gpus) or self.moves is None:
+            return
+        shares = [joined[rank][0] for rank in range(len(self.gpus))]
+        assert len({own.op for own in shares}) == 1, "the ranks are out of step"
+        for rank, contents in enumerate(self.moves(shares)):
+            self._moved[rank].append((joined[rank][1], shares[rank].received, contents))
+        del self._shares[number]
+
+    def _land(self) -> None:
+        """Put what this rank's collectives moved into its buffers, as far as they have ended by its host's clock."""
+        moved = self._moved[self.number]
+        while moved and (ended_us := moved[0][0].ended_us) is not None and ended_us <= self.gpu.host_us:
+            _, buffers, contents = moved.pop(0)
+            for buffer, content in zip(buffers, contents, strict=True):
+                buffer.copy_(content.view_as(buffer))
 
     @contextmanager
     def on_stream(self, _stream: object) -> Iterator[None]:
@@ -180,7 +256,10 @@ class Machine:
                     self._hung[rank] = self._hung[rank] or stalled
                     self._starts[kernel.collective][rank] = math.inf if stalled else kernel.began_us
                 if kernel.pair is not None:
-                    self._pair_starts.setdefault(kernel.pair, {})[rank] = kernel.began_us
+                    stalled = self.gpus[rank].stalls_in_transfers
+                    self._hung[rank] = self._hung[rank] or stalled
+                    starts = self._pair_starts.setdefault(kernel.pair, {})
+                    starts[rank] = math.inf if stalled else kernel.began_us
                 moved = True
             ended_us = self._end_of(kernel, rank)
             if ended_us is None:
@@ -218,6 +297,8 @@ class Machine:
     def is_reached(self, moment_us: float) -> bool:
         """Return whether that is over on this thread's host."""
         self._here.awaited_us = moment_us
+        with self._changed:
+            self._land()
         return moment_us <= self.gpu.host_us
 
     def synchronize(self) -> None:
@@ -233,11 +314,15 @@ class Machine:
             self._here.waited_us += PATIENT_STEP_US
             self.gpu.host_us += PATIENT_STEP_US
             if self._here.waited_us > PATIENCE_US:
+                with self._changed:
+                    self._failed.add(self.number)  # it comes to nothing any more, for which others then wait
+                    self._advance()
+                    self._changed.notify_all()
                 raise HungError
         else:
             self.gpu.host_us = max(self.gpu.host_us, moment_us)
 
-    def capture(self, into: list[float] | None) -> None:
+    def capture(self, into: list[tuple[float, Share | None]] | None) -> None:
         """Collectives go to the graph instead of the stream, until None."""
         self._here.graph = into
 
@@ -254,7 +339,7 @@ class Clock:
 
     def sleep(self, _seconds: float) -> None:
         """The host's time passes until the event that was asked for last, as polling would have it."""
-        self._machine.wait_until(self._machine.awaited_us)
+        self._machine.wait_until(self._machine.awaited_us + self._machine.gpu.wakes_late_us)
 
 
 class _Event:
@@ -294,7 +379,7 @@ class _Graph:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         signature(_GRAPH.__new__).bind(_GRAPH, *args, **kwargs)
-        self._calls: list[float] = []
+        self._calls: list[tuple[float, Share | None]] = []
 
     def capture_begin(self, *args: Any, **kwargs: Any) -> None:
         """Collectives are kept instead of run."""
@@ -309,8 +394,9 @@ class _Graph:
     def replay(self) -> None:
         """Those that were kept run."""
         signature(_GRAPH.replay).bind(self)
-        for duration_us in self._calls:
-            self.machine.collective(duration_us)()
+        self.machine.replays[self.machine.number] += 1
+        for call in self._calls:
+            self.machine.collective(*call)()
 
 
 class _Stream:

@@ -42,6 +42,6 @@ def test_barriers_and_exchanges_are_calls_that_say_nothing_about_how_long_calls_
 
 
 def test_documents_are_gathered_whole_or_not_at_all() -> None:
-    device = open_device("gloo", 0).torch_device
-    assert gather_documents(b'{"rank": 0}', 1, device) == [b'{"rank": 0}']
-    assert gather_documents(b"x" * (DOCUMENT_BYTES + 1), 1, device) == [b""]
+    device, progress = open_device("gloo", 0), ProgressPage(None)
+    assert gather_documents(b'{"rank": 0}', 1, device, progress) == [b'{"rank": 0}']
+    assert gather_documents(b"x" * (DOCUMENT_BYTES + 1), 1, device, progress) == [b""]

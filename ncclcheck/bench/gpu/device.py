@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     import torch
 
 _GPU_COMPARED = 1 << 24  # elements
-# An event between two calls takes about a microsecond of the stream: 1 % of a call of 16 MiB over the fastest NVLink.
-_LOOP_BYTES = 16 << 20
+# An event between two calls takes about a microsecond of the stream. nccl-tests has none (2.19.6 `src/common.cu`,
+# BenchTime), at any size. Its figures are to be met within 1 % from 1 MiB on, so loops cannot end at 1 MiB (a call
+# takes 20 to 40 us there): it has to take 100 us, and on the fastest NVLink (882 GB/s of bus bandwidth on 16 GB200, see
+# `measure/reference.toml`: 470 GB/s of data) that is 47 MB.
+_LOOP_BYTES = 64 << 20
 
 
 class Device(Struct, frozen=True):

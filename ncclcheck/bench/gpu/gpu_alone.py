@@ -69,7 +69,7 @@ def _better(before: GpuSpeed, again: GpuSpeed) -> GpuSpeed:
 
 def _gathered(rank: BenchRank, own: GpuSpeed) -> tuple[GpuSpeed, ...]:
     rank.progress.enter()
-    documents = gather_documents(encode(own), rank.task.world_size, rank.device.torch_device)
+    documents = gather_documents(encode(own), rank.task.world_size, rank.device, rank.progress)
     rank.progress.leave(measured=False)
     return tuple(speed for document in documents if (speed := _decoded(document)) is not None)
 

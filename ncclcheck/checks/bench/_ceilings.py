@@ -51,7 +51,7 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
     if bench.world_size < 2:  # noqa: PLR2004 (one rank sends nothing)
         return Ceilings((), "one rank: no data crosses a link")
     # In a domain of multi-node NVLink the nodes are as one: NVLink carries everything, and the network nothing.
-    nodes = 1 if is_one_nvlink_domain(bench) else max(1, bench.nodes)
+    nodes = 1 if is_one_nvlink_domain(snapshot, bench) else max(1, bench.nodes)
     shape = Shape(bench.world_size, nodes)
     inside = inside_term(snapshot, bench)
     networks = network_terms(snapshot, bench) if shape.nodes > 1 else ()

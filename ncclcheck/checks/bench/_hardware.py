@@ -51,7 +51,7 @@ def _inside(snapshot: Snapshot) -> Fabric | None:
 
 
 def _between_nodes(snapshot: Snapshot, bench: BenchResult) -> Fabric | None:
-    if is_one_nvlink_domain(bench):
+    if is_one_nvlink_domain(snapshot, bench):
         return "mnnvl"
     used = {network_used(node, processes_of(bench, node.host)) for node in snapshot.nodes}
     network = used.pop() if len(used) == 1 else None

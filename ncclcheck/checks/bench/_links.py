@@ -15,6 +15,7 @@ from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.gpu import Fabric
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl import topology
@@ -24,6 +25,12 @@ from ncclcheck.nccl.network import IB, SOCKET
 _WITH_A_WIRE = ("physical", "ipoib", "bond", "vlan")
 _OF_DEVICE = re.compile(r"NET/IB/(\d{1,4})\b", re.ASCII)
 _GBIT = 8.0  # Gbit/s in one GB/s
+_FORBID_MNNVL = {
+    "NCCL_MNNVL_ENABLE": ("0",),
+    "NCCL_CUMEM_ENABLE": ("0",),
+    "NCCL_P2P_DISABLE": ("1",),
+    "NCCL_P2P_LEVEL": ("0", "LOC"),
+}
 _DECIMALS = ((1.0, 2), (100.0, 1), (float("inf"), 0))  # below this magnitude, so many
 
 
@@ -82,8 +89,11 @@ def inside_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
     return min(known, key=lambda term: term.gb_s) if known and len(known) == len(terms) else None
 
 
-def is_one_nvlink_domain(bench: BenchResult) -> bool:
-    """Return True if ranks of different hosts reach each other by NVLink (MNNVL), and none of them by the network."""
+def is_one_nvlink_domain(snapshot: Snapshot, bench: BenchResult) -> bool:
+    """Return True if ranks of different hosts reach each other by NVLink (MNNVL), and none of them by the network.
+
+    As the logs of NCCL say; where they say nothing of links between hosts, by the facts of the nodes.
+    """
     host_of = {
         process.rank: log.host
         for log in bench.logs
@@ -94,7 +104,39 @@ def is_one_nvlink_domain(bench: BenchResult) -> bool:
         link for log in bench.logs for process in processes_of(bench, log.host) for link in process.links
     ]
     across = [link for link in links if host_of.get(link.source) != host_of.get(link.target)]
-    return bool(across) and all(link.via.startswith("P2P") for link in across)
+    if across:
+        return all(link.via.startswith("P2P") for link in across)
+    return (
+        bench.backend == "nccl"
+        and bench.nodes > 1
+        and _may_share_nvlink([node.facts for node in snapshot.nodes])
+    )
+
+
+def _may_share_nvlink(nodes: Sequence[NodeFacts]) -> bool:
+    """Return whether NCCL would use NVLink between these nodes, by its own rules.
+
+    All GPUs have joined the fabric of one cluster UUID and clique, no variable forbids it, and an IMEX channel is there
+    (NCCL 2.21.5 to 2.30.7: src/init.cc, ncclMnnvlCheck in src/mnnvl.cc; without a channel it does not start).
+    """
+    domains: set[str] = set()
+    for facts in nodes:
+        if isinstance(facts.gpus, Missing) or not facts.gpus:
+            return False
+        fabrics = [gpu.state.fabric for gpu in facts.gpus]
+        domains.update("" if isinstance(fabric, Missing) else _joined_domain(fabric) for fabric in fabrics)
+        driver, environment = facts.gpu_driver, facts.environment
+        if not isinstance(driver, Missing) and driver.imex_channels == ():
+            return False
+        if not isinstance(environment, Missing) and any(
+            environment.get(name, "").upper() in values for name, values in _FORBID_MNNVL.items()
+        ):
+            return False
+    return len(domains) == 1 and "" not in domains
+
+
+def _joined_domain(fabric: Fabric) -> str:
+    return fabric.domain if fabric.state == "completed" else ""
 
 
 def compute_capability(facts: NodeFacts) -> int:

@@ -47,7 +47,9 @@ class Group:
         device.synchronize(progress)
         progress.leave(measured=False)
 
-    def _gather(self, own: bytes, _world_size: int, _device: torch.device) -> Sequence[bytes]:
+    def _gather(
+        self, own: bytes, _world_size: int, _device: Device, _progress: ProgressPage
+    ) -> Sequence[bytes]:
         assert len(own) <= DOCUMENT_BYTES
         self._barrier.wait(30)
         self._documents[self._machine.number] = own

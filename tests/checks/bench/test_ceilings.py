@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.bench._ceilings import best_points, binding_backends, ceilings
 from ncclcheck.model.bench import BenchPlan, BenchResult, Op, Point
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.gpu import Fabric, FabricState
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_point, bench_result
 from tests.builders import cluster, with_interfaces
 from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
 from tests.fact_builders import interface, some
-from tests.gpu_builders import with_all_gpus
+from tests.gpu_builders import with_all_gpus, with_gpu
 from tests.hardware_builders import rdma_cluster
 from tests.probe_builders import timed_probes
 
@@ -158,6 +161,51 @@ def test_in_a_domain_of_multi_node_nvlink_nvlink_binds_and_not_the_network() -> 
     assert one.limit_gb_s > 882.5
     (off,) = ceilings(*gb200s(191.4, "NET/IB/0/GDRDMA")).ceilings
     assert (off.busbw_gb_s, off.limit_gb_s) == (200.0, 750.0)
+
+
+def without_logs(
+    busbw_gb_s: float,
+    domain: str = "uuid.1",
+    state: FabricState = "completed",
+    channels: tuple[int, ...] = (0,),
+    **env: str,
+) -> tuple[Snapshot, BenchResult]:
+    """The same trays with NCCL_DEBUG unset; node04's GPUs say so of their fabric, its node of its IMEX channels."""
+    snapshot, _ = gb200s(busbw_gb_s)
+    for node in snapshot.nodes:
+        own = domain if node.host == "node04" else "uuid.1"
+        for gpu in range(8):
+            fabric = Fabric(state if node.host == "node04" else "completed", 0, domain=own)
+            snapshot = with_gpu(snapshot, node.host, gpu, fabric=fabric)
+    nodes = []
+    for node in snapshot.nodes:
+        driver = some(node.facts.gpu_driver)
+        own_channels = channels if node.host == "node04" else (0, 1)
+        facts = replace(node.facts, gpu_driver=replace(driver, imex_channels=own_channels))
+        nodes.append(replace(node, facts=replace(facts, environment={**some(facts.environment), **env})))
+    bench = replace(some(snapshot.bench), logs=())
+    return replace(snapshot, nodes=tuple(nodes), bench=bench), bench
+
+
+def test_without_logs_the_facts_say_that_nvlink_connects_the_nodes() -> None:
+    (together,) = ceilings(*without_logs(882.5)).ceilings
+    assert together.binds == "18 NVLinks of 40.1 GB/s per GPU"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"domain": "uuid.2"},
+        {"domain": ""},
+        {"state": "in-progress"},
+        {"channels": ()},
+        {"NCCL_MNNVL_ENABLE": "0"},
+        {"NCCL_P2P_LEVEL": "loc"},
+    ],
+)
+def test_nodes_that_nccl_would_not_join_by_nvlink_use_the_network(changes: dict[str, Any]) -> None:
+    (apart,) = ceilings(*without_logs(191.4, **changes)).ceilings
+    assert (apart.busbw_gb_s, apart.limit_gb_s) == (400.0, 750.0)
 
 
 def test_only_cards_that_carry_data_count() -> None:
