@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ncclcheck.measure.links.rounds import plan_rounds
 from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import NodeFacts, Route
+from ncclcheck.model.facts import NcclConfigFile, NodeFacts, Route
 from ncclcheck.model.report import SCHEMA_VERSION, Tool
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Coverage, Node, Probe, Silent, Snapshot
@@ -37,6 +37,8 @@ KINDS: tuple[Kind, ...] = ("healthy", "broken", "environment")
 MANY_VARIABLES = 40_000
 _BROKEN_EVERY = 100
 _PACKAGES = 250
+_NO_FILE = Missing("absent", "No such file or directory")
+_NO_FILES = (NcclConfigFile("/root/.nccl.conf", _NO_FILE), NcclConfigFile("/etc/nccl.conf", _NO_FILE))
 
 
 def host_of(rank: int) -> str:
@@ -107,7 +109,7 @@ def _facts(rank: int, nnodes: int, peers: list[int]) -> NodeFacts:
         gpu_work=tuple(
             replace(work, uuid=f"GPU-{host}-{number}") for number, work in enumerate(some(facts.gpu_work))
         ),
-        nccl=nccl_choice(answer(address, "eth0")),
+        nccl=replace(nccl_choice(answer(address, "eth0")), config_files=_NO_FILES),
         master=replace(
             some(facts.master),
             source_address=address,

@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Interface, NcclChoice, NodeFacts
+from ncclcheck.model.facts import Interface, NcclChoice, NcclConfigFile, NodeFacts
 from ncclcheck.model.formats.same_object import SameObject
-from ncclcheck.model.hardware import Gid, Pci, Rdma, RdmaPort
+from ncclcheck.model.hardware import Gid, Rdma, RdmaPort
 
 P = ParamSpec("P")
 
@@ -33,17 +33,16 @@ _MOST_KINDS = 4096  # of nodes; more are worked out one by one
 class _Alike(Struct, frozen=True):
     """What is the same for nodes that are alike, and the addresses in which they differ, in one order."""
 
-    key: Hashable
+    kind: object  # the same one for all nodes that are alike
     addresses: tuple[str, ...]
 
 
 class _Known(Struct, frozen=True):
-    """The result for the first node of a kind. `pci` is kept so that no other object gets its id."""
+    """The result for the first node of a kind."""
 
     addresses: tuple[str, ...]
     pattern: re.Pattern[str]
     result: Any
-    pci: Fact[Pci]
 
 
 def once_per_kind(
@@ -60,11 +59,11 @@ def once_per_kind(
         node = _alike(SameObject(facts))
         if node is None or named or _names_addresses(arguments):
             return function(facts, *arguments, **named)
-        key = node.key, arguments
+        key = node.kind, arguments
         if key not in known:
             result = function(facts, *arguments, **named)
             if len(known) < _MOST_KINDS:
-                known[key] = _first(node, result, facts.pci)
+                known[key] = _first(node, result)
             return result
         first = known[key]
         return function(facts, *arguments, **named) if first is None else _renamed(first, node.addresses)
@@ -76,7 +75,7 @@ def _names_addresses(arguments: Hashable) -> bool:
     return any(name in repr(arguments) for name in _OF_ADDRESSES) if arguments else False
 
 
-def _first(node: _Alike, result: Fact[Any], pci: Fact[Pci]) -> _Known | None:
+def _first(node: _Alike, result: Fact[Any]) -> _Known | None:
     """Return what is kept of the first node of a kind; None where the result names what is not renamed."""
     if isinstance(result, Missing):
         return None
@@ -84,7 +83,7 @@ def _first(node: _Alike, result: Fact[Any], pci: Fact[Pci]) -> _Known | None:
         return None
     names = "|".join(re.escape(address) for address in sorted(node.addresses, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w.])(?:{names})(?![\w:]|\.\w)" if names else r"(?!)")
-    return _Known(node.addresses, pattern, result, pci)
+    return _Known(node.addresses, pattern, result)
 
 
 def _texts(result: Any) -> dict[str, Any]:
@@ -122,10 +121,12 @@ def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
     facts = node.value
     if isinstance(facts.environment, Missing) or isinstance(facts.interfaces, Missing):
         return None
-    if isinstance(facts.nccl, Missing) or facts.nccl.config_files:
+    if isinstance(facts.nccl, Missing):
         return None
     environment = {name: value for name, value in facts.environment.items() if name.startswith("NCCL_")}
-    if any(name in environment for name in _OF_ADDRESSES):
+    files = tuple((file.path, _settings_in(file)) for file in facts.nccl.config_files)
+    read = [environment, *(dict(settings) for _, settings in files if not isinstance(settings, Missing))]
+    if any(name in settings for name in _OF_ADDRESSES for settings in read):
         return None
     own: dict[str, str] = {}
     for interface in facts.interfaces:
@@ -135,18 +136,29 @@ def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
     software = facts.software
     key = (
         tuple(sorted(environment.items())),
+        files,
         tuple(_interface(interface, own) for interface in facts.interfaces),
         _nccl(facts.nccl, own),
         facts.rdma if isinstance(facts.rdma, Missing) else _rdma(facts.rdma, own),
-        facts.pci if isinstance(facts.pci, Missing) else id(facts.pci),
+        facts.pci if isinstance(facts.pci, Missing) else SameObject(facts.pci),
         facts.kernel,
         None if isinstance(software, Missing) else (software.nccl, software.torch_nccl),
     )
     try:
-        hash(key)
+        return _Alike(_kind(key), tuple(own))
     except TypeError:  # a mapping somewhere
         return None
-    return _Alike(key, tuple(own))
+
+
+@lru_cache(maxsize=_MOST_KINDS)
+def _kind(_key: Hashable) -> object:
+    """Return an object that stands for the key: a key of so many parts takes long to hash, and is asked for often."""
+    return object()
+
+
+def _settings_in(file: NcclConfigFile) -> Fact[tuple[tuple[str, str], ...]]:
+    """Return the settings of a config file, or why they are not known."""
+    return file.settings if isinstance(file.settings, Missing) else tuple(file.settings.items())
 
 
 def _interface(interface: Interface, own: dict[str, str]) -> Hashable:

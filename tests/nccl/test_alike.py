@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import NcclConfigFile, NodeFacts
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import Gid
 from ncclcheck.nccl import alike
@@ -77,9 +78,43 @@ def test_each_node_gets_what_the_model_says_of_it_alone(environment: dict[str, s
             assert predict_changed(own, change) == predict(own, changes=change)
 
 
+SETTINGS: tuple[dict[str, str] | None, ...] = (
+    None,
+    {"NCCL_SOCKET_IFNAME": "eth1"},
+    {"NCCL_COMM_ID": "10.0.0.2:4000"},
+)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_config_files_make_no_difference_to_that(settings: dict[str, str] | None) -> None:
+    for rank in range(6):
+        own = _with_files(facts(rank, {}, "roce", asked=False), settings)
+        assert explain(own) == _explained_under(own, None)
+        assert predict_changed(own, {"NCCL_IB_DISABLE": "1"}) == predict(
+            own, changes={"NCCL_IB_DISABLE": "1"}
+        )
+
+
+def _with_files(node: NodeFacts, settings: dict[str, str] | None) -> NodeFacts:
+    """The files that every node is asked for: there is none for the user, and one for the system or none (None)."""
+    absent = Missing("absent", "No such file or directory")
+    files = (
+        NcclConfigFile("/root/.nccl.conf", absent),
+        NcclConfigFile("/etc/nccl.conf", absent if settings is None else settings),
+    )
+    return replace(node, nccl=replace(some(node.nccl), config_files=files))
+
+
+def _kind(node: NodeFacts) -> object:
+    found = alike._alike(SameObject(node))
+    assert found is not None
+    return found.kind
+
+
 def test_nodes_that_differ_in_their_addresses_are_alike() -> None:
-    keys = {alike._alike(SameObject(facts(rank, {}, "roce", asked=True))).key for rank in range(9)}  # type: ignore[union-attr]
-    assert len(keys) == 1
+    nodes = [facts(rank, {}, "roce", asked=True) for rank in range(9)]
+    assert len({_kind(node) for node in nodes}) == 1
+    assert len({_kind(_with_files(node, {"NCCL_DEBUG": "WARN"})) for node in nodes}) == 1
 
 
 @pytest.mark.parametrize("network", ["ib", "roce"])
@@ -91,6 +126,7 @@ def test_nodes_that_differ_in_anything_else_are_not(network: str) -> None:
         replace(plain, interfaces=(loopback(), interface("eth0", "10.0.0.2/25"))),
         replace(plain, rdma=healthy_rdma(*ib_ports()[:7])),
         replace(plain, pci=healthy_pci()),
+        _with_files(plain, None),
+        _with_files(plain, {"NCCL_IB_HCA": "mlx5_1"}),
     )
-    keys = {alike._alike(SameObject(node)).key for node in (plain, *others)}  # type: ignore[union-attr]
-    assert len(keys) == 1 + len(others)
+    assert len({_kind(node) for node in (plain, *others)}) == 1 + len(others)
