@@ -33,6 +33,13 @@ def test_two_slow_ones_do_not_hide_each_other_and_the_worst_comes_first() -> Non
     assert blamed((3.0, 400.0, 0.0, 700.0)) == [3, 1]
 
 
+def test_on_gpus_nobody_is_late_since_all_calls_are_enqueued_before_the_first_begins() -> None:
+    point = bench_point(1 << 20, (3.0, 700.0, 4.0, 2.0))
+    assert [slow.rank for slow in slow_ranks([point])] == [1]
+    on_gpus = replace(point, ranks=tuple(replace(time, clock_mhz=1980.0) for time in point.ranks))
+    assert not slow_ranks([on_gpus])
+
+
 def test_a_small_part_of_the_iteration_is_not_worth_a_word() -> None:
     assert blamed((0.0, 1.0, 2.0, 190.0)) == []
 

@@ -30,10 +30,14 @@ class _TorchLine(Struct):
     answer: dict[str, Any] | None = None
     gpu: int | None = None
     exit: int | None = None  # of the process of this GPU
+    waited_s: float | None = None  # for a core, since its process began
 
 
 class TorchReading(Struct):
-    """What one child said: the stage it was in last, since when, its answer, and how it ended."""
+    """What one child said: the stage it was in last, since when, its answer, and how it ended.
+
+    `waited_s`: for a core, and `waited_before_s` as much of it as was before that stage.
+    """
 
     stage: str = ""
     at_s: float = 0.0
@@ -43,6 +47,8 @@ class TorchReading(Struct):
     ending: Ending = "exited"
     returncode: int | None = None
     words: str = ""
+    waited_s: float = 0.0
+    waited_before_s: float = 0.0
 
 
 def torch_has_cuda() -> Fact[bool]:
@@ -137,8 +143,10 @@ def judged(ordinal: int, told: TorchReading, deadline_s: float) -> GpuWork | Mis
     if told.stage in ("", "import"):
         return _untold(told, deadline_s)
     if told.ending == "late":
-        if told.seconds - told.at_s < timeouts.GPU_WORK_HUNG_S:
-            return Missing("timeout", f"torch: no time was left to {told.stage} (GPU {ordinal})")
+        waited_s = told.waited_s - told.waited_before_s
+        if told.seconds - told.at_s - waited_s < timeouts.GPU_WORK_HUNG_S:
+            busy = f": its process waited {waited_s:.0f} s for a core" if waited_s > 1 else ""
+            return Missing("timeout", f"torch: no time was left to {told.stage} (GPU {ordinal}){busy}")
         return work("hung", f"{told.stage}: no answer for {told.seconds - told.at_s:.0f} s")
     return work(
         "failed", f"{told.stage}: the process ended with {told.returncode}: {told.words}".rstrip(": ")
@@ -201,9 +209,10 @@ def _reading(end: TorchReading, lines: Sequence[_TorchLine], gpu: int | None = N
         if line.gpu not in (None, gpu):
             continue
         if line.stage is not None:
-            told.stage, told.at_s = line.stage, line.at_s
+            told.stage, told.at_s, told.waited_before_s = line.stage, line.at_s, told.waited_s
         told.uuid = line.uuid or told.uuid
         told.answer = line.answer or told.answer
+        told.waited_s = told.waited_s if line.waited_s is None else line.waited_s
         if line.exit is not None:
             told.ending, told.returncode = "exited", line.exit
     return told

@@ -2,14 +2,18 @@
 
 Arguments: `list`, or `work` and how many GPUs. Lines of JSON on stdout: {"stage", "at_s"} before each part, since any
 of them can hang, and one {"answer": {...}} at the end. Each GPU has a process of its own, whose lines name its "gpu".
+Meanwhile {"waited_s"} says how long that process was ready to run and had no core: then it is not the GPU that hangs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ncclcheck.facts.orphan import die_with_parent
@@ -17,6 +21,7 @@ from ncclcheck.facts.orphan import die_with_parent
 SIZE = 512
 # Factors up to 6: every sum is below 512 * 36, which float32 (and TF32) holds exactly in whatever order it is added.
 FACTORS = 7
+_LOOK_S = 0.25  # between two looks at how long the processes waited for a core
 _BEGAN = time.monotonic()
 _GPU: dict[str, object] = {}  # in the process of a GPU: its ordinal, which every line names
 
@@ -42,15 +47,34 @@ def _work_on_each(torch: Any, count: int) -> None:
     """
     gpu_of: dict[int, int] = {}
     parent = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     for ordinal in range(count):
         pid = os.fork()
         if pid == 0:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
             die_with_parent(parent)
             _process_of(torch, ordinal)
         gpu_of[pid] = ordinal
-    for _ in range(count):
-        pid, status = os.wait()
-        _say(gpu=gpu_of[pid], exit=os.waitstatus_to_exitcode(status))
+    while gpu_of:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid:
+            _say(gpu=gpu_of.pop(pid), exit=os.waitstatus_to_exitcode(status))
+            continue
+        signal.sigtimedwait({signal.SIGCHLD}, _LOOK_S)
+        for pid, ordinal in gpu_of.items():
+            _say(gpu=ordinal, waited_s=round(waited_for_a_core_s(pid), 3))
+
+
+def waited_for_a_core_s(pid: int) -> float:
+    """Return how long the thread of a process that waited longest was on a run queue; 0 where it cannot be told.
+
+    Of /proc/PID/task/N/schedstat (Linux Documentation/scheduler/sched-stats.rst).
+    """
+    waited_ns = 0
+    with suppress(OSError, ValueError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            waited_ns = max(waited_ns, int((thread / "schedstat").read_text().split()[1]))
+    return waited_ns / 1e9
 
 
 def _process_of(torch: Any, ordinal: int) -> NoReturn:

@@ -9,7 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 from ncclcheck import timeouts
-from ncclcheck.facts.gpu.gpu_work import TorchReading, ask, gathered, judged, read_gpu_work, read_torch_gpus
+from ncclcheck.facts.gpu.gpu_work import (
+    TorchReading,
+    ask,
+    ask_each,
+    gathered,
+    judged,
+    read_gpu_work,
+    read_torch_gpus,
+)
 from ncclcheck.facts.gpu.gpu_work_child import count_gpus, multiply, nccl_version
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import GpuWork
@@ -47,6 +55,8 @@ def test_a_child_that_dies_on_the_gpu_is_a_failure_with_its_words() -> None:
 def test_only_a_gpu_that_had_its_time_hangs() -> None:
     late = told(ending="late", at_s=3.0, seconds=3.0 + timeouts.GPU_WORK_HUNG_S + 1)
     assert outcome(late) == ("hung", "multiply: no answer for 6 s")
+    starved = told(ending="late", at_s=3.0, seconds=9.0, waited_before_s=1.0, waited_s=4.0)
+    assert isinstance(judged(2, starved, 9.0), Missing)
     hurried = judged(2, told(ending="late", at_s=3.0, seconds=4.0), 4.0)
     assert isinstance(hurried, Missing)
     assert hurried.missing == "timeout"
@@ -128,6 +138,40 @@ def test_a_real_torch_that_sees_no_gpu_lists_none_and_works_on_none() -> None:
     environ = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     assert some(read_torch_gpus(environ, 90.0, lambda: True)).count == 0
     assert some(read_gpu_work(1, environ, 90.0, lambda: True)) == ()
+
+
+# Seven processes compute without end on one core; that of the last GPU sleeps, as in a call that does not return.
+TORCH_ON_ONE_CORE = """
+import os, time
+from types import SimpleNamespace
+
+cuda = SimpleNamespace(device_count=lambda: 8)
+
+def device(_kind, ordinal):
+    while ordinal == 7:
+        time.sleep(1)
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    while True:
+        pass
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_waits_for_a_core_is_no_gpu_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(timeouts, "GPU_WORK_HUNG_S", 2.0)
+    (tmp_path / "torch.py").write_text(TORCH_ON_ONE_CORE)
+    told_by = ask_each(8, dict(os.environ), 6.0)
+    assert not isinstance(told_by, Missing)
+    hung = judged(7, told_by[7], 6.0)
+    assert isinstance(hung, GpuWork)
+    assert (hung.outcome, hung.detail[:23]) == ("hung", "open the GPU: no answer")
+    for ordinal in range(7):
+        starved = judged(ordinal, told_by[ordinal], 6.0)
+        assert isinstance(starved, Missing), (ordinal, starved)
+        assert "for a core" in starved.detail
 
 
 def test_the_product_is_checked_element_by_element() -> None:
