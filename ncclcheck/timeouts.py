@@ -247,6 +247,7 @@ NVML_S = 5.0  # asking NVML: the driver initializes each GPU first where no pers
 NVML_SILENT_S = 1.0  # a child that has said nothing for so long hangs in its last call
 GPU_LOG_S = 3.0  # reading the kernel's log
 GPU_WORK_HUNG_S = 5.0  # a GPU whose test makes no progress for so long hangs
+GPU_WORK_LOOK_S = 0.25  # between two looks at how long the processes of these tests waited for a core
 VERBS_S = 4.0  # listing RDMA devices through libibverbs
 VERBS_LEAST_S = 1.0  # for their active MTU, even where the time is over
 COUNTERS_AGAIN_S = 2.0  # the second reading of RDMA counters

@@ -16,12 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ncclcheck import timeouts
 from ncclcheck.facts.orphan import die_with_parent
 
 SIZE = 512
 # Factors up to 6: every sum is below 512 * 36, which float32 (and TF32) holds exactly in whatever order it is added.
 FACTORS = 7
-_LOOK_S = 0.25  # between two looks at how long the processes waited for a core
 _BEGAN = time.monotonic()
 _GPU: dict[str, object] = {}  # in the process of a GPU: its ordinal, which every line names
 
@@ -60,7 +60,7 @@ def _work_on_each(torch: Any, count: int) -> None:
         if pid:
             _say(gpu=gpu_of.pop(pid), exit=os.waitstatus_to_exitcode(status))
             continue
-        signal.sigtimedwait({signal.SIGCHLD}, _LOOK_S)
+        signal.sigtimedwait({signal.SIGCHLD}, timeouts.GPU_WORK_LOOK_S)
         for pid, ordinal in gpu_of.items():
             _say(gpu=ordinal, waited_s=round(waited_for_a_core_s(pid), 3))
 
