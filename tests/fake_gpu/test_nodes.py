@@ -98,12 +98,14 @@ def as_task(node: Node, local_rank: int) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("meets_in", ["", "folder"])
 def test_each_task_with_a_gpu_of_its_own_starts_its_rank_on_its_cpus(
-    lab: LabOf, unix_paths: str, torch: FakeTorch
+    lab: LabOf, unix_paths: str, torch: FakeTorch, tmp_path: Path, meets_in: str
 ) -> None:
     two = lab(2)
     cpus = sorted(os.sched_getaffinity(0))[:2]
     words = (*BENCH, "--ops", "all_reduce", "--sizes", "64K", "--iters", "100000")
+    words += ("--meet-in", str(tmp_path)) if meets_in else ()
     own = {"PYTHONPATH": str(REPOSITORY), "FAKENCCL_FOLDER": str(two.folder)}
     tasks: dict[int, Running] = {}
     for node in two.nodes:

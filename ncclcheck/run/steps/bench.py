@@ -70,10 +70,8 @@ def wish_of(session: Session) -> BenchWish:
 
 
 def starting_of(session: Session, network: BenchNetwork) -> tuple[Starting, ...]:
-    """Return which processes start the ranks: over a shared folder or ssh only agents, which know the ranks' store."""
-    options = session.context.options
-    further = session.state.further if options.meet_in is None and options.head is None else ()
-    return starting_processes(session.agents, further, network)
+    """Return which processes start the ranks: over ssh only agents are there, since they were started by this run."""
+    return starting_processes(session.agents, session.state.further, network)
 
 
 def watched(session: Session, order: BenchOrder, network: BenchNetwork) -> Watched:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +24,8 @@ from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
-from ncclcheck.run.steps.bench import lead_bench, quick_deadlines
+from ncclcheck.run.session import Session
+from ncclcheck.run.steps.bench import lead_bench, quick_deadlines, starting_of
 from ncclcheck.timeouts import LEAST_BENCH_S
 from tests.bench.nodes.benches import (
     AGENTS,
@@ -37,6 +40,8 @@ from tests.bench.nodes.benches import (
     word,
     worker_node,
 )
+from tests.bench.nodes.test_starting import AGENTS as TASKS
+from tests.bench.nodes.test_starting import FURTHER, network
 from tests.builders import cluster, with_outcome, with_silent
 from tests.fact_builders import launch, some
 
@@ -215,3 +220,15 @@ def test_a_job_as_it_is_gets_less_patience_and_more_where_more_has_to_come_toget
     assert small < 10 < DEADLINES.join_s
     assert quick_deadlines(replace(order, world_size=512)).join_s > small
     assert quick_deadlines(replace(order, plan=replace(plan, backend="nccl"))).join_s >= 20
+
+
+@pytest.mark.parametrize("meet_in", [None, "/shared"])
+def test_each_launched_process_starts_its_own_rank_also_where_they_meet_in_a_folder(
+    meet_in: str | None,
+) -> None:
+    options = SimpleNamespace(meet_in=meet_in, head=None)
+    session = SimpleNamespace(
+        agents=TASKS, state=SimpleNamespace(further=FURTHER), context=SimpleNamespace(options=options)
+    )
+    found = starting_of(cast("Session", session), network(2))
+    assert [(process.member.ticket, process.ranks) for process in found] == [(1, 1), (2, 1), (4, 1), (7, 1)]
