@@ -104,8 +104,8 @@ def test_each_task_with_a_gpu_of_its_own_starts_its_rank_on_its_cpus(
 ) -> None:
     two = lab(2)
     cpus = sorted(os.sched_getaffinity(0))[:2]
-    words = (*BENCH, "--ops", "all_reduce", "--sizes", "64K", "--iters", "100000")
-    words += ("--meet-in", str(tmp_path)) if meets_in else ()
+    meeting = ("--meet-in", str(tmp_path)) if meets_in else ()
+    words = (*BENCH, "--ops", "all_reduce", "--sizes", "64K", "--iters", "100000", *meeting)
     own = {"PYTHONPATH": str(REPOSITORY), "FAKENCCL_FOLDER": str(two.folder)}
     tasks: dict[int, Running] = {}
     for node in two.nodes:
