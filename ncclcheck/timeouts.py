@@ -72,11 +72,23 @@ FOLDER_REMOVE_S = 3.0  # removing the files of this process at its end, before t
 # --- Joining: finding node 0 ---
 
 # The master's name: those of pods and cloud hosts may appear some seconds after the node
-MASTER_RESOLVE_S = 5.0
+MASTER_RESOLVE_S = 4.0
 # SYNs leave at 0, 1, 3 and 7 s (tcp(7), tcp_syn_retries): four lost in a row are no accident
 MASTER_SYN_S = 8.0
-MASTER_UNREACHABLE_S = 5.0  # "no route": ARP gives up after 3 s, and a node that boots gets one more try
-MASTER_LOCAL_S = 8.0  # the name leads to this very machine, where node 0 takes some seconds to serve
+# Two SYNs without an answer: then it is asked by datagram whether node 0 serves
+MASTER_FIRST_SYNS_S = 1.2
+MASTER_MORE_SYNS_S = 2.4  # it does: two more, at 0 and 1 s, since four lost ones are no accident
+MASTER_UNREACHABLE_S = 3.0  # "no route": ARP gives up after 3 s
+# The name leads to this very machine. If node 0 is there, it replies by datagram long before it serves
+MASTER_LOCAL_S = 4.0
+KNOCK_S = 0.3  # for the replies to a datagram, from machines in the same network
+KNOCK_EVERY_S = 1.0  # between two of them
+# Node 0 is not where the name leads for so long: from then on it is looked for on every link, ever more rarely
+BROADCAST_AFTER_S = 1.5
+BROADCAST_NAMES_S = 0.5  # the launcher's names of the other nodes, to send datagrams to them too
+# Knocks that other nodes heard: none is there before a node gives up, which takes seconds
+RELAYED_AFTER_S = 2.0
+RELAYED_POLL_S = 0.3  # between two looks for them
 MASTER_CONFIRMED_S = 2.0  # node 0 says its store is up, yet TCP is refused: no reason to wait on
 MASTER_RETRY_S = 0.2  # between two attempts to resolve or to connect
 MASTER_SELF_S = 6.0  # node 0 connects to its own store by an address that is not its own (a virtual one, NAT)
@@ -88,6 +100,7 @@ VERDICT_ASK_S = 5.0
 VERDICT_CLOSE_S = 1.0  # the thread that answers who asks for the verdict
 # The name of a c10d rendezvous: a name server may be slow, and torch would wait as well
 RENDEZVOUS_RESOLVE_S = 5.0
+SILENCE_TOLD_S = 10.0  # a node is not heard of for so long: the user is told why that may be
 WRONG_NODES_QUIET_S = 2.0  # as many came as were expected, but with ranks that clash: so long for another
 RANKS_QUIET_S = 10.0  # every node is there, further ranks of them are not: they may still be importing torch
 SERVE_STORE_S = 30.0  # opening the TCPStore at the master port, on a busy node

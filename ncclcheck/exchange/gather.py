@@ -10,6 +10,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
+from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
@@ -43,7 +44,7 @@ def gather_hellos(
     started = time.monotonic()
     hellos: dict[int, Hello] = {}
     refused: dict[int, str] = {}
-    last_arrival, looked, said = started, started, 0
+    last_arrival, looked, said, is_explained = started, started, 0, False
     for _ in polls(deadline):
         thorough = deadline.passed or time.monotonic() - looked > timeouts.THOROUGH_LOOK_S
         if _read_new(store, launch, hellos, refused, thorough=thorough):
@@ -61,11 +62,16 @@ def gather_hellos(
             break
         if store.lost is not None:
             break
-        if time.monotonic() - started > 3.0 * (said + 1):
+        waited_s = time.monotonic() - started
+        if waited_s > 3.0 * (said + 1):
             said += 1
             ranks = f"{launch.world_size - arrived} further processes of the nodes that came"
             whom = f"node rank {_few(missing)} of {launch.nnodes}" if missing else ranks
             say(f"waiting for {whom} ({deadline.left():.0f} s left)")
+        if waited_s > timeouts.SILENCE_TOLD_S and missing and not is_explained:
+            is_explained = True
+            for line in _why_silent(missing - set(given_up()), launch):
+                say(line)
     return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
 
 
@@ -108,6 +114,27 @@ def _missing_nodes(hellos: Collection[Hello], launch: Launch) -> set[int]:
 def _few(ranks: set[int]) -> str:
     shown = ", ".join(str(rank) for rank in sorted(ranks)[:MOST_SHOWN])
     return f"{shown} and {len(ranks) - MOST_SHOWN} more" if len(ranks) > MOST_SHOWN else shown
+
+
+def _why_silent(missing: set[int], launch: Launch) -> list[str]:
+    """Return lines for people: who is not heard of, and why that may be."""
+    if not missing:
+        return []
+    known = [launch.hosts[rank] for rank in sorted(missing)] if len(launch.hosts) == launch.nnodes else []
+    names = f" ({', '.join(known[:MOST_SHOWN])})" if known else ""
+    port = launch.master_port
+    lines = [
+        f"nothing is heard of node rank {_few(missing)}{names} by TCP, by datagram, or through another node: it was "
+        "not started, or starts slowly; its network is down; it was told another master address than "
+        f"{launch.master_addr}; or a firewall drops TCP and UDP port {port} on the way. Its own output says which"
+    ]
+    callers = sorted(half_open({port}))[:MOST_SHOWN]
+    if callers:
+        lines.append(
+            f"{', '.join(callers)} calls port {port} here and does not get the answers: a firewall there, or on the "
+            "way to it, drops them"
+        )
+    return lines
 
 
 def gather_answers(

@@ -301,6 +301,10 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
     serving_confirmed: bool = False  # node 0 itself told us by datagram that its store is up
     answers_lost: bool = False  # node 0 sees our connection requests: it is its answers that do not arrive
+    # Node 0 accepts connections at this address, which is none of the name's: by its own datagram or a relay's
+    serves_at: str = ""
+    # This node's own firewall rejects what it sends to the master
+    blocked_here: bool = False
 
 
 class NodeFacts(Struct, frozen=True):

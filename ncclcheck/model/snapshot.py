@@ -71,6 +71,7 @@ class Knock(Struct, frozen=True, forbid_unknown_fields=True):
     node_rank: int
     master: MasterPath
     origin: str = ""  # the address that the datagram came from, where nothing authenticates it
+    relay: str = ""  # the node that heard it, and passed it on to node 0
 
 
 UnreachedCause: TypeAlias = Literal[

@@ -67,7 +67,11 @@ def sightings(snapshot: Snapshot) -> tuple[Sighting, ...]:
 
 def _datagram(knock: Knock) -> str:
     unproven = f" from {knock.origin}, which nothing proves to be this node" if knock.origin else ""
-    return f"datagram to node 0{unproven}"
+    return (
+        f"datagram to {knock.relay}{unproven}, passed on to node 0"
+        if knock.relay
+        else f"datagram to node 0{unproven}"
+    )
 
 
 def saw(snapshot: Snapshot, *outcomes: MasterOutcome) -> tuple[Sighting, ...]:
@@ -90,7 +94,28 @@ def master_answers(snapshot: Snapshot, outcome: MasterOutcome, judge: Judge) -> 
 
 def master_finding(seen: tuple[Sighting, ...], summary: str, expected: str, fix: Fix) -> Finding:
     """Return the error about `seen`, with the connection attempt of each node as evidence."""
+    hint = node_0_elsewhere(seen)
+    if hint:
+        summary, fix = f"{summary}; {hint}", _correct_name(seen)
     return Finding("error", summary, hosts_of(seen), path_evidence(seen, expected), (fix,))
+
+
+def node_0_elsewhere(seen: tuple[Sighting, ...]) -> str:
+    """Return where node 0 serves instead, if that is known of all of `seen`; the claim with its source."""
+    places = tuple(dict.fromkeys(sighting.path.serves_at for sighting in seen))
+    if not places or not all(places):
+        return ""
+    return f"a datagram from {named(places)} says that node 0 serves there"
+
+
+def _correct_name(seen: tuple[Sighting, ...]) -> Fix:
+    path = seen[0].path
+    return Fix(
+        f"on {named(hosts_of(seen))} make MASTER_ADDR {path.name!r} lead to {path.serves_at}, or set that address",
+        (f"getent ahosts {path.name}   # on {named(hosts_of(seen))}",),
+        {"MASTER_ADDR": path.serves_at},
+        f"make sure first that {path.serves_at} is node 0: a datagram proves nothing",
+    )
 
 
 def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | NotApplicable]:

@@ -40,13 +40,31 @@ def master_filtered(snapshot: Snapshot) -> Iterator[Answer]:
     src/misc/socket.cc binds port 0.
     """
     seen = saw(snapshot, "filtered")
+    blocked = tuple(sighting for sighting in seen if sighting.path.blocked_here)
+    seen = tuple(sighting for sighting in seen if not sighting.path.blocked_here)
     lost = tuple(sighting for sighting in seen if sighting.path.answers_lost)
     unanswered = tuple(sighting for sighting in seen if not sighting.path.answers_lost)
+    if blocked:
+        yield _blocked_here(blocked)
     if lost:
         yield _answers_lost(lost)
     if unanswered:
         yield _finding(snapshot, unanswered)
     yield from not_seen(snapshot, "filtered")
+
+
+def _blocked_here(seen: tuple[Sighting, ...]) -> Finding:
+    hosts = hosts_of(seen)
+    return master_finding(
+        seen,
+        f"{named(hosts)} got no answer from {seen[0].target}: {verb(hosts, 'its', 'their')} own firewall does not let "
+        "packets to there out (the kernel rejects a datagram with EPERM)",
+        "an answer",
+        Fix(
+            f"look for an OUTPUT rule on {named(hosts)}",
+            (f"sudo nft list ruleset   # on {named(hosts)}, or: sudo iptables -S OUTPUT",),
+        ),
+    )
 
 
 def _answers_lost(seen: tuple[Sighting, ...]) -> Finding:

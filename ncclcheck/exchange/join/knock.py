@@ -10,16 +10,17 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.broadcast import broadcast
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.trust.datagrams import LIMIT_BYTES as DATAGRAM_BYTES
-from ncclcheck.exchange.trust.datagrams import DatagramSeal, answer_to
+from ncclcheck.exchange.trust.datagrams import DatagramSeal, FirstDatagram, answer_to
 from ncclcheck.exchange.trust.munge import credential_for
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.codec import decode, encode
@@ -43,12 +44,15 @@ class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
     """The reply of node 0: is its store up; if it never will be, why (after FAILED: because of a bug).
 
     `answers_lost`: connection requests of the node arrived there, and its answers to them did not come back.
+    `relay`: it is not node 0 that replies, but a node that has joined it, at the address `serves_at`.
     """
 
     protocol: str
     serving: bool
     given_up: str = ""
     answers_lost: bool = False
+    relay: bool = False
+    serves_at: str = ""
 
 
 PROTOCOL = "ncclcheck-knock-1"
@@ -56,10 +60,23 @@ FAILED = "ncclcheck failed there: "
 
 
 class KnockListener:
-    """Keeps the last knock of each node rank, on node 0. Its state is guarded by a lock, since a thread fills it."""
+    """Keeps the last knock of each node rank, on node 0. Its state is guarded by a lock, since a thread fills it.
 
-    def __init__(self, port: int, job_id: str, nnodes: int = 0, trust: Trust | None = None) -> None:
+    `relays_for`: this is not node 0, but a node that has joined it at that address; `heard` gets what it hears.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        job_id: str,
+        nnodes: int = 0,
+        trust: Trust | None = None,
+        *,
+        relays_for: str = "",
+        heard: Callable[[Knock], None] = lambda _: None,
+    ) -> None:
         self._port, self._job_id, self._nnodes = port, job_id, nnodes
+        self._relays_for, self._heard = relays_for, heard
         self._trust = trust or Trust()
         self._seal = DatagramSeal(self._trust, job_id, credential_for(self._trust.key))
         self._lock = threading.Lock()
@@ -125,15 +142,28 @@ class KnockListener:
                 continue
             # Node 0 knows this better than the node: a handshake that began 8 s ago and did not end is in the kernel.
             way = message.knock.master
-            is_lost = way.outcome == "filtered" and sender[0] in half_open({self._port})
-            with self._lock:
-                if len(self._knocks) < _MOST_KNOCKS:
-                    rank = self._rank_of(message.knock)
-                    way, origin = replace(way, answers_lost=is_lost), self._origin(sender[0])
-                    self._knocks[rank] = replace(message, knock=Knock(message.knock.host, rank, way, origin))
-            reply = KnockReply(PROTOCOL, self.serving, self.given_up, is_lost)
+            is_lost = (
+                not self._relays_for and way.outcome == "filtered" and sender[0] in half_open({self._port})
+            )
+            reply = KnockReply(
+                PROTOCOL, self.serving, self.given_up, is_lost, bool(self._relays_for), self._relays_for
+            )
+            is_news = self._keep(message, sender[0], is_lost=is_lost)
             with contextlib.suppress(OSError):
                 receiver.sendto(came.reply(encode(reply)), sender)
+            if is_news:
+                self._heard(replace(message.knock, origin=self._origin(sender[0])))
+
+    def _keep(self, message: KnockMessage, sender: str, *, is_lost: bool) -> bool:
+        """Keep the message as the last one of its node; return whether it is the first that says it gave up."""
+        with self._lock:
+            if len(self._knocks) >= _MOST_KNOCKS:
+                return False
+            rank = message.knock.node_rank if self._relays_for else self._rank_of(message.knock)
+            way, known = replace(message.knock.master, answers_lost=is_lost), self._knocks.get(rank)
+            knock = Knock(message.knock.host, rank, way, self._origin(sender))
+            self._knocks[rank] = replace(message, knock=knock)
+        return message.final and not (known and known.final)
 
 
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
@@ -149,11 +179,12 @@ def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.sock
 
 
 class Knocked(Struct, frozen=True):
-    """Where a node knocks, and how it knows node 0."""
+    """Where a node knocks, and how it knows node 0. `hosts`: the launcher's list of nodes, where it gives one."""
 
     addresses: Sequence[str]
     port: int
     trust: Trust
+    hosts: Sequence[str] = ()
 
 
 def send_knock(knocked: Knocked, message: KnockMessage, wait_s: float) -> KnockReply | None:
@@ -167,8 +198,36 @@ def send_knock(knocked: Knocked, message: KnockMessage, wait_s: float) -> KnockR
         with contextlib.suppress(OSError, DecodeError), socket.socket(family, socket.SOCK_DGRAM) as caller:
             caller.settimeout(max(deadline.left(), 0.05))
             caller.connect((address, knocked.port))
-            answer = answer_to(data, caller, knocked.trust, message.job_id)
-            reply = decode(answer, KnockReply, limit_bytes=LIMIT_BYTES)
-            if reply.protocol == PROTOCOL:
+            reply = _reply_in(answer_to(data, caller, knocked.trust, message.job_id))
+            if reply is not None:
                 return reply
     return None
+
+
+def knock_everywhere(
+    knocked: Knocked, message: KnockMessage, wait_s: float
+) -> tuple[tuple[str, KnockReply], ...]:
+    """Send the message to whoever shares a link with this node, and to the named hosts; return who replied, and what.
+
+    With a key the first answers are challenges: then each member that gave one is asked once more alone.
+    """
+    data, trust = encode(message), knocked.trust
+    if len(data) > LIMIT_BYTES:
+        return ()
+    first = FirstDatagram(data, trust, message.job_id)
+    replies: list[tuple[str, KnockReply]] = []
+    for address, answer in broadcast(first.sent, knocked.port, knocked.hosts, wait_s):
+        if first.wants_more(answer):
+            reply = send_knock(replace(knocked, addresses=(address,)), message, wait_s)
+        else:
+            reply = None if trust.key else _reply_in(answer)
+        replies += [] if reply is None else [(address.partition("%")[0].removeprefix("::ffff:"), reply)]
+    return tuple(replies)
+
+
+def _reply_in(answer: bytes) -> KnockReply | None:
+    try:
+        reply = decode(answer, KnockReply, limit_bytes=LIMIT_BYTES)
+    except DecodeError:
+        return None
+    return reply if reply.protocol == PROTOCOL else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import time
 from collections.abc import Callable, Sequence
 
@@ -11,7 +12,15 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.join.knock import FAILED, PROTOCOL, Knocked, KnockMessage, KnockReply, send_knock
+from ncclcheck.exchange.join.knock import (
+    FAILED,
+    PROTOCOL,
+    Knocked,
+    KnockMessage,
+    KnockReply,
+    knock_everywhere,
+    send_knock,
+)
 from ncclcheck.exchange.join.unjoined import unjoined
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
 from ncclcheck.exchange.trust.trust import Trust
@@ -71,7 +80,8 @@ def find_master(search: MasterSearch, deadline: Deadline, say: Callable[[str], N
     """Return the path of a node that is not node 0, with outcome "answered" once something accepts there.
 
     Filtered and unreachable are called in at most 10 s. Refused is tried again until the deadline, since node 0 may
-    start later; it ends early when node 0 itself says by datagram that its store is up or never will be.
+    start later; it ends early when node 0 itself, or a node that has joined it, says by datagram that the store is up
+    or never will be.
     """
     launch = search.launch
     started = time.monotonic()
@@ -93,39 +103,137 @@ def _connect(
     astray = way.is_local and search.launch.node_rank != 0
     patience = deadline.within(timeouts.MASTER_LOCAL_S) if astray else deadline
     unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
-    confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else None
+    confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else deadline
     way = replace(way, serving_confirmed=search.serving)
-    next_knock, was_told = 0.0, False
+    knocking, was_told = _Knocking(), False
     while True:
         allowed_s = deadline.left(timeouts.MASTER_SYN_S)
-        outcome, detail = dial(addresses, way.port, Deadline(allowed_s))
+        tried, outcome, detail = _dialled(way, search, Deadline(allowed_s))
         if outcome == "filtered" and way.attempts and allowed_s < timeouts.MASTER_SYN_S:
             break  # cut short by the deadline: so little silence does not unsay what was answered before
         way = replace(
-            way, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
+            tried, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
         )
-        if outcome in ("connected", "filtered", "error") or patience.passed:
-            break
-        if outcome == "no-route" and unreachable.passed:
+        is_over = outcome == "no-route" and unreachable.passed
+        if outcome in ("connected", "filtered", "error") or patience.passed or is_over:
             break
         if not was_told:
             say(f"{way.name}:{way.port} {outcome} ({detail}); trying until it answers")
             was_told = True
-        if time.monotonic() >= next_knock:
-            reply = send_knock(
-                Knocked(addresses, way.port, search.trust), _message(way, search, final=False), 0.3
-            )
-            next_knock = time.monotonic() + 1.0
-            if reply is not None and reply.given_up:
-                way = _given_up(way, reply)
+        if knocking.is_due():
+            asked = ask(way, search, everywhere=knocking.is_widely_due())
+            way = asked.way
+            if asked.direct is not None and asked.direct.given_up:
+                way = _given_up(way, asked.direct)
                 break
-            if reply is not None and reply.serving and confirmed is None:
-                way = replace(way, serving_confirmed=True)
-                confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S)
-        if confirmed is not None and confirmed.passed:
+            if asked.direct is not None and astray:
+                patience = deadline  # node 0 is on this very machine, and has not begun to serve
+            if way.serving_confirmed or way.serves_at:
+                confirmed = confirmed.within(timeouts.MASTER_CONFIRMED_S)
+        if confirmed.passed:
             break
         time.sleep(patience.left(timeouts.MASTER_RETRY_S))
     return way
+
+
+def _dialled(
+    way: MasterPath, search: MasterSearch, deadline: Deadline
+) -> tuple[MasterPath, DialOutcome, str]:
+    """Return what a connection to the master met; who gets no answer asks whether there should be one.
+
+    Four lost SYNs are enough where node 0 is known to serve, or where this node's own firewall drops what it sends.
+    """
+    addresses = () if isinstance(way.addresses, Missing) else way.addresses
+    outcome, detail = dial(addresses, way.port, deadline.within(timeouts.MASTER_FIRST_SYNS_S))
+    if outcome != "filtered" or deadline.passed:
+        return way, outcome, detail
+    way = ask(way, search).way
+    way = replace(way, blocked_here=_is_blocked_here(addresses, way.port))
+    is_clear = way.serving_confirmed or way.serves_at or way.blocked_here
+    rest = deadline.within(timeouts.MASTER_MORE_SYNS_S) if is_clear else deadline
+    return way, *dial(addresses, way.port, rest)
+
+
+def _is_blocked_here(addresses: Sequence[str], port: int) -> bool:
+    """Return whether this node's own firewall rejects datagrams to there: the kernel says so (send(2), EPERM)."""
+    for address in addresses:
+        try:
+            with socket.socket(
+                socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
+            ) as caller:
+                caller.connect((address, port))
+                caller.send(b"")
+        except PermissionError:
+            return True
+        except OSError:
+            continue
+    return False
+
+
+class Asked(Struct, frozen=True):
+    """What a knock came to: the path with what was learned, and the reply of node 0 at the master address itself."""
+
+    way: MasterPath
+    direct: KnockReply | None
+    is_heard: bool  # by node 0 or by a node that can tell it
+
+
+class _Knocking:
+    """When a node knocks again: at the master address every second, everywhere at growing intervals."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._interval_s = timeouts.BROADCAST_AFTER_S
+        self._next_widely = time.monotonic() + self._interval_s
+
+    def is_due(self) -> bool:
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + timeouts.KNOCK_EVERY_S
+        return True
+
+    def is_widely_due(self) -> bool:
+        if time.monotonic() < self._next_widely:
+            return False
+        self._interval_s *= 2
+        self._next_widely = time.monotonic() + self._interval_s
+        return True
+
+
+def ask(way: MasterPath, search: MasterSearch, *, final: bool = False, everywhere: bool = True) -> Asked:
+    """Knock at the master address, and `everywhere` else if node 0 does not reply there."""
+    knocked, message = _knocked(way, search), _message(way, search, final=final)
+    reply = send_knock(knocked, message, timeouts.KNOCK_S) if knocked.addresses else None
+    if reply is not None and not reply.relay:
+        is_up = way.serving_confirmed or reply.serving
+        return Asked(replace(way, serving_confirmed=is_up, answers_lost=reply.answers_lost), reply, True)
+    replies = knock_everywhere(knocked, message, timeouts.KNOCK_S) if everywhere else ()
+    for address, said in replies:
+        way = _with_reply(way, search, address, said)
+    return Asked(way, None, bool(replies))
+
+
+def _with_reply(way: MasterPath, search: MasterSearch, address: str, reply: KnockReply) -> MasterPath:
+    """Return the path with what a reply from that address says about where node 0 serves.
+
+    Anybody can reply to a broadcast. Without a key only node 0 itself is believed to be elsewhere, at the address that
+    it replies from; nothing is sent there.
+    """
+    if not reply.serving:
+        return way
+    at = reply.serves_at if reply.relay else address
+    known = () if isinstance(way.addresses, Missing) else way.addresses
+    if at in known:
+        return replace(way, serving_confirmed=True, answers_lost=way.answers_lost or reply.answers_lost)
+    is_believed = not reply.relay or search.trust.key is not None
+    return replace(way, serves_at=at) if is_believed and _is_of_a_node(at) and not way.serves_at else way
+
+
+def _is_of_a_node(text: str) -> bool:
+    try:
+        return not is_loopback(text)
+    except ValueError:
+        return False
 
 
 def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> MasterOutcome:
@@ -138,16 +246,13 @@ def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> Maste
 
 def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
     """Tell node 0 that this node cannot join (three times: datagrams get lost); return the path with its answer."""
-    if isinstance(way.addresses, Missing):
-        return way
-    knocked = Knocked(way.addresses, way.port, search.trust)
     for _ in range(3):
-        reply = send_knock(knocked, _message(way, search, final=True), 0.3)
-        if reply is not None and reply.given_up.startswith(FAILED):
-            return _given_up(way, reply)
-        if reply is not None:
-            is_served = way.serving_confirmed or reply.serving
-            return replace(way, serving_confirmed=is_served, answers_lost=reply.answers_lost)
+        asked = ask(way, search, final=True)
+        way = asked.way
+        if asked.direct is not None and asked.direct.given_up.startswith(FAILED):
+            return _given_up(way, asked.direct)
+        if asked.is_heard:
+            break
     return way
 
 
@@ -158,8 +263,8 @@ def is_served(search: MasterSearch, way: MasterPath) -> bool:
 
 
 def _reply(search: MasterSearch, way: MasterPath) -> KnockReply | None:
-    addresses = () if isinstance(way.addresses, Missing) else way.addresses
-    return send_knock(Knocked(addresses, way.port, search.trust), _message(way, search, final=False), 0.3)
+    reply = send_knock(_knocked(way, search), _message(way, search, final=False), timeouts.KNOCK_S)
+    return None if reply is None or reply.relay else reply
 
 
 def unanswered(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
@@ -187,6 +292,11 @@ def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
     if reply.given_up.startswith(FAILED):
         return replace(way, outcome="lost", detail=word)
     return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")
+
+
+def _knocked(way: MasterPath, search: MasterSearch) -> Knocked:
+    addresses = () if isinstance(way.addresses, Missing) else way.addresses
+    return Knocked(addresses, way.port, search.trust, search.launch.hosts)
 
 
 def _message(way: MasterPath, search: MasterSearch, *, final: bool) -> KnockMessage:

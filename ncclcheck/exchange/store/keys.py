@@ -12,6 +12,7 @@ SMALL_PACKETS = "small-packets"  # node 0, before that: no connection to the sto
 COMMON = "common"  # node 0, likewise: its own facts, which those of the other nodes refer to
 TICKETS = "tickets"  # a counter: each process draws its ticket
 RANKS = "ranks"  # a counter: each node draws its rank, where the launcher gives none
+RELAYED = "relayed"  # a counter: knocks of nodes that cannot join, which other nodes heard
 FIRST_NODE = "first-node"  # node 0, where the run meets elsewhere: does it serve the master address?
 MEETS_ELSEWHERE = (
     "meets-elsewhere"  # node 0, in the store at the master address: it does not wait for nodes there
@@ -27,6 +28,11 @@ NEVER_SET = "gone"  # read only to see whether the store still answers
 def hello(ticket: int) -> str:
     """Return where a process says who it is."""
     return f"hello/{ticket}"
+
+
+def relayed(number: int) -> str:
+    """Return where a node passes on a knock that it heard."""
+    return f"relayed/{number}"
 
 
 def facts(ticket: int) -> str:

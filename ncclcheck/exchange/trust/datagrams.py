@@ -62,6 +62,27 @@ class DatagramSeal:
         return Received(None, reply(b""))
 
 
+class FirstDatagram:
+    """A message as somebody sends it who has heard nothing yet, so that several may answer."""
+
+    def __init__(self, payload: bytes, trust: Trust, job_id: str) -> None:
+        self._trust, self._job = trust, job_id.encode()
+        self._own = secrets.token_hex(_NONCE_LETTERS // 2).encode()
+        if trust.key is None:
+            self.sent = payload
+        else:
+            self.sent = sealed_message(_keys(trust.key, self._job)[0], self._own + _NO_CHALLENGE + payload)
+
+    def wants_more(self, answer: bytes) -> bool:
+        """Return whether a member sent this answer to ask for more: its challenge, or munge's credential."""
+        if self._trust.key is None:
+            return self._trust.asks_munge and answer.startswith(_MUNGE)
+        try:
+            return opened_message(_keys(self._trust.key, self._job)[1], answer)[:_NONCE_LETTERS] == self._own
+        except DecodeError:
+            return False
+
+
 def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) -> bytes:
     """Return node 0's answer to the message. Raises OSError where none comes, DecodeError for one of somebody else."""
     own, challenge = secrets.token_hex(_NONCE_LETTERS // 2).encode(), _NO_CHALLENGE

@@ -12,6 +12,7 @@ from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.first import confirm_detour
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import names_loopback
+from ncclcheck.exchange.join.relay import RelayedKnocks
 from ncclcheck.exchange.join.verdict import Given, VerdictServer
 from ncclcheck.exchange.node_report import leave_common
 from ncclcheck.exchange.store import keys
@@ -40,7 +41,7 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
     launch, deadline = context.launch, context.steps_deadline()
     knocks = (
         None
-        if context.is_alone or launch.shared_store
+        if context.is_alone
         else KnockListener(launch.master_port, launch.job_id, launch.nnodes, context.trust)
     )
     try:
@@ -61,7 +62,8 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
             state.stores.append(store)
             if knocks is not None:
                 knocks.serving = True
-            joining = Joining(context.options.join_timeout_s, knocks.final if knocks is not None else dict)
+            heard = RelayedKnocks(knocks.final if knocks is not None else dict, launch, context.trust)
+            joining = Joining(context.options.join_timeout_s, partial(heard.final, store))
             _lead(Session(context, store, state, deadline, joining), local, way)
         elif knocks is not None:
             state.snapshot = replace(state.snapshot, silent=_stand_down(context, knocks, way))

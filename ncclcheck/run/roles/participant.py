@@ -6,12 +6,14 @@ A node that cannot join, or loses node 0, reports what it saw by itself.
 from __future__ import annotations
 
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.master import find_master, give_up, is_served, unmarked
+from ncclcheck.exchange.join.relay import listen_for_others
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -51,7 +53,9 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
     participant = with_vouching(participant, way, state)
     report_facts(participant, way)
     context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
-    verdict = follow(participant)
+    join_again = partial(context.join, way.name, way.port, context.deadline)
+    with closing(listen_for_others(context.launch, context.host, context.trust, way, join_again)):
+        verdict = follow(participant)
     if isinstance(verdict, Missing):
         state.snapshot = lost(context, prepared, way, verdict)
         return
