@@ -77,7 +77,7 @@ MASTER_RESOLVE_S = 4.0
 MASTER_SYN_S = 8.0
 # Two SYNs without an answer: then it is asked by datagram whether node 0 serves
 MASTER_FIRST_SYNS_S = 1.2
-MASTER_MORE_SYNS_S = 2.4  # it does: two more, at 0 and 1 s, since four lost ones are no accident
+MASTER_MORE_SYNS_S = 2.4  # two more, at 0 and 1 s: where it does serve, four lost ones are no accident
 MASTER_UNREACHABLE_S = 3.0  # "no route": ARP gives up after 3 s
 # The name leads to this very machine. If node 0 is there, it replies by datagram long before it serves
 MASTER_LOCAL_S = 4.0
@@ -111,6 +111,7 @@ STAND_DOWN_S = 3.0  # node 0 cannot serve: it tells the nodes that ask for so lo
 # The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
 FAILED_STAND_DOWN_S = 15.0
 STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run
+STORE_SILENT_S = 3.0  # it has not done so by then: perhaps node 0 is elsewhere, which it says by datagram
 # What accepts there and does not answer: does it say or close anything, does it still listen
 UNJOINED_LOOK_S = 1.0
 UNJOINED_DATAGRAM_S = 0.5  # does anybody refuse a datagram to that port

@@ -208,3 +208,15 @@ def test_nobody_asked_is_nobody_waited_for(store: Store) -> None:
     deadline = Deadline(30)
     assert gather_answers(store, [], lambda ticket: f"facts/{ticket}", deadline) == {}
     assert deadline.left() > 29
+
+
+def test_whom_nothing_is_heard_of_is_said_once_with_the_reasons_and_not_of_those_who_gave_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeouts, "SILENCE_TOLD_S", 0.2)
+    said: list[str] = []
+    knocks = {1: Knock("node1", 1, master_path(1, outcome="refused"))}
+    gathered(store, lambda: knocks, seconds=0.6, say=said.append)
+    (line,) = said
+    assert line.startswith("nothing is heard of node rank 2 by TCP, by datagram, or through another node")
+    assert "told another master address" in line

@@ -57,6 +57,11 @@ def lose(node: Node, share: float, *, source: Node | None = None) -> None:
     call(inside(node.namespace, ["iptables", "-w", "-A", "INPUT", "-i", "eth0", *match, *drop_some]))
 
 
+def drop_outgoing(node: Node, target: Node) -> None:
+    """The node's own firewall lets nothing out to `target`; the kernel tells who sends (EPERM)."""
+    call(inside(node.namespace, ["iptables", "-w", "-A", "OUTPUT", "-d", target.address, "-j", "DROP"]))
+
+
 def lift_firewall(node: Node) -> None:
     """Remove every rule that `drop` and `reject` made on `node`."""
     call(inside(node.namespace, ["iptables", "-w", "-F", "INPUT"]))

@@ -145,13 +145,13 @@ def _dialled(
     """
     addresses = () if isinstance(way.addresses, Missing) else way.addresses
     outcome, detail = dial(addresses, way.port, deadline.within(timeouts.MASTER_FIRST_SYNS_S))
-    if outcome != "filtered" or deadline.passed:
-        return way, outcome, detail
-    way = ask(way, search).way
-    way = replace(way, blocked_here=_is_blocked_here(addresses, way.port))
-    is_clear = way.serving_confirmed or way.serves_at or way.blocked_here
-    rest = deadline.within(timeouts.MASTER_MORE_SYNS_S) if is_clear else deadline
-    return way, *dial(addresses, way.port, rest)
+    while outcome == "filtered" and not deadline.passed:
+        way = ask(way, search).way
+        way = replace(way, blocked_here=_is_blocked_here(addresses, way.port))
+        outcome, detail = dial(addresses, way.port, deadline.within(timeouts.MASTER_MORE_SYNS_S))
+        if way.serving_confirmed or way.serves_at or way.blocked_here:
+            break
+    return way, outcome, detail
 
 
 def _is_blocked_here(addresses: Sequence[str], port: int) -> bool:
@@ -270,6 +270,12 @@ def _reply(search: MasterSearch, way: MasterPath) -> KnockReply | None:
 def unanswered(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
     """Return the path to what accepts connections and does not answer as a store: "lost" or "foreign"."""
     return unjoined(way, why, is_alive=_reply(search, way) is not None)
+
+
+def is_elsewhere(search: MasterSearch, way: MasterPath) -> MasterPath:
+    """Return the path, with where node 0 serves instead if it says by datagram that this is elsewhere."""
+    found = ask(way, search).way
+    return way if found.serving_confirmed else found
 
 
 def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
