@@ -216,6 +216,7 @@ def test_whom_nothing_is_heard_of_is_said_once_with_the_reasons_and_not_of_those
     monkeypatch.setattr(timeouts, "SILENCE_TOLD_S", 0.2)
     said: list[str] = []
     knocks = {1: Knock("node1", 1, master_path(1, outcome="refused"))}
+    come(store, 0)
     gathered(store, lambda: knocks, seconds=0.6, say=said.append)
     (line,) = said
     assert line.startswith("nothing is heard of node rank 2 by TCP, by datagram, or through another node")
