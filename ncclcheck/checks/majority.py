@@ -11,6 +11,7 @@ from ncclcheck.checks.hosts import named
 from ncclcheck.model.finding import Evidence
 
 V = TypeVar("V", bound=Hashable)
+TIE = " (no majority)"  # behind the groups of a comparison in which no value is the most frequent
 
 
 class HostGroup(Struct, Generic[V], frozen=True):
@@ -65,7 +66,7 @@ def sentence(comparison: HostComparison[V], show: Callable[[V], str] = str) -> s
     parts = [f"{show(group.value)} on {named(group.hosts)}" for group in comparison.odd]
     if comparison.usual is not None:
         parts.append(f"{show(comparison.usual.value)} on {named(comparison.usual.hosts)}")
-    return ", ".join(parts) + (" (no majority)" if comparison.tie else "")
+    return ", ".join(parts) + (TIE if comparison.tie else "")
 
 
 def evidence(

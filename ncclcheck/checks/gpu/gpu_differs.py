@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, together, told, untold
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.majority import compare, evidence, sentence
+from ncclcheck.checks.majority import TIE, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu
@@ -120,6 +120,8 @@ def _compared(
         return
     hosts = comparison.odd_hosts if comparison.differs else tuple(of_host)
     text = sentence(comparison) if comparison.differs else f"{comparison.groups[0].value} on every node"
+    if comparison.tie and _are_the_rest_alike(of_host, odd):
+        hosts, text = tuple(odd), text.removesuffix(TIE)
     yield Finding(
         quality.severity,
         f"{quality.name} differs: {text}{_on_hosts(odd)}: {quality.why}",
@@ -133,6 +135,15 @@ def _compared(
         ),
         (Fix("use nodes with the same GPUs in the same modes", ("nvidia-smi -L", "nvidia-smi -q")),),
     )
+
+
+def _are_the_rest_alike(of_host: dict[str, dict[str, int]], odd: dict[str, list[str]]) -> bool:
+    """Return whether the nodes without a GPU that differs all have the usual kind: then these GPUs are no tie."""
+    total: Counter[str] = Counter()
+    for counts in of_host.values():
+        total.update(counts)
+    rest = {_kinds(counts) for host, counts in of_host.items() if host not in odd}
+    return bool(odd) and rest == {total.most_common(1)[0][0]}
 
 
 def _on_hosts(odd: dict[str, list[str]]) -> str:

@@ -51,6 +51,13 @@ def test_one_odd_gpu_on_a_node_is_told_with_numbers() -> None:
     assert re.search(r"\(GPU 2 \(.*\) has on, on node03\)", found.summary)
 
 
+def test_of_two_nodes_the_one_with_the_odd_gpu_is_named() -> None:
+    found = finding("gpu-differs", with_gpu(cluster(2), "node02", 3, memory_bytes=40 << 30))
+    assert found.hosts == ("node02",)
+    assert re.search(r"\(GPU 3 \(.*\) has 40 GiB, on node02\)", found.summary)
+    assert "no majority" not in found.summary
+
+
 def test_a_tie_is_said_to_be_one() -> None:
     found = finding("gpu-differs", on_node(cluster(2), "node02", name="NVIDIA A100"))
     assert found.hosts == ("node01", "node02")
