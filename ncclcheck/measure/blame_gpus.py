@@ -11,10 +11,11 @@ from msgspec import Struct
 from ncclcheck.measure.links.others import Others
 from ncclcheck.model.bench import GpuHealth, GpuSpeed, Point
 
-CLOCK_LOSS = 0.07  # of the clock; healthy GPUs of a node differ by 1 or 2 %
-COMPUTE_LOSS = 0.20  # of the multiplication, at a clock that is not lower
+# Where they come from: docs/measurements.md, "When a GPU counts as slow".
+CLOCK_LOSS = 0.07
+COMPUTE_LOSS = 0.20  # at a clock that is not lower
 MEMORY_LOSS = 0.20
-PCIE_LOSS = 0.40  # half the lanes, or a generation less, is 50 %; the distance to the core is less than 40 %
+PCIE_LOSS = 0.40
 LOSS_OF_TWO = 1.5  # times these: of two it is not known what is usual
 _OUTLIER = 5.0  # robust standard deviations from the median of the others
 _LEAST_SPREAD = 0.01  # of that median

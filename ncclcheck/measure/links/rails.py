@@ -18,7 +18,8 @@ from ncclcheck.measure.links.outliers import FEWEST_NODES, NODE_LOSS, Pair, slow
 from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import LinkSpeed
 
-# PCIe between two sockets, or no NVLink bridge, is as fast as the machine is built: only what is far below is a fault.
+# PCIe between two sockets, or no NVLink bridge, is as fast as the machine is built: only what is far below is a fault
+# (docs/measurements.md, "When a GPU counts as slow").
 INSIDE_LOSS = 0.45
 _OUTLIER = 3.5  # robust standard deviations
 _LEAST_SPREAD = 0.03  # of the usual value
