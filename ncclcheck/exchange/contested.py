@@ -70,7 +70,13 @@ def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
     A process that comes late to its own place was silent when it counted, and is reported as that.
     """
     taken = {(claim.node_rank, claim.local_rank) for claim in snapshot.claims}
-    clashing = [hello for hello in late if (hello.launch.node_rank, hello.launch.local_rank) in taken]
+    ranks = {claim.rank for claim in snapshot.claims}
+    clashing = [
+        hello
+        for hello in late
+        if (hello.launch.node_rank, hello.launch.local_rank) in taken
+        and (hello.launch.told == "place" or hello.launch.rank in ranks)
+    ]
     mute = {silent.node_rank: silent.host for silent in snapshot.silent if silent.phase == "facts"}
     displaced = [hello for hello in clashing if hello.launch.is_agent and hello.launch.node_rank in mute]
     clashing = [hello for hello in clashing if hello not in displaced]

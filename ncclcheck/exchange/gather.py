@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.launch.by_hosts import Process, missing_ranks
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
@@ -65,8 +66,10 @@ def gather_hellos(
         waited_s = time.monotonic() - started
         if waited_s > 3.0 * (said + 1):
             said += 1
-            ranks = f"{launch.world_size - arrived} further processes of the nodes that came"
-            whom = f"node rank {_few(missing)} of {launch.nnodes}" if missing else ranks
+            whom = f"{launch.world_size - arrived} further processes of the nodes that came"
+            if missing:
+                what = "node rank" if launch.told == "place" else "rank"
+                whom = f"{what} {_few(missing)} of {launch.most_node_ranks}"
             say(f"waiting for {whom} ({deadline.left():.0f} s left)")
         if waited_s > timeouts.SILENCE_TOLD_S and missing and not is_explained:
             is_explained = True
@@ -107,7 +110,19 @@ def _read_new(
     return bool(found)
 
 
+def processes_of(hellos: Mapping[int, Hello]) -> dict[int, Process]:
+    """Return the processes that came, by ticket, as they are counted by host."""
+    return {
+        ticket: Process(hello.launch, hello.host, hello.machine)
+        for ticket, hello in hellos.items()
+        if hello.launch.told != "place"
+    }
+
+
 def _missing_nodes(hellos: Collection[Hello], launch: Launch) -> set[int]:
+    """Return the node ranks that are not there; where nobody is told a node, the ranks of nodes that are not there."""
+    if launch.told != "place":
+        return missing_ranks(processes_of(dict(enumerate(hellos))).values())
     return set(range(launch.nnodes)) - {hello.launch.node_rank for hello in hellos if hello.launch.is_agent}
 
 

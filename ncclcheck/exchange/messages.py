@@ -43,6 +43,7 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True):
     launch: Launch
     run: str = ""  # a digest of the run's nonce, as it was told it
     reads: bool = False  # it reads node 0's report in the end: it writes files, or applies the advice
+    machine: str = ""  # a digest of its host's addresses, by which nodes of the same name are told apart
 
 
 def pack(message: object) -> bytes:

@@ -6,12 +6,43 @@ from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ncclcheck.exchange.gather import Arrivals
+from ncclcheck.exchange.gather import Arrivals, processes_of
+from ncclcheck.launch.by_hosts import counted
 from ncclcheck.launch.launcher_registry import differs_by_rank
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock, RankPlace, Silent
+
+
+def placed(
+    arrivals: Arrivals, knocks: Mapping[int, Knock], said_nodes: int | None
+) -> tuple[Arrivals, tuple[Silent, ...]]:
+    """Return the arrivals with the place of every process, and the nodes that never came.
+
+    Where the launcher tells no places, hosts are counted. `said_nodes`: --nnodes.
+    """
+    processes = processes_of(arrivals.hellos)
+    if not processes:
+        return arrivals, ()
+    found = counted(processes, {rank: knock.host for rank, knock in knocks.items()}, said_nodes)
+    hellos = {
+        ticket: replace(hello, launch=found.launches.get(ticket, hello.launch))
+        for ticket, hello in arrivals.hellos.items()
+    }
+    no_word = Missing("absent", "no word from it")
+    silent = tuple(
+        Silent(
+            node.host,
+            node_rank,
+            "join",
+            arrivals.waited_s,
+            next((knocks[rank] for rank in node.ranks if rank in knocks), no_word),
+        )
+        for node_rank, node in found.absent.items()
+    )
+    return replace(arrivals, hellos=hellos), silent
 
 
 class Member(Struct, frozen=True):

@@ -60,8 +60,9 @@ def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launc
             f"one alone: add --hosts {','.join(line.remote_hosts)} before '--', or start ncclcheck on each node"
         )
     nnodes = line.nnodes
-    if line.min_nodes is not None and found and line.min_nodes <= found[0].nnodes <= nnodes:
-        nnodes = found[0].nnodes  # so many are there, whatever the line would take
+    around = next((launch for launch in found if launch.told == "place"), None)
+    if line.min_nodes is not None and around and line.min_nodes <= around.nnodes <= nnodes:
+        nnodes = around.nnodes  # so many are there, whatever the line would take
     by_arrival = line.rendezvous == "c10d" and nnodes > 1
     rank = NOT_RANKED if by_arrival else line.node_rank or 0
     elastic = by_arrival and line.min_nodes is not None and line.min_nodes < nnodes
@@ -76,7 +77,7 @@ def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launc
         master_addr=line.master_addr if nnodes > 1 else None,
         master_port=line.master_port or DEFAULT_PORT,
         nproc_per_node=line.nproc_per_node,
-        job_id=f"launch-line {line.rendezvous_id}",
+        job_id="launch-line",  # nodes with another --rdzv-id meet, too, to be told so
         hosts=next(
             (launch.hosts for launch in found if len(launch.hosts) == nnodes and launch.node_rank == rank), ()
         ),
@@ -84,6 +85,7 @@ def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launc
         serves_store=line.hosts_store if by_arrival else None,
         local_addr=line.local_addr,
         min_nodes=line.min_nodes if elastic else None,
+        rendezvous_id=line.rendezvous_id,
     )
 
 
@@ -92,8 +94,13 @@ def _with_flags(base: Launch | None, flags: LaunchFlags, environ: Mapping[str, s
     if base is None or (flags.nnodes is not None and flags.node_rank is not None and not by_line):
         return _by_flags(base, flags, environ)
     launch = base
-    if flags.nnodes is not None:
+    if flags.nnodes is not None and launch.told == "place":
         launch = replace(launch, nnodes=flags.nnodes)
+    if flags.node_rank is not None and launch.told != "place":
+        raise UsageError(
+            f"--node-rank {flags.node_rank} alone: {launch.source} tells this process its rank, {launch.rank}, and "
+            "nodes are counted by host: leave --node-rank out, or add --nnodes"
+        )
     if flags.node_rank is not None:
         launch = replace(launch, node_rank=flags.node_rank)
     if by_line:
@@ -152,7 +159,7 @@ def _refuse_impossible(launch: Launch) -> None:
         )
     if launch.rendezvous == "c10d" and launch.node_rank == NOT_RANKED:
         return
-    if not 0 <= launch.node_rank < launch.nnodes:
+    if launch.told == "place" and not 0 <= launch.node_rank < launch.nnodes:
         raise UsageError(
             f"node rank {launch.node_rank} is impossible in a job of {launch.nnodes} nodes: "
             f"expected 0..{launch.nnodes - 1}"
@@ -174,12 +181,7 @@ def _refuse_impossible(launch: Launch) -> None:
 
 
 def _contradictions(found: list[Launch], flags: LaunchFlags, line: LaunchLine | None) -> list[Contradiction]:
-    said = {
-        _named(launch, line): str(launch.nnodes)
-        for launch in found
-        # WORLD_SIZE counts GPUs and the launcher tasks: a multiple of the nodes is no contradiction.
-        if launch.source != "environment" or launch.world_size % found[0].nnodes
-    }
+    said = {_named(launch, line): str(launch.nnodes) for launch in found if _says_nodes(launch, found[0])}
     if flags.nnodes is not None:
         said = {"--nnodes": str(flags.nnodes), **said}
     contradictions = []
@@ -196,6 +198,15 @@ def _contradictions(found: list[Launch], flags: LaunchFlags, line: LaunchLine | 
         counts = {"--nproc-per-node": str(flags.nproc_per_node), name: str(torchrun.nproc_per_node)}
         contradictions.append(Contradiction("nproc_per_node", counts))
     return contradictions
+
+
+def _says_nodes(launch: Launch, first: Launch) -> bool:
+    """Return whether the number of nodes of a launch is what its source says, and comparable with the others'."""
+    if launch.source == "environment" and launch is not first:
+        # WORLD_SIZE counts GPUs and the launcher tasks: a multiple of the nodes is no contradiction.
+        nnodes = first.nnodes if first.told == "place" else first.world_size
+        return bool(launch.world_size % nnodes)
+    return launch.told == "place"
 
 
 def _named(launch: Launch, line: LaunchLine | None) -> str:

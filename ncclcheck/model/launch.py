@@ -9,6 +9,8 @@ from msgspec import Meta, Struct
 # The name of a launcher (ncclcheck/launch/launchers), by its shape: a newer ncclcheck may know more of them.
 LaunchSource: TypeAlias = Annotated[str, Meta(pattern="^[a-z][a-z0-9-]{0,30}$")]
 NOT_RANKED = -1  # a node that gets its rank when it joins (torch's c10d rendezvous)
+# What a launcher tells a process: which node it is and of how many, or less, and its host says the rest.
+Told: TypeAlias = Literal["place", "local-rank", "rank"]
 
 
 class Contradiction(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,6 +26,8 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     `rank`/`world_size` count the processes the launcher started; `node_rank`/`nnodes` count nodes. The process with
     `local_rank` 0 is the node's agent. `nproc_per_node` is how many ranks the *job* has on this node (None: not known).
     With torch's c10d rendezvous (`rendezvous`) no node has a rank before it joins: node 0 is the host of the endpoint.
+    Where the launcher tells less than the place (`told`), `node_rank` is the rank and `nnodes` the most nodes there can
+    be, until all processes have met and are counted by host (`launch.by_hosts`).
     """
 
     source: (
@@ -50,8 +54,20 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     min_nodes: int | None = None  # c10d: torch starts with so few nodes when no more join
     shared_store: bool = False  # the launcher already serves a TCPStore at the master address (torchrun)
     contradictions: tuple[Contradiction, ...] = ()
+    told: Told = "place"
+    rendezvous_id: str = ""  # of torchrun's command line (--rdzv-id)
 
     @property
     def is_agent(self) -> bool:
         """Whether this is the one process per node that collects facts and runs probes."""
         return self.local_rank == 0
+
+    @property
+    def most_node_ranks(self) -> int:
+        """How many node ranks the processes may have before they are counted."""
+        return self.nnodes if self.told == "place" else self.world_size
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether this is certainly another node than node 0."""
+        return self.node_rank != 0 and (self.told == "place" or (self.told == "local-rank" and self.is_agent))

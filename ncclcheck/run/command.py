@@ -125,7 +125,7 @@ def _take_part(
 
 def _conclude(context: Context, state: RunState, clock: RunClock, *, interrupted: bool) -> RunResult:
     """Return the report: node 0's where this process has it, else its own with node 0's verdict."""
-    is_agent = context.launch.is_agent
+    is_agent = context.launch.is_agent and state.writes
     if state.documents is not None and not interrupted:
         return RunResult(*state.documents, prints=state.prints, writes=is_agent)
     saved = save(state.snapshot, context.options, clock, interrupted=interrupted)

@@ -30,6 +30,7 @@ class RunState:
         self.documents: tuple[Report, Saved] | None = None  # node 0's, on the other nodes
         self.report_digest: str | None = None  # as node 0 confirmed it directly; None: it was not asked
         self.prints = True
+        self.writes = True  # False: another process of this node writes the files
         self.stores: list[Store] = []
         self.until_free: Callable[[], None] = lambda: None  # waits until node 0 has left the master port
 

@@ -119,22 +119,26 @@ class OpenMpi:
         env: Mapping[str, str] | None = None,
         *,
         ranks_per_node: int = 1,
+        slots: Sequence[int] = (),
         options: Sequence[str] = (),
         timeout_s: float = 120,
     ) -> Finished:
         """Run `mpirun OPTIONS ARGV` from node1 with that many ranks on every node; `env` is forwarded to all of them.
 
+        `slots`: ranks on each node, where they differ.
+
         Its exit code is the first failing rank's; it kills the others then. Useful option: `--tag-output`.
         """
-        mpirun = ["mpirun", "--allow-run-as-root", "--hostfile", str(self.ssh.folder / "hostfile")]
+        hostfile = self.ssh.folder / "hostfile"
+        if slots:
+            hostfile = self.ssh.folder / "uneven"
+            lines = [f"{node.name} slots={ranks}" for node, ranks in zip(self.lab.nodes, slots, strict=False)]
+            hostfile.write_text("\n".join(lines) + "\n")
+        mpirun = ["mpirun", "--allow-run-as-root", "--hostfile", str(hostfile)]
         mpirun += ["--mca", "plm_rsh_agent", f"ssh -F {self.ssh.config}"]
         mpirun += ["--mca", "oob_tcp_if_include", f"{self.lab.subnet}.0/24"]
-        mpirun += [
-            "--bind-to",
-            "none",
-            "-npernode",
-            str(ranks_per_node),
-        ]  # all nodes share this machine's cores
+        mpirun += ["--bind-to", "none"]  # all nodes share this machine's cores
+        mpirun += [] if slots else ["-npernode", str(ranks_per_node)]
         for name in env or {}:
             mpirun += ["-x", name]
         return self.lab.nodes[0].run([*mpirun, *options, *argv], env, timeout_s=timeout_s)

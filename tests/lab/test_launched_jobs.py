@@ -84,6 +84,29 @@ def test_mpirun(lab: LabOf, openmpi: Callable[[Lab], OpenMpi], tmp_path: Path) -
     healthy(tmp_path / "report.json", "openmpi", 4)
 
 
+def test_mpirun_with_uneven_slots_starts_the_command_once_for_every_rank(
+    lab: LabOf, openmpi: Callable[[Lab], OpenMpi], tmp_path: Path
+) -> None:
+    three = lab(3)
+    output, code = (
+        tmp_path / "report.json",
+        "import os; print(os.environ['OMPI_COMM_WORLD_RANK'], os.uname()[1])",
+    )
+    words = [PYTHON, "-m", "ncclcheck", "preflight", "--output", str(output), "--", PYTHON, "-c", code]
+    environment = {"PYTHONPATH": three.nodes[0].environment()["PYTHONPATH"]}
+    ended = openmpi(three).mpirun(words, environment, slots=[3, 1, 2])
+    assert ended.returncode == 0, str(ended)
+    assert ended.stdout.count("exit 0") == 1
+    started = sorted(
+        line for line in ended.stdout.splitlines() if line[:2] in {f"{rank} " for rank in range(6)}
+    )
+    assert started == ["0 node1", "1 node1", "2 node1", "3 node2", "4 node3", "5 node3"]
+    report = healthy(output, "openmpi", 3)
+    launches = [node["facts"]["launch"] for node in report["nodes"]]
+    assert [(launch["nnodes"], launch["local_world_size"]) for launch in launches] == [(3, 3), (3, 1), (3, 2)]
+    assert three.leftovers() == ()
+
+
 @pytest.mark.further
 def test_flags_that_contradict_mpirun_are_a_finding(
     lab: LabOf, openmpi: Callable[[Lab], OpenMpi], tmp_path: Path

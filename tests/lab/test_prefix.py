@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import faults
-from tests.lab.launched import PORT, Told, job_environment, read
+from tests.lab.launched import PORT, Told, job_environment, read, report_file, told
 from tests.lab.launchers import substituted
 from tests.lab.namespaces import ETC
 from tests.lab.nodes import PYTHON, REPOSITORY, Lab, Node
@@ -155,6 +155,72 @@ def test_the_traps_of_c10d_are_named_before_torch_hangs(lab: LabOf) -> None:
     finding = unnamed["node1"].finding("rendezvous-name")
     assert finding["hosts"] == ["node2"]
     assert full_name in finding["summary"]
+
+
+def of_each(lab: Lab, commands: Mapping[str, Sequence[str]]) -> dict[str, Told]:
+    """How the prefix ended on the nodes that have a command of their own; the others never start."""
+    words = {
+        lab[name]: [
+            *[
+                PYTHON,
+                "-m",
+                "ncclcheck",
+                "preflight",
+                "--join-timeout",
+                "12",
+                "--output",
+                str(report_file(lab[name])),
+            ],
+            *["--", *substituted(lab, lab[name], command)],
+        ]
+        for name, command in commands.items()
+    }
+    return told(lab, lab.start_all(words, job_environment(NAMES)))
+
+
+def test_nodes_with_another_rendezvous_id_are_named_with_both(lab: LabOf) -> None:
+    two = lab(2)
+    program(two)
+    line = [*TORCHRUN, "--rdzv-backend=c10d", "--rdzv-endpoint=node1", "code/train.py"]
+    ids = {
+        name: [*line[:-1], f"--rdzv-id={number}", line[-1]]
+        for name, number in (("node1", "a"), ("node2", "b"))
+    }
+    ended = of_each(two, ids)
+    stopped(two, ended)
+    for outcome in ended.values():
+        finding = outcome.finding("rendezvous-id")
+        assert finding["hosts"] == ["node2"]
+        assert "node2 came with --rdzv-id b, node1 with a" in finding["summary"]
+        assert "master-foreign" not in outcome.slugs
+
+
+@pytest.mark.further
+def test_a_node_that_never_comes_to_the_rendezvous_is_silent_and_no_fault_of_its_host(lab: LabOf) -> None:
+    two = lab(2)
+    program(two)
+    ended = of_each(two, {"node1": [*C10D, "--rdzv-endpoint=node1", "code/train.py"]})
+    assert ended["node1"].code == 3, str(ended["node1"].finished)
+    assert ended["node1"].slugs == {"node-silent"}
+    assert started(two) == []
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        pytest.param([PYTHON, "-m", "torch.distributed.launch", "--nnodes=2"], id="launch"),
+        pytest.param([*TORCHRUN], id="torchrun", marks=pytest.mark.further),
+    ],
+)
+def test_two_nodes_without_a_node_rank_both_claim_0(lab: LabOf, launcher: list[str]) -> None:
+    two = lab(2)
+    program(two)
+    line = [*launcher, "--master-addr=node1", "code/train.py"]
+    ended = of_each(two, {"node1": line, "node2": line})
+    stopped(two, ended)
+    for outcome in ended.values():
+        assert set(outcome.finding("rank-duplicate")["hosts"]) == {"node1", "node2"}
+        assert outcome.slugs.isdisjoint({"rendezvous-host", "master-foreign", "master-not-first-node"})
 
 
 def test_under_srun_a_plain_script_trains_or_is_not_started(

@@ -104,11 +104,30 @@ def test_flags_place_a_process_by_hand() -> None:
 
 
 def test_flags_that_contradict_the_launcher_are_kept_as_a_contradiction() -> None:
-    launch = detect(OPENMPI, LaunchFlags(nnodes=3))
+    launch = detect(SLURM, LaunchFlags(nnodes=3))
     assert launch.nnodes == 3
     (contradiction,) = launch.contradictions
     assert contradiction.quantity == "nnodes"
     assert set(contradiction.said.values()) == {"3", "4"}
+
+
+def test_what_mpirun_does_not_say_contradicts_no_flag() -> None:
+    launch = detect(OPENMPI, LaunchFlags(nnodes=3))
+    assert (launch.told, launch.contradictions) == ("local-rank", ())
+
+
+def test_a_node_rank_among_processes_that_are_counted_by_host_is_refused() -> None:
+    with pytest.raises(UsageError, match="leave --node-rank out, or add --nnodes"):
+        detect(OPENMPI, LaunchFlags(node_rank=1))
+
+
+@pytest.mark.parametrize(
+    "mpi",
+    [OPENMPI, {"PMI_RANK": "2", "PMI_SIZE": "4", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "1"}],
+)
+def test_a_rank_of_mpirun_is_no_task_of_the_step_that_started_its_daemons(mpi: dict[str, str]) -> None:
+    launch = detect({**SLURM, **mpi, "MASTER_ADDR": "gpu3"}, NONE)
+    assert (launch.source in ("openmpi", "pmi"), launch.rank, launch.world_size) == (True, 2, 4)
 
 
 def test_left_over_world_size_one_under_slurm_is_a_contradiction() -> None:

@@ -131,9 +131,8 @@ def _everywhere(snapshot: Snapshot, host: str, address: str) -> str:
         return "which is loopback"
     for node, interfaces in snapshot.known("interfaces"):
         for interface in interfaces if node.host == host else ():
-            if interface.kind in ("bridge", "virtual") and any(
-                own.address == address for own in interface.addresses
-            ):
+            # The veth of a container is its own, and the only network that it has.
+            if interface.kind == "bridge" and any(own.address == address for own in interface.addresses):
                 return f"the address of {interface.name}, which other machines may have too"
     return ""
 

@@ -11,7 +11,7 @@ import psutil
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.master import describe, is_loopback, resolve_master
 from ncclcheck.exchange.probe.dial import dial
 from ncclcheck.exchange.store import keys
@@ -123,3 +123,26 @@ def confirm_detour(way: MasterPath, join: Join, nonce: bytes, deadline: Deadline
     if not isinstance(store, Missing) and store.get(keys.SERVING) == nonce:
         return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
     return replace(way, detail=f"{way.detail}, and another program answers there")
+
+
+def is_led_elsewhere(way: MasterPath, join: Join, own: Store, deadline: Deadline) -> bool:
+    """Return whether another process leads this very job, at the master address that is not this node's.
+
+    Then this process claims node 0's place beside it. It may start later, so it is looked for until the deadline, or
+    until somebody joins the store that this process serves (`own`).
+    """
+    if way.outcome != "not-first-node" or isinstance(way.addresses, Missing):
+        return False
+    for _ in polls(deadline):
+        if own.add(keys.TICKETS, 0) != 0:
+            return False
+        outcome, _detail = dial(way.addresses, way.port, deadline.within(timeouts.MASTER_SELF_S))
+        if outcome != "connected":
+            continue
+        found = join(way.addresses[0], way.port, deadline)
+        if isinstance(found, Missing):
+            return False
+        serving = found.wait(keys.SERVING, deadline)
+        found.close()
+        return not isinstance(serving, Missing) and serving != own.get(keys.SERVING)
+    return False

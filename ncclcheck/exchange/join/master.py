@@ -100,8 +100,10 @@ def _connect(
     deadline: Deadline,
     say: Callable[[str], None],
 ) -> MasterPath:
-    astray = way.is_local and search.launch.node_rank != 0
-    patience = deadline.within(timeouts.MASTER_LOCAL_S) if astray else deadline
+    is_apart, is_rank_0 = search.launch.is_apart, search.launch.node_rank == 0
+    # A process that is told its rank alone may be on node 0's host: loopback is wrong only where nobody serves there.
+    astray = way.is_local and (is_apart or (not is_rank_0 and search.launch.told == "rank"))
+    patience = deadline.within(timeouts.MASTER_LOCAL_S) if astray and is_apart else deadline
     unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
     confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else deadline
     way = replace(way, serving_confirmed=search.serving)

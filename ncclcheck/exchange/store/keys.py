@@ -17,6 +17,13 @@ FIRST_NODE = "first-node"  # node 0, where the run meets elsewhere: does it serv
 MEETS_ELSEWHERE = (
     "meets-elsewhere"  # node 0, in the store at the master address: it does not wait for nodes there
 )
+
+
+def local_ranks(host: str, machine: str) -> str:
+    """Return the counter of a node, where each process draws its local rank because no launcher gives one."""
+    return f"local-ranks/{host}/{machine}"
+
+
 # The end of a run, by node 0
 REPORT = "report"
 SAVED = "saved"  # the snapshot

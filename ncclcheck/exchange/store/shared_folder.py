@@ -39,7 +39,7 @@ class JobFolder(Struct, frozen=True):
 
 def job_folder(folder: str, launch: Launch, host: str) -> JobFolder:
     """Return the folder with the digest of the job: of what all its processes are told alike."""
-    answer = f"{launch.job_id}\n{launch.nnodes}\n{launch.master_addr}\n{launch.master_port}"
+    answer = f"{launch.job_id}\n{launch.most_node_ranks}\n{launch.master_addr}\n{launch.master_port}"
     digest = hashlib.sha256(answer.encode()).hexdigest()[:16]
     leads = launch.node_rank == 0 and launch.is_agent
     return JobFolder(os.path.abspath(folder), digest, host, leads)  # noqa: PTH100 (no link is followed, nothing is read)

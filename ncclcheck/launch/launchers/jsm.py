@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncclcheck.launch.by_hosts import unplaced
 from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
@@ -17,22 +18,21 @@ def detect_jsm(environ: Mapping[str, str]) -> Launch | None:
     if "JSM_NAMESPACE_RANK" not in environ or "JSM_NAMESPACE_SIZE" not in environ:
         return None
     rank, world_size = number(environ, "JSM_NAMESPACE_RANK") or 0, count(environ, "JSM_NAMESPACE_SIZE")
-    local_world_size = count(environ, "JSM_NAMESPACE_LOCAL_SIZE")
-    nnodes = -(-world_size // local_world_size)
-    hosts = tuple(environ.get("LSB_MCPU_HOSTS", "").split()[2::2])[:nnodes]
-    return Launch(
+    hosts = tuple(environ.get("LSB_MCPU_HOSTS", "").split()[2::2])
+    launch = Launch(
         source="jsm",
         rank=rank,
         world_size=world_size,
         local_rank=number(environ, "JSM_NAMESPACE_LOCAL_RANK") or 0,
-        local_world_size=local_world_size,
-        node_rank=rank // local_world_size,
-        nnodes=nnodes,
+        local_world_size=count(environ, "JSM_NAMESPACE_LOCAL_SIZE"),
+        node_rank=0,
+        nnodes=1,
         master_addr=environ.get("MASTER_ADDR") or (hosts[0] if hosts else None),
         master_port=port(environ),
         job_id=f"jsm {environ.get('LSB_JOBID', '')}.{environ.get('JSM_NAMESPACE_ID', '')}",
-        hosts=hosts if len(hosts) == nnodes else (),
+        hosts=hosts,
     )
+    return unplaced(launch, "local-rank")
 
 
 JSM = Launcher(

@@ -5,32 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ncclcheck.launch.by_hosts import unplaced
 from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
 
 
 def detect_openmpi(environ: Mapping[str, str]) -> Launch | None:
-    """Return this process's place in MPI_COMM_WORLD (Open MPI FAQ, "environment variables that Open MPI sets")."""
+    """Return this process's rank in MPI_COMM_WORLD (Open MPI FAQ, "environment variables that Open MPI sets").
+
+    No variable has the node's number: OMPI_COMM_WORLD_NODE_RANK counts processes, and slots need not be even.
+    """
     if "OMPI_COMM_WORLD_RANK" not in environ:
         return None
     rank = number(environ, "OMPI_COMM_WORLD_RANK") or 0
-    world_size = count(environ, "OMPI_COMM_WORLD_SIZE")
-    local_world_size = count(environ, "OMPI_COMM_WORLD_LOCAL_SIZE")
-    nnodes = -(-world_size // local_world_size)
-    by_node = "node" in environ.get("OMPI_MCA_rmaps_base_mapping_policy", "").split(":")[0]
-    return Launch(
+    launch = Launch(
         source="openmpi",
         rank=rank,
-        world_size=world_size,
+        world_size=count(environ, "OMPI_COMM_WORLD_SIZE"),
         local_rank=number(environ, "OMPI_COMM_WORLD_LOCAL_RANK") or 0,
-        local_world_size=local_world_size,
-        node_rank=rank % nnodes if by_node else rank // local_world_size,
-        nnodes=nnodes,
+        local_world_size=count(environ, "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        node_rank=0,
+        nnodes=1,
         master_addr=environ.get("MASTER_ADDR") or _mpirun_address(environ),
         master_port=port(environ),
         job_id=f"openmpi {environ.get('PMIX_NAMESPACE', environ.get('OMPI_MCA_ess_base_jobid', ''))}",
     )
+    return unplaced(launch, "local-rank")
 
 
 def _mpirun_address(environ: Mapping[str, str]) -> str | None:
@@ -48,10 +49,10 @@ OPENMPI = Launcher(
     label="Open MPI",
     precedence=30,
     detect=detect_openmpi,
-    node_count_source="mpirun (OMPI_COMM_WORLD_SIZE / OMPI_COMM_WORLD_LOCAL_SIZE)",
+    node_count_source="mpirun (OMPI_COMM_WORLD_SIZE)",
     # Of OMPI_MCA_* only what says where a process is: users set the others, and PMIx keeps its credentials there.
     variables=(
-        "OMPI_COMM_WORLD_*", "OMPI_MCA_rmaps_base_mapping_policy", "OMPI_MCA_orte_hnp_uri",
+        "OMPI_COMM_WORLD_*", "OMPI_MCA_orte_hnp_uri",
         "OMPI_MCA_ess_base_jobid", "PRTE_MCA_prte_hnp_uri", "PMIX_NAMESPACE",
     ),
     owned_prefixes=("OMPI_", "PMIX_"),

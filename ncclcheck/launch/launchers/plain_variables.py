@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncclcheck.launch.by_hosts import unplaced
 from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
+
+_NODE, _NODES = ("GROUP_RANK", "NODE_RANK"), ("GROUP_WORLD_SIZE", "NNODES")
 
 
 def detect_environment(environ: Mapping[str, str]) -> Launch | None:
     """Return the place that RANK, WORLD_SIZE and MASTER_ADDR give this process, as `env://` of torch reads them.
 
-    Without LOCAL_WORLD_SIZE it is not known which ranks share a node, so each rank counts as a node of its own.
+    Without the number of nodes, or this node's, the processes are counted by host. Without LOCAL_RANK or
+    LOCAL_WORLD_SIZE a process is the agent of its node, unless another of the same host came before it.
     """
     if not all(environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR")):
         return None
-    rank, world_size = number(environ, "RANK") or 0, count(environ, "WORLD_SIZE")
-    local_rank, local_world_size = number(environ, "LOCAL_RANK") or 0, count(environ, "LOCAL_WORLD_SIZE")
-    node_rank = number(environ, "GROUP_RANK", "NODE_RANK")
-    return Launch(
+    node_rank, nnodes = number(environ, *_NODE), number(environ, *_NODES)
+    local_rank, is_sized = number(environ, "LOCAL_RANK"), bool(environ.get("LOCAL_WORLD_SIZE"))
+    is_placed = node_rank is not None and bool(nnodes)
+    launch = Launch(
         source="environment",
-        rank=rank,
-        world_size=world_size,
-        local_rank=local_rank if environ.get("LOCAL_WORLD_SIZE") else 0,
-        local_world_size=local_world_size,
-        node_rank=rank // local_world_size if node_rank is None else node_rank,
-        nnodes=number(environ, "GROUP_WORLD_SIZE", "NNODES") or -(-world_size // local_world_size),
+        rank=number(environ, "RANK") or 0,
+        world_size=count(environ, "WORLD_SIZE"),
+        local_rank=(local_rank or 0) if is_sized or is_placed else 0,
+        local_world_size=max(count(environ, "LOCAL_WORLD_SIZE"), (local_rank or 0) + 1 if is_placed else 1),
+        node_rank=node_rank or 0 if is_placed else 0,
+        nnodes=nnodes or 1 if is_placed else 1,
         master_addr=environ["MASTER_ADDR"],
         master_port=port(environ),
-        nproc_per_node=local_world_size if "LOCAL_WORLD_SIZE" in environ else None,
+        nproc_per_node=count(environ, "LOCAL_WORLD_SIZE") if is_sized else None,
     )
+    if is_placed:
+        return launch
+    return unplaced(launch, "local-rank" if is_sized and local_rank is not None else "rank")
 
 
 ENVIRONMENT = Launcher(

@@ -1,32 +1,39 @@
-"""A process of a PMI launcher (MPICH, Intel MPI, `srun --mpi=pmi2`), as it describes it in the environment."""
+"""A process of a PMI launcher (MPICH, Intel MPI, MVAPICH, Cray PALS, `srun --mpi=pmi2`), by its environment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncclcheck.launch.by_hosts import unplaced
 from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, number, port
 from ncclcheck.model.launch import Launch
 
+# Hydra of MPICH and Intel MPI (src/pm/hydra/proxy/pmip_cb.c), Cray PALS, MVAPICH's mpirun_rsh.
+_LOCAL_RANK = ("MPI_LOCALRANKID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID", "MV2_COMM_WORLD_LOCAL_RANK")
+_LOCAL_SIZE = ("MPI_LOCALNRANKS", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE")
+
 
 def detect_pmi(environ: Mapping[str, str]) -> Launch | None:
-    """Return this process's place as PMI tells it; hydra and Intel MPI add the local rank as MPI_LOCALRANKID."""
+    """Return this process's rank as PMI tells it, with the local rank where the launcher adds one."""
     if "PMI_RANK" not in environ or "PMI_SIZE" not in environ:
         return None
-    rank, world_size = number(environ, "PMI_RANK") or 0, count(environ, "PMI_SIZE")
-    local_world_size = count(environ, "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE")
-    return Launch(
+    local_rank = number(environ, *_LOCAL_RANK)
+    local_size = number(environ, *_LOCAL_SIZE)
+    is_local_told = local_rank is not None and local_size is not None
+    launch = Launch(
         source="pmi",
-        rank=rank,
-        world_size=world_size,
-        local_rank=number(environ, "MPI_LOCALRANKID", "PMI_LOCAL_RANK") or 0,
-        local_world_size=local_world_size,
-        node_rank=rank // local_world_size,
-        nnodes=-(-world_size // local_world_size),
+        rank=number(environ, "PMI_RANK") or 0,
+        world_size=count(environ, "PMI_SIZE"),
+        local_rank=(local_rank or 0) if is_local_told else 0,
+        local_world_size=count(environ, *_LOCAL_SIZE) if is_local_told else 1,
+        node_rank=0,
+        nnodes=1,
         master_addr=environ.get("MASTER_ADDR"),
         master_port=port(environ),
-        job_id=f"pmi {environ.get('PMI_ID', environ.get('PMI_JOBID', ''))}",
+        job_id=f"pmi {environ.get('PMI_JOBID', '')}",
     )
+    return unplaced(launch, "local-rank" if is_local_told else "rank")
 
 
 PMI = Launcher(
@@ -35,9 +42,9 @@ PMI = Launcher(
     precedence=40,
     detect=detect_pmi,
     node_count_source="PMI (PMI_SIZE)",
-    variables=("PMI_*", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    owned_prefixes=("PMI_", "PMI2_"),
-    rank_variables=("PMI_*", "PMI2_*", "MPI_LOCALRANKID"),
+    variables=("PMI_*", "PALS_RANKID", *_LOCAL_RANK, *_LOCAL_SIZE),
+    owned_prefixes=("PMI_", "PMI2_", "PALS_"),
+    rank_variables=("PMI_*", "PMI2_*", *_LOCAL_RANK, "PALS_RANKID"),
     task_count=TaskCount("PMI_SIZE", "PMI_RANK"),
     binds_cpus=True,
     remote_starters=("mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich", "mpirun_rsh", "ibrun", "aprun"),

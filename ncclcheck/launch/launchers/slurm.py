@@ -9,11 +9,18 @@ from ncclcheck.launch.reading import count, node_names, number, port, tasks_on_n
 from ncclcheck.model.launch import Launch
 
 FIRST_PORT, PORTS = 29500, 500
+# Set by Open MPI's mpirun and by Hydra for each rank, and never by srun: srun started their daemons.
+_MPI_RANKS = ("OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
 
 
 def detect_slurm(environ: Mapping[str, str]) -> Launch | None:
-    """Return this task's place; None outside a step: a batch script has SLURM_PROCID too, and is always alone."""
+    """Return this task's place; None outside a step: a batch script has SLURM_PROCID too, and is always alone.
+
+    None also where the task is a daemon of mpirun, of which the processes of the job inherit its place.
+    """
     if not environ.get("SLURM_PROCID") or not environ.get("SLURM_STEP_ID"):
+        return None
+    if any(environ.get(name) for name in _MPI_RANKS):
         return None
     hosts = node_names(environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_NODELIST", ""))
     node_rank = number(environ, "SLURM_NODEID") or 0

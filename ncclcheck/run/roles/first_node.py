@@ -9,9 +9,10 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.join.first import confirm_detour
+from ncclcheck.exchange.join.first import confirm_detour, is_led_elsewhere
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import names_loopback
+from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
 from ncclcheck.exchange.join.verdict import Given, VerdictServer
 from ncclcheck.exchange.node_report import leave_common
@@ -30,6 +31,7 @@ from ncclcheck.run.context import Context
 from ncclcheck.run.lead import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import NOT_NEEDED, open_store
+from ncclcheck.run.roles.participant import as_participant
 from ncclcheck.run.session import Joining, Session
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.join import arrive
@@ -42,8 +44,9 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
     knocks = (
         None
         if context.is_alone
-        else KnockListener(launch.master_port, launch.job_id, launch.nnodes, context.trust)
+        else KnockListener(launch.master_port, launch.job_id, launch.most_node_ranks, context.trust)
     )
+    is_second = False
     try:
         store: Store | Missing
         if serves_nobody(context):
@@ -64,7 +67,7 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
                 knocks.serving = True
             heard = RelayedKnocks(knocks.final if knocks is not None else dict, launch, context.trust)
             joining = Joining(context.options.join_timeout_s, partial(heard.final, store))
-            _lead(Session(context, store, state, deadline, joining), local, way)
+            is_second = _lead(Session(context, store, state, deadline, joining), local, way)
         elif knocks is not None:
             state.snapshot = replace(state.snapshot, silent=_stand_down(context, knocks, way))
         if isinstance(store, Missing) and context.options.command in ("bench", "run"):
@@ -73,6 +76,9 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
     finally:
         if knocks is not None:
             knocks.close()
+    if is_second:  # another process has this place, too: it is told so where the nodes meet
+        state.stores.pop().close()
+        as_participant(context, prepared, state)
 
 
 def serves_nobody(context: Context) -> bool:
@@ -112,23 +118,27 @@ def _stand_down(context: Context, knocks: KnockListener, way: MasterPath) -> tup
     return tuple(Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items())
 
 
-def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
+def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
+    """Lead the run, and return False; True where another process leads it, at the master address."""
     context, store, nonce = session.context, session.store, secrets.token_bytes(16)
     recording = RecordingStore(store)
     server = None if context.is_alone or context.trust.key else _verdict_server(recording, nonce)
     session.state.common = leave_common(recording, local.facts)
+    draw_local_rank(recording, context.host)  # before others can: the first process of a host is its agent
     recording.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.join, nonce, session.deadline)
-    participant = arrive(context, recording, nonce)
+    timeout_s = context.options.join_timeout_s
+    doomed = session.deadline.within(min(timeout_s, DOOMED_JOIN_S))
+    is_second = is_led_elsewhere(way, context.join, recording, doomed)
+    participant = Missing("absent") if is_second else arrive(context, recording, nonce)
     if isinstance(participant, Missing):
         if server is not None:
             server.close()
-        return
+        return is_second
     is_doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_loopback(way)
-    timeout_s = context.options.join_timeout_s
     joining = replace(
         session.joining,
-        timeout_s=min(timeout_s, DOOMED_JOIN_S) if is_doomed else timeout_s,
+        timeout_s=doomed.left() if is_doomed else timeout_s,
         when_lost=partial(_out_of_touch, session, local, way),
     )
     session = replace(session, store=recording, joining=joining)
@@ -146,6 +156,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> None:
 
     session.state.announce = tell
     lead_as_node(session, replace(participant, local=local, ranks_store=store_of_ranks(store)), way)
+    return False
 
 
 def _verdict_server(store: Store, nonce: bytes) -> VerdictServer | None:

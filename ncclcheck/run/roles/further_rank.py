@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from msgspec.structs import replace
 
-from ncclcheck.exchange.join.master import find_master
+from ncclcheck.exchange.join.master import find_master, give_up
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.trust.folder_key import find_key
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
-from ncclcheck.run.follow import follow
 from ncclcheck.run.master_store import search_of
-from ncclcheck.run.roles.participant import enter, leave, until_gone
+from ncclcheck.run.roles.participant import (
+    enter,
+    has_verdict,
+    leave,
+    lost_before_verdict,
+    stay_as_further_rank,
+)
 from ncclcheck.run.state import RunState
-from ncclcheck.run.steps.base import Participant
-from ncclcheck.run.steps.facts import report_rank
 from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.join import arrive
 from ncclcheck.run.vouching import with_vouching
@@ -27,19 +28,18 @@ def as_further_rank(context: Context, state: RunState) -> None:
     """Take part in a run over TCP; afterwards a verdict is in `state`."""
     state.prints = False
     state.snapshot = replace(state.snapshot, claims=(context.launch,), claim_hosts=(context.host,))
-    way = find_master(search_of(context), context.join_deadline(), lambda _: None)
-    participant, way = enter(context, way)
+    search = search_of(context)
+    participant, way = enter(context, find_master(search, context.join_deadline(), lambda _: None))
     if way.outcome != "answered":
+        if context.launch.told != "place":  # node 0 knows ranks: it waits for this one as for an agent
+            give_up(way, search)
         state.verdict = Finish(3, (f"rank {context.launch.rank} did not reach node 0: {way.outcome}",))
         return
     if isinstance(participant, Missing):
-        state.verdict = _lost(context)
+        state.verdict = lost_before_verdict(context)
         return
     state.stores.append(participant.store)
-    participant = with_vouching(participant, way, state)
-    if _has_verdict(participant, state):
-        leave(participant, state, reads=context.options.applies)
-        state.until_free = partial(until_gone, context, participant.store)
+    stay_as_further_rank(with_vouching(participant, way, state), state)
 
 
 def as_relayed_rank(context: Context, store: Store, state: RunState) -> None:
@@ -52,18 +52,5 @@ def as_relayed_rank(context: Context, store: Store, state: RunState) -> None:
         reason = f"rank {context.launch.rank} did not meet node 0: {participant.detail}"
         state.verdict = Finish(3, (reason,))
         return
-    _has_verdict(participant, state)
+    has_verdict(participant, state)
     leave(participant, state, reads=context.options.applies and context.options.wants_documents)
-
-
-def _has_verdict(participant: Participant, state: RunState) -> bool:
-    """Report the environment and wait; return whether node 0 told its verdict."""
-    report_rank(participant)
-    verdict = follow(participant)
-    is_told = isinstance(verdict, Finish)
-    state.verdict = verdict if isinstance(verdict, Finish) else _lost(participant.context)
-    return is_told
-
-
-def _lost(context: Context) -> Finish:
-    return Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))

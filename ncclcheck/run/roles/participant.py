@@ -30,7 +30,8 @@ from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_maste
 from ncclcheck.run.master_store import join_store, search_of
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.base import Participant
-from ncclcheck.run.steps.facts import report_facts
+from ncclcheck.run.steps.facts import report_facts, report_rank
+from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.join import arrive
 from ncclcheck.run.vouching import belongs_to_verdict, with_vouching
 from ncclcheck.timeouts import LEFT_PORT_S, MASTER_CONFIRMED_S, STORE_ANSWERS_S
@@ -49,6 +50,9 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
         return
     state.stores.append(participant.store)
     context = participant.context
+    if not context.launch.is_agent:  # another process of this host came first
+        stay_as_further_rank(with_vouching(participant, way, state), state)
+        return
     participant = replace(participant, local=local_node(context, prepared))
     participant = with_vouching(participant, way, state)
     report_facts(participant, way)
@@ -104,6 +108,28 @@ def lost(context: Context, prepared: Future[LocalNode], way: MasterPath, why: Mi
     """Return the same, of a node that had met node 0 and then lost it."""
     detail = f"node 0 was reached and then no more: {why.detail or why.missing}"
     return alone(context, prepared, replace(way, outcome="lost", detail=detail))
+
+
+def stay_as_further_rank(participant: Participant, state: RunState) -> None:
+    """Wait for node 0's verdict in a run that this process has joined; afterwards it is in `state`."""
+    context, state.prints, state.writes = participant.context, False, False
+    if has_verdict(participant, state):
+        leave(participant, state, reads=context.options.applies)
+        state.until_free = partial(until_gone, context, participant.store)
+
+
+def has_verdict(participant: Participant, state: RunState) -> bool:
+    """Report the environment and wait; return whether node 0 told its verdict."""
+    report_rank(participant)
+    verdict = follow(participant)
+    is_told = isinstance(verdict, Finish)
+    state.verdict = verdict if isinstance(verdict, Finish) else lost_before_verdict(participant.context)
+    return is_told
+
+
+def lost_before_verdict(context: Context) -> Finish:
+    """Return the verdict of a further rank that lost node 0."""
+    return Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
 
 
 def leave(participant: Participant, state: RunState, *, reads: bool) -> None:

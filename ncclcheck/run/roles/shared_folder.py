@@ -122,7 +122,7 @@ def _as_first(meeting: _Meeting) -> bool:
         state.stores += [] if served is None else [served]
         if knocks is not None:
             knocks.serving = served is not None
-        views = _Views(served, launch.nnodes)
+        views = _Views(served, launch.most_node_ranks)
         joining = Joining(
             context.options.join_timeout_s,
             knocks.final if knocks is not None else dict,

@@ -16,6 +16,7 @@ from ncclcheck.exchange.roster import Member, one_per_place, rank_place, roster
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.facts.kept_environment import read_environment
+from ncclcheck.launch.by_hosts import with_place
 from ncclcheck.launch.elastic import settled
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -131,6 +132,7 @@ class _ReportReader:
                 self._is_silent(member, 0.0)
 
     def _read_node(self, member: Member, facts: NodeFacts, targets: tuple[Target, ...]) -> None:
+        facts = with_place(facts, member.launch)
         self.nodes.append(Node(member.host, member.launch.node_rank, facts))
         self.targets[member.ticket] = targets
         if not isinstance(facts.environment, Missing):

@@ -7,15 +7,15 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from ncclcheck.exchange.gather import gather_hellos
+from ncclcheck.exchange.join.place import machine_digest, placed_by_arrival
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, Hello
 from ncclcheck.exchange.probe.half_open import half_open
-from ncclcheck.exchange.roster import silent_nodes, silent_ranks
+from ncclcheck.exchange.roster import placed, silent_nodes, silent_ranks
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.session import Session
@@ -30,27 +30,17 @@ def arrive(context: Context, store: Store, nonce: bytes) -> Participant | Missin
     ticket = store.add(keys.TICKETS, 1)
     if isinstance(ticket, Missing):
         return ticket
-    launch = _ranked(context.launch, store)
+    told = context.launch
+    # In a shared folder each process without a local rank is a node.
+    launch = told if context.options.meet_in else placed_by_arrival(told, context.host, store)
     if isinstance(launch, Missing):
         return launch
-    hello = Hello(
-        SCHEMA, TOOL_VERSION, context.host, launch, digest_of(nonce), context.options.wants_documents
-    )
+    run, reads = digest_of(nonce), context.options.wants_documents
+    hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch, run, reads, machine_digest())
     failed = store.set_document(keys.hello(ticket), encode(hello))
     return failed or Participant(
         replace(context, launch=launch), store, ticket, context.trust.nonce_of_probes(nonce)
     )
-
-
-def _ranked(launch: Launch, store: Store) -> Launch | Missing:
-    """Return the launch with the next node rank, where only arrival gives one; more nodes than the job has clash."""
-    if launch.node_rank != NOT_RANKED:
-        return launch
-    drawn = store.add(keys.RANKS, 1)
-    if isinstance(drawn, Missing):
-        return drawn
-    rank = min(drawn, launch.nnodes - 1)
-    return replace(launch, node_rank=rank, rank=rank)
 
 
 # The coordinator
@@ -67,7 +57,11 @@ def _lead(session: Session) -> Snapshot:
     if session.store.lost is not None and joining.when_lost is not None:
         state.is_over = True
         return joining.when_lost(session.store.lost)
-    silent = silent_nodes(launch, state.arrivals, joining.knocks()) + silent_ranks(state.arrivals)
+    said_nodes = session.context.options.flags.nnodes
+    state.arrivals, uncounted = placed(state.arrivals, joining.knocks(), said_nodes)
+    if launch.told == "place":
+        uncounted = silent_nodes(launch, state.arrivals, joining.knocks())
+    silent = uncounted + silent_ranks(state.arrivals)
     names = joining.names()
     named = tuple(replace(node, host=names.get(node.node_rank, node.host)) for node in silent)
     callers = tuple(sorted(half_open({launch.master_port}))) if silent else ()

@@ -57,7 +57,7 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True):
 def _lead(session: Session) -> Snapshot:
     agents, state = session.agents, session.state
     session.context.say(
-        f"{len(agents)} of {session.context.launch.nnodes} nodes reported; probing the network between them"
+        f"{len(agents)} of {session.snapshot.job_size} nodes reported; probing the network between them"
     )
     plan = plan_pairs(len(agents))
     peers = tuple(Peer(agent.ticket, agent.host, state.targets.get(agent.ticket, ())) for agent in agents)

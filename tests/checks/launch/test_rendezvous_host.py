@@ -73,6 +73,14 @@ def test_or_by_the_address_of_a_bridge_that_each_may_have() -> None:
     assert "docker0" in finding("rendezvous-host", broken).summary
 
 
+def test_the_address_of_a_containers_own_interface_is_nobody_elses() -> None:
+    broken = with_silent(c10d(cluster(4), node01=True), "node03")
+    veth = replace(docker0(), name="eth0", kind="virtual")
+    broken = with_interfaces(broken, "node01", loopback(), veth)
+    broken = with_master(broken, "node01", "serving", name="head", addresses=("172.17.0.1",))
+    assert run("rendezvous-host", broken).findings == ()
+
+
 def test_a_silent_node_alone_is_not_the_hosts_fault() -> None:
     result = run("rendezvous-host", with_silent(c10d(cluster(4), node01=True), "node03"))
     assert (result.outcome, result.findings) == ("unknown", ())

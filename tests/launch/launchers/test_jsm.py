@@ -18,7 +18,7 @@ def test_rank_node_and_hosts() -> None:
     launch = detect_jsm(TASK)
     assert launch is not None
     assert (launch.source, launch.rank, launch.world_size, launch.local_rank) == ("jsm", 5, 8, 1)
-    assert (launch.node_rank, launch.nnodes, launch.hosts) == (1, 2, ("node7", "node9"))
+    assert (launch.told, launch.local_world_size, launch.hosts) == ("local-rank", 4, ("node7", "node9"))
     assert (launch.master_addr, launch.master_port) == ("node7", 29500)
 
 

@@ -1,4 +1,4 @@
-"""mpirun: places, nodes counted from local sizes, and the address of the first node."""
+"""mpirun: ranks, which tell no node unless all are on one, and the address of the first node."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ def openmpi(**changes: str) -> Launch:
     return launch
 
 
-def test_ranks_by_slot_fill_one_node_after_the_other() -> None:
+def test_a_rank_tells_no_node_since_slots_need_not_be_even() -> None:
     launch = openmpi()
     assert (launch.rank, launch.world_size, launch.local_rank, launch.local_world_size) == (5, 8, 1, 2)
-    assert (launch.node_rank, launch.nnodes) == (2, 4)
+    assert (launch.told, launch.node_rank, launch.nnodes) == ("local-rank", 5, 7)
     assert (launch.master_addr, launch.master_port) == (None, DEFAULT_PORT)
 
 
-@pytest.mark.parametrize("policy", ["node", "node:PE=2", "ppr:1:node"])
-def test_ranks_by_node_go_round(policy: str) -> None:
-    launch = openmpi(OMPI_MCA_rmaps_base_mapping_policy=policy)
-    assert launch.node_rank == (1 if policy.startswith("node") else 2)
+def test_all_ranks_on_one_node_are_one_node() -> None:
+    launch = openmpi(OMPI_COMM_WORLD_LOCAL_SIZE="8", OMPI_COMM_WORLD_LOCAL_RANK="5")
+    assert (launch.told, launch.node_rank, launch.nnodes) == ("place", 0, 1)
 
 
 @pytest.mark.parametrize(

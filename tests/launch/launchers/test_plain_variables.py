@@ -25,23 +25,25 @@ def test_plain_variables_count_only_together(name: str, value: str | None) -> No
     assert detect_environment(environ) is None
 
 
-def test_plain_ranks_are_nodes_unless_something_says_how_many_share_one() -> None:
+def test_plain_ranks_tell_no_node() -> None:
     launch = plain()
-    assert (launch.node_rank, launch.nnodes, launch.nproc_per_node) == (3, 4, None)
+    assert (launch.told, launch.node_rank, launch.nnodes, launch.nproc_per_node) == ("rank", 3, 4, None)
     assert (launch.master_port, launch.shared_store) == (DEFAULT_PORT, False)
     launch = plain(LOCAL_WORLD_SIZE="2", LOCAL_RANK="1")
-    assert (launch.node_rank, launch.nnodes, launch.nproc_per_node) == (1, 2, 2)
+    assert (launch.told, launch.local_rank, launch.nproc_per_node) == ("local-rank", 1, 2)
+    assert plain(LOCAL_WORLD_SIZE="4", LOCAL_RANK="3").nnodes == 1
 
 
 def test_a_local_rank_without_a_local_size_places_nobody() -> None:
-    assert (plain(LOCAL_RANK="1").local_rank, plain(LOCAL_RANK="1").node_rank) == (0, 3)
+    assert (plain(LOCAL_RANK="1").local_rank, plain(LOCAL_RANK="1").told) == (0, "rank")
 
 
 def test_said_nodes_win_over_counted_ones() -> None:
     launch = plain(LOCAL_WORLD_SIZE="3", NODE_RANK="0", NNODES="3")
-    assert (launch.node_rank, launch.nnodes) == (0, 3)
-    launch = plain(LOCAL_WORLD_SIZE="3", GROUP_RANK="1", NODE_RANK="0")
-    assert (launch.node_rank, launch.nnodes) == (1, 2)
+    assert (launch.told, launch.node_rank, launch.nnodes) == ("place", 0, 3)
+    launch = plain(LOCAL_RANK="1", NODE_RANK="1", NNODES="2")
+    assert (launch.told, launch.node_rank, launch.local_rank) == ("place", 1, 1)
+    assert plain(LOCAL_WORLD_SIZE="3", LOCAL_RANK="0", NODE_RANK="1").told == "local-rank"
 
 
 @pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT"])
