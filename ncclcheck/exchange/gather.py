@@ -66,16 +66,23 @@ def gather_hellos(
         waited_s = time.monotonic() - started
         if waited_s > 3.0 * (said + 1):
             said += 1
-            whom = f"{launch.world_size - arrived} further processes of the nodes that came"
-            if missing:
-                what = "node rank" if launch.told == "place" else "rank"
-                whom = f"{what} {_few(missing)} of {launch.most_node_ranks}"
+            whom = _whom(missing, launch, arrived)
             say(f"waiting for {whom} ({deadline.left():.0f} s left)")
         if waited_s > timeouts.SILENCE_TOLD_S and missing and not is_explained:
             is_explained = True
             for line in _why_silent(missing - set(given_up()), launch):
                 say(line)
     return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
+
+
+def _whom(missing: set[int], launch: Launch, arrived: int) -> str:
+    if not missing:
+        return f"{launch.world_size - arrived} further processes of the nodes that came"
+    return f"{_ranks(missing, launch)} of {launch.most_node_ranks}"
+
+
+def _ranks(missing: set[int], launch: Launch) -> str:
+    return f"{'node rank' if launch.told == 'place' else 'rank'} {_few(missing)}"
 
 
 def late_hellos(store: Store, launch: Launch, arrivals: Arrivals) -> tuple[Hello, ...]:
@@ -135,11 +142,12 @@ def _why_silent(missing: set[int], launch: Launch) -> list[str]:
     """Return lines for people: who is not heard of, and why that may be."""
     if not missing:
         return []
-    known = [launch.hosts[rank] for rank in sorted(missing)] if len(launch.hosts) == launch.nnodes else []
+    is_listed = launch.told == "place" and len(launch.hosts) == launch.nnodes
+    known = [launch.hosts[rank] for rank in sorted(missing)] if is_listed else []
     names = f" ({', '.join(known[:MOST_SHOWN])})" if known else ""
     port = launch.master_port
     lines = [
-        f"nothing is heard of node rank {_few(missing)}{names} by TCP, by datagram, or through another node: it was "
+        f"nothing is heard of {_ranks(missing, launch)}{names} by TCP, by datagram, or through another node: it was "
         "not started, or starts slowly; its network is down; it was told another master address than "
         f"{launch.master_addr}; or a firewall drops TCP and UDP port {port} on the way. Its own output says which"
     ]

@@ -125,7 +125,7 @@ def _sites(processes: Mapping[int, Process]) -> list[dict[int, Process]]:
         by_machine.setdefault((process.host, process.machine), {})[ticket] = process
     for key, site in list(by_machine.items()):
         homes = [
-            home for home, other in by_machine.items() if home[0] == key[0] and _agent(other) is not None
+            home for home, there in by_machine.items() if home[0] == key[0] and _agent(there) is not None
         ]
         if _agent(site) is None and len(homes) == 1:
             by_machine[homes[0]].update(by_machine.pop(key))

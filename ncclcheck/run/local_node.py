@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.probe.reachability import Listeners, Target
 from ncclcheck.exchange.probe.ring import answer_latency
-from ncclcheck.facts.nccl.nccl_library import find_library, inquire
+from ncclcheck.facts.nccl.nccl_library import inquire, library_of
 from ncclcheck.facts.nccl.nccl_listener import NcclListener
 from ncclcheck.facts.node_facts import collect
 from ncclcheck.facts.section import FactsRequest
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Interface, MasterPath, NodeFacts, Route
+from ncclcheck.model.facts import MasterPath, NodeFacts, Route
 from ncclcheck.model.snapshot import Node
 from ncclcheck.nccl.candidates import candidate_interfaces
 from ncclcheck.run.context import Context
@@ -56,7 +56,7 @@ def prepare(context: Context) -> Future[LocalNode]:
         answer_latency(listeners.channels)
         targets = listeners.open(candidate_interfaces(facts)) if context.launch.nnodes > 1 else ()
         targets += _nccl_target(facts, targets, nccl)
-        return LocalNode(facts, listeners, targets, _library(facts, context.environ), nccl)
+        return LocalNode(facts, listeners, targets, library_of(facts.nccl, context.environ), nccl)
 
     return in_background(work, "facts")
 
@@ -81,15 +81,6 @@ def _nccl_target(facts: NodeFacts, own: Sequence[Target], nccl: NcclListener) ->
     return (Target(known, listening.address, listening.port, "nccl", listening.room),)
 
 
-def _library(facts: NodeFacts, environ: Mapping[str, str]) -> Fact[str]:
-    """Return the library that was asked, to be asked again."""
-    if isinstance(facts.nccl, Missing) or isinstance(facts.nccl.libraries, Missing):
-        return find_library(environ)
-    if facts.nccl.libraries:
-        return facts.nccl.libraries[0].path
-    return facts.nccl.asked if isinstance(facts.nccl.asked, Missing) else facts.nccl.asked.library
-
-
 def local_node(context: Context, prepared: Future[LocalNode]) -> LocalNode:
     """Return what `prepare` made; where it did not end in time every section is Missing, and says so."""
     try:
@@ -104,13 +95,6 @@ def local_node(context: Context, prepared: Future[LocalNode]) -> LocalNode:
 def own_node(context: Context, local: LocalNode) -> Node:
     """Return this node as it appears in a snapshot."""
     return Node(context.host, context.launch.node_rank, local.facts)
-
-
-def own_addresses(interfaces: Fact[tuple[Interface, ...]]) -> frozenset[str]:
-    """Return every address of this node."""
-    if isinstance(interfaces, Missing):
-        return frozenset()
-    return frozenset(address.address for interface in interfaces for address in interface.addresses)
 
 
 def with_master(facts: NodeFacts, way: MasterPath) -> NodeFacts:

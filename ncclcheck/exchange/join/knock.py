@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.broadcast import broadcast
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.trust.datagrams import LIMIT_BYTES as DATAGRAM_BYTES
@@ -99,6 +99,12 @@ class KnockListener:
         """Return the nodes that said they cannot join, by node rank."""
         with self._lock:
             return {rank: message.knock for rank, message in self._knocks.items() if message.final}
+
+    def wait_for_all(self, deadline: Deadline) -> None:
+        """Wait until all other nodes have said that they cannot join, and so know why node 0 does not serve."""
+        for _ in polls(deadline):
+            if len(self.final()) >= self._nnodes - 1:
+                break
 
     def _rank_of(self, knock: Knock) -> int:
         """Return the node's rank; for a node that has none before it joins, the highest rank that is still free."""

@@ -59,7 +59,9 @@ def listen_for_others(
             store.close()
 
     at = "" if isinstance(way.addresses, Missing) or not way.addresses else way.addresses[0]
-    listener = KnockListener(way.port, launch.job_id, launch.nnodes, trust, relays_for=at, heard=heard)
+    listener = KnockListener(
+        way.port, launch.job_id, launch.most_node_ranks, trust, relays_for=at, heard=heard
+    )
     listener.serving = True
     return listener
 
@@ -96,7 +98,7 @@ class RelayedKnocks:
             except DecodeError:
                 continue
             rank = self._rank_of(knock)
-            if 0 < rank < self._launch.nnodes:
+            if 0 < rank < self._launch.most_node_ranks:
                 self._read.setdefault(rank, self._judged(knock, rank))
 
     def _rank_of(self, knock: Knock) -> int:
@@ -106,7 +108,7 @@ class RelayedKnocks:
         known = self._read | self._own()
         if knock.host in (said.host for said in known.values()):
             return 0  # it has been heard
-        return next((rank for rank in range(self._launch.nnodes - 1, 0, -1) if rank not in known), 0)
+        return next((rank for rank in range(self._launch.most_node_ranks - 1, 0, -1) if rank not in known), 0)
 
     def _judged(self, knock: Knock, rank: int) -> Knock:
         """Return the knock with what only node 0 can see: connection requests of that address that arrived here."""

@@ -17,6 +17,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.recording import RecordingStore
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
@@ -112,6 +113,16 @@ class VerdictServer:
         return VerdictConfirmation(
             PROTOCOL, question.challenge[:64], given.exit_code, changed[:8], given.report
         )
+
+
+def serve_verdict(store: Store, nonce: str) -> VerdictServer | None:
+    """Return where the others ask node 0 itself for its verdict; None where no port can be had: then nobody starts."""
+    try:
+        server = VerdictServer(nonce)
+    except OSError:
+        return None
+    store.set(keys.VERDICT_PORT, str(server.port).encode())
+    return server
 
 
 class VerdictAsker(Struct, frozen=True):

@@ -16,7 +16,7 @@ from ncclcheck.facts.nccl.nccl_words import bootstrap_line, decode_unique_id, ve
 from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.facts.network.routes import owner_of
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import NcclAnswer
+from ncclcheck.model.facts import NcclAnswer, NcclChoice
 
 CHILD = "ncclcheck.facts.nccl.nccl_child"
 
@@ -77,6 +77,15 @@ def understood(library: str, result: ChildResult | Missing) -> Inquiry:
     if "missing" in words:
         return Inquiry(Missing(words["missing"], f"{library}: {words['detail']}"))
     return Inquiry(_answer(library, words, log), words["net_plugin"])
+
+
+def library_of(nccl: Fact[NcclChoice], environ: Mapping[str, str]) -> Fact[str]:
+    """Return the library that was asked, to be asked again."""
+    if isinstance(nccl, Missing) or isinstance(nccl.libraries, Missing):
+        return find_library(environ)
+    if nccl.libraries:
+        return nccl.libraries[0].path
+    return nccl.asked if isinstance(nccl.asked, Missing) else nccl.asked.library
 
 
 def talkative(environ: Mapping[str, str]) -> dict[str, str]:

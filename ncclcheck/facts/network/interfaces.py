@@ -93,6 +93,13 @@ def addresses_now() -> frozenset[str]:
     return frozenset(own.address for addresses in known.values() for own in addresses)
 
 
+def addresses_of(interfaces: Fact[tuple[Interface, ...]]) -> frozenset[str]:
+    """Return every address of a node, by its facts."""
+    if isinstance(interfaces, Missing):
+        return frozenset()
+    return frozenset(address.address for interface in interfaces for address in interface.addresses)
+
+
 def _address(family: Family, label: str, text: str, netmask: str) -> Address:
     """Return one address from psutil's words: `fe80::1%eth0` with netmask `ffff:ffff:ffff:ffff::`."""
     address, _, scope = text.partition("%")

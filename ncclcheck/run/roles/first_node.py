@@ -8,13 +8,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ncclcheck.exchange.deadline import Deadline, polls
+from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.first import confirm_detour, is_led_elsewhere
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import names_loopback
 from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
-from ncclcheck.exchange.join.verdict import Given, VerdictServer
+from ncclcheck.exchange.join.verdict import Given, serve_verdict
 from ncclcheck.exchange.node_report import leave_common
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -98,15 +98,8 @@ def _opened(
     except Exception as error:
         if knocks is not None:
             knocks.given_up = f"{FAILED}{first_line(error)}"
-            _await_knocks(context, knocks, FAILED_STAND_DOWN_S)
+            knocks.wait_for_all(context.deadline.within(FAILED_STAND_DOWN_S))
         raise
-
-
-def _await_knocks(context: Context, knocks: KnockListener, seconds: float) -> None:
-    """Wait until all other nodes have asked, and so know why node 0 does not serve; so many seconds at most."""
-    for _ in polls(context.deadline.within(seconds)):
-        if len(knocks.final()) >= context.launch.nnodes - 1:
-            break
 
 
 def _stand_down(context: Context, knocks: KnockListener, way: MasterPath) -> tuple[Silent, ...]:
@@ -114,7 +107,7 @@ def _stand_down(context: Context, knocks: KnockListener, way: MasterPath) -> tup
     knocks.given_up = f"its store cannot be served: {way.detail}"
     # Where its port is filtered the others find out for themselves, and then ask.
     linger_s = STAND_DOWN_S + (MASTER_SYN_S if way.outcome == "filtered" else 0.0)
-    _await_knocks(context, knocks, linger_s)
+    knocks.wait_for_all(context.deadline.within(linger_s))
     return tuple(Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items())
 
 
@@ -122,7 +115,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     """Lead the run, and return False; True where another process leads it, at the master address."""
     context, store, nonce = session.context, session.store, secrets.token_bytes(16)
     recording = RecordingStore(store)
-    server = None if context.is_alone or context.trust.key else _verdict_server(recording, nonce)
+    server = None if context.is_alone or context.trust.key else serve_verdict(recording, nonce.hex())
     session.state.common = leave_common(recording, local.facts)
     draw_local_rank(recording, context.host)  # before others can: the first process of a host is its agent
     recording.set(keys.SERVING, nonce)
@@ -157,16 +150,6 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     session.state.announce = tell
     lead_as_node(session, replace(participant, local=local, ranks_store=store_of_ranks(store)), way)
     return False
-
-
-def _verdict_server(store: Store, nonce: bytes) -> VerdictServer | None:
-    """Return where the others ask node 0 itself for its verdict; None where no port can be had: then nobody starts."""
-    try:
-        server = VerdictServer(nonce.hex())
-    except OSError:
-        return None
-    store.set(keys.VERDICT_PORT, str(server.port).encode())
-    return server
 
 
 def _out_of_touch(session: Session, local: LocalNode, way: MasterPath, why: Missing) -> Snapshot:

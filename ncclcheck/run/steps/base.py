@@ -10,10 +10,11 @@ from msgspec import Struct
 from ncclcheck.exchange.announcements import Announced, Announcements
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.facts.network.interfaces import addresses_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
-from ncclcheck.run.local_node import LocalNode, own_addresses
+from ncclcheck.run.local_node import LocalNode
 
 if TYPE_CHECKING:
     from ncclcheck.run.session import Session
@@ -71,7 +72,7 @@ class Participant(Struct, frozen=True):
         gpus = 0 if isinstance(facts.gpus, Missing) else len(facts.gpus)
         asked = launch.nproc_per_node or 0, flags.nproc_per_node or 0
         most = max(*asked, launch.local_world_size, gpus, RANKS_UNASKED)
-        return Bounds(self.ticket, most, own_addresses(facts.interfaces), Announcements(self.store).of)
+        return Bounds(self.ticket, most, addresses_of(facts.interfaces), Announcements(self.store).of)
 
 
 def nothing_refused(_order: Any, _bounds: Bounds) -> Iterator[str]:

@@ -14,12 +14,12 @@ from ncclcheck.exchange.order_limits import seconds_faults
 from ncclcheck.exchange.probe.both_ends import compare_notes, with_nccl_there, without_the_silent
 from ncclcheck.exchange.probe.callers import called_by_each, routes_to
 from ncclcheck.exchange.probe.reachability import Peer, probe_peers
+from ncclcheck.facts.network.interfaces import addresses_of
 from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Route
 from ncclcheck.model.snapshot import Coverage, Node, Probe, Snapshot
 from ncclcheck.nccl.candidates import MAX_CANDIDATES
-from ncclcheck.run.local_node import own_addresses
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import ANSWER_S, REACH_S
@@ -111,7 +111,7 @@ def _with_routes(node: Node, told: Probed | None) -> Node:
 def _follow(participant: Participant, order: ReachOrder) -> Probed:
     local, ticket = participant.node, participant.ticket
     peers = _peers_of(order, ticket)
-    own = own_addresses(local.facts.interfaces)
+    own = addresses_of(local.facts.interfaces)
     host, nonce = participant.context.host, participant.nonce
     probes = probe_peers(host, own, nonce, ticket, peers, order.deadline_s)
     routes = routes_to(peers, local.facts.interfaces)
