@@ -13,6 +13,11 @@ PREFLIGHT_TIMEOUT_S = 60.0  # --timeout of preflight
 # --timeout of bench and run, beside --budget: preflight, importing torch, connecting, warm-up
 BENCH_TIMEOUT_S = 120.0
 NODE_TIMEOUT_S = 50.0  # --timeout of node: Slurm kills its health check after 60 s
+SLURM_HEALTH_S = 15.0  # kept back of it with --slurm-health: reading and changing the node's state in Slurm
+SCONTROL_S = 5.0  # one call of scontrol: slurmctld answers in milliseconds, or is busy or away
+# Slurm starts its health check on all nodes at once: when it drained a node, each looks again who else did
+SLURM_SETTLE_S = 2.0
+HEALTH_HISTORY_S = 86400.0  # a result of a health check that is older says nothing about the node of today
 JOIN_TIMEOUT_S = 30.0  # --join-timeout: for all nodes to join
 BENCH_BUDGET_S = 20.0  # --budget: for all measuring of a benchmark
 LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a larger number is a typing error

@@ -168,7 +168,30 @@ verbosity = _all(
     ]
 )
 preflight_options = _all([_launch, _hosts, _expectations, _time, from_file, verbosity])
-node_options = _all([_expectations, _node_time, from_file, verbosity])
+_slurm_health = _all(
+    [
+        click.option(
+            "--slurm-health",
+            is_flag=True,
+            help="Drain this node in Slurm after 2 bad of 3 runs; resume it, if drained so, after 3 good ones.",
+        ),
+        click.option(
+            "--dry-run", is_flag=True, help="With --slurm-health: print the change, do not make it."
+        ),
+        click.option(
+            "--max-drained",
+            type=WholeNumber(1, 100),
+            help="Per cent of the cluster's nodes that --slurm-health may keep drained.  [10]",
+        ),
+        click.option(
+            "--state-dir",
+            type=FileName(),
+            metavar="DIR",
+            help="Where --slurm-health keeps the last results.  [/run/ncclcheck]",
+        ),
+    ]
+)
+node_options = _all([_expectations, _node_time, _slurm_health, from_file, verbosity])
 isolate_options = _all(
     [
         click.option(

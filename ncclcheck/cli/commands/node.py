@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from ncclcheck.cli import options
 from ncclcheck.cli.usage import one_sentence
 from ncclcheck.model.errors import NcclcheckError
+from ncclcheck.timeouts import SLURM_HEALTH_S
 
 if TYPE_CHECKING:
     from ncclcheck.report.fleet.status_line import Protocol
@@ -95,6 +97,9 @@ def node(context: click.Context, /, **given: Any) -> None:
 
     --format npd is for node-problem-detector: exit 0 fit, 1 not, 2 unknown. --format nagios: 0 OK, 1 warning, 2
     critical, 3 unknown. Otherwise the exit codes are those of every command.
+
+    --slurm-health is for Slurm's HealthCheckProgram, and the only thing in ncclcheck that changes something: it runs
+    scontrol update for this node. It never touches a node that somebody else drained.
     """
     context.exit(examine(given))
 
@@ -104,28 +109,40 @@ def examine(given: Mapping[str, Any]) -> int:
     from ncclcheck.cli.commands.session import deliver, ended_run
     from ncclcheck.cli.outputs import refuse_bad_outputs
     from ncclcheck.cli.request import run_options
+    from ncclcheck.cli.screen import write_error
+    from ncclcheck.cli.slurm_health.act import act, health_request
+    from ncclcheck.facts.network.names import host_name
 
     refuse_bad_outputs(given)
+    health = health_request(given, os.environ, host_name())
     run = run_options("node", given)
-    watchdog = threading.Timer(run.timeout_s, _give_up, (_protocol(given), run.timeout_s))
+    limit_s = run.timeout_s
+    if health is not None:
+        run = replace(run, timeout_s=max(run.timeout_s - SLURM_HEALTH_S, run.timeout_s / 2))
+    watchdog = threading.Timer(limit_s, _give_up, (_protocol(given), limit_s))
     watchdog.daemon = True
     watchdog.start()
     try:
         ended = ended_run(run, given)
         all_written = deliver(ended, given)
+        has_acted = health is None or act(ended.report, health, write_error)
     finally:
         watchdog.cancel()
-    return exit_code(ended, given, all_written=all_written)
+    return exit_code(ended, given, all_written=all_written, has_acted=has_acted)
 
 
-def exit_code(ended: RunResult, given: Mapping[str, Any], *, all_written: bool) -> int:
-    """Return the exit code; in a protocol a file that could not be written makes a good node unknown."""
+def exit_code(
+    ended: RunResult, given: Mapping[str, Any], *, all_written: bool, has_acted: bool = True
+) -> int:
+    """Return the exit code. A good node whose file or state in Slurm could not be written is none."""
     from ncclcheck.report.fleet.status_line import UNKNOWN as UNKNOWN_CODES
     from ncclcheck.report.fleet.status_line import status_code
 
     protocol = _protocol(given)
     unwritten = USAGE if protocol is None else UNKNOWN_CODES[protocol]
     code = ended.report.verdict.exit_code if protocol is None else status_code(ended.report, protocol)
+    if not has_acted:
+        return code or (UNKNOWN if protocol is None else UNKNOWN_CODES[protocol])
     return code if all_written else code or unwritten
 
 

@@ -1,0 +1,135 @@
+"""`--slurm-health`: from the report of a node to what is done with it in Slurm."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ncclcheck.cli.slurm_health.decision import (
+    OWN_REASON,
+    Result,
+    SlurmNode,
+    health_of,
+    is_beyond,
+    may_drain,
+    most_drained,
+    wanted,
+)
+from ncclcheck.cli.slurm_health.history import record
+from ncclcheck.cli.slurm_health.scontrol import drain_words, resume_words, shown_nodes, update
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.report import Report
+from ncclcheck.timeouts import SLURM_HEALTH_S, SLURM_SETTLE_S
+
+DEFAULT_FOLDER = "/run/ncclcheck"
+DEFAULT_PERCENT = 10
+
+
+class HealthRequest(Struct, frozen=True):
+    """What the user wants: which node this is, where its results are kept, and how much of the fleet may be drained."""
+
+    node: str
+    folder: str = DEFAULT_FOLDER
+    most_percent: int = DEFAULT_PERCENT
+    dry_run: bool = False
+
+
+def health_request(given: Mapping[str, Any], environ: Mapping[str, str], host: str) -> HealthRequest | None:
+    """Return what `given` asks for; None without --slurm-health. Raises UsageError for what contradicts it."""
+    further = [name for name in ("dry_run", "max_drained", "state_dir") if given.get(name)]
+    if not given.get("slurm_health"):
+        if further:
+            raise UsageError(
+                f"--{further[0].replace('_', '-')} is for --slurm-health: add it, or leave this out"
+            )
+        return None
+    if given.get("from_"):
+        raise UsageError(
+            "--slurm-health acts on this node now, but --from replays a run that is over: leave one out"
+        )
+    return HealthRequest(
+        environ.get("SLURMD_NODENAME") or host.partition(".")[0],
+        given.get("state_dir") or DEFAULT_FOLDER,
+        given.get("max_drained") or DEFAULT_PERCENT,
+        bool(given.get("dry_run")),
+    )
+
+
+def act(report: Report, request: HealthRequest, say: Callable[[str], None]) -> bool:
+    """Drain or resume the node, if that is due; return False where Slurm or the history did not let us tell."""
+    deadline = Deadline(SLURM_HEALTH_S)
+    health = health_of(report.verdict.exit_code)
+    if health == "unknown":
+        say(f"slurm: {request.node} stays as it is: this run is inconclusive")
+        return True
+    try:
+        results = record(request.folder, request.node, Result(time.time(), health == "good"))
+    except UsageError as error:
+        say(f"slurm: {request.node} stays as it is: {error}")
+        return False
+    shown = shown_nodes(deadline, request.node)
+    if isinstance(shown, Missing):
+        return _failed(request, shown, say)
+    action = wanted(results, shown[0])
+    if action.kind == "none":
+        say(f"slurm: {request.node} stays as it is: {action.why}")
+        return True
+    if action.kind == "resume":
+        return _change(request, resume_words(request.node), action.why, deadline, say)
+    return _drain(report, request, action.why, deadline, say)
+
+
+def _drain(
+    report: Report, request: HealthRequest, why: str, deadline: Deadline, say: Callable[[str], None]
+) -> bool:
+    """Drain the node, unless too many are; give it back where too many were drained at the same moment."""
+    fleet = shown_nodes(deadline)
+    if isinstance(fleet, Missing):
+        return _failed(request, fleet, say)
+    if not may_drain(fleet, request.most_percent):
+        say(f"slurm: {request.node} stays as it is: {_cap(fleet, request)}")
+        return True
+    reason = report.verdict.reasons[0] if report.verdict.reasons else "not fit"
+    words = drain_words(request.node, f"{OWN_REASON}{reason}")
+    if not _change(request, words, why, deadline, say) or request.dry_run:
+        return request.dry_run
+    time.sleep(SLURM_SETTLE_S)  # Slurm starts its health check on all nodes at once
+    fleet = shown_nodes(deadline)
+    if isinstance(fleet, Missing):
+        return _failed(request, fleet, say)
+    if is_beyond(request.node, fleet, request.most_percent):
+        return _change(request, resume_words(request.node), _cap(fleet, request), deadline, say)
+    return True
+
+
+def _cap(fleet: Sequence[SlurmNode], request: HealthRequest) -> str:
+    most = most_drained(len(fleet), request.most_percent)
+    ours = sum(node.is_ours for node in fleet)
+    return (
+        f"{ours} of {len(fleet)} nodes are drained by ncclcheck, and {most} may be "
+        f"(--max-drained {request.most_percent}): so many at once is rarely the nodes' own fault"
+    )
+
+
+def _change(
+    request: HealthRequest, words: Sequence[str], why: str, deadline: Deadline, say: Callable[[str], None]
+) -> bool:
+    if request.dry_run:
+        say(f"slurm: would run: {shlex.join(words)} ({why})")
+        return True
+    failed = update(words, deadline)
+    if failed is not None:
+        return _failed(request, failed, say)
+    say(f"slurm: ran: {shlex.join(words)} ({why})")
+    return True
+
+
+def _failed(request: HealthRequest, why: Missing, say: Callable[[str], None]) -> bool:
+    say(f"slurm: {request.node} stays as it is: {why.detail or why.missing}")
+    return False
