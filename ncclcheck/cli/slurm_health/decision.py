@@ -108,4 +108,4 @@ def is_beyond(name: str, fleet: Sequence[SlurmNode], percent: int) -> bool:
     The earliest stay drained; those of the same second in the order of their names, so that all nodes agree.
     """
     ours = sorted((node.reason_since, node.name) for node in fleet if node.is_ours)
-    return name in [other for _, other in ours[most_drained(len(fleet), percent) :]]
+    return name in [drained for _, drained in ours[most_drained(len(fleet), percent) :]]
