@@ -205,6 +205,11 @@ isolate_options = _all(
         ),
         click.option("--max-rounds", type=WholeNumber(1, 30), help="Number of rounds, at most.  [8]"),
         click.option(
+            "--groups",
+            is_flag=True,
+            help="If no pair is bad: from how many nodes at once on is it slow? (2, 4, 8 ... nodes)",
+        ),
+        click.option(
             "--seed", type=WholeNumber(0, 2**31), help="Seed of the pairs.  [random; it is printed]"
         ),
         click.option(

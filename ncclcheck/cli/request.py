@@ -205,6 +205,7 @@ def _isolate_request(given: Mapping[str, Any]) -> IsolateRequest:
         given.get("screen") or usual.screen,
         given.get("max_rounds") or usual.most_rounds,
         secrets.randbelow(1 << 31) if seed is None else seed,
+        bool(given.get("groups")),
     )
 
 

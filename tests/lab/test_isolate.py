@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from tests.lab import faults
 from tests.lab.launched import Told, run, start, told
 from tests.lab.namespaces import call, inside
 from tests.lab.nodes import Lab, Node
+from tests.lab.topologies import shared_backplane
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
 LabOf = Callable[..., Lab]
@@ -65,22 +67,51 @@ def test_sound_nodes_are_not_named_and_an_odd_one_is_tested_too(lab: LabOf) -> N
 
 
 @pytest.mark.further
-def test_a_node_that_stops_in_a_round_is_named_and_costs_seconds(lab: LabOf) -> None:
+@pytest.mark.parametrize("fault", ["stop", "kill", "drop"])
+def test_a_node_that_hangs_in_a_round_is_named_and_costs_seconds(lab: LabOf, fault: str) -> None:
     four = shaped(lab, 4)
-    running = start(four, "isolate")
-    words = inside(four["node3"].namespace, ["ss", "-Htn", "state", "established", "src", "10.78.0.3"])
+    bad, running = four["node3"], start(four, "isolate")
+    words = inside(bad.namespace, ["ss", "-Htn", "state", "established", "src", "10.78.0.3"])
     deadline = time.monotonic() + 60
     while "round 1" not in running["node1"].stderr or len(call(words).splitlines()) < 3:
         assert time.monotonic() < deadline, running["node1"].stderr
         time.sleep(0.02)
-    running["node3"].signal(signal.SIGSTOP, group=True)
-    stopped = time.monotonic()
+    if fault == "drop":
+        rule = ["iptables", "-w", "-A", "INPUT", "-i", "eth0", "-p", "tcp", "!", "--syn", "-j", "DROP"]
+        call(inside(bad.namespace, rule))
+    for pid in bad.processes() if fault != "drop" else ():
+        os.kill(pid, signal.SIGSTOP if fault == "stop" else signal.SIGKILL)
+    broken = time.monotonic()
     try:
         outcomes = told(four, {name: running[name] for name in ("node1", "node2", "node4")}, 60)
-        took_s = time.monotonic() - stopped
+        took_s = time.monotonic() - broken
     finally:
         running["node3"].signal(signal.SIGKILL, group=True)
     found = isolation(outcomes["node1"])
     assert [(node["host"], node["verdict"]) for node in found["nodes"]] == [("node3", "hang")], found
     assert outcomes["node1"].code == 4, str(outcomes["node1"].finished)
     assert took_s <= 45, took_s
+
+
+@pytest.mark.further
+def test_of_two_nodes_the_slow_direction_is_named_and_neither_node(lab: LabOf) -> None:
+    two = shaped(lab, 2)
+    shape_egress(two["node2"], "60mbit")
+    outcomes = run(two, "isolate")
+    found = isolation(outcomes["node1"])
+    assert found["nodes"] == found["undecided"] == [], str(outcomes["node1"].finished)
+    assert found["links"] == [{"from": "node2", "to": "node1", "verdict": "slow"}]
+    assert {outcome.code for outcome in outcomes.values()} == {4}
+    assert "takes a third one to tell" in outcomes["node1"].finished.stdout
+
+
+@pytest.mark.further
+def test_a_network_that_carries_half_of_the_nodes_at_once_is_slow_from_all_of_them_on(lab: LabOf) -> None:
+    six = shaped(lab, 6)
+    with shared_backplane(six, "370mbit"):
+        outcomes = run(six, "isolate", "--groups")
+        found = isolation(outcomes["node1"])
+        assert found["nodes"] == found["links"] == found["groups"] == [], str(outcomes["node1"].finished)
+        assert found["only_from_nodes"] == 6, found
+        assert "slow-at-scale" in outcomes["node1"].finished.stdout
+        assert six.leftovers() == ()

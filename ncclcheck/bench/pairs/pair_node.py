@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.timeouts import PAIR_LONGEST_S, PAIRS_READY_S, ROUND_POLL_S
+from ncclcheck.timeouts import PAIR_JOIN_S, PAIR_LONGEST_S, PAIRS_READY_S, RING_OF_A_NODE_S, ROUND_POLL_S
 
 _OF_THE_NETWORK = ("connect", "timed out", "timeout")  # what Gloo and torch say of a peer
 
@@ -41,7 +42,7 @@ def run_pairs(place: PairPlace, order: PairsOrder) -> Missing | None:
             planned = _awaited(place, number)
             if isinstance(planned, Missing):
                 return planned
-            if planned.number and not planned.pairs:
+            if planned.number and not planned.pairs and not planned.ring:
                 return None
             answer = pairs.started() if planned.number == 0 else pairs.measured(planned)
             place.store.set_document(keys.pairs_answer(number, place.ticket), encode(answer))
@@ -90,57 +91,73 @@ class _PairNode:
 
     def measured(self, planned: PairsRound) -> PairAnswer:
         """Measure with this node's partner of the round; nothing where it has none."""
-        pair = planned.pair_of(self._place.ticket)
-        if pair is None:
+        group = planned.group_of(self._place.ticket)
+        if group is None:
             return PairAnswer(SCHEMA, TOOL_VERSION)
         if self._process is None:
             return _failed("died", "nothing was started to measure pairs", own=True)
-        return self._pair(planned, pair, self._process)
+        return self._together(planned, group, self._process)
 
-    def _pair(self, planned: PairsRound, pair: tuple[int, int], process: PairProcess) -> PairAnswer:
-        place, order, began = self._place, self._order, time.monotonic()
-        task = PairTask(
-            planned.number,
-            pair.index(place.ticket),
-            0,
-            place.master_addr,
-            place.store.port,
-            keys.pair_group(place.prefix, order.nonce, planned.number, pair),
-            order.backend,
-            order.most_bytes,
-        )
+    def _together(self, planned: PairsRound, group: tuple[int, ...], process: PairProcess) -> PairAnswer:
+        began = time.monotonic()
         try:
-            process.begin(task)
+            process.begin(self._tasks(planned, group))
         except OSError as error:
             return _failed("died", f"the process that measures pairs: {error}", own=True)
-        deadline = place.deadline.within(PAIR_LONGEST_S)
-        while (result := process.poll(planned.number)) is None:
+        deadline = self._place.deadline.within(PAIR_LONGEST_S + len(group) * RING_OF_A_NODE_S)
+        while not (results := process.poll(planned.number)):
             if deadline.passed or self._is_over(planned.number):
                 stopped = process.is_stopped
-                process.kill_child()
+                process.kill_children()
                 detail = "its process is stopped" if stopped else "its partner did not go on"
                 return _failed("hang", detail, own=stopped)
             time.sleep(ROUND_POLL_S)
-        return answer_of(result, time.monotonic() - began)
+        process.kill_children()  # where one of several failed
+        return answer_of(results, time.monotonic() - began)
+
+    def _tasks(self, planned: PairsRound, group: tuple[int, ...]) -> tuple[PairTask, ...]:
+        """Return what each GPU of this node does in the round."""
+        place, order = self._place, self._order
+        prefix = keys.pair_group(place.prefix, order.nonce, planned.number, group[0])
+        return tuple(
+            PairTask(
+                planned.number,
+                group.index(place.ticket),
+                rail,
+                place.master_addr,
+                place.store.port,
+                f"{prefix}/{rail}",
+                order.backend,
+                order.most_bytes,
+                len(group),
+                min(planned.ring_bytes, order.most_bytes) if planned.ring else 0,
+                join_s=PAIR_JOIN_S + len(group) * RING_OF_A_NODE_S,
+            )
+            for rail in range(order.rails)
+        )
 
     def _is_over(self, number: int) -> bool:
         return not isinstance(self._place.store.get(keys.pairs_over(number)), Missing)
 
 
-def answer_of(result: PairResult, seconds: float) -> PairAnswer:
-    """Return what node 0 is told of a test that took so many seconds."""
-    if result.wrong:
-        return _failed("died", f"{result.wrong} bytes arrived with wrong values", own=False)
-    if not result.error:
-        return PairAnswer(
-            SCHEMA,
-            TOOL_VERSION,
-            received_gbit_s=result.received_gbit_s,
-            seconds=round(seconds, 3),
-            transfer_s=round(result.transfer_s, 4),
-        )
-    of_the_network = any(words in result.error.lower() for words in _OF_THE_NETWORK)
-    return _failed("unreachable" if of_the_network else "died", result.error, own=not of_the_network)
+def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:
+    """Return what node 0 is told of a test that took so many seconds: of several rails the slowest one decides."""
+    wrong = sum(result.wrong for result in results)
+    if wrong:
+        return _failed("died", f"{wrong} bytes arrived with wrong values", own=False)
+    error = next((result.error for result in results if result.error), "")
+    if error:
+        of_the_network = any(words in error.lower() for words in _OF_THE_NETWORK)
+        return _failed("unreachable" if of_the_network else "died", error, own=not of_the_network)
+    rates = tuple(result.received_gbit_s or 0.0 for result in results)
+    return PairAnswer(
+        SCHEMA,
+        TOOL_VERSION,
+        received_gbit_s=min(rates),
+        seconds=round(seconds, 3),
+        transfer_s=round(max(result.transfer_s for result in results), 4),
+        rails_gbit_s=rates if len(rates) > 1 else (),
+    )
 
 
 def _failed(outcome: PairOutcome, detail: str, *, own: bool) -> PairAnswer:

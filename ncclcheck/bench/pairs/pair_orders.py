@@ -13,36 +13,46 @@ from ncclcheck.model.benchmarks.isolation import PairOutcome
 
 ROUND_LIMIT_BYTES = 1 << 20  # 16,384 nodes take a quarter of it
 MOST_BYTES = 1 << 32
+MOST_RAILS = 64
 _NONCE = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 
 class PairsOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="pairs"):
-    """Start what measures pairs, and follow the rounds until one is empty. In an environment None unsets a variable."""
+    """Start what measures pairs, and follow the rounds until one is empty. In an environment None unsets a variable.
+
+    `rails`: so many GPUs of a node measure at the same time, each with the same GPU of the partner.
+    """
 
     backend: Backend
     most_bytes: int
     nonce: str
     environments: dict[str, dict[str, str | None]]  # by ticket
+    rails: int = 1
 
 
 class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
-    """A round: pairs of tickets, each as (first, second). None: it is over. Round 0 only asks who is ready."""
+    """A round: pairs of tickets, each as (first, second), or one ring of more. Neither: it is over.
+
+    Round 0 only asks who is ready. `ring_bytes`: of one transfer of a ring.
+    """
 
     schema_version: str
     tool_version: str
     number: int
     pairs: tuple[tuple[int, int], ...] = ()
+    ring: tuple[int, ...] = ()
+    ring_bytes: int = 0
 
-    def pair_of(self, ticket: int) -> tuple[int, int] | None:
-        """Return the pair that a node belongs to."""
-        return next((pair for pair in self.pairs if ticket in pair), None)
+    def group_of(self, ticket: int) -> tuple[int, ...] | None:
+        """Return the pair or ring that a node belongs to."""
+        return next((group for group in (*self.pairs, self.ring) if ticket in group), None)
 
 
 class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """What one end of a pair says: at what rate it received, in 1e9 bit/s, or what became of it.
 
     `own`: the fault is this node's own, as where its process was stopped. `seconds`: how long its pair took, with its
-    start; `transfer_s`: one of its transfers.
+    start; `transfer_s`: one of its transfers. `rails_gbit_s`: what each GPU received, where there are several.
     """
 
     schema_version: str
@@ -53,6 +63,7 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     own: bool = False
     seconds: float = 0.0
     transfer_s: float = 0.0
+    rails_gbit_s: tuple[float, ...] = ()
 
 
 def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
@@ -62,5 +73,7 @@ def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
         yield from environment_faults([own])
     if not 0 < order.most_bytes <= MOST_BYTES:
         yield "a size out of bounds"
+    if not 0 < order.rails <= MOST_RAILS:
+        yield "a number of rails out of bounds"
     if _NONCE.fullmatch(order.nonce) is None:
         yield "a nonce that is none"

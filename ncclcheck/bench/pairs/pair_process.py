@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ncclcheck.bench.pairs.pair_server import READY
@@ -35,7 +35,9 @@ class PairProcess:
         """Start it. Raises OSError where no process can be started."""
         self._ended, started = threading.Event(), threading.Event()
         self._failure: OSError | ValueError | None = None
-        self.child: int | None = None
+        self.children: dict[int, int] = {}  # by rail
+        self._rails = 1
+        self._results: dict[int, PairResult] = {}  # by rail
         self._text, self._errors = b"", b""
         self.is_ready = False
 
@@ -65,25 +67,35 @@ class PairProcess:
             assert pipe is not None  # noqa: S101 (both were asked for)
             os.set_blocking(pipe.fileno(), False)
 
-    def begin(self, task: PairTask) -> None:
-        """Measure a pair. Raises OSError where the server is gone."""
+    def begin(self, tasks: Sequence[PairTask]) -> None:
+        """Measure a pair, each rail in a process of its own. Raises OSError where the server is gone."""
         assert self._process.stdin is not None  # noqa: S101 (it was asked for)
-        self.child = None
-        self._process.stdin.write(encode(task) + b"\n")
+        self.children, self._results, self._rails = {}, {}, len(tasks)
+        self._process.stdin.write(b"".join(encode(task) + b"\n" for task in tasks))
 
-    def poll(self, number: int) -> PairResult | None:
-        """Return the result of that round, once it is there; one with an error where the child or the server ended."""
-        result = self._read(number)
-        if result is not None:
-            return result
-        if self._process.poll() is not None:
-            return PairResult(number, error=f"the process that measures pairs ended: {self.last_words}")
-        if self.child is not None and not state_letter(self.child):
-            return self._read(number) or PairResult(number, error=f"its process died: {self.last_words}")
-        return None
+    def poll(self, number: int) -> tuple[PairResult, ...]:
+        """Return the results of that round, by rail, once all are there; else none.
 
-    def _read(self, number: int) -> PairResult | None:
-        """Read what was written since; return the result of that round if it is among it."""
+        One with an error alone, where a child or the server ended.
+        """
+        self._read(number)
+        if self._process.poll() is not None and len(self._results) < self._rails:
+            why = f"the process that measures pairs ended: {self.last_words}"
+            return (PairResult(number, error=why),)
+        gone = [rail for rail, child in self.children.items() if not state_letter(child)]
+        if gone:
+            self._read(number)
+        lost = next((rail for rail in gone if rail not in self._results), None)
+        if lost is not None:
+            return (PairResult(number, error=f"its process died: {self.last_words}", rail=lost),)
+        failed = next((result for result in self._results.values() if result.error), None)
+        if failed is not None:
+            return (failed,)
+        is_complete = len(self._results) == self._rails
+        return tuple(self._results[rail] for rail in sorted(self._results)) if is_complete else ()
+
+    def _read(self, number: int) -> None:
+        """Read what was written since, and keep the results of that round."""
         assert self._process.stdout is not None and self._process.stderr is not None  # noqa: S101, PT018
         self._errors = (self._errors + read_available(self._process.stderr.fileno()))[-_KEPT_BYTES:]
         *lines, self._text = (self._text + read_available(self._process.stdout.fileno())).split(b"\n")
@@ -91,21 +103,21 @@ class PairProcess:
             if line + b"\n" == READY:
                 self.is_ready = True
             elif line.startswith(b"pid "):
-                self.child = int(line[4:])
+                rail, child = line[4:].split()
+                self.children[int(rail)] = int(child)
             else:
                 with suppress(DecodeError):
                     result = decode(line, PairResult)
                     if result.number == number:
-                        return result
-        return None
+                        self._results[result.rail] = result
 
     def wait_until_ready(self, seconds: float) -> Missing | None:
         """Wait until torch is imported; return why it is not."""
         deadline = time.monotonic() + seconds
         while not self.is_ready:
             ended = self.poll(-1)
-            if ended is not None:
-                return Missing("error", ended.error)
+            if ended:
+                return Missing("error", ended[0].error)
             if time.monotonic() > deadline:
                 return Missing("timeout", f"torch was not imported within {seconds:.0f} s")
             time.sleep(PROCESS_POLL_S)
@@ -113,8 +125,8 @@ class PairProcess:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether the child, or its server, is stopped by a signal."""
-        pids = [self._process.pid, *([] if self.child is None else [self.child])]
+        """Return whether a child, or the server, is stopped by a signal."""
+        pids = [self._process.pid, *self.children.values()]
         return any(state_letter(pid) in _STOPPED for pid in pids if state_letter(pid))
 
     @property
@@ -122,17 +134,17 @@ class PairProcess:
         """Return the end of what it wrote to standard error."""
         return " ".join(self._errors.decode(errors="replace").split())[-_SHOWN:] or "without a word"
 
-    def kill_child(self) -> None:
+    def kill_children(self) -> None:
         """Kill what measures now; the server is ready for the next pair."""
-        if self.child is not None:
+        for child in self.children.values():
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(self.child, signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
 
     def stop(self) -> None:
         """Kill all of it, and close the pipes."""
         if self._ended.is_set():
             return
-        self.kill_child()
+        self.kill_children()
         kill_all([self._process], KILL_WORKERS_S)
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from ncclcheck.bench.pairs.pair_rounds import Rounds
 from ncclcheck.measure.isolation.conclusion import Conclusion, Named, conclude
+from ncclcheck.measure.isolation.doubling import only_from
 from ncclcheck.measure.isolation.evidence import is_bad
 from ncclcheck.measure.isolation.next_round import Plan
-from ncclcheck.measure.isolation.pair_tests import PairTest, Scale
+from ncclcheck.measure.isolation.pair_tests import PairTest, Scale, log_part
 from ncclcheck.model.benchmarks.isolation import (
     BadGroup,
     BadLink,
@@ -19,6 +21,7 @@ from ncclcheck.model.benchmarks.isolation import (
     PairIsolation,
     PairOutcome,
     PairRate,
+    RingRate,
 )
 
 _GBIT_DIGITS = 4
@@ -30,7 +33,7 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
     members = [ticket for ticket in host_of if ticket not in lost]
     tests = [test for test in rounds.tests if not lost.keys() & {test.first, test.second}]
     found = conclude(plan, members, tests)
-    named = [_node(host_of, entry, rounds.tests) for entry in found.named]
+    named = [_node(host_of, entry, rounds.tests, found.scale) for entry in found.named]
     for gone in rounds.lost:
         verdict: NodeVerdict = "hang" if gone.outcome == "hang" else "died"
         own_tests = sum(gone.ticket in (test.first, test.second) for test in rounds.tests)
@@ -47,13 +50,22 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
             BadGroup(tuple(host_of[member] for member in side), "slow_uplink" if alone else "slow_together")
             for side, alone in found.groups
         ),
-        None,
+        None if found.scale is None else only_from(plan, len(members), rounds.rings, found.scale.spread),
         Coverage(len({test.pair for test in rounds.tests}), count * (count - 1) // 2),
         round(found.chance, 6),
         _undecided(host_of, found, rounds),
         None if found.scale is None else round(found.scale.reference_gbit_s, _GBIT_DIGITS),
         round(found.disturbed, 4),
         plan.seed,
+        tuple(
+            RingRate(
+                ring.round,
+                tuple(host_of[member] for member in ring.members),
+                _rounded(ring.rate_gbit_s),
+                ring.outcome,
+            )
+            for ring in rounds.rings
+        ),
     )
 
 
@@ -66,7 +78,9 @@ def _undecided(host_of: Mapping[int, str], found: Conclusion, rounds: Rounds) ->
     return tuple(sorted(hosts))
 
 
-def _node(host_of: Mapping[int, str], entry: Named, tests: Sequence[PairTest]) -> BadNode:
+def _node(
+    host_of: Mapping[int, str], entry: Named, tests: Sequence[PairTest], scale: Scale | None
+) -> BadNode:
     said = (test.detail for test in tests if test.detail and entry.member in test.pair)
     return BadNode(
         host_of[entry.member],
@@ -77,7 +91,19 @@ def _node(host_of: Mapping[int, str], entry: Named, tests: Sequence[PairTest]) -
         None if entry.sends is None else round(entry.sends, 3),
         None if entry.receives is None else round(entry.receives, 3),
         next(said, ""),
+        _slow_rails(entry, tests, scale),
     )
+
+
+def _slow_rails(entry: Named, tests: Sequence[PairTest], scale: Scale | None) -> tuple[int, ...]:
+    """Return the GPUs of a slow node whose rails are slow, in the median of its tests; none where all are."""
+    own = [test for test in tests if entry.member in test.pair and test.rails]
+    if scale is None or not own or entry.verdict not in ("slow", "intermittent"):
+        return ()
+    rails = range(min(len(test.rails) for test in own))
+    usual = [log_part(median(min(test.rails[rail]) for test in own), scale) for rail in rails]
+    slow = tuple(rail for rail in rails if usual[rail] < scale.cut)
+    return slow if len(slow) < len(rails) else ()
 
 
 def _rounds(

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
-from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s
-from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
+from ncclcheck.bench.pairs.pair_transfer import LEAST_BYTES
+from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round
+from ncclcheck.bench.pairs.round_limit import Finished
+from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.measure.isolation.conclusion import conclude
+from ncclcheck.measure.isolation.doubling import RingTest, next_ring
 from ncclcheck.measure.isolation.next_round import Plan, Round, next_round
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
-from ncclcheck.model.errors import DecodeError
-from ncclcheck.timeouts import PAIRS_READY_S, ROUND_ENDS_S, ROUND_POLL_S
-
-Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
-
-
-class Lead(Struct, frozen=True):
-    """How node 0 leads the rounds: through the store, until the deadline; `say` tells the user."""
-
-    store: Store
-    deadline: Deadline
-    say: Callable[[str], None]
+from ncclcheck.timeouts import PAIR_TRANSFER_S
 
 
 class Lost(Struct, frozen=True):
@@ -47,6 +38,7 @@ class Rounds(Struct, frozen=True):
     tests: tuple[PairTest, ...]
     lost: tuple[Lost, ...]
     is_finished: bool
+    rings: tuple[RingTest, ...] = ()
 
 
 def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[Rounds], None]) -> Rounds:
@@ -55,67 +47,57 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
     lost: list[Lost] = []
     lead.say("starting what measures on every node")
     finished: list[Finished] = []
-    lost += _lost(_gathered(lead, PairsRound(SCHEMA, TOOL_VERSION, 0), tickets, finished), tickets, 0)
+    lost += _lost(gather_round(lead, PairsRound(SCHEMA, TOOL_VERSION, 0), tickets, finished), tickets, 0)
     while True:
         members = [ticket for ticket in tickets if ticket not in {gone.ticket for gone in lost}]
         planned = next_round(plan, members, tests)
         order = PairsRound(SCHEMA, TOOL_VERSION, planned.number, planned.pairs)
         if not planned.pairs or lead.deadline.passed or lead.store.lost is not None:
-            end_rounds(lead.store, planned.number)
-            return Rounds(tuple(tests), tuple(lost), is_finished=not planned.pairs)
+            rounds = Rounds(tuple(tests), tuple(lost), is_finished=not planned.pairs)
+            return _lead_rings(lead, members, plan, rounds)
         lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
-        answers = _gathered(lead, order, members, finished)
+        answers = gather_round(lead, order, members, finished)
         gone = _lost(answers, members, planned.number)
         lost += gone
         tests += [_test(planned, pair, answers) for pair in planned.pairs]
         keep(Rounds(tuple(tests), tuple(lost), is_finished=False))
 
 
+def _lead_rings(lead: Lead, members: Sequence[int], plan: Plan, rounds: Rounds) -> Rounds:
+    """Lead rings of doubling size, if the plan wants them and nobody is bad in pairs; then end the rounds."""
+    number = max((test.round for test in rounds.tests), default=0) + 1
+    is_wanted = plan.rings and rounds.is_finished and not rounds.lost
+    found = conclude(plan, members, rounds.tests) if is_wanted else None
+    if found is None or found.is_bad or found.undecided or found.scale is None:
+        end_rounds(lead.store, number)
+        return rounds
+    size_bytes = max(LEAST_BYTES, int(found.scale.reference_gbit_s * 1e9 / 8 * PAIR_TRANSFER_S))
+    rings: list[RingTest] = []
+    before: list[Finished] = []
+    while not lead.deadline.passed and lead.store.lost is None:
+        ring = next_ring(plan, members, rings, found.scale.spread)
+        if not ring:
+            break
+        lead.say(f"{len(ring)} nodes at once, in a ring")
+        order = PairsRound(SCHEMA, TOOL_VERSION, number, ring=ring, ring_bytes=size_bytes)
+        rings.append(_ring_test(order, gather_round(lead, order, members, before)))
+        number += 1
+    end_rounds(lead.store, number)
+    return replace(rounds, rings=tuple(rings))
+
+
+def _ring_test(order: PairsRound, answers: Answers) -> RingTest:
+    own = [answers.get(ticket) for ticket in order.ring]
+    failed = next((answer.outcome for answer in own if answer is not None and answer.outcome != "ok"), None)
+    rates = [answer.received_gbit_s or 0.0 for answer in own if answer is not None]
+    if failed is not None or len(rates) < len(own):
+        return RingTest(order.number, order.ring, None, failed or "hang")
+    return RingTest(order.number, order.ring, min(rates))
+
+
 def end_rounds(store: Store, number: int) -> None:
     """Tell the nodes that there is no round of this number."""
     store.set_document(keys.pairs_round(number), encode(PairsRound(SCHEMA, TOOL_VERSION, number)))
-
-
-def _gathered(lead: Lead, order: PairsRound, members: Sequence[int], before: list[Finished]) -> Answers:
-    """Give the order and return the answers. Whoever is far slower than those that finished is waited for no longer.
-
-    `before` has those that finished in earlier rounds; those of this one are added to it.
-    """
-    lead.store.set_document(keys.pairs_round(order.number), encode(order))
-    began = time.monotonic()
-    answers: Answers = {}
-    finished: dict[int, Finished] = {}
-    busy = {end for pair in order.pairs for end in pair}
-    while len(answers) < len(members) and lead.store.lost is None:
-        now_s = time.monotonic() - began
-        _read(lead.store, order.number, members, answers)
-        for ticket in busy & answers.keys() - finished.keys():
-            answer = answers[ticket]
-            if answer.outcome == "ok":
-                finished[ticket] = Finished(now_s, answer.seconds, answer.transfer_s)
-        ends_s = round_limit_s(tuple(finished.values()), len(busy), before) if busy else PAIRS_READY_S
-        if now_s > ends_s or lead.deadline.passed:
-            break
-        time.sleep(ROUND_POLL_S)
-    if len(answers) < len(members):
-        lead.store.set(keys.pairs_over(order.number), b"1")
-        until = lead.deadline.within(ROUND_ENDS_S)
-        while len(answers) < len(members) and not until.passed and lead.store.lost is None:
-            _read(lead.store, order.number, members, answers)
-            time.sleep(ROUND_POLL_S)
-    before += finished.values()
-    return answers
-
-
-def _read(store: Store, number: int, members: Sequence[int], answers: Answers) -> None:
-    """Read the answers that came since, all in one request."""
-    waited = {keys.pairs_answer(number, ticket): ticket for ticket in members if ticket not in answers}
-    for key, data in store.get_documents(tuple(waited)).items():
-        try:
-            answers[waited[key]] = read_message(data, PairAnswer, SMALL_LIMIT_BYTES)
-        except DecodeError as error:
-            refused = f"its answer was refused: {error}"
-            answers[waited[key]] = PairAnswer("", "", outcome="died", detail=refused, own=True)
 
 
 def _lost(answers: Mapping[int, PairAnswer], members: Sequence[int], number: int) -> list[Lost]:
@@ -150,4 +132,12 @@ def _test(planned: Round, pair: tuple[int, int], answers: Mapping[int, PairAnswe
         outcome,
         lone,
         detail,
+        _rails(first, second) if outcome == "ok" else (),
     )
+
+
+def _rails(first: PairAnswer | None, second: PairAnswer | None) -> tuple[tuple[float, float], ...]:
+    """Return what each GPU of the pair reached forth and back, where several measured."""
+    if first is None or second is None or len(first.rails_gbit_s) != len(second.rails_gbit_s):
+        return ()
+    return tuple(zip(second.rails_gbit_s, first.rails_gbit_s, strict=True))

@@ -1,6 +1,6 @@
 """`python -m ncclcheck.bench.pairs.pair_server`: imports torch once, and then measures each pair in a fresh process.
 
-It reads one PairTask per line of standard input, forks a child for it, and writes "pid N"; the child writes its
+It reads one PairTask per line of standard input, forks a child for it, and writes "pid RAIL N"; the child writes its
 PairResult as one line of JSON. A child that hangs is killed by the agent, and the next one starts at once: torch is
 imported already.
 """
@@ -42,7 +42,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             _measure(task, answers)
-        os.write(answers, b"pid %d\n" % child)
+        os.write(answers, b"pid %d %d\n" % (task.rail, child))
 
 
 def _measure(task: PairTask, answers: int) -> None:
@@ -56,7 +56,7 @@ def _measure(task: PairTask, answers: int) -> None:
     except Exception as error:  # whatever it was, the agent hears of it
         traceback.print_exc()
         words = " ".join(str(error).split())[:_LONGEST_ERROR]
-        result = PairResult(task.number, error=f"{type(error).__name__}: {words}")
+        result = PairResult(task.number, error=f"{type(error).__name__}: {words}", rail=task.rail)
     sys.stderr.flush()
     os.write(answers, encode(result) + b"\n")
     os._exit(0)

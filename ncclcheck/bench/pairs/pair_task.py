@@ -9,19 +9,22 @@ from ncclcheck.model.bench import Backend
 
 
 class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of the two ranks of a pair. They meet in the store under `store_prefix`, which no other pair may use.
+    """One rank of a pair, or of a ring of more. They meet in the store under `store_prefix`, which is theirs alone.
 
-    `local_rank`: the GPU that is used, on NCCL. `most_bytes`: of one transfer.
+    `rail`: the GPU that is used, on NCCL. `most_bytes`: of one transfer. `ring_bytes`: of one transfer of a ring, 0: a
+    pair finds it out by itself.
     """
 
     number: int  # of the round
-    rank: int  # 0 or 1
-    local_rank: int
+    rank: int
+    rail: int
     store_host: str
     store_port: int
     store_prefix: str
     backend: Backend
     most_bytes: int
+    ranks: int = 2
+    ring_bytes: int = 0
     transfer_s: float = timeouts.PAIR_TRANSFER_S
     join_s: float = timeouts.PAIR_JOIN_S
 
@@ -29,7 +32,7 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
 class PairResult(Struct, frozen=True, forbid_unknown_fields=True):
     """What one end measured: the rate at which it received, in 1e9 bit/s; `error`: why there is none.
 
-    `transfer_s`: how long one transfer took. `wrong`: elements that were not those that were sent.
+    `rail`: over which GPU. `transfer_s`: how long one transfer took. `wrong`: elements that were not those sent.
     """
 
     number: int
@@ -37,3 +40,4 @@ class PairResult(Struct, frozen=True, forbid_unknown_fields=True):
     transfer_s: float = 0.0
     wrong: int = 0
     error: str = ""
+    rail: int = 0

@@ -1,4 +1,7 @@
-"""The transfers of one pair, in a process of its own: first one way, then the other, with verified data."""
+"""The transfers of one pair, in a process of its own: first one way, then the other, with verified data.
+
+More ranks are a ring, in which all of them send and receive at the same time.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,19 @@ PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
 
 
 def measure_pair(task: PairTask) -> PairResult:
-    """Measure both directions with the other rank; return what this one received. Raises RuntimeError of torch."""
+    """Measure with the other ranks; return what this one received. Raises RuntimeError of torch."""
+    device = _join(task)
+    return _both_ways(task, device) if not task.ring_bytes else _ring(task, device)
+
+
+def _join(task: PairTask) -> torch.device:
+    """Join the group of the task's ranks; return the device that its buffers are on."""
     import torch
     import torch.distributed as dist
 
     device = torch.device("cpu")
     if task.backend == "nccl":
-        device = torch.device("cuda", task.local_rank)
+        device = torch.device("cuda", task.rail)
         torch.cuda.set_device(device)
     store = make_store(
         dist.TCPStore,
@@ -46,11 +55,18 @@ def measure_pair(task: PairTask) -> PairResult:
         task.backend,
         store=dist.PrefixStore(task.store_prefix, store),
         rank=task.rank,
-        world_size=2,
+        world_size=task.ranks,
         timeout=timedelta(seconds=GROUP_CALL_S),
         **device_id(dist.init_process_group, torch.__version__, device),
     )
-    received = PairResult(task.number)
+    return device
+
+
+def _both_ways(task: PairTask, device: torch.device) -> PairResult:
+    """Measure one direction after the other."""
+    import torch
+
+    received = PairResult(task.number, rail=task.rail)
     for sender in (0, 1):
         found = _one_way(task, device, sender)
         if task.rank != sender:
@@ -75,9 +91,35 @@ def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
     _exchange(device, size, 1 - sender, task.rank)  # the receiver has measured, so it decides
     size_bytes = int(size.item())
     stream = _stream(task, device, sender, size_bytes, 1 + TRANSFERS)
-    took_s = [end - begin for begin, end in pairwise(stream.ends_s[1:])]
-    transfer_s = max(median(took_s), 1e-9)
-    return PairResult(task.number, size_bytes / transfer_s * 8 / 1e9, transfer_s, stream.wrong)
+    return _result(task, size_bytes, stream)
+
+
+def _result(task: PairTask, size_bytes: int, stream: _Stream) -> PairResult:
+    """Return the rate of the stream: the median of its parts, without the first one."""
+    transfer_s = max(median(end - begin for begin, end in pairwise(stream.ends_s[1:])), 1e-9)
+    rate_gbit_s = size_bytes / transfer_s * 8 / 1e9
+    return PairResult(task.number, rate_gbit_s, transfer_s, stream.wrong, rail=task.rail)
+
+
+def _ring(task: PairTask, device: torch.device) -> PairResult:
+    """Receive from the rank before and send to the one after, some parts without a pause, all ranks at once."""
+    import torch
+    import torch.distributed as dist
+
+    before, after = (task.rank - 1) % task.ranks, (task.rank + 1) % task.ranks
+    sent, expected = (_pattern(task.ring_bytes, rank, device) for rank in (task.rank, before))
+    buffers = [torch.zeros_like(expected) for _ in range(1 + TRANSFERS)]
+    ends_s = [time.perf_counter()]
+    for buffer in buffers:
+        both = [dist.P2POp(dist.isend, sent, after), dist.P2POp(dist.irecv, buffer, before)]
+        for work in dist.batch_isend_irecv(both):
+            work.wait()
+        _synchronize(device)
+        ends_s.append(time.perf_counter())
+    stream = _Stream(tuple(ends_s), sum(int((buffer != expected).sum().item()) for buffer in buffers))
+    dist.all_reduce(torch.zeros(1, device=device))  # nobody leaves while its neighbour still reads
+    _synchronize(device)
+    return _result(task, task.ring_bytes, stream)
 
 
 class _Stream(Struct, frozen=True):

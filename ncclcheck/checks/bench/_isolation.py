@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 from typing import Literal
 
 from ncclcheck.checks.hosts import named
@@ -65,9 +66,10 @@ def _about(node: BadNode, isolation: PairIsolation) -> str:
     usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "the usual rate"
     if node.verdict == "intermittent":
         return f"{node.host} is slow in some of its {tests} and sound in others"
+    rails = f", over GPU {', '.join(map(str, node.rails))} only" if node.rails else ""
     return (
-        f"{node.host} {_DIRECTION[node.direction]} with {part} of what other nodes reach ({usual}), with several "
-        f"partners ({tests}; chance that it is sound: {node.false_name_chance:.2g})"
+        f"{node.host} {_DIRECTION[node.direction]}{rails} with {part} of what other nodes reach ({usual}), "
+        f"with several partners ({tests}; chance that it is sound: {node.false_name_chance:.2g})"
     )
 
 
@@ -127,6 +129,41 @@ def _ends(isolation: PairIsolation, link: BadLink) -> str:
     if tested == {link.from_host, link.to_host}:
         return "which of the two nodes is the cause takes a third one to tell"
     return "both nodes are sound with others"
+
+
+def rings_of(snapshot: Snapshot) -> Iterator[Answer]:
+    """Yield a finding if more nodes at once are slower than few, or why that was not asked."""
+    isolation = isolation_of(snapshot)
+    if isolation is None:
+        return
+    if not isolation.rings:
+        yield NotApplicable("no rings of several nodes were measured")
+    size = isolation.only_from_nodes
+    if size is None:
+        return
+    hosts = tuple(sorted({host for ring in isolation.rings for host in ring.hosts}))
+    at_size = [ring for ring in isolation.rings if len(ring.hosts) == size]
+    smaller = [ring.rate_gbit_s for ring in isolation.rings if len(ring.hosts) < size and ring.rate_gbit_s]
+    usual = f"{median(smaller):.3g} Gbit/s in smaller rings" if smaller else "a finished ring"
+    yield Finding(
+        "warning",
+        f"from {size} nodes at once on the network is slow, though no pair of nodes is: what they share is the cause, "
+        "no node",
+        hosts,
+        tuple(
+            Evidence(
+                ring.hosts,
+                f"ring of {size} nodes (round {ring.number})",
+                ring.outcome
+                if ring.rate_gbit_s is None
+                else f"{ring.rate_gbit_s:.3g} Gbit/s, the slowest node",
+                usual,
+                "rings in which all nodes send and receive at once",
+            )
+            for ring in at_size
+        ),
+        (Fix("place the job on fewer switches, or look at the uplinks and how traffic is spread over them"),),
+    )
 
 
 def groups_of(snapshot: Snapshot, verdict: Literal["slow_uplink", "slow_together"]) -> Iterator[Answer]:

@@ -140,9 +140,9 @@ def bench_group(prefix: str, nonce: str) -> str:
     return f"{prefix}group/{nonce}"
 
 
-def pair_group(prefix: str, nonce: str, number: int, pair: tuple[int, int]) -> str:
-    """Return the prefix of torch's own keys, under which the two ranks of a pair meet in a round."""
-    return f"{prefix}pairs/{nonce}/{number}/{pair[0]}-{pair[1]}"
+def pair_group(prefix: str, nonce: str, number: int, first: int) -> str:
+    """Return the prefix of torch's own keys, under which the ranks of the pair (or ring) of `first` meet in a round."""
+    return f"{prefix}pairs/{nonce}/{number}/{first}"
 
 
 def pairs_over(number: int) -> str:

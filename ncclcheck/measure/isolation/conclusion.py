@@ -51,6 +51,11 @@ class Conclusion(Struct, frozen=True):
     disturbed: float
 
     @property
+    def is_bad(self) -> bool:
+        """Return whether a member, link or group is bad."""
+        return bool(self.named or self.links or self.groups)
+
+    @property
     def chance(self) -> float:
         """The expected number of sound members among those named."""
         return sum(named.chance for named in self.named)

@@ -32,13 +32,15 @@ FEW = 4  # nodes: all pairs are tested, since most of them may have the same bad
 class Plan(Struct, frozen=True):
     """How the rounds are made: the seed of the pairs, the least loss that counts, rounds at most, and the first ones.
 
-    The first `screen` rounds test all members; the others only where something is open.
+    The first `screen` rounds test all members; the others only where something is open. `rings`: if no pair is bad,
+    rings of doubling size follow.
     """
 
     seed: int
     effect: float = 0.1
     most_rounds: int = 8
     screen: int = 1
+    rings: bool = False
 
 
 class Round(Struct, frozen=True):

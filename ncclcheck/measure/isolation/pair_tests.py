@@ -24,7 +24,8 @@ class PairTest(Struct, frozen=True):
     """What one round found between `first` and `second`: the rates in both directions, in 1e9 bit/s.
 
     A rate is None where it was not measured; then `outcome` says why. `lone`: nothing else was measured
-    meanwhile. `detail`: what an end said, where it failed.
+    meanwhile. `detail`: what an end said, where it failed. `rails`: the rates forth and back of each GPU, where
+    several measured at once; the rates are then those of the slowest.
     """
 
     round: int
@@ -35,6 +36,7 @@ class PairTest(Struct, frozen=True):
     outcome: PairOutcome = "ok"
     lone: bool = False
     detail: str = ""
+    rails: tuple[tuple[float, float], ...] = ()
 
     @property
     def pair(self) -> Pair:

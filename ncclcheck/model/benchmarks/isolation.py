@@ -14,7 +14,7 @@ Direction: TypeAlias = Literal["send", "receive", "both"]
 class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What the user wants: the least loss that counts (a part), bytes of a transfer at most, and how many rounds.
 
-    The first `screen` rounds test all nodes.
+    The first `screen` rounds test all nodes. `rings`: where all pairs are sound, rings of doubling size follow.
     """
 
     effect: float = 0.1
@@ -22,6 +22,7 @@ class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
     screen: int = 1
     most_rounds: int = 8
     seed: int = 0
+    rings: bool = False
 
 
 class PairRate(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,11 +42,21 @@ class IsolationRound(Struct, frozen=True, forbid_unknown_fields=True):
     pairs: tuple[PairRate, ...]
 
 
+class RingRate(Struct, frozen=True, forbid_unknown_fields=True):
+    """So many nodes in a ring, all at once: what the slowest of them received, in 1e9 bit/s; null: not finished."""
+
+    number: int
+    hosts: tuple[str, ...]
+    rate_gbit_s: float | None
+    outcome: PairOutcome
+
+
 class BadNode(Struct, frozen=True, forbid_unknown_fields=True):
     """A node that the tests name, and the chance that it is sound.
 
     `sends` and `receives`: the medians over its tests with sound partners, as a part of the reference; None where it
-    finished none. `detail`: what its own process said, where it failed.
+    finished none. `detail`: what its own process said, where it failed. `rails`: the GPUs (by number on the node) whose
+    rail is slow, where others of the node are not.
     """
 
     host: str
@@ -56,6 +67,7 @@ class BadNode(Struct, frozen=True, forbid_unknown_fields=True):
     sends: float | None = None
     receives: float | None = None
     detail: str = ""
+    rails: tuple[int, ...] = ()
 
 
 class BadLink(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
@@ -85,7 +97,8 @@ class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):
 
     `false_name_chance`: the expected number of sound nodes among those named. `reference_gbit_s`: what a sound pair
     reaches; null: no pair finished. `disturbed`: the share of tests between sound nodes that looked bad. `undecided`:
-    nodes of which the tests do not tell.
+    nodes of which the tests do not tell. `only_from_nodes`: all pairs are sound, and rings of so many nodes are slow;
+    `rings`: those that were measured.
     """
 
     rounds: tuple[IsolationRound, ...]
@@ -99,3 +112,4 @@ class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):
     reference_gbit_s: float | None = None
     disturbed: float = 0.0
     seed: int = 0
+    rings: tuple[RingRate, ...] = ()

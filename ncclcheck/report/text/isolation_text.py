@@ -35,6 +35,7 @@ def isolation_lines(report: Report) -> Iterator[Line]:
         yield line(f"path from {plain(link.from_host)} to {plain(link.to_host)}: {link.verdict}", indent=2)
     for group in isolation.groups:
         yield line(f"group {fold_hosts(group.hosts)}: {group.verdict.replace('_', ' ')}", indent=2)
+    yield from _rings(isolation)
     if isolation.undecided:
         yield line(f"undecided: {fold_hosts(isolation.undecided)}", indent=2)
     bad = bad_nodes(report)
@@ -46,6 +47,14 @@ def isolation_lines(report: Report) -> Iterator[Line]:
             yield line(drain_command(node), indent=2, wrap=False)
         if len(bad) > _MOST_COMMANDS:
             yield line(f"and {len(bad) - _MOST_COMMANDS} more (--print drain-slurm)", indent=2)
+
+
+def _rings(isolation: PairIsolation) -> Iterator[Line]:
+    for ring in isolation.rings:
+        rate = ring.outcome if ring.rate_gbit_s is None else f"{ring.rate_gbit_s:.3g} Gbit/s"
+        yield line(f"{len(ring.hosts)} nodes at once, in a ring: {rate}", indent=2)
+    if isolation.only_from_nodes is not None:
+        yield line(f"slow only from {isolation.only_from_nodes} nodes at once on", indent=2)
 
 
 def _usual(isolation: PairIsolation) -> str:
@@ -66,9 +75,10 @@ def _table(isolation: PairIsolation) -> Iterator[Line]:
 def _row(node: BadNode, isolation: PairIsolation) -> tuple[str, ...]:
     usual = "?" if isolation.reference_gbit_s is None else f"{isolation.reference_gbit_s:.3g} Gbit/s"
     sends, receives = ("-" if part is None else f"{part:.0%}" for part in (node.sends, node.receives))
+    rails = f" (GPU {', '.join(map(str, node.rails))})" if node.rails else ""
     return (
         plain(node.host),
-        node.verdict,
+        f"{node.verdict}{rails}",
         sends,
         receives,
         usual,

@@ -11,7 +11,8 @@ from ncclcheck.advice.bench_network import bench_network
 from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
 from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults
 from ncclcheck.bench.pairs.pair_result import pair_isolation
-from ncclcheck.bench.pairs.pair_rounds import Lead, Rounds, lead_rounds
+from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
+from ncclcheck.bench.pairs.round_answers import Lead
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -30,15 +31,16 @@ def _lead(session: Session) -> Snapshot:
     if isinstance(network, Missing):
         return replace(snapshot, isolation=network)
     host_of = {agent.ticket: agent.host for agent in session.agents}
-    plan = Plan(request.seed, request.effect, request.most_rounds, request.screen)
+    plan = Plan(request.seed, request.effect, request.most_rounds, request.screen, request.rings)
 
     def keep(rounds: Rounds) -> None:
         session.state.snapshot = replace(snapshot, isolation=pair_isolation(host_of, plan, rounds))
 
     session.context.say(f"measuring pairs over {network.transport}")
     environments = {str(agent.ticket): network.environment_of.get(agent.host, {}) for agent in session.agents}
+    rails = min(network.ranks_of.values()) if network.backend == "nccl" else 1
     broadcast_order(
-        session, PairsOrder(network.backend, request.most_bytes, secrets.token_hex(8), environments)
+        session, PairsOrder(network.backend, request.most_bytes, secrets.token_hex(8), environments, rails)
     )
     keep(lead_rounds(Lead(session.store, session.deadline, session.context.say), list(host_of), plan, keep))
     return session.state.snapshot

@@ -20,6 +20,8 @@ def test_an_order_of_ours_is_followed() -> None:
         {"nonce": "../../etc"},
         {"most_bytes": 1 << 60},
         {"most_bytes": 0},
+        {"rails": 0},
+        {"rails": 1 << 20},
         {"environments": {"1": {"LD_PRELOAD": "/tmp/x.so"}}},
     ],
 )
@@ -29,5 +31,5 @@ def test_another_one_is_refused(changes: dict[str, object]) -> None:
 
 def test_a_node_finds_its_pair() -> None:
     planned = PairsRound("1", "x", 1, ((1, 2), (4, 3)))
-    assert planned.pair_of(3) == (4, 3)
-    assert planned.pair_of(9) is None
+    assert planned.group_of(3) == (4, 3)
+    assert planned.group_of(9) is None

@@ -37,32 +37,32 @@ def task(store: Store, prefix: str, number: int, rank: int) -> PairTask:
 
 def result_of(process: PairProcess, number: int) -> PairResult:
     deadline = time.monotonic() + WAIT_S
-    while (result := process.poll(number)) is None:
+    while not (results := process.poll(number)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    return result
+    return results[0]
 
 
 def test_a_pair_measures_both_ways_and_goes_on_after_one_that_hung(
     two: list[PairProcess], server: Store, prefix: str
 ) -> None:
     for rank, process in enumerate(two):
-        process.begin(task(server, prefix, 1, rank))
+        process.begin([task(server, prefix, 1, rank)])
     for result in [result_of(process, 1) for process in two]:
         assert (result.error, result.wrong) == ("", 0)
         assert result.received_gbit_s is not None
         assert result.received_gbit_s > 0
-    two[0].begin(task(server, prefix, 2, 0))  # its partner never comes
-    while two[0].child is None:
-        assert two[0].poll(2) is None
+    two[0].begin([task(server, prefix, 2, 0)])  # its partner never comes
+    while not two[0].children:
+        assert not two[0].poll(2)
         time.sleep(0.01)
-    os.kill(two[0].child, signal.SIGSTOP)
+    os.kill(two[0].children[0], signal.SIGSTOP)
     while not two[0].is_stopped:
         time.sleep(0.01)
-    hanging = two[0].child
-    two[0].kill_child()
+    hanging = two[0].children[0]
+    two[0].kill_children()
     for rank, process in enumerate(two):
-        process.begin(task(server, prefix, 3, rank))
+        process.begin([task(server, prefix, 3, rank)])
     assert [result_of(process, 3).error for process in two] == ["", ""]
     assert not state_letter(hanging)
 
@@ -70,9 +70,9 @@ def test_a_pair_measures_both_ways_and_goes_on_after_one_that_hung(
 def test_a_child_that_dies_is_told_with_its_last_words(
     two: list[PairProcess], server: Store, prefix: str
 ) -> None:
-    two[0].begin(task(server, prefix, 1, 0))
-    while two[0].child is None:
-        assert two[0].poll(1) is None
+    two[0].begin([task(server, prefix, 1, 0)])
+    while not two[0].children:
+        assert not two[0].poll(1)
         time.sleep(0.01)
-    os.kill(two[0].child, signal.SIGKILL)
+    os.kill(two[0].children[0], signal.SIGKILL)
     assert "its process died" in result_of(two[0], 1).error

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from ncclcheck.bench.pairs.pair_node import answer_of
 from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, PairsRound
 from ncclcheck.bench.pairs.pair_result import pair_isolation
-from ncclcheck.bench.pairs.pair_rounds import Lead, Rounds, lead_rounds
+from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
 from ncclcheck.bench.pairs.pair_task import PairResult
+from ncclcheck.bench.pairs.round_answers import Lead
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
@@ -55,7 +56,7 @@ def led(nodes: int, answer: Answer, seconds: float = 30.0) -> Rounds:
 
 
 def sound(planned: PairsRound, ticket: int, slow: int = -1) -> PairAnswer:
-    pair = planned.pair_of(ticket) or ()
+    pair = planned.group_of(ticket) or ()
     return PairAnswer(SCHEMA, TOOL_VERSION, received_gbit_s=5.0 if slow in pair else 10.0, seconds=0.1)
 
 
@@ -94,8 +95,8 @@ def test_a_node_whose_own_process_fails_is_named_with_its_words() -> None:
 
 def test_a_node_whose_data_is_wrong_is_named_though_it_is_fast() -> None:
     def answer(planned: PairsRound, ticket: int) -> PairAnswer:
-        if 3 in (planned.pair_of(ticket) or ()):
-            return answer_of(PairResult(planned.number, received_gbit_s=10.0, wrong=7), 0.1)
+        if 3 in (planned.group_of(ticket) or ()):
+            return answer_of([PairResult(planned.number, received_gbit_s=10.0, wrong=7)], 0.1)
         return sound(planned, ticket)
 
     found = pair_isolation({ticket: f"node{ticket}" for ticket in range(8)}, Plan(1), led(8, answer))
