@@ -224,6 +224,7 @@ ISOLATE_TIMEOUT_S = 300.0  # the whole of `isolate`: eight rounds that end by th
 PAIR_TRANSFER_S = 0.25  # a typical transfer of a pair of `isolate`: long against what a queue holds
 PAIR_JOIN_S = 10.0  # for the two ranks of a pair to meet in the store
 PAIRS_READY_S = 60.0  # for all nodes to import torch before the first round: 16 nodes on two cores take 27
+PAIRS_PATIENCE_S = 10.0  # for the others, at least, once half of the nodes have imported torch
 PAIR_LONGEST_S = 30.0  # a node waits no longer for its pair, should node 0 not end the round
 ROUND_LEAST_S = 2.0  # a round is not ended earlier than this after the last pair that finished
 ROUND_POLL_S = 0.05  # between two looks of node 0 at the answers to a round, and of a node at its pair

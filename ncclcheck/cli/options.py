@@ -133,7 +133,7 @@ _time = _all(
             type=Seconds(),
             help="Time limit for the whole run.  "
             f"[{timeouts.PREFLIGHT_TIMEOUT_S:g}; bench and run: {timeouts.BENCH_TIMEOUT_S:g} + --budget; "
-            f"isolate: {timeouts.ISOLATE_TIMEOUT_S:g}]",
+            f"isolate: {timeouts.ISOLATE_TIMEOUT_S:g}, which bench --isolate adds]",
         ),
         click.option(
             "--join-timeout",
@@ -302,4 +302,9 @@ bench_options = _all(
         ),
         click.option("--advised", is_flag=True, help="Measure under the advised settings."),
     ]
+)
+after_bench = click.option(
+    "--isolate",
+    is_flag=True,
+    help="If the benchmark finds something: test pairs of nodes, as `ncclcheck isolate --groups` does.",
 )

@@ -47,6 +47,8 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
     policy = read_policy(given)
     bench = bench_request(given)
     usual_s = _USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
+    if command == "bench" and given.get("isolate"):
+        usual_s += timeouts.ISOLATE_TIMEOUT_S
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
     head = head_request(given, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
@@ -72,7 +74,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         timeout_s=timeout_s,
         join_timeout_s=join_timeout_s,
         bench=bench,
-        isolate=_isolate_request(given) if command == "isolate" else IsolateRequest(),
+        isolate=_isolate_request(given, command) if command == "isolate" or given.get("isolate") else None,
         demands=bench_demands(given, bench, policy.floors),
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
@@ -192,7 +194,8 @@ def bench_request(given: Mapping[str, Any]) -> BenchRequest:
     )
 
 
-def _isolate_request(given: Mapping[str, Any]) -> IsolateRequest:
+def _isolate_request(given: Mapping[str, Any], command: Command) -> IsolateRequest:
+    """Return what `isolate` is to ask; after a benchmark also from how many nodes on it is slow."""
     usual = IsolateRequest()
     percent = _percent(given["slower_than"]) if given.get("slower_than") is not None else None
     size = parse_sizes(given["size"]) if given.get("size") is not None else (usual.most_bytes,)
@@ -205,7 +208,7 @@ def _isolate_request(given: Mapping[str, Any]) -> IsolateRequest:
         given.get("screen") or usual.screen,
         given.get("max_rounds") or usual.most_rounds,
         secrets.randbelow(1 << 31) if seed is None else seed,
-        bool(given.get("groups")),
+        command == "bench" or bool(given.get("groups")),
     )
 
 

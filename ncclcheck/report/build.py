@@ -10,6 +10,7 @@ from msgspec.structs import replace
 import ncclcheck
 from ncclcheck.checks.registry import matching
 from ncclcheck.model.bench import BenchResult, Comparison
+from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
 from ncclcheck.model.report import (
@@ -131,7 +132,7 @@ def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
         yield from _bench_not_done(snapshot.bench)
     if command == "node":
         yield from _late_facts(snapshot)
-    if command == "isolate":
+    if command == "isolate" or not _is_absent(snapshot.isolation):  # bench --isolate
         yield from _isolation_not_done(snapshot)
 
 
@@ -173,6 +174,10 @@ def _late(value: object, name: str) -> Iterator[str]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _late(item, name)
+
+
+def _is_absent(isolation: Fact[PairIsolation]) -> bool:
+    return isinstance(isolation, Missing) and isolation.missing == "absent"
 
 
 def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:

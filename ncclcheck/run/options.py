@@ -54,7 +54,9 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_s: float = PREFLIGHT_TIMEOUT_S
     join_timeout_s: float = JOIN_TIMEOUT_S
     bench: BenchRequest = BenchRequest()
-    isolate: IsolateRequest = IsolateRequest()
+    isolate: IsolateRequest | None = (
+        None  # pairs of nodes are tested; of bench: only where it found something
+    )
     demands: BenchDemands = BenchDemands()  # floors and baseline of the benchmark
     preflight: bool = True  # False: bench --no-preflight
     wants_documents: bool = True  # this process writes --output or --save files

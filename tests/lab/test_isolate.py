@@ -94,6 +94,32 @@ def test_a_node_that_hangs_in_a_round_is_named_and_costs_seconds(lab: LabOf, fau
 
 
 @pytest.mark.further
+def test_after_a_benchmark_that_found_something_pairs_tell_who_it_was(lab: LabOf) -> None:
+    four = shaped(lab, 4)
+    shape_egress(four["node3"], "50mbit")
+    words = ("--ops", "all_reduce", "--sizes", "1M", "--iters", "5", "--backend", "gloo")
+    outcomes = run(four, "bench", *words, "--isolate", "--min-busbw", "0.009")
+    found = isolation(outcomes["node1"])
+    assert [(node["host"], node["direction"]) for node in found["nodes"]] == [("node3", "send")], str(
+        outcomes["node1"].finished
+    )
+    assert {outcome.code for outcome in outcomes.values()} == {4}
+    assert {"bench-below-floor", "node-slow"} <= {
+        finding["slug"] for finding in (outcomes["node1"].report or {})["findings"]
+    }
+    assert four.leftovers() == ()
+
+
+@pytest.mark.further
+def test_after_a_benchmark_that_found_nothing_no_pair_is_tested(lab: LabOf) -> None:
+    two = shaped(lab, 2)
+    words = ("--ops", "all_reduce", "--sizes", "64K", "--iters", "5", "--backend", "gloo")
+    outcomes = run(two, "bench", *words, "--isolate")
+    assert (outcomes["node1"].report or {})["isolation"] is None
+    assert {outcome.code for outcome in outcomes.values()} == {0}
+
+
+@pytest.mark.further
 def test_of_two_nodes_the_slow_direction_is_named_and_neither_node(lab: LabOf) -> None:
     two = shaped(lab, 2)
     shape_egress(two["node2"], "60mbit")

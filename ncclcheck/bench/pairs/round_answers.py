@@ -9,14 +9,14 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
-from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s
+from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s, start_limit_s
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.timeouts import PAIRS_READY_S, RING_OF_A_NODE_S, ROUND_ENDS_S, ROUND_POLL_S
+from ncclcheck.timeouts import RING_OF_A_NODE_S, ROUND_ENDS_S, ROUND_POLL_S
 
 Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 
@@ -38,6 +38,7 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
     began = time.monotonic()
     answers: Answers = {}
     finished: dict[int, Finished] = {}
+    ready_s: list[float] = []
     busy = {end for group in (*order.pairs, order.ring) for end in group}
     while len(answers) < len(members) and lead.store.lost is None:
         now_s = time.monotonic() - began
@@ -46,7 +47,13 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
             answer = answers[ticket]
             if answer.outcome == "ok":
                 finished[ticket] = Finished(now_s, answer.seconds, answer.transfer_s)
-        ends_s = _limit_s(order, tuple(finished.values()), len(busy), before)
+        if not busy and len(answers) > len(ready_s):
+            ready_s += [now_s] * (len(answers) - len(ready_s))
+        ends_s = (
+            _limit_s(order, tuple(finished.values()), len(busy), before)
+            if busy
+            else start_limit_s(ready_s, len(members))
+        )
         if now_s > ends_s or lead.deadline.passed:
             break
         time.sleep(ROUND_POLL_S)
@@ -61,8 +68,6 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
 
 
 def _limit_s(order: PairsRound, finished: Sequence[Finished], busy: int, before: Sequence[Finished]) -> float:
-    if not busy:
-        return PAIRS_READY_S
     more_s = len(order.ring) * RING_OF_A_NODE_S
     return more_s + round_limit_s(finished, busy, before)
 

@@ -7,7 +7,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.timeouts import ROUND_ALONE_S, ROUND_FIRST_S, ROUND_LEAST_S
+from ncclcheck.timeouts import PAIRS_PATIENCE_S, PAIRS_READY_S, ROUND_ALONE_S, ROUND_FIRST_S, ROUND_LEAST_S
 
 SLOWEST = 8  # a pair may take so many times the usual time of a transfer longer than the others
 
@@ -32,6 +32,16 @@ def round_limit_s(finished: Sequence[Finished], busy: int, before: Sequence[Fini
     if before:
         return median(end.seconds for end in before) + _patience_s(before)
     return ROUND_FIRST_S if busy > 2 else ROUND_ALONE_S  # noqa: PLR2004 (more than one pair)
+
+
+def start_limit_s(ready_s: Sequence[float], members: int) -> float:
+    """Return when nodes that have not started what measures are given up, in seconds since they were asked.
+
+    `ready_s`: when others were ready. Once half of them are, the rest may take as long again.
+    """
+    if 2 * len(ready_s) < members:
+        return PAIRS_READY_S
+    return min(PAIRS_READY_S, max(ready_s) + max(PAIRS_PATIENCE_S, max(ready_s)))
 
 
 def _patience_s(finished: Sequence[Finished]) -> float:

@@ -42,6 +42,7 @@ def preflight(context: click.Context, /, **given: Any) -> None:
 
 @click.command()
 @options.bench_options
+@options.after_bench
 @click.option("--no-preflight", is_flag=True, help="Skip the checks and only measure.")
 @options.preflight_options
 @options.report_options

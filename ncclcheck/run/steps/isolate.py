@@ -13,7 +13,9 @@ from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults
 from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
 from ncclcheck.bench.pairs.round_answers import Lead
+from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.measure.isolation.next_round import Plan
+from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, broadcast_order
@@ -21,12 +23,17 @@ from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.run.steps.bench import wish_of
 from ncclcheck.timeouts import UNTIL_THE_END_S
 
+# What a benchmark has to find before pairs are tested
+NAMED_BY_BENCH = (
+    "bench-hang", "bench-slow-rank", "bench-wrong-data", "bench-below-floor", "bench-below-baseline",
+)  # fmt: skip
+
 # The coordinator
 
 
 def _lead(session: Session) -> Snapshot:
     """Lead the rounds; what is known after each of them is in the session's snapshot."""
-    snapshot, request = session.snapshot, session.context.options.isolate
+    snapshot, request = session.snapshot, session.context.options.isolate or IsolateRequest()
     network = bench_network(wish_of(session), snapshot)
     if isinstance(network, Missing):
         return replace(snapshot, isolation=network)
@@ -38,7 +45,8 @@ def _lead(session: Session) -> Snapshot:
 
     session.context.say(f"measuring pairs over {network.transport}")
     environments = {str(agent.ticket): network.environment_of.get(agent.host, {}) for agent in session.agents}
-    rails = min(network.ranks_of.values()) if network.backend == "nccl" else 1
+    # of several processes on a node each may see its own GPU only
+    rails = min(network.ranks_of.values()) if network.backend == "nccl" and not session.state.further else 1
     broadcast_order(
         session, PairsOrder(network.backend, request.most_bytes, secrets.token_hex(8), environments, rails)
     )
@@ -60,10 +68,20 @@ def _faults(order: PairsOrder, bounds: Bounds) -> Iterator[str]:
     yield from pairs_faults(order, bounds.ticket)
 
 
+def _applies(session: Session) -> bool:
+    """Return whether pairs are wanted: after a benchmark only where a check of it found something."""
+    options = session.context.options
+    if options.isolate is None or len(session.agents) < 2:  # noqa: PLR2004
+        return False
+    of_bench = Selection(select=NAMED_BY_BENCH, ignore=options.selection.ignore)
+    judged = replace(session.snapshot, bench_demands=options.demands)
+    return options.command == "isolate" or any(run.findings for run in run_checks(judged, of_bench))
+
+
 ISOLATE: Step[PairsOrder, None] = Step(
     "isolate",
     UNTIL_THE_END_S,
-    applies=lambda session: session.context.options.command == "isolate" and len(session.agents) > 1,
+    applies=_applies,
     lead=_lead,
     order=PairsOrder,
     follow=_follow,

@@ -12,6 +12,7 @@ from ncclcheck.model.errors import UsageError
 def test_options_become_a_request() -> None:
     given = {"slower_than": "15%", "size": "8M", "screen": 2, "max_rounds": 5, "seed": 9}
     request = run_options("isolate", given).isolate
+    assert request is not None
     assert (request.effect, request.most_bytes, request.screen, request.most_rounds, request.seed) == (
         0.15,
         8 << 20,
@@ -22,8 +23,16 @@ def test_options_become_a_request() -> None:
 
 
 def test_without_a_seed_each_run_draws_its_own() -> None:
-    seeds = {run_options("isolate", {}).isolate.seed for _ in range(4)}
-    assert len(seeds) > 1
+    requests = {run_options("isolate", {}).isolate for _ in range(4)}
+    assert len(requests) > 1
+
+
+def test_a_benchmark_tests_pairs_only_if_it_is_told_to_and_then_asks_for_the_size_too() -> None:
+    assert run_options("bench", {}).isolate is None
+    told = run_options("bench", {"isolate": True})
+    assert told.isolate is not None
+    assert told.isolate.rings
+    assert told.timeout_s > run_options("bench", {}).timeout_s
 
 
 @pytest.mark.parametrize(

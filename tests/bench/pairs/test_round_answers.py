@@ -1,0 +1,61 @@
+"""The answers to one order over a store: read together, waited for no longer than the others took, never believed."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
+from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round
+from ncclcheck.bench.pairs.round_limit import Finished
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import within_process
+from ncclcheck.model.codec import encode
+
+SOUND = PairAnswer(SCHEMA, TOOL_VERSION, received_gbit_s=10.0, seconds=0.1, transfer_s=0.02)
+ORDER = PairsRound(SCHEMA, TOOL_VERSION, 1, ((0, 1), (2, 3)))
+
+
+class Gathered(Struct, frozen=True):
+    """The answers, those that finished, and how long it took."""
+
+    answers: Answers
+    finished: tuple[Finished, ...]
+    seconds: float
+    is_over: bool
+
+
+def gathered(told: dict[int, bytes], order: PairsRound = ORDER) -> Gathered:
+    """What node 0 reads where these answers stand in the store, of four nodes."""
+    store = within_process(MemoryBackend(), 0)
+    for ticket, data in told.items():
+        store.set_document(keys.pairs_answer(order.number, ticket), data)
+    before: list[Finished] = []
+    began = time.monotonic()
+    answers = gather_round(Lead(store, Deadline(60.0), lambda _: None), order, range(4), before)
+    is_over = store.get(keys.pairs_over(order.number)) == b"1"
+    return Gathered(answers, tuple(before), time.monotonic() - began, is_over)
+
+
+def test_all_answers_are_read_at_once_and_kept_for_the_next_round() -> None:
+    found = gathered(dict.fromkeys(range(4), encode(SOUND)))
+    assert found.answers == dict.fromkeys(range(4), SOUND)
+    assert [end.transfer_s for end in found.finished] == [0.02] * 4
+    assert not found.is_over
+
+
+def test_a_pair_that_hangs_is_given_up_and_told_so() -> None:
+    found = gathered({0: encode(SOUND), 1: encode(SOUND), 2: encode(SOUND)})
+    assert set(found.answers) == {0, 1, 2}
+    assert found.is_over
+    assert found.seconds < 20
+
+
+def test_an_answer_that_is_none_counts_as_a_failure_of_its_node() -> None:
+    found = gathered({**dict.fromkeys(range(3), encode(SOUND)), 3: b"{}"})
+    assert (found.answers[3].outcome, found.answers[3].own) == ("died", True)
+    assert "its answer was refused" in found.answers[3].detail
