@@ -230,9 +230,7 @@ ROUND_LEAST_S = 2.0  # a round is not ended earlier than this after the last pai
 ROUND_POLL_S = 0.05  # between two looks of node 0 at the answers to a round, and of a node at its pair
 ROUND_FIRST_S = 20.0  # for half of the pairs of the first round to finish
 ROUND_ALONE_S = 8.0  # for the only pair of the first round
-RING_OF_A_NODE_S = (
-    0.05  # for each node of a ring to join it, on top of what a pair has: all of them meet all others
-)
+RING_OF_A_NODE_S = 0.05  # for each node of a ring, on top of what a pair has: all of them meet all others
 ROUND_ENDS_S = 3.0  # for the nodes to answer after node 0 ended a round: they only kill a process
 ISOLATED_GPU_S = 0.04  # each piece of work that all GPUs do at the same time: longer than any launch by far
 GPU_LOOK_S = 0.2  # between two looks of a rank at the clock event reasons of its GPU

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.bench._ceilings import binding_backends, ceilings
 from ncclcheck.checks.bench._hardware import hardware_of
+from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.logs.used import of_processes
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.reference import fitting
@@ -22,6 +23,20 @@ from ncclcheck.report.text.fold import fold_hosts
 
 _GOOD_GRADES = ("A", "B")
 _MOST_REFERENCES = 12
+
+NAMED_BY_BENCH = (
+    "bench-hang",
+    "bench-slow-rank",
+    "bench-wrong-data",
+    "bench-below-floor",
+    "bench-below-baseline",
+)
+
+
+def is_named_by_bench(snapshot: Snapshot, selection: Selection) -> bool:
+    """Return whether the benchmark found what tests of pairs may explain."""
+    runs = run_checks(snapshot, Selection(NAMED_BY_BENCH, selection.ignore))
+    return any(run.findings for run in runs)
 
 
 def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:

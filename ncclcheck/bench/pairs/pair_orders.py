@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from ncclcheck.exchange.order_limits import environment_faults
 from ncclcheck.model.bench import Backend
+from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 
 ROUND_LIMIT_BYTES = 1 << 20  # 16,384 nodes take a quarter of it
@@ -28,6 +30,15 @@ class PairsOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="pairs"):
     nonce: str
     environments: dict[str, dict[str, str | None]]  # by ticket
     rails: int = 1
+
+
+def pairs_order(
+    network: BenchNetwork, most_bytes: int, host_of: Mapping[int, str], *, one_process: bool
+) -> PairsOrder:
+    """Return the order for these hosts, by ticket; of several processes on a node each may see its own GPU only."""
+    environments = {str(ticket): network.environment_of.get(host, {}) for ticket, host in host_of.items()}
+    rails = min(network.ranks_of.values()) if network.backend == "nccl" and one_process else 1
+    return PairsOrder(network.backend, most_bytes, secrets.token_hex(8), environments, rails)
 
 
 class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):

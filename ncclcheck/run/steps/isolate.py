@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from ncclcheck.advice.bench_network import bench_network
 from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
-from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults
+from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults, pairs_order
 from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
 from ncclcheck.bench.pairs.round_answers import Lead
-from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.report.bench_report import is_named_by_bench
 from ncclcheck.run.session import Session, broadcast_order
-from ncclcheck.run.steps.base import Bounds, Participant, Step
+from ncclcheck.run.steps.base import Participant, Step
 from ncclcheck.run.steps.bench import wish_of
 from ncclcheck.timeouts import UNTIL_THE_END_S
-
-# What a benchmark has to find before pairs are tested
-NAMED_BY_BENCH = (
-    "bench-hang", "bench-slow-rank", "bench-wrong-data", "bench-below-floor", "bench-below-baseline",
-)  # fmt: skip
 
 # The coordinator
 
@@ -44,12 +36,8 @@ def _lead(session: Session) -> Snapshot:
         session.state.snapshot = replace(snapshot, isolation=pair_isolation(host_of, plan, rounds))
 
     session.context.say(f"measuring pairs over {network.transport}")
-    environments = {str(agent.ticket): network.environment_of.get(agent.host, {}) for agent in session.agents}
-    # of several processes on a node each may see its own GPU only
-    rails = min(network.ranks_of.values()) if network.backend == "nccl" and not session.state.further else 1
-    broadcast_order(
-        session, PairsOrder(network.backend, request.most_bytes, secrets.token_hex(8), environments, rails)
-    )
+    one_process = not session.state.further
+    broadcast_order(session, pairs_order(network, request.most_bytes, host_of, one_process=one_process))
     keep(lead_rounds(Lead(session.store, session.deadline, session.context.say), list(host_of), plan, keep))
     return session.state.snapshot
 
@@ -64,18 +52,11 @@ def _follow(participant: Participant, order: PairsOrder) -> Missing | None:
     return run_pairs(place, order)
 
 
-def _faults(order: PairsOrder, bounds: Bounds) -> Iterator[str]:
-    yield from pairs_faults(order, bounds.ticket)
-
-
 def _applies(session: Session) -> bool:
-    """Return whether pairs are wanted: after a benchmark only where a check of it found something."""
     options = session.context.options
-    if options.isolate is None or len(session.agents) < 2:  # noqa: PLR2004
-        return False
-    of_bench = Selection(select=NAMED_BY_BENCH, ignore=options.selection.ignore)
     judged = replace(session.snapshot, bench_demands=options.demands)
-    return options.command == "isolate" or any(run.findings for run in run_checks(judged, of_bench))
+    is_wanted = options.isolate is not None and len(session.agents) > 1
+    return is_wanted and (options.command != "bench" or is_named_by_bench(judged, options.selection))
 
 
 ISOLATE: Step[PairsOrder, None] = Step(
@@ -85,5 +66,5 @@ ISOLATE: Step[PairsOrder, None] = Step(
     lead=_lead,
     order=PairsOrder,
     follow=_follow,
-    faults=_faults,
+    faults=lambda order, bounds: pairs_faults(order, bounds.ticket),
 )
