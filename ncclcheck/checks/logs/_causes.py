@@ -106,7 +106,7 @@ def _in_nccls_words(log: Log, slug: str) -> Iterator[Suspect]:
     for certainty in CONFIDENCES:
         said = [
             remark
-            for remark in remarks(log, "nccl-warn")
+            for remark in remarks(log, "nccl-warn", "message")
             if (remark.values.get("cause"), remark.values.get("certainty")) == (slug, certainty)
         ]
         if said:

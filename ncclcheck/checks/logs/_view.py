@@ -29,7 +29,7 @@ from ncclcheck.model.events import (
 _MOST_RANKS_NAMED = 1
 # Topics that a reader gives, not a pattern; and those of the tables that do not say that the job failed.
 _NOT_ALARMING = frozenset(
-    {"harmless", "used", "nccl-banner", "rank-place", "nccl-warn", "exception-mentioned"}
+    {"harmless", "used", "nccl-banner", "rank-place", "nccl-warn", "exception-mentioned", "error-line"}
 ).union(topic.name for topic in ALL_TOPICS if not topic.alarms)
 
 
@@ -111,7 +111,7 @@ def troubles(log: Log) -> tuple[Event, ...]:
     return tuple(
         remark
         for remark in remarks(
-            log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "exception-mentioned"
+            log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "exception-mentioned", "error-line"
         )
         if remark.values.get("kind") != "harmless"
     )
@@ -158,7 +158,7 @@ def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
         )
         return event.kind in ("ordinary", "after-effect") and (finished or not event.where)
     if isinstance(event, Remark):
-        return event.topic not in _ENDINGS
+        return event.topic not in _ENDINGS and not event.values.get("ends")
     return isinstance(event, ConnectFailure)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks
-from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
+from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
 from ncclcheck.model.events import Event, Log, PythonException
 from ncclcheck.model.finding import Fix
 
-CLAIMED = frozenset(topic.name for topic in ALL_TOPICS if topic.has_own_cause)
+CLAIMED = frozenset({CLAIMED_BY_MESSAGE}).union(topic.name for topic in ALL_TOPICS if topic.has_own_cause)
 
 _ABORTED = re.compile(
     r"SIGABRT|Signal 6\b|signal 6\b|\bAborted\b"

@@ -34,6 +34,7 @@ _LOGGERS = tuple(
         r"\[(?:\d{1,6} similar log lines|repeated \d{1,6}x across cluster)\] ?",
     )
 )
+_LEVELS = re.compile(_LEVEL)
 _TENSOR_RANK = re.compile(r"TP(?P<rank>\d{1,4})\]")
 _MOST_LINES = 200  # of one record
 _LONGEST = 65_536
@@ -42,13 +43,14 @@ _MESSAGES = ("message", "msg", "log", "event", "text", "body")
 _RANKS = ("rank", "global_rank", "RANK")
 
 
-def after_logger(text: str) -> tuple[str, int | None] | None:
-    """Return the message after one logger's prefix and the rank that it tells; None where there is no such prefix."""
+def after_logger(text: str) -> tuple[str, int | None, str | None] | None:
+    """Return the message after one logger's prefix, and the rank and level that it tells; None where there is none."""
     for pattern in _LOGGERS:
         match = pattern.match(text)
         if match is not None and match.end() > 0:
             tensor = _TENSOR_RANK.search(match[0]) if "DP" not in match[0] and "PP" not in match[0] else None
-            return text[match.end() :], int(tensor["rank"]) if tensor else None
+            level = _LEVELS.search(match[0])
+            return text[match.end() :], int(tensor["rank"]) if tensor else None, level[0] if level else None
     return None
 
 

@@ -82,6 +82,7 @@ class Prefix(Struct, frozen=True):
     host: str | None = None
     word: str | None = None
     time_s: float | None = None
+    level: str | None = None  # as a logger wrote it
 
 
 def parse(text: str) -> Prefix:
@@ -133,8 +134,9 @@ def _logged(found: Prefix) -> Prefix | None:
     after = after_logger(found.message)
     if after is None:
         return None
-    message, rank = after
-    return replace(found, message=message, rank=found.rank if rank is None else rank)
+    message, rank, level = after
+    rank = found.rank if rank is None else rank
+    return replace(found, message=message, rank=rank, level=found.level or level)
 
 
 def _timed(found: Prefix) -> Prefix | None:

@@ -173,9 +173,12 @@ def _word_hosts(
     weight = {id(pair[0]): pair[2].lines for pair in spoken}
     skipped = {id(pair[1]) for pair in spoken}
     candidates: set[tuple[str, str]] = set()
+    counted: set[tuple[str, int, str | None]] = set()  # a line that means several things counts once
     for raw in raws:
-        if id(raw) in skipped:
+        line = (raw.file, raw.number, raw.prefix.word)
+        if id(raw) in skipped or line in counted:
             continue
+        counted.add(line)
         count = weight.get(id(raw), 1)
         lines[raw.file] += count
         if raw.prefix.word is not None:

@@ -5,6 +5,7 @@ Source: NCCL 2.18 to 2.30, all WARN texts (scripts/message_texts lists them).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -29,13 +30,16 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True):
     kind: MessageClass
     cause: str = ""
     certainty: Literal["", "certain", "likely", "possible"] = ""
+    ends: bool = False  # no program goes on after it
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     group: tuple[Group, ...]
 
 
-class _Text(Struct, frozen=True):
+class Text(Struct, frozen=True):
+    """A text of a group, split at its asterisks."""
+
     parts: tuple[str, ...]  # between the asterisks, in order
     letters: int
     group: Group
@@ -43,8 +47,13 @@ class _Text(Struct, frozen=True):
 
 @cache
 def groups() -> tuple[Group, ...]:
-    """Return all groups of the table."""
-    return load_table("ncclcheck.logs.messages", "nccl.toml", _Table).group
+    """Return all groups of the table of NCCL's warnings."""
+    return load_groups("nccl.toml")
+
+
+def load_groups(table: str) -> tuple[Group, ...]:
+    """Return all groups of one of the tables."""
+    return load_table("ncclcheck.logs.messages", table, _Table).group
 
 
 def meaning_of(text: str) -> Group | None:
@@ -54,14 +63,29 @@ def meaning_of(text: str) -> Group | None:
 
 
 @cache
-def _texts() -> tuple[_Text, ...]:
-    """Return the texts of all groups, those with the most letters first."""
+def _texts() -> tuple[Text, ...]:
+    return most_letters_first(groups())
+
+
+def most_letters_first(listed: Iterable[Group]) -> tuple[Text, ...]:
+    """Return the texts of the groups, those with the most letters first."""
     found = [
-        _Text(tuple(text.split("*")), len(text.replace("*", "")), group)
-        for group in groups()
+        Text(tuple(text.split("*")), len(text.replace("*", "")), group)
+        for group in listed
         for text in group.texts
     ]
     return tuple(sorted(found, key=lambda known: -known.letters))
+
+
+def parts_in_order(line: str, parts: tuple[str, ...]) -> bool:
+    """Return True if the parts stand in the line in order, anywhere. Each is searched once."""
+    position = 0
+    for part in parts:
+        found = line.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
 
 
 def _fits(text: str, parts: tuple[str, ...]) -> bool:

@@ -26,6 +26,13 @@ _MPIRUN = re.compile(
 _TEST_DEVICE = re.compile(
     r"#  ?Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
 )
+_PDSH = re.compile(
+    r"pdsh@[\w.-]{1,255}: (?P<host>[\w.-]{1,255}): ssh exited with exit code (?P<code>\d{1,3})"
+)
+_TEST_FAILED = re.compile(
+    r"^ ?\.\. (?P<host>[\w.-]{1,255}) pid (?P<pid>\d{1,10}): Test failure|"
+    r"^(?P<speaker>[\w.-]{1,255}): Test (?:NCCL|CUDA) failure"
+)
 _DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
 _SHELL = re.compile(
     r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
@@ -34,7 +41,8 @@ _CODE = re.compile(r"exit code (?P<code>\d{1,3})")
 PATTERNS = tuple(
     pattern.pattern
     for pattern in (
-        _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _TEST_DEVICE, _DEEPSPEED, _SHELL,
+        _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _PDSH, _TEST_FAILED,
+        _TEST_DEVICE, _DEEPSPEED, _SHELL,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -74,6 +82,15 @@ def read(text: str) -> Iterator[Ended]:
         yield Ended(root=True)
     elif match := _TEST_DEVICE.search(text):
         yield Ended(rank=whole(match["rank"]), host=match["host"], pid=whole(match["pid"]))
+    else:
+        yield from _plainly_ended(text)
+
+
+def _plainly_ended(text: str) -> Iterator[Ended]:
+    """Yield what a shell, pdsh or nccl-tests tells about an end."""
+    if match := _PDSH.search(text) or _TEST_FAILED.search(text):
+        told = match.groupdict()
+        yield Ended(code=_signed(int(told.get("code", 1))), host=told.get("speaker") or told["host"])
     elif match := _SHELL.search(text):
         yield Ended(code=_signed(int(match["code"])))
 

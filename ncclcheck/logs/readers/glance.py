@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
+from ncclcheck.logs.messages import software
 from ncclcheck.logs.nccl_lines.nccl_info import VERSION_PATTERN
 from ncclcheck.logs.patterns.automaton import any_of
 from ncclcheck.logs.patterns.topics import TOPIC_PATTERNS
 from ncclcheck.logs.patterns.topics_harmless import HARMLESS_PATTERNS
-from ncclcheck.logs.readers import collectives, connections, exceptions, exits
+from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
 
 # Beginnings of NCCL INFO messages that carry nothing for us, five bytes each (they come by the thousand).
 QUIET_STARTS = frozenset(
@@ -35,6 +36,8 @@ PATTERNS = (
     VERSION_PATTERN,
     re.escape(TRACEBACK),
     re.escape(LAST_ERROR),
+    *map(re.escape, software.needles()),
+    *levels.PATTERNS,
 )
 _has_a_text = any_of(PATTERNS)
 

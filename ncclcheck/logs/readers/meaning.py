@@ -6,12 +6,13 @@ from msgspec.structs import replace
 
 from ncclcheck.logs.lines.prefix import Prefix
 from ncclcheck.logs.lines.raw import Raw
-from ncclcheck.logs.messages.known import meaning_of
+from ncclcheck.logs.messages.known import Group, meaning_of
+from ncclcheck.logs.messages.software import message_in
 from ncclcheck.logs.nccl_lines.nccl_info import version_in
-from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
+from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
 from ncclcheck.logs.patterns.topics import topics as topics_of
 from ncclcheck.logs.patterns.topics_harmless import why_harmless
-from ncclcheck.logs.readers import collectives, connections, exceptions, exits
+from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
 from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
 from ncclcheck.model.events import AnyEvent, PythonException, Remark, WorkerExit
 
@@ -26,6 +27,7 @@ LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
+_NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
 
@@ -149,6 +151,10 @@ class Meanings:
             raw = raw.of_rank(named)
         place = raw.place()
         found: list[AnyEvent] = []
+        group = None if is_info else _group_of(text, raw.prefix.word)
+        if group is not None and group.kind == "harmless":
+            self._harmless(text, raw, group)
+            return
         is_open = speaker in self.open_tracebacks
         exception = None if is_info else exceptions.split(text, in_traceback=is_open)
         topics = [
@@ -157,25 +163,48 @@ class Meanings:
         if exception is None and not is_info and exceptions.is_mentioned(text):
             found.append(Remark(place, kept, "exception-mentioned"))
         if exception is not None:
-            found.append(self._exception(speaker, exception, kept, raw, tuple(topic for topic, _ in topics)))
+            about = tuple(topic for topic, _ in topics)
+            found.append(self._exception(speaker, exception, kept, raw, about, group))
         found += collectives.read(text, place)  # type: ignore[arg-type]
         found += connections.read(text, place)  # type: ignore[arg-type]
         found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
+        if group is not None:
+            found.append(Remark(place, kept, "message", {"text": text[:255], **_told(group)}))
         warning = _warning_in(text)
         if warning:
             found.append(Remark(place, kept, "nccl-warn", _meant(warning)))
         if why := why_harmless(text):
             found.append(Remark(place, kept, "harmless", {"why": why}))
+        if not found and not is_info and levels.is_error(raw.prefix.level, text):
+            found.append(Remark(place, kept, "error-line"))
         for event in found:
             self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
 
+    def _harmless(self, text: str, raw: Raw, group: Group) -> None:
+        """Keep a line that the tables call harmless: what else it tells is kept where that is no alarm."""
+        place, kept = raw.place(), text[:LONGEST_KEPT]
+        self.keep(raw, Remark(place, kept, "harmless", {"why": group.means}))
+        for topic, values in topics_of(text):
+            if topic in _NEWS:
+                self.keep(raw, Remark(place, kept, topic, _short(values)))
+
     def _exception(
-        self, speaker: Speaker, exception: tuple[str, str], text: str, raw: Raw, topics: tuple[str, ...]
+        self,
+        speaker: Speaker,
+        exception: tuple[str, str],
+        text: str,
+        raw: Raw,
+        topics: tuple[str, ...],
+        group: Group | None,
     ) -> PythonException:
         class_name, message = exception
         _, where = self.open_tracebacks.pop(speaker, (0, ""))
         ignored_at = self._ignored.get(speaker)
         kind = exceptions.kind_of(class_name, message)
+        if group is not None and group.cause != "rank-exception":
+            topics = (*topics, CLAIMED_BY_MESSAGE)
+            if kind == "ordinary" and group.kind == "consequence":
+                kind = "after-effect"
         if ignored_at is not None and raw.number - ignored_at <= IGNORED_WITHIN_LINES:
             kind = "ignored"
         return PythonException(raw.place(), text, class_name, message[:LONGEST_KEPT], kind, where, topics)
@@ -204,8 +233,9 @@ class Meanings:
         there = raw
         if before.rank is not None:
             there = there.of_rank(before.rank)
-        if before.host is not None:
-            there = there.on(before.host, None)
+        host = ended.host or before.host
+        if host is not None:
+            there = there.on(host, None)
         first = before.root and before.rank is not None
         self.keep(there, WorkerExit(there.place(), text[:LONGEST_KEPT], ended.code, first))
         self._table[speaker] = exits.Ended(host=None, root=before.root)
@@ -216,6 +246,12 @@ class Meanings:
             self.dropped += 1
         else:
             self.events.append((raw, event))
+
+
+def _group_of(text: str, word: str | None) -> Group | None:
+    """Return what the tables know of the line; what looks like a host before a colon may be the message's own."""
+    with_word = message_in(f"{word}: {text}") if word is not None else None
+    return with_word or message_in(text)
 
 
 def _warning_in(text: str) -> str:
@@ -234,7 +270,14 @@ def _meant(warning: str) -> dict[str, str]:
     values = {"text": warning[:255]}
     if group is None:
         return values
-    values |= {"group": group.id, "kind": group.kind, "means": group.means, "about": group.about}
+    return values | _told(group)
+
+
+def _told(group: Group) -> dict[str, str]:
+    """Return what the table says about a group."""
+    values = {"group": group.id, "kind": group.kind, "means": group.means, "about": group.about}
+    if group.ends:
+        values["ends"] = "yes"
     return values | {"cause": group.cause, "certainty": group.certainty} if group.cause else values
 
 

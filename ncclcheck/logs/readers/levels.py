@@ -1,0 +1,30 @@
+"""Lines that their own program calls an error: a logger's level, glog's letter, or the word before the message.
+
+Such a line alone names no cause, but a job whose log ends with one is not called fine.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ERRORS = frozenset({"ERROR", "CRITICAL", "FATAL"})
+_WORD = re.compile(
+    r"^(?:[\w.()/-]{1,64}(?:\[\d{1,10}\])?: ){0,2}(?:error|ERROR|Error|fatal|FATAL|Fatal|CRITICAL|panic)"
+    r"(?: (?:error|response from daemon))?: ?\S"
+)
+_GLOG = re.compile(r"^\[?[EF]\d{3,4} \d\d:\d\d:\d\d|^\[[EF] [\w./]{1,80}:\d{1,6}\]")
+_SHELL = re.compile(
+    r": (?:command not found|Permission denied|cannot execute)|: not found$|Segmentation fault"
+)
+PATTERNS = (
+    r"error|fatal|critical|panic",
+    r": command not found",
+    r": permission denied",
+    r": cannot execute",
+    r"\[?[EF]\d{3,4} \d\d:\d\d:\d\d[.\d]{0,10} +\d{0,10}[\w./ ]{0,80}\.cpp:\d{1,6}\]",
+)
+
+
+def is_error(level: str | None, text: str) -> bool:
+    """Return True if the line's logger or its first words say that it is an error."""
+    return level in _ERRORS or bool(_WORD.match(text) or _GLOG.match(text) or _SHELL.search(text))

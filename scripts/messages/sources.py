@@ -1,0 +1,81 @@
+"""Where the messages of each program stand: which files, which calls, which versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from scripts.messages import c_texts, other_texts
+
+
+class Source(NamedTuple):
+    """How to read the messages of one program."""
+
+    repository: str
+    form: Literal["c", "c-all", "python", "help", "library"]
+    files: str  # expression that a path must match
+    calls: str = ""  # macros, or words that a string of a library must have
+    since: str = ""  # first release; empty: the newest commit only
+
+    def read(self, data: bytes) -> Iterator[str]:
+        """Yield the texts of one file."""
+        if self.form == "library":
+            yield from other_texts.of_library(data, self.calls)
+            return
+        source = data.decode("utf-8", "replace")
+        if self.form == "python":
+            yield from other_texts.of_python(source)
+        elif self.form == "help":
+            yield from other_texts.of_help_file(source)
+        else:
+            yield from c_texts.texts(source, self.calls, all_arguments=self.form == "c-all")
+
+    def has(self, path: str) -> bool:
+        """Return True if the file may have messages of the program."""
+        return re.search(self.files, path) is not None
+
+
+_C = r".*\.(?:c|cc|cpp|cu|cuh|h|hpp)$"
+_DISTRIBUTED = (
+    r"(?i)nccl|watchdog|\branks?\b|tcpstore|\bstore\b|socket|timed? ?out|gloo\b|collective|process ?group|"
+    r"communicator|heartbeat|rendezvous|libuv|monitoredBarrier|desync|hostname"
+)
+SOURCES = {
+    "nccl": Source("NVIDIA/nccl", "c", rf"^(?:src|include){_C}", "WARN", "2.18"),
+    "aws-ofi-nccl": Source("aws/aws-ofi-nccl", "c", rf"^(?:src|include){_C}", "NCCL_OFI_WARN", "1.5"),
+    "sharp": Source("Mellanox/nccl-rdma-sharp-plugins", "c", rf"^(?:src|include){_C}", "WARN"),
+    "gloo": Source(
+        "pytorch/gloo",
+        "c-all",
+        rf"^gloo/(?!test|benchmark){_C}",
+        r"GLOO_THROW\w*|GLOO_ENFORCE\w*|GLOO_ERROR|GLOO_WARN|GLOO_MAKE_STRING|MakeString|GLOO_ERROR_MSG",
+    ),
+    "ucx": Source("openucx/ucx", "c", rf"^src/(?!tools){_C}", r"ucs_error|ucs_fatal|ucs_warn", "1.12"),
+    "nccl-tests": Source("NVIDIA/nccl-tests", "c", rf"^(?:src|verifiable){_C}", r"printf|PRINT|snprintf"),
+    "slurm": Source(
+        "SchedMD/slurm",
+        "c",
+        rf"^src/(?:srun|slurmd/slurmstepd|slurmd/common|api/step|api/allocate|plugins/(?:task|mpi|launch|cgroup)|"
+        rf"interfaces/cgroup){_C}",
+        r"error|fatal|error_r|sent_error|fatal_abort",
+        "21.8",
+    ),
+    "prrte": Source("openpmix/prrte", "help", r"help-.*\.(?:txt|rst)$|show-help-files/"),
+    "hydra": Source(
+        "pmodels/mpich", "c-all", rf"^src/pm/hydra{_C}", r"HYDU_\w*ERR\w*|HYDU_error_printf|HYDU_dump\w*"
+    ),
+    "accelerate": Source("huggingface/accelerate", "python", r"^src/.*\.py$"),
+    "deepspeed": Source(
+        "deepspeedai/DeepSpeed", "python", r"^deepspeed/(?:launcher|comm|runtime|utils).*\.py$"
+    ),
+    "lightning": Source(
+        "Lightning-AI/pytorch-lightning", "python", r"^src/lightning/(?:pytorch|fabric)/.*\.py$"
+    ),
+    "torch": Source("", "python", r"torch/distributed/(?!_tensor|_shard|pipeline|_spmd|checkpoint).*\.py$"),
+    "torch-library": Source("", "library", r"lib/libtorch_c(?:pu|uda)\.so$", _DISTRIBUTED),
+    "ray": Source("", "python", r"^ray/(?!rllib|data/|dashboard|tune|serve|_private/thirdparty).*\.py$"),
+    "sglang": Source(
+        "", "python", r"^sglang/srt/(?:distributed|managers|model_executor|server|utils).*\.py$"
+    ),
+}
