@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.hosts import job_size
+from ncclcheck.checks.kinds import one_of_each_kind
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
@@ -36,6 +37,7 @@ class Check(Struct, frozen=True):
     `subject` is what it judges: nodes and their network, or the logs of a job. A slug is used once for each.
     `image`: it can judge a container image too, before there is a node; "only": it judges nothing else.
     `not_in_image` says why it cannot. `demands` are the keys or sections of a policy that it judges.
+    `alike`: all sections that it reads, if one node of each kind tells whether there is anything to say (`kinds`).
     """
 
     code: str
@@ -50,6 +52,7 @@ class Check(Struct, frozen=True):
     image: OfImages = False
     not_in_image: str = NEEDS_NODES
     demands: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
 
 
 class Selection(Struct, frozen=True):
@@ -77,6 +80,7 @@ def check(
     image: OfImages = False,
     not_in_image: str = NEEDS_NODES,
     demands: Sequence[str] = (),
+    alike: Sequence[str] = (),
 ) -> Callable[[Body], Body]:
     """Declare the decorated function the body of a check; its docstring is the manual page."""
 
@@ -95,6 +99,7 @@ def check(
             image,
             not_in_image,
             tuple(demands),
+            tuple(alike),
         )
         setattr(body, _CHECK_ATTRIBUTE, made)
         return body
@@ -191,7 +196,7 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
     if definition.met and snapshot.viewpoint == "one-node":
         return "unknown", "the nodes did not meet", ()
     try:
-        answers = list(definition.body(snapshot))
+        answers = _answers(definition, snapshot)
     except Exception as error:  # a bug in one check must not take the others' answers away
         where = traceback.extract_tb(error.__traceback__)[-1]
         return "crashed", f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})", ()
@@ -211,6 +216,14 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
         if isinstance(answer, NotApplicable):
             return "not_applicable", answer.reason, ()
     return "passed", "", ()
+
+
+def _answers(definition: Check, snapshot: Snapshot) -> list[Answer]:
+    if definition.alike and not any(
+        True for _ in definition.body(one_of_each_kind(snapshot, definition.alike))
+    ):
+        return []
+    return list(definition.body(snapshot))
 
 
 def _with_hosts(answer: NotKnown) -> str:

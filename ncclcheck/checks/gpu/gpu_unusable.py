@@ -24,7 +24,12 @@ _LOOK = Fix(
 _OF_DRIVER, _OF_PACKAGE = "NVML: ", "nvidia-ml-py"
 
 
-@check("NC402", "gpu-unusable", "Every GPU answers and computes correctly")
+@check(
+    "NC402",
+    "gpu-unusable",
+    "Every GPU answers and computes correctly",
+    alike=("gpu_driver", "gpu_work", "gpus", "pci"),
+)
 def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     """The driver answers within 5 s, no GPU is lost or needs a reset, and every GPU multiplies matrices correctly.
 

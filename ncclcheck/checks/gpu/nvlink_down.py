@@ -21,7 +21,12 @@ _FIX = Fix(
 )
 
 
-@check("NC406", "nvlink-down", "Every GPU has as many active NVLinks as others of its model")
+@check(
+    "NC406",
+    "nvlink-down",
+    "Every GPU has as many active NVLinks as others of its model",
+    alike=("gpus", "pci"),
+)
 def nvlink_down(snapshot: Snapshot) -> Iterator[Answer]:
     """No GPU has fewer active NVLinks than most GPUs of the same product, on all nodes.
 

@@ -22,7 +22,13 @@ _TWO = 2  # a GPU and a NIC, or two GPUs
 _BY_DESIGN = ("aarch64", "arm64")
 
 
-@check("NC412", "pcie-iommu", "No IOMMU translates the traffic between GPUs and NICs", needs=("pci",))
+@check(
+    "NC412",
+    "pcie-iommu",
+    "No IOMMU translates the traffic between GPUs and NICs",
+    needs=("pci",),
+    alike=("kernel", "pci", "rdma", "software"),
+)
 def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
     """On bare metal with x86 the IOMMU is off for GPUs and RDMA NICs, or passes their accesses through (iommu=pt).
 

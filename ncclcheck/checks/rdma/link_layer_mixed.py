@@ -32,6 +32,7 @@ from ncclcheck.nccl.rdma import hca
     "link-layer-mixed",
     "NCCL would use either InfiniBand or RoCE ports, not both",
     needs=("rdma",),
+    alike=("environment", "nccl", "rdma", "software"),
 )
 def link_layer_mixed(snapshot: Snapshot) -> Iterator[Answer]:
     """The ports that NCCL would use have one link layer, InfiniBand or Ethernet, on each node and on all of them.

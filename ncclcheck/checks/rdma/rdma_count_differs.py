@@ -39,6 +39,7 @@ _FIX = Fix(
     "Every node has the same number of RDMA ports for NCCL",
     needs=("rdma",),
     nodes=2,
+    alike=("environment", "nccl", "rdma", "software"),
 )
 def rdma_count_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The number of RDMA ports that NCCL_IB_HCA lets NCCL use is the same on all nodes, up or down, and so is EFA's.

@@ -50,7 +50,13 @@ class _Grown(Struct, frozen=True):
     after: int
 
 
-@check("NC310", "rdma-errors", "No RDMA port counted errors during the run", needs=("rdma_counters",))
+@check(
+    "NC310",
+    "rdma-errors",
+    "No RDMA port counted errors during the run",
+    needs=("rdma_counters",),
+    alike=("rdma", "rdma_counters"),
+)
 def rdma_errors(snapshot: Snapshot) -> Iterator[Answer]:
     """The error counters of every RDMA port are the same after the run as before it.
 

@@ -20,6 +20,7 @@ from ncclcheck.model.snapshot import Snapshot
     "RDMA cards of one model have the same firmware on all nodes",
     needs=("rdma",),
     nodes=2,
+    alike=("environment", "nccl", "rdma", "software"),
 )
 def rdma_firmware_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """Cards of one model (board id) have one firmware version, on a node and between nodes. EFA shows none.

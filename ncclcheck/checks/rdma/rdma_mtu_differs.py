@@ -21,7 +21,13 @@ from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC311", "rdma-mtu-differs", "All RDMA ports that NCCL uses have the same MTU", needs=("rdma",))
+@check(
+    "NC311",
+    "rdma-mtu-differs",
+    "All RDMA ports that NCCL uses have the same MTU",
+    needs=("rdma",),
+    alike=("environment", "nccl", "rdma", "software"),
+)
 def rdma_mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The active MTU of the ports that NCCL may use is the same on every port of every node, per kind of network.
 

@@ -41,6 +41,7 @@ _RIGHTS = Fix(
     "rdma-no-device-files",
     "The job can open all RDMA devices",
     needs=("rdma",),
+    alike=("environment", "nccl", "rdma", "software"),
 )
 def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
     """Every RDMA device has a file /dev/infiniband/uverbsN that this process can read and write.

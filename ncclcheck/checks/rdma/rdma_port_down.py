@@ -50,7 +50,13 @@ class _Down(Struct, frozen=True):
     elsewhere: tuple[str, ...] = ()
 
 
-@check("NC301", "rdma-port-down", "The RDMA ports that NCCL would use are ACTIVE", needs=("rdma",))
+@check(
+    "NC301",
+    "rdma-port-down",
+    "The RDMA ports that NCCL would use are ACTIVE",
+    needs=("rdma",),
+    alike=("environment", "nccl", "rdma", "software"),
+)
 def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
     """Every RDMA port that NCCL_IB_HCA lets NCCL use is ACTIVE, as it is on the other nodes.
 

@@ -44,6 +44,7 @@ class _Odd(Struct, frozen=True):
     "rdma-rate-differs",
     "RDMA ports of one kind run at the same rate, on a node and between nodes",
     needs=("rdma",),
+    alike=("environment", "nccl", "rdma", "software"),
 )
 def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """Every ACTIVE port that NCCL would use runs at the rate of its siblings and of the same port on the other nodes.

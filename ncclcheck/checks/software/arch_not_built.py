@@ -33,7 +33,13 @@ class _Pair(Struct, frozen=True):
         return f"{self.gpu}, torch has {', '.join(self.built) or 'nothing'}"
 
 
-@check("NC508", "arch-not-built", "torch has code for the GPUs of every node", image=True)
+@check(
+    "NC508",
+    "arch-not-built",
+    "torch has code for the GPUs of every node",
+    image=True,
+    alike=("gpus", "image", "pci", "torch_gpus"),
+)
 def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
     """For each GPU torch has machine code of its architecture, or PTX that the driver can compile.
 
