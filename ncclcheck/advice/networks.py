@@ -10,10 +10,12 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.measure.links.network_rates import Throughput, measured_gbit_s, measured_gbit_s_to, transfers
 from ncclcheck.measure.links.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.candidates import candidate_interfaces
 
@@ -101,6 +103,16 @@ def _is_partly(places: Mapping[str, tuple[str, str]], whole: Mapping[str, tuple[
 
 def network_of(snapshot: Snapshot, reach: Reach, places: dict[str, tuple[str, str]]) -> Network:
     """Return the measurements of these places as one network."""
+    return _network(snapshot, SameObject(reach), frozenset(places.items()))
+
+
+@once_per_snapshot
+def _network(
+    snapshot: Snapshot, known: SameObject[Reach], hosts: frozenset[tuple[str, tuple[str, str]]]
+) -> Network:
+    of_host = dict(hosts)
+    places = {node.host: of_host[node.host] for node in snapshot.nodes}
+    reach = known.value
     found = transfers(snapshot.probes, places, "bandwidth")
     return Network(
         places,

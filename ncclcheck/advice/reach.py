@@ -38,14 +38,16 @@ class Reach(Struct, frozen=True):
 
     def _failure(self, source: str, target: str, places: Places) -> Failure | None:
         interface, address = places[target]
-        where = f"{source} to {target} on {interface} ({address})"
         outcome = self.outcomes.get((source, target, address))
-        if outcome is None:
-            return Failure(f"{where}: not tested", tested=False)
-        return None if outcome == "ok" else Failure(f"{where}: {outcome}", tested=True)
+        if outcome == "ok":
+            return None
+        where = f"{source} to {target} on {interface} ({address})"
+        return Failure(f"{where}: {outcome or 'not tested'}", tested=outcome is not None)
 
     def stall(self, places: Places) -> str | None:
         """Return the first pair where small messages pass and large ones are lost; None when there is none."""
+        if not self.stalled:
+            return None
         for source, target in self.pairs:
             interface, address = places[target]
             if (source, target, address) in self.stalled:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import not_reported
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.finding import NotKnown
@@ -50,6 +51,7 @@ class IfnameSetting(Struct, frozen=True):
         return tuple(interface.name for interface in self.interfaces)
 
 
+@once_per_snapshot
 def settings(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
     """Return the setting of every node where all parts are known."""
     found = (setting_of(node.host, node.facts) for node in snapshot.nodes)

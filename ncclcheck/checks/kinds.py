@@ -41,7 +41,7 @@ def one_of_each_kind(snapshot: Snapshot, sections: tuple[str, ...]) -> Snapshot:
 @once_per_snapshot
 def _kinds(snapshot: Snapshot, section: str) -> tuple[Hashable, ...]:
     """Return what is equal for nodes of one kind, by node. Sections that were decoded once are one object."""
-    kind_of = _KINDS.get(section, lambda value, _: id(value))
+    kind_of = _KINDS.get(section, _same_object)
     values = ((getattr(node.facts, section), node.facts) for node in snapshot.nodes)
     return tuple(value if isinstance(value, Missing) else kind_of(value, facts) for value, facts in values)
 
@@ -55,6 +55,10 @@ def _narrowed(node: Node, sections: tuple[str, ...]) -> Node:
     if isinstance(nccl := facts.get("nccl"), NcclChoice):
         facts["nccl"] = NcclChoice(nccl.asked, nccl.config_files, nccl.home_set)
     return replace(node, facts=NodeFacts(**facts))
+
+
+def _same_object(value: object, _: NodeFacts) -> Hashable:
+    return id(value)
 
 
 def _gpus(gpus: tuple[Gpu, ...], _: NodeFacts) -> Hashable:

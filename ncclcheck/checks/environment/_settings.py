@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.registry import Answer
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
@@ -107,6 +108,15 @@ def findings(snapshot: Snapshot, judge: Judge) -> Iterator[Answer]:
 
 def places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
     """Every environment that is known: one per node, and one for each further rank that differs."""
+    return iter(_known_places(snapshot))
+
+
+@once_per_snapshot
+def _known_places(snapshot: Snapshot) -> tuple[EnvironmentPlace, ...]:
+    return tuple(_places(snapshot))
+
+
+def _places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
     ranks: dict[str, list[RankPlace]] = {}
     for rank in snapshot.ranks:
         ranks.setdefault(rank.host, []).append(rank)

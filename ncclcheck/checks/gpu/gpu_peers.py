@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, together, values
@@ -23,7 +24,12 @@ _FIX = Fix(
 _Pair: TypeAlias = tuple[int, int]
 
 
-@check("NC413", "gpu-peers", "The GPUs of a node can read each other's memory")
+@check(
+    "NC413",
+    "gpu-peers",
+    "The GPUs of a node can read each other's memory",
+    alike=("gpus", "pci"),
+)
 def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     """The driver allows peer access (P2P) between every two GPUs of a node that the hardware can connect.
 
@@ -45,11 +51,14 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     gpus = listed_gpus(snapshot)
     known, unknown = values(gpus, "peers")
     states = {(gpu.host, gpu.gpu.index): gpu.gpu.state for gpu in gpus}
-    yield from (not_known for not_known in unknown if set(not_known.hosts) & _with_several(gpus))
+    several = _with_several(gpus) if unknown else set()
+    yield from (not_known for not_known in unknown if set(not_known.hosts) & several)
     statuses: dict[str, dict[_Pair, str]] = {}
     for on, peers in known:
         for peer in peers:
             statuses.setdefault(on.host, {})[on.gpu.index, peer.peer] = peer.status
+    everywhere = Counter(pair for pairs in statuses.values() for pair in pairs)
+    allowed = Counter(pair for pairs in statuses.values() for pair, status in pairs.items() if status == _OK)
     found: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
     for host, pairs in statuses.items():
         for (first, second), status in sorted(pairs.items()):
@@ -57,33 +66,31 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
             if status == _OK or any(state.mig is True for state in own):
                 continue
             is_expected = status == _SWITCHED_OFF or all(map(_has_links, own))
-            is_expected = is_expected or _is_usual(statuses, host, (first, second))
+            others = everywhere[first, second] - 1
+            is_expected = is_expected or 2 * allowed[first, second] > others  # most other nodes may
             severity: Severity = "warning" if is_expected else "info"
             found.setdefault((severity, status), []).append((host, f"{first}-{second}"))
     for (severity, status), members in found.items():
-        for pairs_text, hosts in by_text((host, _listed(members, host)) for host in dict(members)):
+        for pairs_text, hosts in by_text(_of_hosts(members)):
             yield _finding(severity, status, pairs_text, hosts)
     yield from closing(snapshot, any(statuses.values()), "shares its node with another GPU")
 
 
 def _with_several(gpus: list[GpuOn]) -> set[str]:
     """The hosts with more than one GPU: the others have no peers."""
-    hosts = [gpu.host for gpu in gpus]
-    return {host for host in hosts if hosts.count(host) > 1}
+    return {host for host, count in Counter(gpu.host for gpu in gpus).items() if count > 1}
 
 
 def _has_links(state: GpuState) -> bool:
     return not isinstance(state.nvlinks, Missing) and any(link.active is True for link in state.nvlinks)
 
 
-def _is_usual(statuses: dict[str, dict[_Pair, str]], host: str, pair: _Pair) -> bool:
-    """May most other nodes that have such a pair use it?"""
-    others = [pairs[pair] for name, pairs in statuses.items() if name != host and pair in pairs]
-    return 2 * others.count(_OK) > len(others)
-
-
-def _listed(pairs: list[tuple[str, str]], host: str) -> str:
-    return together(pair for name, pair in pairs if name == host)
+def _of_hosts(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return each host with its pairs."""
+    of_host: dict[str, list[str]] = {}
+    for host, pair in pairs:
+        of_host.setdefault(host, []).append(pair)
+    return [(host, together(own)) for host, own in of_host.items()]
 
 
 def _finding(severity: Severity, status: str, pairs: str, hosts: tuple[str, ...]) -> Finding:
