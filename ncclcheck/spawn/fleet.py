@@ -21,8 +21,8 @@ from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.formats.line_buffer import LineBuffer
 from ncclcheck.model.snapshot import Unreached, UnreachedCause
-from ncclcheck.spawn.process import kill_all
-from ncclcheck.spawn.ssh import reason, why_ended
+from ncclcheck.spawn.process import end_with_parent, kill_all
+from ncclcheck.spawn.ssh import SSH_FAILED, reason, why_ended
 
 GREETING = "ncclcheck-remote-1 "
 AT_ONCE = (
@@ -165,6 +165,7 @@ class Fleet:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is ours: we end them in order
+                preexec_fn=end_with_parent,
                 bufsize=0,
             )
         except OSError as error:
@@ -228,9 +229,11 @@ class Fleet:
         connection.unsent.append(connection.host.task + b"\n")
 
     def _hear_noise(self, connection: _Connection, line: bytes) -> None:
+        if not line.strip():
+            return
         connection.noise = (connection.noise + line + b"\n")[-_KEPT_BYTES:]
         connection.noise_bytes += len(line)
-        if connection.noise_bytes > NOISE_LIMIT_BYTES:
+        if connection.noise_bytes > NOISE_LIMIT_BYTES and connection.phase == "starting":
             raise DecodeError(f"more than {NOISE_LIMIT_BYTES} bytes that ncclcheck did not say")
 
     def _send(self, connection: _Connection) -> None:
@@ -285,8 +288,12 @@ class Fleet:
                     break
 
     def _ended(self, connection: _Connection, code: int) -> None:
-        errors = connection.errors.decode(errors="replace")
         noise = connection.noise.decode(errors="replace")
+        errors = connection.errors.decode(errors="replace")
+        if (
+            code != SSH_FAILED
+        ):  # through a terminal, what programs there say on standard error comes with all else
+            errors = f"{noise}\n{errors}"
         if connection.phase == "there":
             if code == 0:
                 self._leave(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import signal
@@ -12,6 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ncclcheck import timeouts
+
+_PRCTL = ctypes.CDLL(None).prctl
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def start_process(
@@ -42,6 +46,15 @@ def start_process(
         if pipe is not None:
             os.set_blocking(pipe.fileno(), False)
     return process
+
+
+def end_with_parent() -> None:
+    """Let the kernel send SIGTERM to this process when the thread that started it ends (prctl(2)); for `preexec_fn`.
+
+    Between fork and exec of a process with threads nothing may be done but this: a system call through a function that
+    was looked up before.
+    """
+    _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def raise_file_limit(wanted: int) -> int:

@@ -32,7 +32,8 @@ _SSH_WORDS: tuple[tuple[str, UnreachedCause], ...] = (
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 # A line of these says less than what stands before it.
 _NOISE = re.compile(
-    r"^(@+|\s*|killed by signal \d+\.?|connection to \S+ closed( by remote host)?\.)$", re.IGNORECASE
+    r"^(@+|\s*|killed by signal \d+\.?|connection to \S+ closed( by remote host)?\.|pty allocation request failed.*)$",
+    re.IGNORECASE,
 )
 
 
@@ -45,7 +46,9 @@ def ssh_command(
 ) -> list[str]:
     """Return the command line that runs `python -m ncclcheck remote` on the target, with these variables set.
 
-    No terminal, no question, no forwarding; a connection that dies is noticed within seconds. What the user's shell
+    No question, no forwarding; a connection that dies is noticed within seconds. A terminal, for nothing but its end:
+    sshd then hangs up on whatever the login shell has started, also where that shell hangs. Without one, as where
+    sshd allows none, only a program that reads its standard input notices. What the user's shell
     there is does not matter: what any of them would read otherwise is spelt in octal digits.
     """
     options = {
@@ -58,7 +61,7 @@ def ssh_command(
         "ForwardX11": "no",
         "ClearAllForwardings": "yes",
         "EscapeChar": "none",
-        "RequestTTY": "no",
+        "RequestTTY": "force",
         "PermitLocalCommand": "no",
     }
     words = [*(f"{name}={value}" for name, value in sorted(environment.items())), python]

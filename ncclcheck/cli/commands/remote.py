@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import tty
 from contextlib import suppress
 
 import click
@@ -22,8 +23,9 @@ def remote(context: click.Context) -> None:
 def take_part() -> int:
     """0 once the head node has given its verdict; 1 where it is gone or says nothing that can be used.
 
-    When the connection ends, so does everything here: ssh that dies takes its standard input away.
+    When the connection ends, so does everything here: ssh that dies takes its standard input away, and hangs up.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nothing has begun that would have to be ended in order
     import ncclcheck
     from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA
     from ncclcheck.exchange.store.opening import over_pipe
@@ -38,9 +40,14 @@ def take_part() -> int:
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 (a device)
         os.dup2(nothing.fileno(), 0)
     over = threading.Event()
+    has_terminal = os.isatty(reader)
+    if has_terminal:
+        tty.setraw(reader)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of standard input tells the same
     greeting = encode(RemoteGreeting(ncclcheck.__version__, SCHEMA))
     write_all(writer, b"\n" + GREETING.encode() + greeting + b"\n")
     pipe = Pipe(reader, writer, lambda: None if over.is_set() else _end())
+    pipe.begins_lines = has_terminal
     line = pipe.next_line(timeouts.REMOTE_TASK_S)
     if line is None:
         return 1

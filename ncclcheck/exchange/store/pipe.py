@@ -95,6 +95,7 @@ class Pipe:
         self._reader, self._writer, self._at_the_end, self._session = reader, writer, at_the_end, session
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._calls = 0
+        self.begins_lines = False  # others write there as well, and may leave a line without an end
         self._thread = threading.Thread(target=self._read, name="pipe", daemon=True)
         self._thread.start()
 
@@ -131,7 +132,10 @@ class Pipe:
     ) -> PipeAnswer:
         self._calls += 1
         call = encode(PipeCall(self._calls, op, key, value, amount))
-        write_all(self._writer, (self._session.sends.seal(call) if self._session else call) + b"\n")
+        line_start = b"\n" if self.begins_lines else b""
+        write_all(
+            self._writer, line_start + (self._session.sends.seal(call) if self._session else call) + b"\n"
+        )
         line = self._lines.get()
         if line is None:
             self._lines.put(None)
