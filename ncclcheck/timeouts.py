@@ -285,6 +285,9 @@ PATH_S = 4.5  # a path that did not answer by then is called dead
 PATH_LIST_S = 3.0  # listing it
 PATH_READ_S = 3.5  # reading a file of it, counted from the same start
 PATH_HUNG_S = 0.3  # after that time, which is looked at before each call: then a call hangs
+# Looking into a folder of checkpoints: names and sizes, metadata, the ends of some hundred files
+CHECKPOINT_S = 6.0
+CHECKPOINT_INNER_S = 1.0  # kept back: the child ends by itself
 PATH_DYING_S = 1.5  # all children together that look at paths, after their deadline
 MARK_INNER_S = 1.0  # beyond the time for looking at a shared folder, to hear from the child
 MARK_REMOVE_S = 2.0  # removing the file of this node from a shared folder

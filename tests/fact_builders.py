@@ -267,4 +267,5 @@ def node_facts(node_rank: int, nnodes: int) -> NodeFacts:
         master=master_path(node_rank, nnodes),
         clock=Clock(True, 1200, "tsc"),
         paths=tuple(path_fact(purpose) for purpose in ("data", "code", "shared")),
+        checkpoints=(),
     )

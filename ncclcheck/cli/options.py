@@ -102,6 +102,13 @@ _expectations = _all(
             metavar="PATH",
             help="Folder that all nodes must share (a small file is written there and removed); repeatable.",
         ),
+        click.option(
+            "--checkpoint",
+            multiple=True,
+            type=FileName(),
+            metavar="DIR",
+            help="Folder of checkpoints: is the newest one complete, and the same on all nodes; repeatable.",
+        ),
         click.option("--expect", type=FileName(), help="Policy file (TOML) that the nodes must meet."),
         click.option("--profile", metavar="NAME", help="Use [profile.NAME] of the policy."),
         click.option(

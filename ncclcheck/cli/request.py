@@ -69,6 +69,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         code_paths=tuple(given.get("code") or ()),
         data_paths=tuple(given.get("data") or ()),
         shared_paths=tuple(given.get("shared_dir") or ()),
+        checkpoint_paths=tuple(given.get("checkpoint") or ()),
         selection=_selection(given, policy),
         fail_on=given.get("fail_on") or policy.fail_on or "error",
         timeout_s=timeout_s,

@@ -22,7 +22,7 @@ NOT_IN_A_TREE = Missing("absent", "a recorded tree does not tell")
 class FactsRequest(Struct, frozen=True):
     """What to collect: who we are in the job, the job's environment, the `--code` paths, and the time for it.
 
-    `data_paths` and `shared_paths` are those of `--data` and `--shared-dir`.
+    `data_paths`, `shared_paths` and `checkpoint_paths` are those of `--data`, `--shared-dir` and `--checkpoint`.
     `ask_with` is how NCCL is asked: a listener's `inquire` keeps open what the library opens. None: it is asked once.
     """
 
@@ -31,6 +31,7 @@ class FactsRequest(Struct, frozen=True):
     code_paths: tuple[str, ...] = ()
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
+    checkpoint_paths: tuple[str, ...] = ()
     deadline_s: float = timeouts.FACTS_DEADLINE_S
     ask_with: Inquire | None = None
 

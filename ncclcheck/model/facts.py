@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from ncclcheck.model.checkpoints import CheckpointFolder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
 from ncclcheck.model.hardware import (
@@ -215,14 +216,14 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PathFact(Struct, frozen=True, forbid_unknown_fields=True):
-    """One `--data`, `--code` or `--shared-dir` path as this node sees it.
+    """One `--data`, `--code`, `--shared-dir` or `--checkpoint` path as this node sees it.
 
     `kind` is "folder", "file" or "other"; it is Missing where the path is not there or does not answer, and then so is
     the rest. Times are of single calls, in milliseconds: the median. Only `--data` has a manifest.
     """
 
     path: str
-    purpose: Literal["data", "code", "shared"]
+    purpose: Literal["data", "code", "shared", "checkpoint"]
     kind: Fact[str]
     listed: Fact[bool] = NOT_READ  # True: it could be listed or opened by this user
     filesystem: Fact[str] = NOT_READ
@@ -330,6 +331,7 @@ class NodeFacts(Struct, frozen=True):
     torch_gpus: Fact[TorchGpus] = NOT_READ
     clock: Fact[Clock] = NOT_READ
     paths: Fact[tuple[PathFact, ...]] = NOT_READ
+    checkpoints: Fact[tuple[CheckpointFolder, ...]] = NOT_READ
     image: Fact[Image] = NOT_READ  # of preflight --image only
     rdma_counters: Fact[RdmaCounters] = NOT_READ
     link_counters: Fact[tuple[LinkCounters, ...]] = NOT_READ

@@ -49,6 +49,7 @@ def prepare(context: Context) -> Future[LocalNode]:
             data_paths=context.options.data_paths,
             shared_paths=context.options.shared_paths,
             deadline_s=min(FACTS_DEADLINE_S, context.steps_deadline().left()),
+            checkpoint_paths=context.options.checkpoint_paths,
             ask_with=nccl.inquire if context.launch.nnodes > 1 else inquire,
         )
         facts = collect(request)

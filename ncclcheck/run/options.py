@@ -49,6 +49,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     code_paths: tuple[str, ...] = ()
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
+    checkpoint_paths: tuple[str, ...] = ()
     selection: Selection = Selection()
     fail_on: FailOn = "error"
     timeout_s: float = PREFLIGHT_TIMEOUT_S

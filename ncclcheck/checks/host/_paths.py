@@ -10,7 +10,7 @@ from ncclcheck.model.facts import PathFact
 from ncclcheck.model.finding import NotApplicable
 from ncclcheck.model.snapshot import Snapshot
 
-OPTION = {"data": "--data", "code": "--code", "shared": "--shared-dir"}
+OPTION = {"data": "--data", "code": "--code", "shared": "--shared-dir", "checkpoint": "--checkpoint"}
 
 
 class PathPlace(Struct, frozen=True):

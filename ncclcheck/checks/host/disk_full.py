@@ -34,14 +34,14 @@ def disk_full(snapshot: Snapshot) -> Iterator[Answer]:
     warning below 5 % when that is less than 100 GiB, and for other paths. Filesystems mounted read-only are full by
     nature and not judged. The limits are ncclcheck's own.
     """
-    found = wanted(snapshot, "data", "code", "shared")
+    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         for place in wanted_path.places:
             if isinstance(place.fact.kind, Missing):
                 yield NotKnown(f"free space on {place.fact.path}: {place.fact.kind}", (place.host,))
             else:
                 yield from _judged(place)
-    yield from none_given(snapshot, found, "--data, --code or --shared-dir")
+    yield from none_given(snapshot, found, "--data, --code, --shared-dir or --checkpoint")
     yield from not_reported(snapshot)
 
 

@@ -39,13 +39,13 @@ def path_differs(snapshot: Snapshot) -> Iterator[Answer]:
     first 32 of them SHA-256 over size, first and last 64 KiB. So a change inside a large folder may go unseen, and a
     folder that could not be listed within 3 s is unknown. The type of the filesystem is that of /proc/self/mountinfo.
     """
-    found = wanted(snapshot, "data", "code", "shared")
+    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         yield from _kind(wanted_path)
         yield from _filesystem(wanted_path)
     for wanted_path in wanted(snapshot, "data"):
         yield from _files(wanted_path)
-    yield from none_given(snapshot, found, "--data, --code or --shared-dir")
+    yield from none_given(snapshot, found, "--data, --code, --shared-dir or --checkpoint")
     yield from not_reported(snapshot)
 
 

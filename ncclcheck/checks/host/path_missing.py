@@ -26,7 +26,7 @@ _OTHER = ("cannot be examined", "find the error that the filesystem reports", "d
 
 @check("NC706", "path-missing", "The given paths exist on every node", needs=("paths",))
 def path_missing(snapshot: Snapshot) -> Iterator[Answer]:
-    """Each `--data`, `--code` and `--shared-dir` path exists on every node, answers, and may be read by this user.
+    """Each path of `--data`, `--code`, `--shared-dir` and `--checkpoint` exists on every node, answers and is readable.
 
     It is a folder or a file, `--shared-dir` a folder. A folder below `--data` that does not answer is found too.
 
@@ -41,10 +41,10 @@ def path_missing(snapshot: Snapshot) -> Iterator[Answer]:
     stat(2) and a first entry of opendir(3) or open(2), in a process that is abandoned when it does not answer within
     4.5 s.
     """
-    found = wanted(snapshot, "data", "code", "shared")
+    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         yield from _judged(wanted_path)
-    yield from none_given(snapshot, found, "--data, --code or --shared-dir")
+    yield from none_given(snapshot, found, "--data, --code, --shared-dir or --checkpoint")
     yield from not_reported(snapshot)
 
 

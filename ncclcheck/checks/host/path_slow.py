@@ -36,11 +36,11 @@ def path_slow(snapshot: Snapshot) -> Iterator[Answer]:
     usual value of the nodes and 10 ms and more. The limits are ncclcheck's own; what is in the node's cache answers
     quickly, so a slow filesystem may go unseen.
     """
-    found = wanted(snapshot, "data", "code", "shared")
+    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         for field, what in _CALLS:
             yield from _judged(wanted_path, field, what)
-    yield from none_given(snapshot, found, "--data, --code or --shared-dir")
+    yield from none_given(snapshot, found, "--data, --code, --shared-dir or --checkpoint")
     yield from not_reported(snapshot)
 
 

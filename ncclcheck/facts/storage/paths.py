@@ -22,7 +22,7 @@ from ncclcheck.model.facts import PathFact
 _MODULE = "ncclcheck.facts.storage.paths_child"
 
 
-Purpose: TypeAlias = Literal["data", "code", "shared"]
+Purpose: TypeAlias = Literal["data", "code", "shared", "checkpoint"]
 
 
 class WantedPath(Struct, frozen=True):
@@ -97,6 +97,7 @@ def wanted_paths(request: FactsRequest) -> tuple[WantedPath, ...]:
         *(WantedPath(path, "data") for path in request.data_paths),
         *(WantedPath(path, "code") for path in request.code_paths),
         *(WantedPath(path, "shared") for path in request.shared_paths),
+        *(WantedPath(path, "checkpoint") for path in request.checkpoint_paths),
     )
 
 

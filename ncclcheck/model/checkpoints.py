@@ -1,0 +1,58 @@
+"""What a node sees in a folder of checkpoints: which are complete, and what the others lack."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact
+
+CheckpointFormat: TypeAlias = Literal[
+    "dcp",  # torch.distributed.checkpoint: .metadata and .distcp files
+    "deepspeed",
+    "megatron",
+    "index",  # *.safetensors.index.json or *.bin.index.json, and its shards
+    "manifest",  # manifest.json, its files, and a file COMPLETE
+    "transformers",  # a folder of the Trainer of Hugging Face
+    "file",  # one file by torch.save or safetensors: Lightning's .ckpt, .pt, .pth
+]
+
+
+class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
+    """One checkpoint. `missing` and `damaged` (with what is wrong) hold the first ten names, and the counts count all.
+
+    `complete` is Missing where it could not be told. `digest` is a CRC-32 over the names and sizes of its files.
+    """
+
+    name: str  # relative to the folder; "." for the folder itself
+    formats: tuple[CheckpointFormat, ...]
+    step: int | None
+    complete: Fact[bool]
+    files: int
+    size_bytes: int
+    digest: int
+    missing: tuple[str, ...] = ()
+    missing_count: int = 0
+    damaged: tuple[str, ...] = ()
+    damaged_count: int = 0
+
+
+class CheckpointPointer(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file (or link) that names the checkpoint a job resumes from, and the name in it."""
+
+    file: str
+    names: str
+
+
+class CheckpointFolder(Struct, frozen=True, forbid_unknown_fields=True):
+    """A `--checkpoint` folder: its newest checkpoints, the newest first.
+
+    `older` counts those that were not looked into, `unknown` the entries that are no checkpoint of a known kind.
+    """
+
+    path: str
+    checkpoints: Fact[tuple[Checkpoint, ...]]
+    pointers: tuple[CheckpointPointer, ...] = ()
+    older: int = 0
+    unknown: int = 0

@@ -1,0 +1,72 @@
+"""NC715 checkpoint-incomplete."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder, CheckpointPointer
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
+from tests.builders import cluster, with_facts
+from tests.checks.running import finding, is_silent, run
+
+WHOLE = Checkpoint("step_20", ("dcp",), 20, True, 3, 300, 7)
+TORN = replace(WHOLE, name="step_30", step=30, complete=False, missing=(".metadata",), missing_count=1)
+
+
+def seen(*checkpoints: Checkpoint, pointer: str | None = None, **fields: int) -> Snapshot:
+    """A cluster of two nodes that both see these, the newest first."""
+    pointers = () if pointer is None else (CheckpointPointer("latest", pointer),)
+    folder = CheckpointFolder("/ck", checkpoints, pointers, **fields)
+    snapshot = cluster(2)
+    for node in snapshot.nodes:
+        snapshot = with_facts(snapshot, node.host, checkpoints=(folder,))
+    return snapshot
+
+
+def test_complete_ones_are_silent() -> None:
+    assert is_silent("checkpoint-incomplete", seen(WHOLE))
+    assert is_silent("checkpoint-incomplete", seen(WHOLE, pointer="step_20"))
+
+
+def test_the_newest_is_named_with_what_it_lacks_and_the_one_to_use() -> None:
+    found = finding("checkpoint-incomplete", seen(TORN, WHOLE))
+    assert found.severity == "warning"
+    assert found.hosts == ("node01", "node02")
+    assert "/ck/step_30 is incomplete: without .metadata; the newest complete one is step_20" in found.summary
+    assert "mv /ck/step_30" in found.fixes[0].commands[0]
+
+
+def test_without_any_complete_one_it_is_an_error() -> None:
+    assert finding("checkpoint-incomplete", seen(TORN)).severity == "error"
+
+
+def test_an_incomplete_one_that_is_named_is_an_error_and_the_line_to_type_corrects_it() -> None:
+    found = finding("checkpoint-incomplete", seen(TORN, WHOLE, pointer="step_30"))
+    assert found.severity == "error"
+    assert "/ck/latest names 'step_30', which is incomplete" in found.summary
+    assert found.fixes[0].commands == ("echo step_20 > /ck/latest",)
+
+
+def test_one_that_is_named_and_not_there_is_an_error_unless_it_is_older_than_what_was_looked_at() -> None:
+    assert "which is not there" in finding("checkpoint-incomplete", seen(WHOLE, pointer="gone")).summary
+    assert is_silent("checkpoint-incomplete", seen(WHOLE, pointer="step_1", older=3))
+
+
+def test_what_is_not_known_is_not_passed() -> None:
+    late = replace(WHOLE, complete=Missing("timeout", "only 7 files were listed in the time for it"))
+    assert run("checkpoint-incomplete", seen(late)).outcome == "unknown"
+    assert run("checkpoint-incomplete", seen(unknown=2)).outcome == "unknown"
+    dead = CheckpointFolder("/ck", Missing("timeout", "/ck did not answer within 6 s"))
+    assert (
+        run("checkpoint-incomplete", with_facts(cluster(2), "node02", checkpoints=(dead,))).outcome
+        == "unknown"
+    )
+
+
+def test_an_empty_folder_is_a_first_start() -> None:
+    assert finding("checkpoint-incomplete", seen()).severity == "info"
+
+
+def test_without_the_option_it_does_not_apply() -> None:
+    assert run("checkpoint-incomplete", cluster(2)).outcome == "not_applicable"

@@ -1,0 +1,61 @@
+"""A pickle is read without running any of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle  # noqa: TID251 (to write what is read)
+from collections import OrderedDict
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+
+from ncclcheck.facts.checkpoints.inert_pickle import Inert, read_inert
+from ncclcheck.model.errors import DecodeError
+
+
+class Attack:
+    """Makes a file when it is unpickled by pickle itself."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (f"touch {self.file}",)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_what_it_names_is_not_called(tmp_path: Path, protocol: int) -> None:
+    file = tmp_path / "ran"
+    told = read_inert(pickle.dumps({"a": [Attack(file), 3]}, protocol))
+    assert told["a"][1] == 3
+    assert isinstance(told["a"][0], Inert)
+    assert told["a"][0].arguments == (f"touch {file}",)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_fields_and_items_of_objects_are_kept(protocol: int) -> None:
+    metadata = dcp.Metadata({}, storage_data={"x": 5})
+    told = read_inert(pickle.dumps([metadata, OrderedDict(a=1), torch.float32, torch.Size([2])], protocol))
+    assert told[0].field("storage_data") == {"x": 5}
+    assert told[0].field("nothing") is None
+    assert told[1].items == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"garbage", b"\x80\x04.", b"\x82\x01.", b"(" * 100_000, b"\x80\x04\x8c\xff"], ids=repr
+)
+def test_damaged_ones_are_refused(data: bytes) -> None:
+    with pytest.raises(DecodeError):
+        read_inert(data)
+
+
+def test_any_cut_of_a_real_one_is_refused_or_read() -> None:
+    buffer = io.BytesIO()
+    pickle.dump(dcp.Metadata({"a": dcp.metadata.BytesStorageMetadata()}, storage_data={}), buffer)
+    for length in range(len(buffer.getvalue())):
+        with pytest.raises(DecodeError):
+            read_inert(buffer.getvalue()[:length])
