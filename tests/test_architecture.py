@@ -88,6 +88,7 @@ TESTED_BY = {
     "facts/network/interface_kind.py": "facts/network/test_interfaces.py",
     "facts/storage/marks_child.py": "facts/storage/test_marks.py",
     "facts/storage/paths_child.py": "facts/storage/test_paths.py",
+    "facts/checkpoints/checkpoints_child.py": "facts/checkpoints/test_checkpoints.py",
     "facts/software/loading_child.py": "facts/software/test_loading.py",
     "facts/nccl/nccl_child.py": "facts/nccl/test_nccl_library.py",
     "facts/rdma/verbs_child.py": "facts/rdma/test_verbs_library.py",

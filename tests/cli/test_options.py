@@ -8,7 +8,7 @@ from ncclcheck.cli.main import command
 
 SHARED = {
     "nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "gpus_per_node", "code", "expect",
-    "data", "shared_dir",
+    "data", "shared_dir", "checkpoint",
     "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
     "verbose", "quiet", "hosts", "hostfile", "ssh", "remote_python", "env", "meet_in", "key_file", "profile",
 }  # fmt: skip

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from ncclcheck.facts.checkpoints.inert_pickle import Inert, read_inert
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.checkpoints.torch_zip import read_saved
 from ncclcheck.model.checkpoints import CheckpointFormat
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.formats.pickle_records import Record, read_records
+from ncclcheck.model.formats.pickles import PickleTooLong
 
 JSON_BYTES = 64 << 20
 METADATA_BYTES = 128 << 20
@@ -87,15 +88,18 @@ def _dcp_needs(files: Files, below: str) -> tuple[Need, ...] | str:
     data = files.read(f"{below}{_DCP_METADATA}", METADATA_BYTES)
     if data is None:
         return f"{below}{_DCP_METADATA} is longer than {METADATA_BYTES >> 20} MiB"
-    told = read_inert(data)
-    stored = told.field("storage_data") if isinstance(told, Inert) else None
+    try:
+        told = read_records(data)
+    except PickleTooLong as error:
+        return f"{below}{_DCP_METADATA}: {error}"
+    stored = told.field("storage_data") if isinstance(told, Record) else None
     if not isinstance(stored, dict):
         raise DecodeError("is no metadata of torch.distributed.checkpoint")
     least: dict[str, int] = {}
     for place in stored.values():
         name, offset, length = (
             (place.field("relative_path"), place.field("offset"), place.field("length"))
-            if isinstance(place, Inert)
+            if isinstance(place, Record)
             else (None, None, None)
         )
         if not (isinstance(name, str) and isinstance(offset, int) and isinstance(length, int)):
@@ -276,6 +280,6 @@ def _json(files: Files, name: str) -> Any:
 def _number(told: Any, name: str) -> int:
     """Return a number that the saved object tells, of a dictionary or of an object's state; 0 where it does not."""
     value = (
-        told.get(name) if isinstance(told, dict) else told.field(name) if isinstance(told, Inert) else None
+        told.get(name) if isinstance(told, dict) else told.field(name) if isinstance(told, Record) else None
     )
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_RANKS else 0

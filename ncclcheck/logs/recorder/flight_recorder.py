@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ncclcheck.logs.recorder.pickles import read_pickle
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.formats.pickles import read_pickle
 
 LONGEST_DUMP_BYTES = 128 << 20
 MOST_ENTRIES = 200_000

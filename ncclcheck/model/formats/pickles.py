@@ -47,10 +47,19 @@ def read_pickle(data: bytes, *, most_operations: int = MOST_OPERATIONS) -> objec
 
     Containers may be shared, and hold themselves: a caller that walks them bounds its steps.
     """
+    return reading(PickleReader(data), most_operations)
+
+
+def reading(reader: PickleReader, most_operations: int) -> object:
+    """Return what the reader reads, whatever is wrong with it as DecodeError."""
     try:
-        return _Reader(data).read(most_operations)
+        return reader.read(most_operations)
     except (IndexError, struct.error, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
         raise DecodeError(f"a damaged pickle: {error}") from error
+
+
+class PickleTooLong(DecodeError):  # noqa: N818 (it says nothing against the pickle)
+    """It is longer than may be read, and not damaged as far as it was."""
 
 
 class _Mark:
@@ -60,7 +69,7 @@ class _Mark:
 _A_MARK = _Mark()
 
 
-class _Reader:
+class PickleReader:
     """The stack machine of pickle, without its objects."""
 
     def __init__(self, data: bytes) -> None:
@@ -89,7 +98,7 @@ class _Reader:
                 raise DecodeError(
                     f"a pickle with an object in it (opcode 0x{opcode:02x} at byte {self._at - 1}): it is not read"
                 )
-        raise DecodeError(f"a pickle of more than {most_operations} steps")
+        raise PickleTooLong(f"a pickle of more than {most_operations} steps")
 
     def _quick(self, opcode: int) -> bool:
         """Return True if the opcode was one of the four that make up most of a dump."""

@@ -7,13 +7,14 @@ import os
 import pickle  # noqa: TID251 (to write what is read)
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from ncclcheck.facts.checkpoints.inert_pickle import Inert, read_inert
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.formats.pickle_records import Record, read_records
 
 
 class Attack:
@@ -29,9 +30,9 @@ class Attack:
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_what_it_names_is_not_called(tmp_path: Path, protocol: int) -> None:
     file = tmp_path / "ran"
-    told = read_inert(pickle.dumps({"a": [Attack(file), 3]}, protocol))
+    told: Any = read_records(pickle.dumps({"a": [Attack(file), 3]}, protocol))
     assert told["a"][1] == 3
-    assert isinstance(told["a"][0], Inert)
+    assert isinstance(told["a"][0], Record)
     assert told["a"][0].arguments == (f"touch {file}",)
     assert not file.exists()
 
@@ -39,7 +40,9 @@ def test_what_it_names_is_not_called(tmp_path: Path, protocol: int) -> None:
 @pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_fields_and_items_of_objects_are_kept(protocol: int) -> None:
     metadata = dcp.Metadata({}, storage_data={"x": 5})
-    told = read_inert(pickle.dumps([metadata, OrderedDict(a=1), torch.float32, torch.Size([2])], protocol))
+    told: Any = read_records(
+        pickle.dumps([metadata, OrderedDict(a=1), torch.float32, torch.Size([2])], protocol)
+    )
     assert told[0].field("storage_data") == {"x": 5}
     assert told[0].field("nothing") is None
     assert told[1].items == {"a": 1}
@@ -50,7 +53,7 @@ def test_fields_and_items_of_objects_are_kept(protocol: int) -> None:
 )
 def test_damaged_ones_are_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
-        read_inert(data)
+        read_records(data)
 
 
 def test_any_cut_of_a_real_one_is_refused_or_read() -> None:
@@ -58,4 +61,4 @@ def test_any_cut_of_a_real_one_is_refused_or_read() -> None:
     pickle.dump(dcp.Metadata({"a": dcp.metadata.BytesStorageMetadata()}, storage_data={}), buffer)
     for length in range(len(buffer.getvalue())):
         with pytest.raises(DecodeError):
-            read_inert(buffer.getvalue()[:length])
+            read_records(buffer.getvalue()[:length])

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ncclcheck.logs.recorder.pickles import read_pickle
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.formats.pickles import read_pickle
 
 PLAIN = {
     "version": "2.10",
