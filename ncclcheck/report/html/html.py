@@ -21,6 +21,7 @@ from ncclcheck.model.report import NodeEntry, Report
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.exit_code import plural
 from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pairs
+from ncclcheck.report.html.html_isolation import rounds_chart
 from ncclcheck.report.html.html_nodes import NodeTable, nccl_groups, node_table
 from ncclcheck.report.shell import comment, export
 from ncclcheck.report.text.bench_text import (
@@ -33,6 +34,7 @@ from ncclcheck.report.text.bench_text import (
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.plain import plain
@@ -82,6 +84,8 @@ def to_html(report: Report) -> str:
         failed_pairs=failed_pairs(report),
         most_pairs=MOST_PAIRS,
         charts=charts,
+        rounds_chart=rounds_chart(report.isolation),
+        isolation_text=draw_plain(isolation_lines(report)),
         bench_setting=bench_setting(report.bench) if report.bench else "",
         measured_text=draw_plain(measured_lines(report)),
         comparison_text=draw_plain(comparison_lines(report)),
