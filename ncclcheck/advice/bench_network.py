@@ -226,7 +226,8 @@ def bench_backend(wish: BenchWish, snapshot: Snapshot) -> Fact[Backend]:
 def _too_many_ranks(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
     """Return why the agent of a node cannot start its ranks: they are more than the GPUs that it sees.
 
-    Processes of a launcher that are as many as the ranks each have GPUs of their own. NCCL tells two ranks on one GPU
+    Processes of a launcher that are as many as the ranks each have GPUs of their own, unless they all see several GPUs
+    and CUDA_VISIBLE_DEVICES is not set, as with `mpirun -npernode 8` on a node with four. NCCL tells two ranks on one GPU
     apart since 2.30.3, if NCCL_MULTI_RANK_GPU_ENABLE is set (`src/init.cc`); it rejects them else.
     """
     for node in snapshot.nodes:
@@ -234,8 +235,14 @@ def _too_many_ranks(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
         ranks = ranks_on(wish, snapshot, node, "nccl")
         launched = 1 if isinstance(facts.launch, Missing) else facts.launch.local_world_size
         environment = {} if isinstance(facts.environment, Missing) else facts.environment
+        sees_all = not isinstance(gpus, Missing) and gpus > 1 and "CUDA_VISIBLE_DEVICES" not in environment
         is_shared = environment.get(_SHARES_GPUS, "0").strip() not in ("", "0")
-        if not isinstance(gpus, Missing) and ranks > gpus and ranks != launched and not is_shared:
+        if (
+            not isinstance(gpus, Missing)
+            and ranks > gpus
+            and (ranks != launched or sees_all)
+            and not is_shared
+        ):
             return Missing(
                 "unsupported",
                 f"{ranks} ranks on {node.host}, which has {gpus} GPU{'s' if gpus != 1 else ''} for them: NCCL takes "

@@ -124,6 +124,20 @@ def test_more_ranks_than_gpus_need_nccls_switch_for_it() -> None:
         assert isinstance(bench_network(wish, shared), BenchNetwork) is is_allowed
 
 
+@pytest.mark.parametrize(
+    ("environment", "is_measured"),
+    [({}, False), ({"NCCL_MULTI_RANK_GPU_ENABLE": "1"}, True), ({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, True)],
+)
+def test_eight_processes_that_all_see_the_same_four_gpus_are_too_many(
+    environment: dict[str, str], is_measured: bool
+) -> None:
+    """`mpirun -npernode 8`; Slurm gives GPUs to a task by CUDA_VISIBLE_DEVICES, and each task has its own."""
+    crowded = tasks(cluster(2), 8, torch_gpus=TorchGpus(4, ("sm_90",)), environment=environment)
+    found = bench_network(BenchWish(BenchRequest()), crowded)
+    assert isinstance(found, BenchNetwork) is is_measured
+    assert is_measured or "8 ranks on node01, which has 4 GPUs for them" in str(found)
+
+
 def test_where_not_all_reach_each_other_nothing_is_measured() -> None:
     healthy = cluster(2)
     assert not isinstance(healthy.probes, Missing)
