@@ -227,8 +227,8 @@ def _too_many_ranks(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
     """Return why the agent of a node cannot start its ranks: they are more than the GPUs that it sees.
 
     Processes of a launcher that are as many as the ranks each have GPUs of their own, unless they all see several GPUs
-    and CUDA_VISIBLE_DEVICES is not set, as with `mpirun -npernode 8` on a node with four. NCCL tells two ranks on one GPU
-    apart since 2.30.3, if NCCL_MULTI_RANK_GPU_ENABLE is set (`src/init.cc`); it rejects them else.
+    and CUDA_VISIBLE_DEVICES is not set, as with `mpirun -npernode 8` on a node with four. NCCL tells two ranks on one
+    GPU apart since 2.30.3, if NCCL_MULTI_RANK_GPU_ENABLE is set (`src/init.cc`); it rejects them else.
     """
     for node in snapshot.nodes:
         facts, gpus = node.facts, job_gpus(node.facts)
