@@ -35,6 +35,7 @@ UNTIL_THE_END_S = math.inf  # a step that ends with --timeout, or whose order sa
 # --- Polling: how long a loop sleeps before it looks again ---
 
 STORE_FIRST_POLL_S = 0.005  # the first sleep while a key of the store is awaited; each is half as long again
+STILL_ARRIVING_S = 2.0  # answers are waited for beyond their deadline while the last one came as late as that
 THOROUGH_LOOK_S = 0.5  # of many keys awaited together no group was complete for so long: each is asked for
 STORE_LAST_POLL_S = 0.1  # the longest of these sleeps
 CHILD_POLL_S = 0.05  # a child's output and exit

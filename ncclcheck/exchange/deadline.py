@@ -9,10 +9,11 @@ from ncclcheck import timeouts
 
 
 class Deadline:
-    """A monotonic end time. State is one number; every wait of a run is cut by it."""
+    """A monotonic end time; every wait of a run is cut by it. `whole`: the one that it is a part of (`within`)."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, whole: Deadline | None = None) -> None:
         self._end = time.monotonic() + seconds
+        self.whole: Deadline = self if whole is None else whole
 
     def left(self, at_most: float | None = None) -> float:
         """Return the seconds until the end, never negative, and never more than `at_most`."""
@@ -21,7 +22,7 @@ class Deadline:
 
     def within(self, seconds: float) -> Deadline:
         """Return a deadline `seconds` from now, or this one if it comes first."""
-        return Deadline(self.left(seconds))
+        return Deadline(self.left(seconds), self.whole)
 
     @property
     def passed(self) -> bool:

@@ -20,6 +20,7 @@ from ncclcheck.model.launch import Launch
 
 MOST_PER_PROCESS = 8  # tickets read per expected process: a counter that says more was tampered with
 MOST_SHOWN = 8
+_RESTS = 4  # a look at each of thousands of keys is followed by a pause that is so many times as long
 
 
 class Arrivals(Struct, frozen=True):
@@ -165,18 +166,36 @@ def gather_answers(
 ) -> dict[int, bytes]:
     """Return the documents that were answered by the deadline, by ticket.
 
+    As long as answers still arrive, they are waited for beyond it, until the end of the whole that it is a part of:
+    where thousands answer, or node 0 has no core, a late answer is no silence.
+
     They are asked for together. Only after a while in which no group of them was complete, and in the end, it is asked
     which ones of a group are there.
     """
     answers: dict[int, bytes] = {}
     waiting = {key(ticket): ticket for ticket in tickets}
-    looked = time.monotonic()
+    while waiting and store.lost is None:
+        arrived = _gathered(store, waiting, answers, deadline)
+        if deadline.whole.passed or time.monotonic() - arrived > timeouts.STILL_ARRIVING_S:
+            break
+        deadline = deadline.whole.within(timeouts.STILL_ARRIVING_S)
+    return answers
+
+
+def _gathered(store: Store, waiting: dict[str, int], answers: dict[int, bytes], deadline: Deadline) -> float:
+    """Move what arrives by the deadline from `waiting` to `answers`; return when (monotonic) the last of it came."""
+    arrived, looked, pause_s = 0.0, time.monotonic(), timeouts.THOROUGH_LOOK_S
     for _ in polls(deadline):
-        thorough = deadline.passed or time.monotonic() - looked > timeouts.THOROUGH_LOOK_S
+        started = time.monotonic()
+        thorough = deadline.passed or started - looked > pause_s
         found = store.get_documents(tuple(waiting), thorough=thorough)
         answers |= {waiting.pop(name): data for name, data in found.items()}
+        now = time.monotonic()
         if thorough or found:
-            looked = time.monotonic()
+            looked = now
+        if thorough:  # it asks for each: of thousands it may not take most of the time
+            pause_s = max(timeouts.THOROUGH_LOOK_S, _RESTS * (now - started))
+        arrived = now if found else arrived
         if not waiting or store.lost is not None:
             break
-    return answers
+    return arrived

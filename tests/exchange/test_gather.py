@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
@@ -14,6 +15,7 @@ from ncclcheck.exchange.gather import Arrivals, gather_answers, gather_hellos, l
 from ncclcheck.exchange.messages import SCHEMA, Hello
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
+from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import join, serve
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
@@ -202,6 +204,39 @@ def test_answers_are_taken_as_soon_as_all_are_there(store: Store) -> None:
 def test_answers_that_did_not_come_by_the_deadline_are_left_out(store: Store) -> None:
     store.set_document("facts/3", b"")
     assert gather_answers(store, [3, 4], lambda ticket: f"facts/{ticket}", Deadline(0.3)) == {3: b""}
+
+
+class SlowBackend(MemoryBackend):
+    """Documents come one after the other, 0.05 s apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._started = time.monotonic()
+
+    def read(self, key: str) -> bytes | None:
+        """Return the document once its time has come."""
+        comes_after_s = 0.05 * int(key.removeprefix("facts/"))
+        return b"=" if time.monotonic() - self._started > comes_after_s else None
+
+
+def test_answers_that_still_arrive_at_the_deadline_are_waited_for() -> None:
+    slow = DeadlineStore(SlowBackend(), 0)
+    found = gather_answers(slow, range(20), lambda ticket: f"facts/{ticket}", Deadline(60).within(0.1))
+    assert len(found) == 20
+
+
+def test_they_are_not_waited_for_beyond_the_whole() -> None:
+    slow = DeadlineStore(SlowBackend(), 0)
+    found = gather_answers(slow, range(200), lambda ticket: f"facts/{ticket}", Deadline(0.3))
+    assert 0 < len(found) < 200
+
+
+def test_nobody_is_waited_for_beyond_the_deadline_where_nothing_arrives(store: Store) -> None:
+    store.set_document("facts/3", b"")
+    whole = Deadline(60)
+    deadline = whole.within(timeouts.STILL_ARRIVING_S + 0.5)
+    assert gather_answers(store, [3, 4], lambda ticket: f"facts/{ticket}", deadline) == {3: b""}
+    assert whole.left() > 30
 
 
 def test_nobody_asked_is_nobody_waited_for(store: Store) -> None:

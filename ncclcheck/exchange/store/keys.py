@@ -29,6 +29,8 @@ REPORT = "report"
 SAVED = "saved"  # the snapshot
 VERDICT_PORT = "verdict-port"  # node 0: where it confirms its verdict, at the master address
 JUDGED = ("facts/", "answer/")  # begins the key of every document on which a verdict rests
+# Begin the keys that nobody waits for: they are looked for, or there before anybody is told to read them
+POLLED = ("hello/", "facts/", "announced/", "order/", "answer/", "refused/", "bye/")
 NEVER_SET = "gone"  # read only to see whether the store still answers
 
 

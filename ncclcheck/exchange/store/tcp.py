@@ -62,7 +62,7 @@ class TcpBackend:
 
     def read(self, key: str) -> bytes | None:
         """Return the value; None while it is not set."""
-        return read(self._raw, self._prefix + key)
+        return read(self._raw, self._prefix + key, is_awaited=not key.startswith(keys.POLLED))
 
     def read_all(self, value_keys: Sequence[str]) -> list[bytes] | None:
         """Return the values; None unless all are set, or where this torch cannot tell."""

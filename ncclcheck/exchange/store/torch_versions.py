@@ -53,12 +53,13 @@ def make_store(tcp_store: Callable[..., Any], host: str, port: int, **options: A
     return tcp_store(host, port, use_libuv=False, **options)
 
 
-def read(store: Any, key: str) -> bytes | None:
+def read(store: Any, key: str, *, is_awaited: bool = True) -> bytes | None:
     """Return the value; None while it is not set. Never wait for it.
 
-    A key that is not set is not compared where `check` can tell: the server wakes all who wait for it.
+    A key that is not set is not compared where `check` can tell: the server wakes all who wait for it. `is_awaited`
+    False: nobody does, and one round trip is enough.
     """
-    if hasattr(store, "check") and not store.check([key]):
+    if is_awaited and hasattr(store, "check") and not store.check([key]):
         return None
     return _compared(store, key)
 

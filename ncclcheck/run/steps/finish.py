@@ -11,7 +11,7 @@ from ncclcheck.model.codec import encode
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, broadcast_order
 from ncclcheck.run.steps.base import Step
-from ncclcheck.timeouts import BYE_S
+from ncclcheck.timeouts import ANSWER_OF_EACH_S, BYE_S
 
 
 class Finish(Struct, frozen=True, forbid_unknown_fields=True, tag="finish"):
@@ -31,7 +31,7 @@ def _lead(session: Session) -> Snapshot:
             store.set_document(keys.REPORT, encode(report))
         broadcast_order(session, Finish(report.verdict.exit_code, report.verdict.reasons))
         others = set(drawn_tickets(store, session.context.launch)) - {state.own_ticket}
-        gather_answers(store, others, keys.bye, Deadline(BYE_S))
+        gather_answers(store, others, keys.bye, Deadline(BYE_S + ANSWER_OF_EACH_S * len(others)))
     return session.snapshot
 
 
