@@ -147,6 +147,32 @@ class LogReport(Struct, frozen=True, forbid_unknown_fields=True):
     dropped_events: int = 0
 
 
+class FleetCheck(Struct, frozen=True, forbid_unknown_fields=True):
+    """A check over several reports: the number of nodes by outcome, and the nodes where it found something or failed.
+
+    `found` counts what comparing the nodes found as well, so a node may be counted as passed and as found.
+    """
+
+    code: str
+    slug: str
+    passed: int
+    found: int
+    unknown: int
+    not_applicable: int
+    ignored: int
+    found_on: tuple[str, ...]
+    unknown_on: tuple[str, ...]
+
+
+class Fleet(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `report merge` made of several reports: how many, the times of the oldest and the newest, and each check."""
+
+    reports: int
+    oldest: str
+    newest: str
+    checks: tuple[FleetCheck, ...]
+
+
 class Report(Struct, frozen=True, forbid_unknown_fields=True):
     """What every renderer gets, whole. The same snapshot and options give the same report, time stamps apart."""
 
@@ -169,6 +195,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     of: Literal["nodes", "image"] = "nodes"  # what was judged
     authentication: Authentication = Authentication()
     isolation: PairIsolation | None = None
+    fleet: Fleet | None = None
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

@@ -52,7 +52,7 @@ def build_report(
     """
     return Report(
         schema_version=SCHEMA_VERSION,
-        tool=Tool("ncclcheck", ncclcheck.__version__),
+        tool=this_tool(),
         command=command,
         created=created,
         elapsed_s=round(elapsed_s, 3),
@@ -75,6 +75,11 @@ def build_report(
         authentication=snapshot.authentication,
         isolation=None if isinstance(snapshot.isolation, Missing) else snapshot.isolation,
     )
+
+
+def this_tool() -> Tool:
+    """Return what a report names as its program."""
+    return Tool("ncclcheck", ncclcheck.__version__)
 
 
 def _with_comparison(advice: Advice, comparison: Fact[Comparison]) -> Advice:

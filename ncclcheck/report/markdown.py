@@ -20,6 +20,7 @@ from ncclcheck.report.text.bench_text import (
 )
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
+from ncclcheck.report.text.fleet_text import HEADER, fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
@@ -40,6 +41,7 @@ def to_markdown(report: Report) -> str:
 def _sections(report: Report) -> Iterator[Iterator[str]]:
     yield _verdict(report)
     yield _findings(report)
+    yield _fleet(report)
     yield _unknown(report)
     yield _settings(report)
     yield _nccl(report)
@@ -101,6 +103,16 @@ def _fix(fix: Fix) -> Iterator[str]:
         yield block(lines) + "\n"
     if fix.risk:
         yield f"Risk: {md(fix.risk)}\n\n"
+
+
+def _fleet(report: Report) -> Iterator[str]:
+    """Yield the checks of several reports that did not pass on every node."""
+    if report.fleet is None:
+        return
+    yield f"## Fleet\n\n{md(fleet_words(report.fleet))}\n"
+    rows = [[md(slug), *numbers, code(where)] for slug, *numbers, where in fleet_rows(report.fleet)]
+    if rows:
+        yield "\n" + table(list(HEADER), rows)
 
 
 def _unknown(report: Report) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`ncclcheck report`: a saved report in another format, and `report compare`: what changed from one to another."""
+"""`ncclcheck report`: a saved report in another format; `report compare`: what changed; `report merge`: a fleet."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 REGRESSION, USAGE = 1, 2
 
 
-class _WithCompare(click.Command):
-    """`report FILE`, and `report compare OLD NEW`, which is a command of its own."""
+class _WithWords(click.Command):
+    """`report FILE`, and `report compare` and `report merge`, which are commands of their own."""
 
-    words = ("compare",)
+    words = ("compare", "merge")
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Return the context of the command that the first argument names."""
-        if args[:1] == ["compare"]:
-            return compare.make_context(f"{info_name} compare", args[1:], parent, **extra)
+        for own in (compare, merge):
+            if args[:1] == [own.name]:
+                return own.make_context(f"{info_name} {own.name}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -72,8 +73,42 @@ def compare(
     context.exit(REGRESSION if found.regressions else 0)
 
 
-@click.command(cls=_WithCompare)
-@click.argument("file", required=False, metavar="FILE | compare OLD NEW", type=FileName())
+@click.command()
+@click.argument("files", metavar="FILE...", type=FileName(), nargs=-1)
+@options.output_format
+@options.outputs
+@options.verbosity
+@click.pass_context
+def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) -> None:
+    """Make one report of the fleet from the reports of single nodes.
+
+    The findings of all files stay, and the checks that compare nodes run over all of them as they would in one run. A
+    file that holds no report makes the result inconclusive. The exit code is that of the fleet's report.
+    """
+    from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
+    from ncclcheck.report.fleet.merge import Unread, merged
+
+    if not files:
+        raise UsageError(
+            "report merge: which FILES? give the reports of the nodes, as --output FILE.json wrote them"
+        )
+    refuse_bad_outputs(given)
+    reports, unread = [], []
+    for file in files:
+        try:
+            reports.append(_report_in(file))
+        except UsageError as error:
+            unread.append(Unread(file, str(error).partition(f"{file}: ")[2] or str(error)))
+    if not reports:
+        raise UsageError(f"report merge {unread[0].file}: {unread[0].why}")
+    document = merged(reports, unread)
+    unwritten = write_files(document, None, given)
+    all_written = show(document, given, unwritten) and not unwritten
+    context.exit(document.verdict.exit_code if all_written else document.verdict.exit_code or USAGE)
+
+
+@click.command(cls=_WithWords)
+@click.argument("file", required=False, metavar="FILE | compare OLD NEW | merge FILE...", type=FileName())
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a report instead.")
 @click.option(
     "--format",
@@ -86,10 +121,10 @@ def compare(
 @options.verbosity
 @click.pass_context
 def report(context: click.Context, /, *, file: str | None, schema: bool, **given: Any) -> None:
-    """Render a saved report in another format, or compare two.
+    """Render a saved report in another format, compare two, or merge those of many nodes.
 
-    FILE is a report in JSON; for a comparison see 'report compare --help'. FILE may also be what --save wrote: it is
-    then judged with the usual options. The exit code is 0 if that worked, whatever the report says.
+    FILE is a report in JSON; see also 'report compare --help' and 'report merge --help'. FILE may also be what --save
+    wrote: it is then judged with the usual options. The exit code is 0 if that worked, whatever the report says.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.screen import write_out

@@ -33,6 +33,7 @@ from ncclcheck.report.text.bench_text import (
 )
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
+from ncclcheck.report.text.fleet_text import fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
@@ -74,12 +75,14 @@ def to_html(report: Report) -> str:
         findings=findings,
         nodes=nodes,
         counts=_counts(report),
+        fleet_words=fleet_words,
+        fleet_rows=fleet_rows(report.fleet) if report.fleet is not None else [],
         verdict_word=_VERDICT_WORDS[report.verdict.status],
         silent=[node.host for node in report.nodes if node.status == "silent"],
         not_known=_not_known(report),
         nccl_groups=nccl_groups(report),
         coverage=None if isinstance(report.coverage, Missing) else report.coverage,
-        authentication=authentication_words(report) if len(report.nodes) > 1 else "",
+        authentication=authentication_words(report) if len(report.nodes) > 1 and report.fleet is None else "",
         has_ranks=report.bench is not None and any(point.ranks for point in report.bench.points),
         failed_pairs=failed_pairs(report),
         most_pairs=MOST_PAIRS,

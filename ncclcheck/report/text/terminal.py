@@ -16,6 +16,7 @@ from ncclcheck.report.text.checks_text import quiet_check_lines, unknown_lines
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import render_explain
 from ncclcheck.report.text.findings_text import finding_lines
+from ncclcheck.report.text.fleet_text import fleet_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
@@ -42,6 +43,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
     yield from header_lines(report)
     for section in (
         finding_lines(report, verbose),
+        fleet_lines(report),
         unknown_lines(report, verbose),
         nccl_lines(report, verbose),
         measured_lines(report),
@@ -113,7 +115,7 @@ def _summary(report: Report) -> Iterator[Line]:
         yield line(
             f"reach: {coverage.pairs_planned} of {coverage.pairs_possible} directed pairs of nodes ({coverage.scheme})"
         )
-    if len(report.nodes) > 1:
+    if len(report.nodes) > 1 and report.fleet is None:
         yield line(authentication_words(report))
 
 

@@ -142,3 +142,27 @@ def test_a_full_standard_output_does_not_lose_the_report(tmp_path: Path) -> None
         == "ncclcheck: error: standard output cannot be written: No space left on device: this was to be on it"
     )
     assert document == render(MADE)
+
+
+def test_merge_makes_one_report_of_files_of_every_kind(tmp_path: Path) -> None:
+    saved = [saved_run(tmp_path / "one.json", cluster(1)), saved_run(tmp_path / "four.json")]
+    (tmp_path / "report.json").write_text(ncclcheck("node", "--from", saved[0], "--format", "json").out)
+    done = ncclcheck(
+        "report", "merge", "report.json", "four.json", "--output", "f.html", "--output", "f.prom", "--quiet",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.code == 0, done
+    assert done.out.splitlines()[-1].startswith("exit 0: ")
+    assert "fleet: 2 reports" in done.out
+    assert (tmp_path / "f.html").stat().st_size > 10_000
+    assert (tmp_path / "f.prom").read_text().endswith("# EOF\n")
+
+
+def test_merge_says_which_file_is_none_and_is_no_pass(tmp_path: Path) -> None:
+    good = saved_run(tmp_path / "good.json", cluster(1))
+    (tmp_path / "cut.json").write_text('{"schema_version": "1", "verd')
+    done = ncclcheck("report", "merge", good, "cut.json", cwd=tmp_path)
+    assert done.code == 3
+    assert done.out.splitlines()[-1].startswith("exit 3: no report in cut.json: not a document of ncclcheck")
+    assert "cut.json: not a document" in refused(ncclcheck("report", "merge", "cut.json", cwd=tmp_path))
+    assert "which FILES?" in refused(ncclcheck("report", "merge"))
