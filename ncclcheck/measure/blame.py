@@ -76,20 +76,38 @@ def slow_ranks(points: Sequence[Point], cores: Sequence[CoreSpeed] = ()) -> tupl
     rank, tried alone afterwards (`cores`), never had its core for itself, since other load comes and goes. Where others
     that have the same claim on the same cores do not wait as long, it is chance. Each rank is compared with the others
     only, so that two slow ones do not hide each other. On GPUs nobody is late: all calls are enqueued before the first
-    one begins, which it does on all ranks together (`blame_gpus` says which GPU is slow).
+    one begins, which it does on all ranks together (`blame_gpus` says which GPU is slow). A process that stands still
+    meanwhile delays nobody but by NCCL's own threads in it: it is named where it lacked a core afterwards, too.
     """
     free = {core.rank for core in cores if _sharing(core) == 1.0}
     found: dict[int, SlowRank] = {}
     crowded = _slow(points, "crowded", lambda time: time.waited_us, CROWDED_SHARE, _LEAST_SPREAD)
     chance = _by_chance({rank.rank for rank in crowded}, cores)
-    on_cpus = [point for point in points if not any(time.clock_mhz for time in point.ranks)]
+    on_cpus = [point for point in points if not _is_on_gpus(point)]
     for slow_rank in (
-        *_slow(points, "stalled", lambda time: time.stalled_us, STALLED_SHARE, _LEAST_STALLED_SPREAD),
+        *_stalled(on_cpus),
         *_slow(on_cpus, "late", lambda time: time.late_us, LATE_SHARE, _LEAST_SPREAD),
         *(rank for rank in crowded if rank.rank not in free | chance),
+        *_stalled_without_core(list(filter(_is_on_gpus, points)), cores),
     ):
         found.setdefault(slow_rank.rank, slow_rank)
     return tuple(sorted(found.values(), key=lambda slow: -slow.late_share))
+
+
+def _is_on_gpus(point: Point) -> bool:
+    return any(time.clock_mhz for time in point.ranks)
+
+
+def _stalled(points: Sequence[Point]) -> list[SlowRank]:
+    return _slow(points, "stalled", lambda time: time.stalled_us, STALLED_SHARE, _LEAST_STALLED_SPREAD)
+
+
+def _stalled_without_core(points: Sequence[Point], cores: Sequence[CoreSpeed]) -> list[SlowRank]:
+    """Return those that stood still and had to share their core afterwards, unless that was the kernel's chance."""
+    shared = {core.rank for core in cores if _sharing(core) > 1.0}
+    stalled = _stalled(points)
+    chance = _by_chance({rank.rank for rank in stalled}, cores)
+    return [rank for rank in stalled if rank.rank in shared - chance]
 
 
 def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:

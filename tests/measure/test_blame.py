@@ -104,6 +104,24 @@ def test_who_stands_still_for_a_twentieth_of_the_time_is_blamed() -> None:
     assert found(point(stalled_us=(120.0, 0.0))) == [(0, "stalled")]
 
 
+def test_on_gpus_who_stands_still_is_blamed_only_if_it_lacks_a_core_afterwards() -> None:
+    """Its calls are enqueued; on a busy machine it is chance which process stands still while it waits for its GPU."""
+    still = point(stalled_us=(2.0, 0.0, 340.0, 1.0))
+    on_gpus = replace(still, ranks=tuple(replace(time, clock_mhz=1980.0) for time in still.ranks))
+
+    def named(*shares: float, claim: int = 0) -> list[int]:
+        cores = [
+            CoreSpeed(rank, f"node0{rank + 1}", 25e3 / share, 25e3, claim, share)
+            for rank, share in enumerate(shares)
+        ]
+        return [slow.rank for slow in slow_ranks([on_gpus], cores)]
+
+    assert named() == []
+    assert named(1.0, 1.0, 1.0, 1.0) == []
+    assert named(1.0, 1.0, 0.4, 1.0) == [2]
+    assert named(0.5, 0.5, 0.4, 0.5, claim=7) == []
+
+
 def test_who_has_to_share_its_core_is_blamed_and_those_that_all_share_are_not() -> None:
     assert found(
         point(waited_us=(210.0, 230.0, 260.0, 880.0)), point(waited_us=(90.0, 110.0, 120.0, 950.0))
