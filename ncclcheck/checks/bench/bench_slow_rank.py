@@ -38,13 +38,14 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Source
     Robust statistics over the ranks of this run (ncclcheck/measure/blame.py), always far outside the spread (MAD) of
-    the others. Late: more than 20 % of the iteration. Standing still: 5 %, on GPUs only of a rank that lacks a core. A
-    slow core: 1.5 times the others' time for the same work, each rank by itself. Lacking a core: 1.5 times what the others take by the clock for
-    each time of the core. A GPU (ncclcheck/measure/blame_gpus.py): all do the same work at the same time after the collectives, and
-    among those of one model its clock is 7 % lower, its multiplication or copy within memory 20 % slower, or its copy
-    from the host 40 % slower. A link: 30 % below the usual speed for all partners of a node, or half of it for a pair;
-    the transfers are made after the collectives, one direction at a time, and again where one seems slow. Where nodes
-    have several GPUs, each GPU's rail is judged so (ncclcheck/measure/links/rails.py), all rails at the same time.
+    the others. Late: more than 20 % of the iteration. Standing still: 5 %, on GPUs only of a rank that lacks a core.
+    A slow core: 1.5 times the others' time for the same work, each rank by itself. Lacking a core: 1.5 times what the
+    others take by the clock for each time of the core. A GPU (ncclcheck/measure/blame_gpus.py): all do the same work
+    at the same time after the collectives, and among those of one model its clock is 7 % lower, its multiplication or
+    copy within memory 20 % slower, or its copy from the host 40 % slower. A link: 30 % below the usual speed for all
+    partners of a node, or half of it for a pair; the transfers are made after the collectives, one direction at a
+    time, and again where one seems slow. Where nodes have several GPUs, each GPU's rail is judged so
+    (ncclcheck/measure/links/rails.py), all rails at the same time.
     """
     bench = bench_of(snapshot)
     if bench is not None and bench.points:
