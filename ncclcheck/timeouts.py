@@ -117,7 +117,7 @@ STAND_DOWN_S = 3.0  # node 0 cannot serve: it tells the nodes that ask for so lo
 # The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
 FAILED_STAND_DOWN_S = 15.0
 STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run
-STORE_SILENT_S = 3.0  # it has not done so by then: perhaps node 0 is elsewhere, which it says by datagram
+STORE_SILENT_S = 2.0  # it has not done so by then: perhaps node 0 is elsewhere, which it says by datagram
 # What accepts there and does not answer: does it say or close anything, does it still listen
 UNJOINED_LOOK_S = 1.0
 UNJOINED_DATAGRAM_S = 0.5  # does anybody refuse a datagram to that port
@@ -265,6 +265,9 @@ RECORDED_S = 30.0  # reading a recorded machine: its tree may lie on a slow file
 RECORDING_S = 30.0  # recording this machine
 CHILD_DYING_S = 1.0  # a child that was killed: in a hanging system call it does not go
 NAMES_S = 5.0  # this host's own names: resolv.conf gives a name server 5 s
+# "localhost" is in a file: no answer by then, and a file of the resolver may hang
+RESOLVER_LOOK_S = 1.5
+RESOLVER_FILE_S = 0.5  # reading such a file, to name it
 NVML_S = 5.0  # asking NVML: the driver initializes each GPU first where no persistence daemon runs
 NVML_SILENT_S = 1.0  # a child that has said nothing for so long hangs in its last call
 GPU_LOG_S = 3.0  # reading the kernel's log

@@ -87,6 +87,7 @@ class Names(Struct, frozen=True, forbid_unknown_fields=True):
     hostname: str
     fqdn: Fact[str]
     addresses: Fact[tuple[str, ...]]
+    hanging: tuple[str, ...] = ()  # files that every look-up reads, and that hang when read
 
 
 class Software(Struct, frozen=True, forbid_unknown_fields=True):
@@ -282,6 +283,8 @@ MasterOutcome: TypeAlias = Literal[
     "other-key",  # node 0 answers, and has another key than this node, or only one of them has any
     "torch-late",  # importing torch took longer than the time for it
     "torch-broken",  # torch cannot be imported on this node, so it cannot join anything
+    "resolver-hangs",  # on this node looking up any name hangs, which torch's store does
+    "loopback-down",  # the interface lo is down on node 0, which connects to its own store
     "lost",  # it answered, and then stopped answering
     "not-needed",  # one node only
 ]
@@ -306,6 +309,8 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
     serves_at: str = ""
     # This node's own firewall rejects what it sends to the master
     blocked_here: bool = False
+    # Why node 0 cannot serve its store, as it said by datagram
+    not_served: str = ""
 
 
 class NodeFacts(Struct, frozen=True):

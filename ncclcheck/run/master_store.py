@@ -16,6 +16,7 @@ from ncclcheck.exchange.store.memory_guard import guard_memory
 from ncclcheck.exchange.store.opening import hands_over, loaded_torch, serve, serve_with_key, torch_word
 from ncclcheck.facts.host.open_files import raise_file_limit
 from ncclcheck.facts.network.interfaces import addresses_now
+from ncclcheck.facts.network.names import hanging_files, hangs_text
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.run.context import Context
@@ -50,6 +51,8 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
 
 
 def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
+    if context.trust.key is None and (hanging := hanging_files()):
+        return "resolver-hangs", hangs_text(hanging)
     raise_file_limit(context.launch.world_size, context.say)
     held = hold_port(context.launch.master_port)
     if not isinstance(held, socket.socket):
@@ -89,10 +92,13 @@ def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[St
     failed = loaded_torch(context.deadline) if needs_torch else None
     if failed is not None:
         return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
+    if needs_torch and (hanging := hanging_files()):
+        why = Missing("timeout", hangs_text(hanging))
+        return why, replace(way, outcome="resolver-hangs", detail=why.detail)
     store = context.join(way.name, way.port, context.deadline.within(STORE_SILENT_S))
     if isinstance(store, Missing) and store.missing != "denied":
-        way = is_elsewhere(search_of(context), way)
-        rest_s = 0.0 if way.serves_at else deadline_s - STORE_SILENT_S
+        way, is_over = is_elsewhere(search_of(context), way)
+        rest_s = 0.0 if is_over else deadline_s - STORE_SILENT_S
         store = context.join(way.name, way.port, context.deadline.within(rest_s)) if rest_s > 0 else store
     if isinstance(store, Missing) and store.missing == "denied":
         return store, replace(way, outcome="other-key", detail=store.detail)

@@ -41,6 +41,7 @@ def test_a_stripped_machine_gets_its_verdict(lab: Callable[..., Lab], world: Wor
     if world.writes:
         found = {slug for end in ended.values() for slug in end.slugs}
         assert world.slugs <= found, ended
+        assert not world.wrong & found, ended
     assert two.leftovers() == ()
 
 

@@ -11,13 +11,14 @@ class World(Struct, frozen=True):
     """A machine that lacks something.
 
     `script` is run by a shell as root in a mount namespace of its own, and has to become the command ("$@"). `exits`
-    are the exit codes that are right; `slugs` are findings that must be there.
+    are the exit codes that are right; `slugs` are findings that must be there, `wrong` such that would mislead.
     """
 
     name: str
     script: str
     exits: tuple[int, ...] = (0,)
     slugs: frozenset[str] = frozenset()
+    wrong: frozenset[str] = frozenset()
     pids: bool = False  # in a PID namespace of its own
     both: bool = True  # node 0 as well
     writes: bool = True  # the report's file can be written
@@ -29,6 +30,8 @@ class World(Struct, frozen=True):
 
 
 _RUN = 'exec "$@"'
+_HANGS = frozenset({"resolver-hangs"})
+_NOT_THE_NETWORK = frozenset({"master-filtered", "master-foreign"})
 _NO_TORCH = (1,), frozenset({"torch-unusable"})  # `python -c "import torch"` ends with an error there
 _DEVICES = (
     "mkdir /tmp/.dev 2>/dev/null; mount -t tmpfs dev /tmp/.dev; "
@@ -57,8 +60,20 @@ WORLDS = (
     World("dev-empty", _DEVICES.format(kept="") + _RUN, *_NO_TORCH),
     # Gloo, the backend of nodes without GPUs, then binds loopback.
     World("hosts-gone", "mount --bind /dev/null /etc/hosts; " + _RUN, (1,), frozenset({"hostname-loopback"})),
-    World("hosts-fifo", "mkfifo $TMPDIR/f; mount --bind $TMPDIR/f /etc/hosts; " + _RUN, (1, 3)),
-    World("resolv-fifo", "mkfifo $TMPDIR/f; mount --bind $TMPDIR/f /etc/resolv.conf; " + _RUN, (1, 3)),
+    World(
+        "hosts-fifo",
+        "mkfifo $TMPDIR/f; mount --bind $TMPDIR/f /etc/hosts; " + _RUN,
+        (1,),
+        _HANGS,
+        _NOT_THE_NETWORK,
+    ),
+    World(
+        "resolv-fifo",
+        "mkfifo $TMPDIR/f; mount --bind $TMPDIR/f /etc/resolv.conf; " + _RUN,
+        (1,),
+        _HANGS,
+        _NOT_THE_NETWORK,
+    ),
     World("etc-empty", "mount -t tmpfs etc /etc; " + _RUN, (1,), frozenset({"hostname-loopback"})),
     World("home-unset", "unset HOME; " + _RUN),
     World("home-gone", "HOME=/nonexistent; export HOME; " + _RUN),
@@ -88,5 +103,7 @@ WORLDS = (
     World("locale-unknown", "LC_ALL=xx_YY.KOI8-R; export LC_ALL; " + _RUN),
     World("streams-closed", 'exec "$@" 0<&- 1>&- 2>&-'),
     World("core-limit-and-stack", "ulimit -c 0; ulimit -s 256; " + _RUN),
-    World("loopback-down", "ip link set lo down; " + _RUN, (1,)),
+    World(
+        "loopback-down", "ip link set lo down; " + _RUN, (1,), frozenset({"loopback-down"}), _NOT_THE_NETWORK
+    ),
 )

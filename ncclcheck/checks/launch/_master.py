@@ -19,7 +19,7 @@ _STAGES: tuple[tuple[MasterOutcome, ...], ...] = (
     ("torch-broken", "torch-late"),
     ("unresolvable",),
     ("loopback", "not-first-node"),
-    ("port-in-use", "port-denied", "refused", "filtered", "no-route"),
+    ("port-in-use", "port-denied", "refused", "filtered", "no-route", "resolver-hangs", "loopback-down"),
     ("foreign", "other-key"),
     ("lost", "answered", "serving", "not-needed"),
 )

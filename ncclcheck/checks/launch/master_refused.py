@@ -27,6 +27,10 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
     tcp(7), connect(2): ECONNREFUSED is the answer RST, or ICMP port unreachable.
     """
     seen = saw(snapshot, "refused")
+    hopeless = tuple(sighting for sighting in seen if sighting.path.not_served)
+    seen = tuple(sighting for sighting in seen if not sighting.path.not_served)
+    if hopeless:
+        yield _not_served(hopeless)
     served = tuple(sighting for sighting in seen if sighting.path.serving_confirmed)
     unserved = tuple(sighting for sighting in seen if not sighting.path.serving_confirmed)
     if served:
@@ -38,6 +42,17 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
     if unserved:
         yield _finding(snapshot, unserved, _nobody_listens(snapshot))
     yield from not_seen(snapshot, "refused")
+
+
+def _not_served(seen: tuple[Sighting, ...]) -> Finding:
+    why = seen[0].path.not_served
+    return master_finding(
+        seen,
+        f"{named(hosts_of(seen))} got connection refused from {seen[0].target}, because node 0 does not serve there: "
+        f"it says that {why}",
+        "accepted",
+        Fix("mend what node 0 says, and read its own report"),
+    )
 
 
 def _nobody_listens(snapshot: Snapshot) -> str:

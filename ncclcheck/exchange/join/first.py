@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import socket
+import struct
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -21,6 +23,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.launch import Launch
 
+_SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1  # linux/sockios.h, linux/if.h
 BACKLOG = 2048  # as torch's store has it
 
 
@@ -59,6 +62,8 @@ def hold_port(port: int) -> socket.socket | Trouble:
 def listen(held: socket.socket) -> Trouble | None:
     """Listen on the held port, and try it from this node: TCPStore's server is its own first client."""
     port = held.getsockname()[1]
+    if is_loopback_down():
+        return "loopback-down", "the interface lo is down, and node 0 reaches its own addresses through it"
     try:
         held.listen(BACKLOG)
     except OSError as error:
@@ -67,6 +72,17 @@ def listen(held: socket.socket) -> Trouble | None:
     if outcome in ("refused", "filtered", "no-route"):
         return outcome, f"not even this node reaches its own port {port} while it listens there ({detail})"
     return None
+
+
+def is_loopback_down() -> bool:
+    """Return whether the interface lo is there and not up (netdevice(7), SIOCGIFFLAGS)."""
+    request = struct.pack("16sH14x", b"lo", 0)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as caller:
+            answer = fcntl.ioctl(caller, _SIOCGIFFLAGS, request)
+    except OSError:
+        return False  # not known
+    return not struct.unpack("16sH14x", answer)[1] & _IFF_UP
 
 
 def _why_not(error: OSError | None, port: int) -> Trouble:

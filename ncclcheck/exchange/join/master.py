@@ -251,7 +251,7 @@ def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
     for _ in range(3):
         asked = ask(way, search, final=True)
         way = asked.way
-        if asked.direct is not None and asked.direct.given_up.startswith(FAILED):
+        if asked.direct is not None and asked.direct.given_up:
             return _given_up(way, asked.direct)
         if asked.is_heard:
             break
@@ -274,10 +274,16 @@ def unanswered(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPat
     return unjoined(way, why, is_alive=_reply(search, way) is not None)
 
 
-def is_elsewhere(search: MasterSearch, way: MasterPath) -> MasterPath:
-    """Return the path, with where node 0 serves instead if it says by datagram that this is elsewhere."""
-    found = ask(way, search).way
-    return way if found.serving_confirmed else found
+def is_elsewhere(search: MasterSearch, way: MasterPath) -> tuple[MasterPath, bool]:
+    """Return the path with what datagrams say of node 0, and whether it is not what answers at the master address.
+
+    It serves elsewhere, or says that it cannot serve.
+    """
+    asked = ask(way, search)
+    if asked.direct is not None and asked.direct.given_up:
+        return _given_up(way, asked.direct), True
+    is_over = bool(asked.way.serves_at) and not asked.way.serving_confirmed
+    return (asked.way, True) if is_over else (way, False)
 
 
 def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
@@ -299,6 +305,7 @@ def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
     word = f"node 0 answers by datagram: {reply.given_up}"
     if reply.given_up.startswith(FAILED):
         return replace(way, outcome="lost", detail=word)
+    way = replace(way, not_served=reply.given_up)
     return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")
 
 

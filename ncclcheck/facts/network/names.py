@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from pathlib import Path
 
 from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import missing_for, start
@@ -13,6 +14,8 @@ from ncclcheck.facts.tree import Folder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Names
 
+# What glibc reads for each look-up: nsswitch.conf(5), resolv.conf(5), host.conf(5), hosts(5), gai.conf(5)
+_RESOLVER_FILES = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf")
 _LONGEST_NAME = 253  # RFC 1035
 _NOT_A_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
@@ -22,11 +25,40 @@ def read_names(deadline_s: float = timeouts.NAMES_S) -> Names:
     hostname = socket.gethostname()
     end = time.monotonic() + deadline_s
     fqdn, addresses = start(socket.getfqdn, hostname), start(_lookup, hostname)
+    hanging = hanging_files()
     return Names(
         hostname=readable(hostname),
         addresses=addresses.result(end - time.monotonic()),
         fqdn=fqdn.result(end - time.monotonic()),
+        hanging=hanging,
     )
+
+
+def hanging_files() -> tuple[str, ...]:
+    """Return the files that every look-up reads and that hang when read, which no look-up then survives.
+
+    Such are a FIFO in place of the file, or a file on a dead mount. Costs nothing where look-ups work.
+    """
+    known = start(_lookup, "localhost").result(timeouts.RESOLVER_LOOK_S)
+    if not isinstance(known, Missing) or known.missing != "timeout":
+        return ()
+    reading = [(path, start(_first_byte, path)) for path in _RESOLVER_FILES]
+    end = time.monotonic() + timeouts.RESOLVER_FILE_S
+    return tuple(path for path, begun in reading if _is_late(begun.result(end - time.monotonic())))
+
+
+def hangs_text(hanging: tuple[str, ...]) -> str:
+    """Return what that means."""
+    return f"looking up any name hangs on this node, since reading {' and '.join(hanging)} hangs"
+
+
+def _first_byte(path: str) -> bytes:
+    with Path(path).open("rb", buffering=0) as file:
+        return file.read(1)
+
+
+def _is_late(found: bytes | Missing) -> bool:
+    return isinstance(found, Missing) and found.missing == "timeout"
 
 
 def resolve(name: str, deadline_s: float) -> Fact[tuple[str, ...]]:

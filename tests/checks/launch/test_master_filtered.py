@@ -70,3 +70,10 @@ def test_requests_and_answers_that_are_dropped_are_two_findings() -> None:
         with_master(cluster(4), "node03", "filtered", answers_lost=True), "node04", "filtered"
     )
     assert [found.hosts for found in run("master-filtered", broken).findings] == [("node03",), ("node04",)]
+
+
+def test_a_nodes_own_firewall_is_named_and_not_that_of_node_0() -> None:
+    found = finding("master-filtered", with_master(cluster(4), "node03", "filtered", blocked_here=True))
+    assert found.hosts == ("node03",)
+    assert "its own firewall does not let packets to there out" in found.summary
+    assert "OUTPUT" in found.fixes[0].commands[0]

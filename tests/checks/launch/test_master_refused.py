@@ -50,3 +50,17 @@ def test_a_node_without_a_word_keeps_it_unknown() -> None:
 
 def test_one_node_needs_no_master() -> None:
     assert run("master-refused", cluster(1)).outcome == "not_applicable"
+
+
+def test_a_node_0_that_says_why_it_does_not_serve_is_quoted() -> None:
+    path = {"not_served": "its store cannot be served: the interface lo is down"}
+    found = finding("master-refused", with_master(cluster(4), "node03", "refused", **path))
+    assert "because node 0 does not serve there: it says that its store cannot be served" in found.summary
+    assert "firewall" not in found.summary
+
+
+def test_where_node_0_serves_instead_is_told_with_its_source_and_the_name_is_what_to_correct() -> None:
+    found = finding("master-refused", with_master(cluster(4), "node03", "refused", serves_at="10.0.0.9"))
+    assert found.summary.endswith("; a datagram from 10.0.0.9 says that node 0 serves there")
+    assert found.fixes[0].env == {"MASTER_ADDR": "10.0.0.9"}
+    assert "proves nothing" in found.fixes[0].risk

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.network.names import read_names, resolve
+from ncclcheck.facts.network.names import hanging_files, read_names, resolve
 from ncclcheck.model.fact import Missing
 from tests.facts.namespace import Namespace
+from tests.lab.namespaces import lab_skip_reason
 
 
 def test_localhost_and_plain_addresses_resolve_to_themselves() -> None:
@@ -51,3 +56,22 @@ def test_a_name_server_that_never_answers_is_given_up_at_the_deadline() -> None:
         )
         detail = "node01.example: no answer from name resolution within 0.5 s"
         assert answer == {"missing": "timeout", "detail": detail}
+
+
+@pytest.mark.parametrize("name", ["hosts", "resolv.conf"])
+def test_a_file_of_the_resolver_that_is_a_fifo_is_named(tmp_path: Path, name: str) -> None:
+    if reason := lab_skip_reason():
+        pytest.skip(reason)
+    os.mkfifo(tmp_path / "fifo")
+    program = (
+        "from ncclcheck.facts.network.names import hanging_files; import os; print(hanging_files(), flush=True); "
+        "os._exit(0)"
+    )
+    script = f'mount --bind {tmp_path}/fifo /etc/{name}; exec "$@"'
+    argv = ["unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-c", program]
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == f"('/etc/{name}',)\n"
+
+
+def test_where_names_are_looked_up_no_file_hangs() -> None:
+    assert hanging_files() == ()
