@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -88,17 +89,19 @@ def refuse_unwritable(file: str, option: str) -> None:
         raise UsageError(f"{option} {file}: cannot be written: {_reason(error)}") from error
 
 
-def write_atomically(file: str, text: str, option: str, mode: int | None = None) -> None:
-    """`file` holds `text`; whoever reads it meanwhile sees the old contents or the new, never a part.
+def write_atomically(file: str, text: str | Iterable[str], option: str, mode: int | None = None) -> None:
+    """`file` holds `text`, or its parts; whoever reads it meanwhile sees the old contents or the new, never a part.
 
     A link is followed. `mode`: of the file; None: as it was, or as the umask has it. Raises UsageError where it cannot
     be written.
     """
     temporary = None
+    parts = (text,) if isinstance(text, str) else text
     try:
         target = Path(file).resolve()
         if target.exists() and not target.is_file():  # /dev/stdout, a FIFO: nothing to replace
-            target.write_text(text, encoding="utf-8", errors="backslashreplace")
+            with target.open("w", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.writelines(parts)
             return
         with tempfile.NamedTemporaryFile(
             "w",
@@ -109,7 +112,7 @@ def write_atomically(file: str, text: str, option: str, mode: int | None = None)
             delete=False,
         ) as stream:
             temporary = Path(stream.name)
-            stream.write(text)
+            stream.writelines(parts)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.chmod(_mode(target) if mode is None else mode)

@@ -7,7 +7,8 @@ be one document that a program reads, to standard error.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.report.document import to_json
-from ncclcheck.report.formats import SUFFIXES, Format, ScreenFormat, rendered
+from ncclcheck.report.formats import SUFFIXES, Format, ScreenFormat, rendered, rendered_parts
 from ncclcheck.report.text.terminal import render
 from ncclcheck.timeouts import USER_FILE_S
 
@@ -95,12 +96,11 @@ def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -
     verbose = int(given.get("verbose") or 0)
     for file in given.get("output") or ():
         format_ = _format_of(file) or "json"
-        text = rendered(report, format_, verbose)
-        if not _written(file, text, "--output"):
-            unwritten.append(_unwritten(file, format_, text, report))
+        if not _written(file, rendered_parts(report, format_, verbose), "--output"):
+            unwritten.append(_unwritten(file, format_, rendered(report, format_, verbose), report))
     if saved is not None and given.get("save"):
         text = encode_pretty(saved) + "\n"
-        if not _written(given["save"], text, "--save"):
+        if not _written(given["save"], (text,), "--save"):
             unwritten.append(Unwritten(given["save"], None, text))
     return tuple(unwritten)
 
@@ -117,8 +117,8 @@ def _heading(unwritten: Unwritten) -> str:
     return f"{unwritten.file} could not be written: this was to be in it"
 
 
-def _written(file: str, text: str, option: str) -> bool:
-    why = within(USER_FILE_S, _why_not_written, file, text, option)
+def _written(file: str, parts: Iterable[str], option: str) -> bool:
+    why = within(USER_FILE_S, _why_not_written, file, parts, option)
     if isinstance(why, Missing):
         why = f"{option} {file}: cannot be written: {why.detail}"
     if why:
@@ -126,13 +126,13 @@ def _written(file: str, text: str, option: str) -> bool:
     return not why
 
 
-def _why_not_written(file: str, text: str, option: str) -> str:
+def _why_not_written(file: str, parts: Iterable[str], option: str) -> str:
     """Write the file; return the sentence that says why it is not written, or an empty one."""
     try:
         if is_step_summary(file):
-            append_text(file, _fitting(text), option)  # what the step has said before stays
+            append_text(file, _fitting("".join(parts)), option)  # what the step has said before stays
         else:
-            write_atomically(file, text, option, METRICS_MODE if _format_of(file) == "prom" else None)
+            write_atomically(file, parts, option, METRICS_MODE if _format_of(file) == "prom" else None)
     except UsageError as error:
         return str(error)
     return ""
@@ -157,21 +157,21 @@ def show(report: Report, given: Mapping[str, Any], unwritten: Sequence[Unwritten
         verbose = int(given.get("verbose") or 0)
         text = render(report, verbose=verbose, width=screen_width(), color=is_color_wanted())
     else:
-        text = rendered(report, format_)
+        text = ""
     lost = [unwritten_file for unwritten_file in unwritten if unwritten_file.format_ != format_]
     if format_ == "text":
         text += "".join(f"\n==> {_heading(unwritten_file)}\n{unwritten_file.text}" for unwritten_file in lost)
         lost = []
-    all_shown = _shown(text)
+    all_shown = _shown((lambda: (text,)) if format_ == "text" else partial(rendered_parts, report, format_))
     for unwritten_file in lost:
         write_document_to_error(_heading(unwritten_file), unwritten_file.text)
     return all_shown
 
 
-def _shown(text: str) -> bool:
+def _shown(parts: Callable[[], Iterable[str]]) -> bool:
     try:
-        write_out(text)
+        write_out(parts())
     except UsageError as error:
-        write_document_to_error(f"error: {error}: this was to be on it", text)
+        write_document_to_error(f"error: {error}: this was to be on it", "".join(parts()))
         return False
     return True

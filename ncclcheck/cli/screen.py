@@ -7,7 +7,7 @@ import select
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ncclcheck.model.errors import UsageError
@@ -15,7 +15,7 @@ from ncclcheck.report.text.plain import plain
 from ncclcheck.timeouts import ERROR_LINE_S
 
 
-def write_out(text: str) -> None:
+def write_out(text: str | Iterable[str]) -> None:
     """`text` is on standard output, or nobody is there to read it (`| head`, `>&-`), which is no error of ours.
 
     Raises UsageError where it cannot be written (a full disk).
@@ -23,7 +23,8 @@ def write_out(text: str) -> None:
     if sys.stdout is None:
         return
     try:
-        sys.stdout.write(_in_ascii(text) if _is_ascii(sys.stdout.encoding) else text)
+        for part in (text,) if isinstance(text, str) else text:
+            sys.stdout.write(_in_ascii(part) if _is_ascii(sys.stdout.encoding) else part)
         sys.stdout.flush()
     except BrokenPipeError:
         # The interpreter's own flush at its exit must not complain about it either.

@@ -3,17 +3,55 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from ncclcheck.model.codec import encode, indented, json_schema
 from ncclcheck.model.report import Report
 
 _LARGEST_INDENTED = 32 << 20
+_TOGETHER = 64  # of a long list: as many elements are encoded at once
 
 
 def to_json(report: Report) -> str:
     """Return the document with a final newline: indented, or in one line where it is too large to be read by eye."""
-    data = encode(report)
-    return (data.decode() if len(data) > _LARGEST_INDENTED else indented(data)) + "\n"
+    return "".join(json_parts(report))
+
+
+def json_parts(report: Report) -> Iterator[str]:
+    """Yield that document in parts, so that one of hundreds of megabytes is never in memory as a whole."""
+    parts, size = [], 0
+    rest = _encoded(report)
+    for part in rest:
+        parts.append(part)
+        size += len(part)
+        if size > _LARGEST_INDENTED:
+            break
+    else:
+        yield f"{indented(b''.join(parts))}\n"
+        return
+    yield from (part.decode() for part in parts)
+    parts.clear()
+    yield from (part.decode() for part in rest)
+    yield "\n"
+
+
+def _encoded(report: Report) -> Iterator[bytes]:
+    """Yield the document in one line, as `encode` has it, in parts."""
+    opening = b"{"
+    for name in report.__struct_fields__:
+        value = getattr(report, name)
+        yield opening + encode(name) + b":"
+        opening = b","
+        yield from _elements(value) if isinstance(value, tuple) else (encode(value),)
+    yield b"}"
+
+
+def _elements(values: tuple[object, ...]) -> Iterator[bytes]:
+    opening = b"["
+    for start in range(0, len(values), _TOGETHER):
+        yield opening + encode(values[start : start + _TOGETHER])[1:-1]
+        opening = b","
+    yield b"]" if values else b"[]"
 
 
 def schema_text() -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 from ncclcheck.model.report import Report
-from ncclcheck.report.document import to_json
+from ncclcheck.report.document import json_parts, to_json
 from ncclcheck.report.fleet.status_line import PROTOCOLS, Protocol, status_line
 from ncclcheck.report.node_lists import NODE_LISTS, NodeList, node_list
 from ncclcheck.report.text.terminal import render
@@ -33,6 +33,11 @@ def rendered(report: Report, format_: ScreenFormat, verbose: int = 0) -> str:
     if format_ in PROTOCOLS:
         return status_line(report, format_)
     return _renderer(format_)(report)
+
+
+def rendered_parts(report: Report, format_: ScreenFormat, verbose: int = 0) -> Iterable[str]:
+    """Return what `rendered` returns, in parts; JSON, which may be very large, is only made while they are taken."""
+    return json_parts(report) if format_ == "json" else (rendered(report, format_, verbose),)
 
 
 def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import ncclcheck.report
 from ncclcheck.cli.documents import load
-from ncclcheck.model.codec import decode
+from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.report import Report
 from ncclcheck.report import document
@@ -102,3 +102,14 @@ def test_a_document_too_large_for_the_eye_is_one_line(monkeypatch: pytest.Monkey
     monkeypatch.setattr(document, "_LARGEST_INDENTED", 1000)
     assert document.to_json(made).count("\n") == 1
     assert json.loads(document.to_json(made)) == json.loads(indented)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_parts_of_a_large_document_are_what_is_encoded_at_once(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "_LARGEST_INDENTED", 1)
+    monkeypatch.setattr(document, "_TOGETHER", 3)
+    parts = list(document.json_parts(REPORTS[name]))
+    assert len(parts) > len(REPORTS[name].__struct_fields__)
+    assert "".join(parts) == encode(REPORTS[name]).decode() + "\n"
