@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import ncclcheck
-from ncclcheck.checks.registry import matching
+from ncclcheck.checks.registry import all_checks, matching
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.fact import Fact, Missing
@@ -104,7 +104,7 @@ def _verdict(
         runs,
         silent=[silent.host for silent in snapshot.silent],
         required=demanded,
-        not_done=tuple(_not_done(snapshot, command)),
+        not_done=tuple(_not_done(snapshot, runs, command)),
         fail_on=fail_on,
         interrupted=interrupted,
         bug=bug,
@@ -126,7 +126,7 @@ def _demanded(snapshot: Snapshot, runs: Sequence[CheckRun]) -> frozenset[str]:
     )
 
 
-def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
+def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Iterator[str]:
     if snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
         seen_from = snapshot.nodes[0].host if snapshot.nodes else "this node"
         yield f"{seen_from} did not meet the other nodes"
@@ -136,7 +136,7 @@ def _not_done(snapshot: Snapshot, command: str) -> Iterator[str]:
     if command in ("bench", "run"):
         yield from _bench_not_done(snapshot.bench)
     if command == "node":
-        yield from _late_facts(snapshot)
+        yield from _late_facts(snapshot, runs)
     if command == "isolate" or not _is_absent(snapshot.isolation):  # bench --isolate
         yield from _isolation_not_done(snapshot)
 
@@ -158,10 +158,20 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
         yield f"the benchmark was not finished: {measured} of {planned} points were measured: {why}"
 
 
-def _late_facts(snapshot: Snapshot) -> Iterator[str]:
-    """Name the facts that did not come in time: a node that is checked by a timer is then neither good nor bad."""
+def _late_facts(snapshot: Snapshot, runs: Sequence[CheckRun]) -> Iterator[str]:
+    """Name the facts that did not come in time: a node that is checked by a timer is then neither good nor bad.
+
+    With --select or --ignore only those that a check which ran declares.
+    """
+    ran = {run.code for run in runs if run.outcome != "ignored"}
+    read = {name for check in all_checks() if check.code in ran for name in (*check.needs, *check.alike)}
     for node in snapshot.nodes:
-        late = list(_late(node.facts, ""))
+        late = [
+            told
+            for name in node.facts.__struct_fields__
+            if name in read or len(ran) == len(runs)
+            for told in _late(getattr(node.facts, name), name)
+        ]
         more = [f"{len(late) - _MOST_LATE} more"] if len(late) > _MOST_LATE else []
         if late:
             named = ", ".join(late[:_MOST_LATE] + more)

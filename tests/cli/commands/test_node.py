@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.cli.main import run_command
 from ncclcheck.cli.request import run_options
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import NODE_TIMEOUT_S
@@ -97,7 +98,31 @@ def test_a_fact_that_was_late_makes_it_inconclusive_and_is_named(tmp_path: Path)
     assert done.code == 3, done.out
     (reason,) = json.loads(done.out)["verdict"]["reasons"]
     assert reason == f"facts of {node.host} that did not come in time: gpus (NVML: no answer within 8 s)"
+    assert ncclcheck("node", "--from", saved, "--select", "NC404").code == 3
+    assert ncclcheck("node", "--from", saved, "--select", "NC701").code == 0  # which reads no GPUs
     assert ncclcheck("preflight", "--from", saved).code == 0  # whose --require says what must have run
+
+
+@pytest.mark.parametrize(("protocol", "code"), [("npd", 2), ("nagios", 3)])
+def test_a_bug_of_ours_is_unknown_wherever_it_is(
+    protocol: str,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved = saved_run(tmp_path / "run.json", cluster(1))
+    for place in ("deliver", "ended_run"):
+        monkeypatch.setattr(f"ncclcheck.cli.commands.session.{place}", broken_function)
+        assert run_command(["node", "--format", protocol, "--from", saved]) == code
+        line = capsys.readouterr().out
+        assert "a bug in ncclcheck: ZeroDivisionError" in line
+        assert line.count("\n") == 1
+
+
+def broken_function(*_: object) -> None:
+    raise ZeroDivisionError("of ours")
 
 
 @pytest.mark.slow
