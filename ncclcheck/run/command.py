@@ -101,25 +101,24 @@ def _take_part(
 ) -> None:
     """Take this process's role."""
     launch, folder = context.launch, context.options.meet_in
+    checks_itself = context.is_alone and context.options.command in ("preflight", "node") and relayed is None
+    has_key = prepared is None and context.trust.key is not None  # a further rank needs no torch then
+    if not (checks_itself or has_key or (serves_nobody(context) and relayed is None)):
+        in_background(load_torch, "torch")  # it takes seconds, which nobody has to wait for later
     if relayed is not None and prepared is not None:
-        in_background(load_torch, "torch")
         as_relayed_participant(context, prepared, relayed, state)
     elif folder is not None and launch.nnodes > 1:
-        in_background(load_torch, "torch")
         as_meeting_process(context, prepared, folder, state)
     elif prepared is None:
         as_further_rank(context, state)
-    elif context.is_alone and context.options.command in ("preflight", "node"):
+    elif checks_itself:
         local = local_node(context, prepared)
         state.snapshot = Snapshot(
             nodes=(own_node(context, local),), claims=(launch,), claim_hosts=(context.host,)
         )
     elif launch.node_rank == 0:
-        if not serves_nobody(context):
-            in_background(load_torch, "torch")
         as_first_node(context, prepared, state)
     else:
-        in_background(load_torch, "torch")
         as_participant(context, prepared, state)
 
 

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.lab.launcher_cases import CASES, LauncherCase
+from tests.lab.launcher_cases import CASES
+from tests.lab.launcher_starts import LauncherCase
 from tests.lab.nodes import Lab
 from tests.lab.openmpi import openmpi_skip_reason
 from tests.lab.slurm import slurm_skip_reason

@@ -53,9 +53,12 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
     if not context.launch.is_agent:  # another process of this host came first
         stay_as_further_rank(with_vouching(participant, way, state), state)
         return
-    participant = replace(participant, local=local_node(context, prepared))
+    # Node 0 gave orders before this node came: it is none of its members, and only the verdict is for it.
+    is_late = not isinstance(participant.store.get_document(keys.step(0)), Missing)
+    if not is_late:
+        participant = replace(participant, local=local_node(context, prepared))
     participant = with_vouching(participant, way, state)
-    report_facts(participant, way)
+    _ = report_rank(participant) if is_late else report_facts(participant, way)
     context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
     join_again = partial(context.join, way.name, way.port, context.deadline)
     with closing(listen_for_others(context.launch, context.host, context.trust, way, join_again)):
@@ -65,8 +68,8 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
         return
     state.prints = False
     state.verdict = verdict
-    state.snapshot = alone(context, prepared, way)
     leave(participant, state, reads=context.options.wants_documents)
+    state.snapshot = alone(context, prepared, way)
     state.until_free = partial(until_gone, context, participant.store)
 
 
