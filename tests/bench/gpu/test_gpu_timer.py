@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.bench.gpu.gpu_timer import Calls, GpuTimer
+from ncclcheck.bench.gpu.gpu_timer import Calls, GpuTimer, captured
 from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.watch import RankState, judge
 from ncclcheck.bench.worker import _kind
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.blame_gpus import slow_gpus
 from ncclcheck.model.bench import BenchPlan
-from tests.bench.cuda_stand_in import Gpu, Machine
+from tests.bench.cuda_stand_in import Gpu, Machine, install
 from tests.bench.gpu.stand_in_group import KI, MI, StandInGroup
 
 pytestmark = pytest.mark.slow  # imports torch
@@ -173,3 +174,23 @@ def test_an_error_of_the_gpu_is_its_own_ranks(monkeypatch: pytest.MonkeyPatch) -
     progress = ProgressPage(None)
     progress.enter()
     assert _kind(caught.value, progress) == "own"
+
+
+def test_no_garbage_is_collected_during_a_capture_and_it_is_again_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is collected may free memory of the GPU, which ends a capture."""
+    machine = Machine([Gpu()])
+    install(machine, monkeypatch)
+    seen: list[bool] = []
+
+    def fails() -> None:
+        seen.append(gc.isenabled())
+        raise RuntimeError
+
+    with machine.rank(0):
+        captured(lambda: seen.append(gc.isenabled()))
+        with pytest.raises(RuntimeError):
+            captured(fails)
+    assert seen == [False, False]
+    assert gc.isenabled()

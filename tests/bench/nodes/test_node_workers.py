@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState
 from ncclcheck.bench.nodes.node_workers import run_workers
+from ncclcheck.bench.supervise import Running
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import read_message
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
-from ncclcheck.model.bench import BenchPlan
+from ncclcheck.model.bench import Backend, BenchPlan
 from ncclcheck.model.errors import DecodeError
 from tests.bench.nodes.benches import SMALL, context, rank, word, worker_node
 from tests.exchange.store.gone_backend import GoneBackend
@@ -83,3 +85,25 @@ def test_a_node_that_lost_node_0_ends_its_workers(order: BenchOrder) -> None:
     assert deadline.left() > 25
     assert lost is not None
     assert "Connection reset by peer" in lost.detail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "seconds"), [("gloo", timeouts.KILL_WORKERS_S), ("nccl", timeouts.KILL_GPU_WORKERS_S)]
+)
+def test_workers_on_gpus_get_longer_to_die_since_the_driver_frees_their_memory_first(
+    store: Store, order: BenchOrder, monkeypatch: pytest.MonkeyPatch, backend: Backend, seconds: float
+) -> None:
+    patience: list[float] = []
+
+    def stop(_running: Running, within_s: float) -> tuple[str, ...]:
+        patience.append(within_s)
+        return ("rank 3 (pid 4711, state D)",)
+
+    monkeypatch.setattr(Running, "stop", stop)
+    store.set("bench/stop", b"1")
+    run_workers(
+        worker_node(context(), store, 12), [replace(order, plan=replace(order.plan, backend=backend))]
+    )
+    assert patience == [seconds]
+    assert store.get_document("bench/done/12") == b'["rank 3 (pid 4711, state D)"]'
