@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.entering import join_at
 from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_way
-from ncclcheck.exchange.join.master import MasterSearch, is_elsewhere, unanswered
+from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory_guard import guard_memory
@@ -20,7 +21,7 @@ from ncclcheck.facts.network.names import hanging_files, hangs_text
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.run.context import Context
-from ncclcheck.timeouts import JOIN_LAUNCHER_STORE_S, SERVE_STORE_S, STORE_SILENT_S
+from ncclcheck.timeouts import JOIN_LAUNCHER_STORE_S, SERVE_STORE_S
 
 _NOWHERE = Missing("absent", "one node only")
 NOT_NEEDED = MasterPath("127.0.0.1", 0, ("127.0.0.1",), True, _NOWHERE, _NOWHERE, "not-needed")
@@ -92,16 +93,9 @@ def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[St
     failed = loaded_torch(context.deadline) if needs_torch else None
     if failed is not None:
         return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
-    if needs_torch and (hanging := hanging_files()):
-        why = Missing("timeout", hangs_text(hanging))
-        return why, replace(way, outcome="resolver-hangs", detail=why.detail)
-    store = context.join(way.name, way.port, context.deadline.within(STORE_SILENT_S))
-    if isinstance(store, Missing) and store.missing != "denied":
-        way, is_over = is_elsewhere(search_of(context), way)
-        rest_s = 0.0 if is_over else deadline_s - STORE_SILENT_S
-        store = context.join(way.name, way.port, context.deadline.within(rest_s)) if rest_s > 0 else store
-    if isinstance(store, Missing) and store.missing == "denied":
-        return store, replace(way, outcome="other-key", detail=store.detail)
-    if isinstance(store, Missing):
-        return store, unanswered(search_of(context), way, store)
-    return store, way
+    return join_at(
+        way,
+        search_of(context),
+        lambda seconds: context.join(way.name, way.port, context.deadline.within(seconds)),
+        deadline_s,
+    )
