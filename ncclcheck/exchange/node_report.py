@@ -28,6 +28,7 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.formats.shared_values import SharedReader
 
 _WINDOW_BYTES = 32 * 1024  # of zlib: more of a dictionary has no effect
 _ROOM_BYTES = 64 * 1024  # of a message, for all that is not facts
@@ -106,23 +107,26 @@ def _sections(facts: NodeFacts) -> dict[str, bytes]:
 
 
 class ReportReader:
-    """Reads the reports of nodes. State: each section that was decoded, by its text, so that equal ones are one."""
+    """Reads the reports of nodes. State: what was decoded, by its text, so that equal sections and parts are one."""
 
     def __init__(self, common: CommonFacts) -> None:
         self._common = common
+        self._shared = SharedReader()
         self._known: dict[tuple[str, bytes], Any] = {}
+        self._values_of_common: dict[str, Any] = {}
 
     def read(self, data: bytes) -> tuple[NodeFacts, tuple[Target, ...]]:
         """Return a node's facts and where it listens. Raises DecodeError for what is no report."""
         report = read_message(data, NodeReport, FACTS_LIMIT_BYTES, self._common.dictionary)
         if report.same and report.common != self._common.digest:
             raise DecodeError("its facts refer to others than those of node 0")
-        sections = {name: bytes(section) for name, section in report.facts.items()}
+        values = {name: self._value(name, bytes(section)) for name, section in report.facts.items()}
         for name in report.same:
-            if name in sections or name not in self._common.sections:
+            if name in values or name not in self._common.sections:
                 raise DecodeError(f"section {name[:40]!r} is not in the facts of node 0")
-            sections[name] = self._common.sections[name]
-        values = {name: self._value(name, section) for name, section in sections.items()}
+            if name not in self._values_of_common:
+                self._values_of_common[name] = self._value(name, self._common.sections[name])
+            values[name] = self._values_of_common[name]
         return NodeFacts(**values), report.targets
 
     def _value(self, name: str, section: bytes) -> Any:
@@ -131,7 +135,7 @@ class ReportReader:
         key = name, hashlib.blake2b(section, digest_size=16).digest()
         if key not in self._known:
             try:
-                self._known[key] = decode(section, _TYPES[name])
+                self._known[key] = self._shared.value(section, _TYPES[name])
             except DecodeError as error:
                 raise DecodeError(f"{error} - in section {name}") from error
         return self._known[key]

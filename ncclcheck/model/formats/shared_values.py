@@ -22,14 +22,15 @@ _ABSENT = Raw(b"")
 _MOST_KNOWN = (
     512  # of one type: what nodes share is among the first ones, and their names and addresses are not shared
 )
+_FAULTS = (DecodeError, msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError)
 _MISSING = b'{"missing"'
 
 
 def decode_shared(data: bytes, value_type: type[T]) -> T:
     """Return the value in `data` as `decode` does, with equal parts of facts shared. Raises DecodeError likewise."""
     try:
-        value: T = _SharedReader().document(data, value_type)
-    except (DecodeError, msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError):
+        value: T = SharedReader().document(data, value_type)
+    except _FAULTS:
         return decode(data, value_type)  # its error says where in the whole document the fault is
     return value
 
@@ -44,7 +45,7 @@ class _Split(Struct, frozen=True):
     required: frozenset[str]
 
 
-class _SharedReader:
+class SharedReader:
     """Reads what is text in the shallow twin of a document; state: what it read before, by type and text."""
 
     def __init__(self) -> None:
@@ -53,6 +54,13 @@ class _SharedReader:
     def document(self, data: bytes, value_type: Any) -> Any:
         """Return the value in `data`."""
         return self.whole(_decoder(_split(value_type).shallow).decode(data), value_type)
+
+    def value(self, data: bytes, value_type: Any) -> Any:
+        """Return the value in `data` as `decode` does: a section of facts. Raises DecodeError likewise."""
+        try:
+            return self._shared(data, value_type)
+        except _FAULTS:
+            return decode(data, value_type)
 
     def whole(self, shallow: Any, value_type: Any) -> Any:
         """Return the value of which `shallow` is the twin."""
