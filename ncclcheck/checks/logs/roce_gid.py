@@ -12,7 +12,7 @@ from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
 _ADDRESSING = re.compile(
-    r"\b(?:19|22|101|110|113)\b|Invalid argument|timed out|unreachable|No (?:route|such device)",
+    r"\b(?:19|22|61|101|110|113)\b|Invalid argument|timed out|unreachable|No (?:route|such device|data available)",
     re.IGNORECASE,
 )
 _IN_INFINIBAND = re.compile(r"/IB\b")
@@ -75,6 +75,6 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
             + (" (a link-local one)" if link_local else "")
             + (f"; NCCL_IB_GID_INDEX is {', '.join(fixed)}." if fixed else "."),
             [*setup, *link_local, *broken, *listed],
-            confidence="certain" if link_local else "likely",
+            confidence="certain" if link_local and uses_roce(log) else "likely",
             hosts=culprits(log, [remark.place for remark in setup[:1]]),
         )
