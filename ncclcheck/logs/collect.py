@@ -16,7 +16,7 @@ from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
 from ncclcheck.logs.lines.raw import Raw, RawWords
 from ncclcheck.logs.lines.resolve import resolve
-from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of
+from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, speaker_of
 from ncclcheck.logs.nccl_lines.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds
 from ncclcheck.logs.nccl_lines.nccl_header import Header, torn_apart
 from ncclcheck.logs.nccl_lines.nccl_header import parse as parse_header
@@ -188,7 +188,7 @@ class Collector:
                 else:
                     self._nccl(line, position, name)
                 return
-        label = label_of(line)
+        label = speaker_of(line)
         if self._said.is_one_more(shape_of(line[:1024], self._file, label)) or not self._may_look():
             return
         before = self._meanings.count

@@ -13,7 +13,9 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
     if suspect.hosts:
         return suspect.hosts
-    spoken = culprits(log, _of(suspect.places, suspect.between_nodes))
+    waited = {timeout.place for timeout in timeouts(log)} if suspect.slug == "slow-rank-timeout" else set()
+    places = tuple(place for place in suspect.places if place not in waited)
+    spoken = culprits(log, _of(places, suspect.between_nodes))
     if spoken:
         return spoken
     hosts = hosts_of(log)

@@ -41,7 +41,7 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         first = replace(first, hosts=attributed(log, first))
         findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
-    asked = [replace(suspect, hosts=without_a_word(log)) for suspect in open_question]
+    asked = [replace(suspect, hosts=suspect.hosts or without_a_word(log)) for suspect in open_question]
     findings = tuple(_plain(suspect) for suspect in (*asked, *ranked))
     if open_question:
         return Explained("undetermined", findings, open_question[0].summary)
@@ -115,6 +115,21 @@ def stuck(log: Log) -> tuple[Event, ...]:
             else:
                 open_starts.pop(key, None)
     return tuple(open_starts.values())
+
+
+def cut_short(log: Log) -> tuple[Event, ...]:
+    """Return the last start of a communicator, where the log has no line of the program after it.
+
+    Such a log is of a job that hangs right after its start, or it is cut: it shows neither work nor an end.
+    """
+    begun = [event for event in log.events if isinstance(event, CommInit)]
+    if not begun or not log.words or remarks(log, "finished"):
+        return ()  # a file of NCCL's own messages (NCCL_DEBUG_FILE) has no line of the program at all
+    last = {event.place.file: event for event in begun}
+    spoke = any(
+        word.last.file not in last or word.last.line > last[word.last.file].place.line for word in log.words
+    )
+    return () if spoke else tuple(last.values())
 
 
 def _says_anything(log: Log) -> bool:

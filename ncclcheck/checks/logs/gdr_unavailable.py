@@ -73,7 +73,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             f"An RDMA request failed with status {number}: {status.means if status else ''}. ACS on the PCIe bridges "
             "is the usual reason; NCCL_NET_GDR_LEVEL=0 shows whether it is that.",
             kept_away,
-            confidence="likely" if number != "10" else "possible",
+            confidence="likely" if number != "10" or _blames_acs(log) else "possible",
         )
     elif off and alarms(log):
         yield suspect(
@@ -82,3 +82,8 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             confidence="possible",
             explains=(),
         )
+
+
+def _blames_acs(log: Log) -> bool:
+    """Return True if NCCL's own hint names ACS."""
+    return any("ACS" in remark.text for remark in remarks(log, "nccl-hint"))

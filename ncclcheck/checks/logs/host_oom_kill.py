@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, exits, remarks
+from ncclcheck.checks.logs._view import alarms, culprits, exits, remarks
 from ncclcheck.model.events import Event, Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -62,7 +62,9 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
             "A worker was killed with signal 9 and left no traceback. Usually the kernel sends it when host memory is "
             "exhausted.",
             [*signs, *killed],
-            confidence="likely" if _is_alone(log, [*killed, *signs]) else "possible",
+            confidence="likely"
+            if _is_alone(log, [*killed, *signs]) and not _follows(log, signs, killed)
+            else "possible",
             hosts=culprits(
                 log,
                 [sign.place for sign in (*killed, *signs) if sign.place.rank is not None or sign.place.host],
@@ -74,6 +76,18 @@ def _is_alone(log: Log, ends: Sequence[Event]) -> bool:
     """True if one rank alone was killed, or memory figures stand in the log: many at once are ended from outside."""
     ranks = {end.place.rank for end in ends if end.place.rank is not None}
     return len(ranks) <= 1 or bool(remarks(log, "host-memory"))
+
+
+def _follows(log: Log, signs: Sequence[Event], killed: Sequence[Event]) -> bool:
+    """Return True if something else failed before a bare `Killed`: the launcher ends what is left."""
+    if killed or not signs:
+        return False
+    first = signs[0].place
+    return any(
+        event.place.file == first.file and event.place.line < first.line
+        for event in alarms(log)
+        if not (isinstance(event, Remark) and event.topic in ("host-oom", "message", "killed"))
+    )
 
 
 def _summary(told: Sequence[Remark]) -> str:

@@ -71,6 +71,10 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             for remark in (lost or flushed)
             for host in hosts_of_address(log, _address(remark.values.get("address", "")))
         ]
+        asked = {_address(remark.values.get("address", "")) for remark in lost or flushed} - {""}
+        askers = {remark.place.host for remark in lost or flushed}
+        if not peers and len(asked) == 1 and len(askers) > 1:  # several hosts fail to reach the same one
+            peers = list(asked)
         addresses = heads(remark.values.get("address", "a peer") for remark in lost or flushed)
         yield suspect(
             f"RDMA requests to {addresses} failed with status {heads(map(_status, lost or flushed))}.",

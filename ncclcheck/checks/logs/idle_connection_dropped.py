@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import failures, remarks, timeouts
+from ncclcheck.checks.logs._view import exceptions, failures, remarks, timeouts
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -43,6 +43,7 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
     broken = [failure for failure in failures(log, established=True) if failure.reason == "timed-out"]
     quiet = remarks(log, "quiet-phase")
     late = timeouts(log)
+    lost = remarks(log, "store-lost")
     if broken:
         yield suspect(
             "A connection that worked before gets no more answers"
@@ -52,6 +53,13 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
                 else "."
             ),
             [*broken, *quiet],
+            confidence="likely",
+        )
+    elif quiet and lost and not late and not exceptions(log):
+        yield suspect(
+            "A connection broke after a phase without communication: something between the nodes drops idle "
+            "connections.",
+            [*lost, *quiet],
             confidence="likely",
         )
     elif (

@@ -89,6 +89,14 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             confidence="likely",
             hosts=culprits(log, [failure.place for failure in remote]),
         )
+    elif remote and remarks(log, "first-node"):
+        yield suspect(
+            f"The first node itself cannot reach the master address {remote[0].address}:{remote[0].port}: it is the "
+            "address of another machine, or of none.",
+            [*remote, *remarks(log, "first-node")],
+            confidence="likely",
+            hosts=culprits(log, [failure.place for failure in remote]),
+        )
     elif remote and any(failure.reason in UNANSWERED for failure in tries):
         yield suspect(
             f"The master address {remote[0].address} cannot be reached from here.",

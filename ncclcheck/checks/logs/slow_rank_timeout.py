@@ -15,9 +15,9 @@ _NOT_PASSED = re.compile(
     r"(?<!\[)[Rr]anks? (?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200}) failed to pass monitoredBarrier"
 )
 _BUSY = re.compile(
-    r"tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
+    r"\b(?:tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
     r"encod|index"
-    r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm",
+    r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|generating|running tokenizer",
     re.IGNORECASE,
 )
 _WAITS = re.compile(r"wait", re.IGNORECASE)
@@ -161,6 +161,17 @@ def _behind_by_number(log: Log, late: Sequence[CollectiveTimeout]) -> Iterator[S
                 fixes=_STRAGGLER_FIXES,
             )
             return
+        if lowest < highest and len(ahead) < len(first):
+            named = culprits(log, [event.place for event in ahead])
+            yield suspect(
+                f"{' and '.join(named)} had already come to collective {highest}, while most ranks waited in "
+                f"{lowest}: it left some out, or had fewer batches.",
+                [*ahead, *first],
+                confidence="likely",
+                hosts=named,
+                fixes=_STRAGGLER_FIXES,
+            )
+            return
 
 
 def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:
@@ -179,7 +190,7 @@ def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:
 
 def _absent(log: Log, waiting: set[int]) -> list[int]:
     """Ranks of the job that did not wait, where most did."""
-    size = world_size(log) or len(log.hosts_of_ranks)
+    size = world_size(log) or max(len(log.hosts_of_ranks), max(waiting, default=-1) + 1)
     if size > _MOST_RANKS or len(waiting) * 2 < size:
         return []
     return [rank for rank in range(size) if rank not in waiting]

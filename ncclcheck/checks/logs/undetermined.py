@@ -7,8 +7,17 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._outcome import stuck
-from ncclcheck.checks.logs._view import behind, exceptions, exits, remarks, timeouts, troubles, waits
+from ncclcheck.checks.logs._outcome import cut_short, stuck
+from ncclcheck.checks.logs._view import (
+    behind,
+    culprits,
+    exceptions,
+    exits,
+    remarks,
+    timeouts,
+    troubles,
+    waits,
+)
 from ncclcheck.model.events import Event, Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -62,6 +71,7 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     """
     found: list[Event] = [*troubles(log), *stuck(log)]
     if not found:
+        yield from _cut_short(log)
         return
     ended = remarks(log, "scheduler-end")
     if ended:
@@ -73,7 +83,7 @@ def undetermined(log: Log) -> Iterator[Suspect]:
         return
     expired = remarks(log, "credentials")
     if expired:
-        yield _expired(expired)
+        yield _expired(log, expired)
         return
     missing, fixes = _what_to_collect(log)
     said = own_words(log)
@@ -83,6 +93,17 @@ def undetermined(log: Log) -> Iterator[Suspect]:
         f"The log does not show the cause. {quoted}{' ' if quoted else ''}To find it, collect {missing}."
     )
     yield replace(open_question, summary=summary)
+
+
+def _cut_short(log: Log) -> Iterator[Suspect]:
+    """Yield that the log ends with the start of NCCL."""
+    begun = cut_short(log)
+    if begun:
+        yield replace(
+            suspect("", begun, confidence="possible", fixes=(_WORKERS, _RECORDER)),
+            summary="The log ends with the start of NCCL: it shows neither the program's work nor an error. If the "
+            "job hangs there, collect the stacks of its ranks (py-spy dump) and the logs of all nodes.",
+        )
 
 
 def _ended_by_scheduler(ended: Sequence[Remark], found: Sequence[Event]) -> Suspect:
@@ -120,12 +141,13 @@ def _by_platform(refused: Sequence[Remark]) -> Suspect:
     )
 
 
-def _expired(expired: Sequence[Remark]) -> Suspect:
+def _expired(log: Log, expired: Sequence[Remark]) -> Suspect:
     """Return that the job could not read or write a store because its credentials had expired."""
     return suspect(
         f"Credentials of the job were refused or had expired ({expired[0].values.get('what', '')}).",
         expired,
         confidence="possible",
+        hosts=culprits(log, [remark.place for remark in expired[:1]]),
         fixes=(
             Fix("renew the credentials, or use ones that outlive the job (a role, a refreshed token)", ()),
         ),

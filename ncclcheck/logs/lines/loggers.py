@@ -38,8 +38,12 @@ _LEVELS = re.compile(_LEVEL)
 _TENSOR_RANK = re.compile(r"TP(?P<rank>\d{1,4})\]")
 _MOST_LINES = 200  # of one record
 _LONGEST = 65_536
+_HOSTS = ("host", "hostname", "node", "nodename")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,62}$")
+_TRACEBACK = "Traceback (most recent call last)"
 _TEXTS = ("exc_info", "exc_text", "exception", "traceback", "stack_trace", "stacktrace", "stack", "error")
 _MESSAGES = ("message", "msg", "log", "event", "text", "body")
+_LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
 _RANKS = ("rank", "global_rank", "RANK")
 
 
@@ -63,8 +67,21 @@ def lines_of_record(line: bytes) -> Iterator[bytes]:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return
     rank = next((value for key in _RANKS if isinstance(value := record.get(key), int)), None)
-    label = b"" if rank is None else b"[rank%d]: " % rank
-    found = [record[key] for key in (*_MESSAGES, *_TEXTS) if isinstance(record.get(key), str)]
+    host = next((str(record[key]) for key in _HOSTS if isinstance(record.get(key), str)), "")
+    label = f"[pod/{host}] ".encode() if _NAME.match(host) else b""
+    label += b"" if rank is None else b"[rank%d]: " % rank
+    level = next((value for key in _LEVEL_KEYS if isinstance(value := record.get(key), str)), "").upper()
+    keys = dict.fromkeys(
+        (*_MESSAGES, *_TEXTS, *(key for key, value in record.items() if _TRACEBACK in str(value)))
+    )
+    found = [record[key] for key in keys if isinstance(record.get(key), str)]
+    if (
+        found
+        and level in ("ERROR", "CRITICAL", "FATAL")
+        and len(found) == 1
+        and _TRACEBACK not in str(found[0])
+    ):
+        found[0] = f"[{level}] {found[0]}"
     count = 0
     for text in found:
         for part in str(text).splitlines():

@@ -47,7 +47,8 @@ _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _ACTOR = re.compile(
-    r"\(\w{1,64}(?: rank=(?P<rank>\d{1,6}))? pid=\d{1,10}(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
+    r"\((?:\w{1,64}(?= rank=| pid=|, ip=)|(?=pid=))(?: rank=(?P<rank>\d{1,6}))?(?: ?pid=\w{1,20})?"
+    r"(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 )  # Ray and vLLM
 _KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
 _STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?")
@@ -64,6 +65,7 @@ _NO_HOSTS = frozenset(
         "total", "progress", "map", "downloading", "loading", "saving", "state", "rate", "port", "stdout",
         "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
         "nvidia-imex", "nvidia-fabricmanager", "nvidia-smi", "systemd", "kubelet", "containerd", "dockerd",
+        "machine_rank", "node_rank", "num_machines", "main_process_ip", "main_process_port", "num_processes",
         "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip

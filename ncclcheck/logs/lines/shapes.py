@@ -11,6 +11,7 @@ _STAMP = re.compile(
     rb"\d\d:\d\d:\d\d[^\s\]]{0,16}\]? ?"
 )
 _LABEL = re.compile(rb"[^:]{0,47}:(?: ?\[rank\d{1,6}\]:){0,2}")
+_TORCH_RANK = re.compile(rb"[ \[]Rank \d{1,6}\]")
 _NUMBER_FIRST = re.compile(rb" {0,6}\d{1,6}: ?|\[[\w,.@-]{1,64}\](?:<\w+>)?: ?")
 
 
@@ -18,6 +19,12 @@ def shape_of(line: bytes, *speaker: object) -> int:
     """Equal for lines (of the same speaker) that differ only in numbers, whether decimal or hexadecimal."""
     bare = line.translate(None, _NUMBERS)
     return hash((bare, *speaker)) if speaker else hash(bare)
+
+
+def speaker_of(line: bytes) -> bytes:
+    """Return the label of a line with the rank that torch names in it (`[Rank 3]`), where no label tells the rank."""
+    match = _TORCH_RANK.search(line, 0, 256)
+    return label_of(line) + match[0] if match is not None else label_of(line)
 
 
 def label_of(line: bytes) -> bytes:

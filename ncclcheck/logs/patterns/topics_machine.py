@@ -17,6 +17,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation",
             r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
             r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
+            r"OOM when allocating tensor|\bResourceExhaustedError|RESOURCE_EXHAUSTED: Out of memory",
         ),
         has_own_cause=True,
     ),
@@ -250,7 +251,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"at least one rank that exhausted inputs|(?:rank|ranks) .{0,40}(?:ran out of|"
-                r"exhausted) (?:inputs|batches)"
+                r"exhausted) (?:inputs|batches)|[Rr]ank \d+ exhausted all inputs"
             ),
         ),
         has_own_cause=True,
@@ -261,7 +262,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"\bno (?:communication|collectives?|traffic)\b|(?:idle|quiet|offline|generation|"
-                r"rollout) (?:phase|for|eval)"
+                r"rollout) (?:phase|for|eval)|\bidle[_ -]?time-?out\b|rank 0 only|others? (?:ranks? )?wait\b"
             ),
         ),
         alarms=False,
@@ -365,6 +366,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
+            r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)",
         ),
         alarms=False,
     ),

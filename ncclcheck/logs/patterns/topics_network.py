@@ -82,7 +82,8 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"gai error: ?-(?!(?:5|6|7|9)\b)\d+|Name or service not known",
             r"Temporary failure in name resolution",
             r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
-            r"unable to resolve host|nodename nor servname|no such host|Name resolution fail",
+            r"gethostbyname\(.{0,255}\) failed|unable to resolve host",
+            r"nodename nor servname|no such host|Name resolution fail",
         ),
         alarms=False,
         has_own_cause=True,
@@ -310,6 +311,11 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "k8s-policy",
         (r"NetworkPolicy|network policy.{0,60}(?:den|block|drop)|CoreDNS|kube-dns",),
+        alarms=False,
+    ),
+    Topic(
+        "first-node",
+        (r"\bmachine_rank[:= ]{1,3}0\b|--(?:node[-_]rank|machine[-_]rank)[= ]0\b",),
         alarms=False,
     ),
     Topic(

@@ -45,7 +45,8 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         "hang",
         (
             r"Heartbeat monitor timed out|watchdog got stuck for \d+ seconds|waiting for remainder of ranks",
-            r"No available shared memory broadcast block found in \d+ second",
+            r"No available shared memory broadcast block found in \d+ second|\bpy-spy dump\b",
+            r"\((?:enqueue|group|collectives|bootstrap|proxy)\.cc:\d+\)$",
         ),
     ),
     Topic("no-threads", (r"Resource temporarily unavailable|can't start new thread",)),

@@ -91,9 +91,16 @@ def _nccl(text: str, place: LogPosition) -> Iterator[Event]:
                 address=address,
                 port=port,
                 reason=reason_of(match["why"]),
-                final="exceeded" in match["why"] or not _NCCL_AGAIN.search(match["why"]),
+                final=_is_final(text, match["why"]),
                 established=established,
             )
+
+
+def _is_final(text: str, why: str) -> bool:
+    """Return True if NCCL gives the connection up: what it will try again it says at level INFO, or says so."""
+    if "exceeded" in why or (" NCCL WARN " in text and "retry" not in why):
+        return True
+    return not _NCCL_AGAIN.search(why)
 
 
 def _gloo(text: str, place: LogPosition) -> Iterator[Event]:

@@ -33,6 +33,9 @@ _TEST_FAILED = re.compile(
     r"^ ?\.\. (?P<host>[\w.-]{1,255}) pid (?P<pid>\d{1,10}): Test failure|"
     r"^(?P<speaker>[\w.-]{1,255}): Test (?:NCCL|CUDA) failure"
 )
+_POD_ROW = re.compile(
+    r"^(?P<pod>[a-z0-9][a-z0-9.-]{1,252})\s+\d+/\d+\s+(?P<state>OOMKilled|Error|CrashLoopBackOff|Evicted)\b"
+)
 _DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
 _SHELL = re.compile(
     r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
@@ -42,7 +45,7 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _PDSH, _TEST_FAILED,
-        _TEST_DEVICE, _DEEPSPEED, _SHELL,
+        _TEST_DEVICE, _POD_ROW, _DEEPSPEED, _SHELL,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -91,6 +94,8 @@ def _plainly_ended(text: str) -> Iterator[Ended]:
     if match := _PDSH.search(text) or _TEST_FAILED.search(text):
         told = match.groupdict()
         yield Ended(code=_signed(int(told.get("code", 1))), host=told.get("speaker") or told["host"])
+    elif match := _POD_ROW.search(text):
+        yield Ended(code=-9 if match["state"] == "OOMKilled" else 1, host=match["pod"])
     elif match := _SHELL.search(text):
         yield Ended(code=_signed(int(match["code"])))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from ncclcheck.logs.lines.prefix import Prefix
@@ -27,6 +29,7 @@ LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
+_RAY_TASK = re.compile(r"\bray::\S{1,200} ?\(pid=\d{1,10}, ip=(?P<ip>[0-9a-fA-F.:]{2,45})[,)]")
 _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
@@ -41,6 +44,7 @@ class Meanings:
         self._ignored: dict[Speaker, int] = {}
         self._last_errors: dict[Speaker, int] = {}
         self._table: dict[Speaker, exits.Ended] = {}
+        self._remote: dict[Speaker, tuple[int, str]] = {}  # where the task of Ray ran whose traceback comes
 
     @property
     def is_expecting(self) -> bool:
@@ -58,6 +62,7 @@ class Meanings:
         self._ignored.clear()
         self._last_errors.clear()
         self._table.clear()
+        self._remote.clear()
 
     def plain(self, raw: Raw) -> None:
         """Take a line of torch, Python, the launcher, the kernel or the program itself."""
@@ -85,6 +90,8 @@ class Meanings:
         if speaker in self.open_tracebacks and message.startswith(" "):
             self._frame(speaker, message)
             return
+        if match := _RAY_TASK.search(message):
+            self._remote[speaker] = (raw.number, match["ip"])
         for ended in exits.read(message):
             self._ended(speaker, ended, message, raw)
         self.meaning(message, raw, is_info=False)
@@ -149,6 +156,7 @@ class Meanings:
         named = collectives.rank_in(text)
         if named is not None and raw.prefix.rank is None:
             raw = raw.of_rank(named)
+        raw = self._where_it_ran(raw, text)
         place = raw.place()
         found: list[AnyEvent] = []
         group = None if is_info else _group_of(text, raw.prefix.word)
@@ -179,6 +187,13 @@ class Meanings:
             found.append(Remark(place, kept, "error-line"))
         for event in found:
             self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
+
+    def _where_it_ran(self, raw: Raw, text: str) -> Raw:
+        """Return an exception's line on the host where Ray ran its task, if the lines before it tell."""
+        at, remote = self._remote.get(speaker_of(raw.prefix), (0, ""))
+        if remote and raw.number - at <= MOST_TRACEBACK_LINES and exceptions.split(text, in_traceback=False):
+            return raw.on(remote, None)
+        return raw
 
     def _harmless(self, text: str, raw: Raw, group: Group) -> None:
         """Keep a line that the tables call harmless: what else it tells is kept where that is no alarm."""

@@ -74,3 +74,10 @@ def test_what_only_sounds_bad_is_no_failure(text: str) -> None:
     result = explain(text)
     assert result.outcome == "healthy"
     assert [finding for finding in result.findings if finding.severity == "error"] == []
+
+
+def test_a_log_that_ends_with_the_start_of_nccl_shows_neither_work_nor_an_end() -> None:
+    start = "n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 commId 0x2 - Init START\n"
+    log = "loading the model\n" + start + start.replace("START", "COMPLETE")
+    assert explain(log).outcome == "undetermined"
+    assert explain(log + "step 1 loss 2.0\n").outcome == "healthy"
