@@ -75,5 +75,7 @@ def test_docker_s_json_lines_are_read() -> None:
 def test_a_json_record_tells_its_host_and_level_and_a_traceback_under_any_key() -> None:
     record = rb'{"level": "ERROR", "host": "node-b", "rank": 6, "msg": "failed"}'
     assert list(lines_of_record(record)) == [b"[pod/node-b] [rank6]: [ERROR] failed"]
-    record = rb'{"host": "node-b", "msg": "failed", "my_exc": "Traceback (most recent call last):\nValueError: x"}'
+    record = (
+        rb'{"host": "node-b", "msg": "failed", "my_exc": "Traceback (most recent call last):\nValueError: x"}'
+    )
     assert b"[pod/node-b] ValueError: x" in list(lines_of_record(record))
