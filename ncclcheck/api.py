@@ -63,6 +63,8 @@ def preflight(
     timeout: float | None = None,
     join_timeout: float | None = None,
     from_: FilePath | None = None,
+    mesh: str | None = None,
+    mesh_order: str | None = None,
     image: bool = False,
 ) -> Report:
     """Return the report of `ncclcheck preflight`: are these nodes and this network fit for the job?

@@ -268,4 +268,5 @@ def node_facts(node_rank: int, nnodes: int) -> NodeFacts:
         clock=Clock(True, 1200, "tsc"),
         paths=tuple(path_fact(purpose) for purpose in ("data", "code", "shared")),
         checkpoints=(),
+        mesh=None,
     )

@@ -85,6 +85,7 @@ TESTED_BY = {
     "facts/network/interfaces_of_tree.py": "facts/test_recorded.py",
     "facts/rdma/own_rdma.py": "facts/test_node_facts.py",
     "facts/section.py": "facts/test_section_registry.py",
+    "facts/job_mesh.py": "facts/test_section_registry.py",
     "facts/network/interface_kind.py": "facts/network/test_interfaces.py",
     "facts/storage/marks_child.py": "facts/storage/test_marks.py",
     "facts/storage/paths_child.py": "facts/storage/test_paths.py",

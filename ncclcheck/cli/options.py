@@ -252,6 +252,20 @@ image = click.option(
     is_flag=True,
     help="Check the container image this runs in; needs no GPU, network or second node.",
 )
+mesh = _all(
+    [
+        click.option(
+            "--mesh",
+            metavar="DIMS",
+            help="Parallel groups, e.g. pp=2,dp=4,tp=8 (the last varies fastest): which of them span nodes?",
+        ),
+        click.option(
+            "--mesh-order",
+            metavar="ORDER",
+            help="Order of --mesh as Megatron-LM says it, e.g. tp-cp-ep-dp-pp (the first varies fastest).",
+        ),
+    ]
+)
 bench_options = _all(
     [
         click.option(

@@ -19,9 +19,11 @@ from ncclcheck.cli.run_key import given_key
 from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
+from ncclcheck.measure.mesh.parse import parse_mesh
 from ncclcheck.model.bench import Op
 from ncclcheck.model.bench_setup import BenchRequest, Under
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
+from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
@@ -70,6 +72,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         data_paths=tuple(given.get("data") or ()),
         shared_paths=tuple(given.get("shared_dir") or ()),
         checkpoint_paths=tuple(given.get("checkpoint") or ()),
+        mesh=_mesh(given),
         selection=_selection(given, policy),
         fail_on=given.get("fail_on") or policy.fail_on or "error",
         timeout_s=timeout_s,
@@ -80,6 +83,14 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
     )
+
+
+def _mesh(given: Mapping[str, Any]) -> Mesh | None:
+    if given.get("mesh"):
+        return parse_mesh(given["mesh"], given.get("mesh_order"))
+    if given.get("mesh_order"):
+        raise UsageError("--mesh-order says in which order --mesh has its dimensions: add --mesh")
+    return None
 
 
 def _first(*values: int | None) -> int | None:

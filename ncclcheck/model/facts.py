@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.checkpoints import CheckpointFolder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
@@ -337,6 +338,7 @@ class NodeFacts(Struct, frozen=True):
     clock: Fact[Clock] = NOT_READ
     paths: Fact[tuple[PathFact, ...]] = NOT_READ
     checkpoints: Fact[tuple[CheckpointFolder, ...]] = NOT_READ
+    mesh: Fact[Mesh | None] = NOT_READ
     image: Fact[Image] = NOT_READ  # of preflight --image only
     rdma_counters: Fact[RdmaCounters] = NOT_READ
     link_counters: Fact[tuple[LinkCounters, ...]] = NOT_READ

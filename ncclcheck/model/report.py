@@ -10,6 +10,7 @@ from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.bench import BenchPlan, Comparison, GpuSpeed, Point, RankFailure
 from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
 from ncclcheck.model.benchmarks.isolation import PairIsolation
+from ncclcheck.model.benchmarks.mesh import MeshPlacement
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
@@ -196,6 +197,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     authentication: Authentication = Authentication()
     isolation: PairIsolation | None = None
     fleet: Fleet | None = None
+    mesh: MeshPlacement | None = None  # of preflight --mesh
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

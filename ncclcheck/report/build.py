@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck.checks.registry import all_checks, matching
+from ncclcheck.measure.mesh.job_mesh import placement
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.fact import Fact, Missing
@@ -74,6 +75,7 @@ def build_report(
         of=snapshot.of,
         authentication=snapshot.authentication,
         isolation=None if isinstance(snapshot.isolation, Missing) else snapshot.isolation,
+        mesh=None if isinstance(placed := placement(snapshot), Missing) else placed,
     )
 
 

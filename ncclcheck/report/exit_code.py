@@ -22,6 +22,7 @@ _STATUS: dict[int, Status] = {
     BUG: "error",
 }
 _BENCH_CODES = "NC8"
+_WITHOUT_TRAFFIC = ("NC830", "NC831")  # arithmetic on the sizes of --mesh
 _RAN = ("passed", "found")
 _MOST_NAMED = 4
 
@@ -40,7 +41,8 @@ def verdict(
 
     `silent` are hosts that did not report, `required` the codes of checks that must have run, `not_done` sentences
     about other things that had to happen and did not. A finding of the benchmark (NC8) at the gate gives 4, any
-    other 1; a check that passed or found something has run, every other outcome has not.
+    other 1, also what preflight says of parallel groups without any traffic; a check that passed or found something
+    has run, every other outcome has not.
     """
     reasons: list[tuple[int, str]] = []
     if bug is not None:
@@ -62,9 +64,13 @@ def _gate(runs: Sequence[CheckRun], fail_on: FailOn) -> Iterable[tuple[int, str]
     counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     found = [finding for run in runs for finding in run.findings if finding.severity in counted]
     for code, of_bench, subject in ((FOUND, False, ""), (BENCH, True, "the benchmark: ")):
-        here = [finding for finding in found if finding.code.startswith(_BENCH_CODES) is of_bench]
+        here = [finding for finding in found if _is_of_bench(finding) is of_bench]
         if here:
             yield code, f"{subject}{_counted(here)}: {_named(here)}"
+
+
+def _is_of_bench(finding: Finding) -> bool:
+    return finding.code.startswith(_BENCH_CODES) and finding.code not in _WITHOUT_TRAFFIC
 
 
 def _counted(findings: Sequence[Finding]) -> str:

@@ -50,6 +50,7 @@ def prepare(context: Context) -> Future[LocalNode]:
             shared_paths=context.options.shared_paths,
             deadline_s=min(FACTS_DEADLINE_S, context.steps_deadline().left()),
             checkpoint_paths=context.options.checkpoint_paths,
+            mesh=context.options.mesh,
             ask_with=nccl.inquire if context.launch.nnodes > 1 else inquire,
         )
         facts = collect(request)

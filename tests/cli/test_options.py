@@ -12,9 +12,9 @@ SHARED = {
     "select", "ignore", "demote", "require", "fail_on", "timeout", "join_timeout", "output", "format_", "save", "from_",
     "verbose", "quiet", "hosts", "hostfile", "ssh", "remote_python", "env", "meet_in", "key_file", "profile",
 }  # fmt: skip
-PREFLIGHT = {"apply", "image"}
+PREFLIGHT = {"apply", "image", "mesh", "mesh_order"}
 BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is",
-         "advised", "cuda_graph", "min_busbw", "baseline", "tolerance"}  # fmt: skip
+         "advised", "cuda_graph", "min_busbw", "baseline", "tolerance", "isolate"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_ve
     [
         ("preflight", SHARED | PREFLIGHT),
         ("bench", SHARED | BENCH),
-        ("run", SHARED | BENCH - {"no_preflight"}),
+        ("run", SHARED | BENCH - {"no_preflight", "isolate"}),
     ],
 )
 def test_a_command_has_the_options_of_the_contract(name: str, expected: set[str]) -> None:

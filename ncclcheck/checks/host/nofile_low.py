@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.host._ranks import counted, ranks_of_job
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.measure.job_ranks import counted, ranks_of_job
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.host._ranks import counted, has_gpus, ranks_on
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.measure.job_ranks import counted, has_gpus, ranks_on
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import DevShm
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown

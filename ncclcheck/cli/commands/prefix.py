@@ -21,6 +21,7 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.command import read_command
 from ncclcheck.launch.line.env_line import applied
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
+from ncclcheck.launch.line.parallel_sizes import parallel_sizes
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import PATH_S, USER_FILE_S
@@ -86,6 +87,7 @@ def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:
     return replace(
         run,
         line=prefixed.line.launch,
+        mesh=run.mesh or parallel_sizes(prefixed.words),
         code_paths=run.code_paths or code_of(prefixed.line),
         applies=applies,
         starts=True,

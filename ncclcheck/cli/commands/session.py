@@ -25,6 +25,7 @@ USAGE, UNKNOWN = 2, 3
 @options.preflight_options
 @options.image
 @options.report_options
+@options.mesh
 @click.option("--apply", is_flag=True, help="Start COMMAND with the advised settings in its environment.")
 @click.pass_context
 def preflight(context: click.Context, /, **given: Any) -> None:

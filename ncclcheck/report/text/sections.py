@@ -11,6 +11,7 @@ from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import harmless_lines, used_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
+from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import Line, draw_plain, line
 from ncclcheck.report.text.plain import plain
@@ -27,6 +28,7 @@ def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
         ("as-is and advised", comparison_lines(report)),
         ("benchmark", bench_lines(report, verbose)),
         ("pairs of nodes", isolation_lines(report)),
+        ("parallel groups", mesh_lines(report)),
         ("logs that were read", (line(", ".join(file.name for file in log.files)),) if log else ()),
         ("really used", used_lines(log, verbose) if log else ()),
         ("normal, though it does not sound so", harmless_lines(log, verbose) if log else ()),

@@ -19,6 +19,7 @@ from ncclcheck.report.text.findings_text import finding_lines
 from ncclcheck.report.text.fleet_text import fleet_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
+from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
 from ncclcheck.report.text.sections import authentication_words
@@ -50,6 +51,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         comparison_lines(report),
         bench_lines(report, verbose),
         isolation_lines(report),
+        mesh_lines(report),
         settings_lines(report),
         quiet_check_lines(report, verbose),
     ):

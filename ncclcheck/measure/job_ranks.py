@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.launch.launcher_registry import binds_cpus
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
 
 
@@ -43,3 +43,30 @@ def has_gpus(node: Node) -> bool:
 def counted(number: int, word: str) -> str:
     """`1 rank`, `8 ranks`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def hosts_of_ranks(snapshot: Snapshot) -> Fact[tuple[str, ...]]:
+    """Return the host of each rank of the job, from 0 on; Missing where a rank's host is not known.
+
+    Where the launcher started all ranks, they have said it. Else the job's launcher will count them up node by node,
+    as torchrun does.
+    """
+    if snapshot.silent or len(snapshot.nodes) < snapshot.nnodes:
+        return Missing("absent", "not all nodes reported")
+    started = {rank.rank: rank.host for rank in snapshot.ranks}
+    if started:
+        started |= {launch.rank: node.host for node, launch in snapshot.known("launch")}
+        if sorted(started) != list(range(len(started))):
+            return Missing("absent", "not all ranks said where they are")
+        return tuple(started[rank] for rank in range(len(started)))
+    in_order = sorted(snapshot.nodes, key=lambda node: node.node_rank)
+    return tuple(node.host for node in in_order for _ in range(ranks_on(snapshot, node)))
+
+
+def counts_ranks(node: Node) -> bool:
+    """Return whether the number of ranks on the node is known, and not only assumed to be one."""
+    launch = node.facts.launch
+    told = not isinstance(launch, Missing) and (
+        launch.nproc_per_node is not None or launch.local_world_size > 1
+    )
+    return told or has_gpus(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.host._ranks import counted, has_gpus, ranks_of_job, ranks_on, ranks_sharing_cpus
+from ncclcheck.measure.job_ranks import counted, has_gpus, ranks_of_job, ranks_on, ranks_sharing_cpus
 from ncclcheck.model.launch import LaunchSource
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, node, with_facts, with_silent

@@ -1,0 +1,28 @@
+"""The groups of a job on its nodes."""
+
+from __future__ import annotations
+
+from ncclcheck.measure.mesh.job_mesh import meshes, placement
+from ncclcheck.model.benchmarks.mesh import MeshPlacement
+from ncclcheck.model.fact import Missing
+from tests.builders import cluster
+from tests.checks.bench.test_mesh_placement import seen
+
+
+def test_the_ranks_are_counted_node_by_node() -> None:
+    found = placement(seen("dp=4,tp=8"))
+    assert isinstance(found, MeshPlacement)
+    assert [dimension.nodes_spanned for dimension in found.dimensions] == [4, 1]
+
+
+def test_without_a_mesh_there_is_no_placement() -> None:
+    assert meshes(cluster(2)) == {}
+    found = placement(cluster(2))
+    assert isinstance(found, Missing)
+    assert found.missing == "absent"
+
+
+def test_a_mesh_that_does_not_fit_is_an_error() -> None:
+    found = placement(seen("dp=3,tp=8"))
+    assert isinstance(found, Missing)
+    assert found.missing == "error"
