@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from ncclcheck.exchange.order_limits import environment_faults
+from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS
 from ncclcheck.model.bench import Backend
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.isolation import PairOutcome
@@ -44,7 +45,7 @@ def pairs_order(
 class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
     """A round: pairs of tickets, each as (first, second), or one ring of more. Neither: it is over.
 
-    Round 0 only asks who is ready. `ring_bytes`: of one transfer of a ring.
+    Round 0 only asks who is ready. `ring_bytes`: of one transfer of a ring. `transfers`: of each direction of a pair.
     """
 
     schema_version: str
@@ -53,6 +54,7 @@ class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
     pairs: tuple[tuple[int, int], ...] = ()
     ring: tuple[int, ...] = ()
     ring_bytes: int = 0
+    transfers: int = FEW_TRANSFERS
 
     def group_of(self, ticket: int) -> tuple[int, ...] | None:
         """Return the pair or ring that a node belongs to."""

@@ -51,7 +51,7 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
     while True:
         members = [ticket for ticket in tickets if ticket not in {gone.ticket for gone in lost}]
         planned = next_round(plan, members, tests)
-        order = PairsRound(SCHEMA, TOOL_VERSION, planned.number, planned.pairs)
+        order = PairsRound(SCHEMA, TOOL_VERSION, planned.number, planned.pairs, transfers=planned.transfers)
         if not planned.pairs or lead.deadline.passed or lead.store.lost is not None:
             rounds = Rounds(tuple(tests), tuple(lost), is_finished=not planned.pairs)
             return _lead_rings(lead, members, plan, rounds)
@@ -133,6 +133,7 @@ def _test(planned: Round, pair: tuple[int, int], answers: Mapping[int, PairAnswe
         lone,
         detail,
         _rails(first, second) if outcome == "ok" else (),
+        planned.transfers,
     )
 
 

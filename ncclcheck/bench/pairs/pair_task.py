@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ncclcheck import timeouts
+from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS
 from ncclcheck.model.bench import Backend
 
 
@@ -12,7 +13,7 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     """One rank of a pair, or of a ring of more. They meet in the store under `store_prefix`, which is theirs alone.
 
     `rail`: the GPU that is used, on NCCL. `most_bytes`: of one transfer. `ring_bytes`: of one transfer of a ring, 0: a
-    pair finds it out by itself.
+    pair finds it out by itself. `transfers`: of each direction; the median counts.
     """
 
     number: int  # of the round
@@ -25,6 +26,7 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     most_bytes: int
     ranks: int = 2
     ring_bytes: int = 0
+    transfers: int = FEW_TRANSFERS
     transfer_s: float = timeouts.PAIR_TRANSFER_S
     join_s: float = timeouts.PAIR_JOIN_S
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-TRANSFERS = 3  # of each direction; the median counts
 FIRST_BYTES = 1 << 20  # of the transfer that finds the size; it also takes what a shaper lets through at once
 LEAST_BYTES = 1 << 16
 PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
@@ -90,7 +89,7 @@ def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
         size.fill_(max(LEAST_BYTES, min(task.most_bytes, int(rate * task.transfer_s))))
     _exchange(device, size, 1 - sender, task.rank)  # the receiver has measured, so it decides
     size_bytes = int(size.item())
-    stream = _stream(task, device, sender, size_bytes, 1 + TRANSFERS)
+    stream = _stream(task, device, sender, size_bytes, 1 + task.transfers)
     return _result(task, size_bytes, stream)
 
 
@@ -108,7 +107,7 @@ def _ring(task: PairTask, device: torch.device) -> PairResult:
 
     before, after = (task.rank - 1) % task.ranks, (task.rank + 1) % task.ranks
     sent, expected = (_pattern(task.ring_bytes, rank, device) for rank in (task.rank, before))
-    buffers = [torch.zeros_like(expected) for _ in range(1 + TRANSFERS)]
+    buffers = [torch.zeros_like(expected) for _ in range(1 + task.transfers)]
     ends_s = [time.perf_counter()]
     for buffer in buffers:
         both = [dist.P2POp(dist.isend, sent, after), dist.P2POp(dist.irecv, buffer, before)]

@@ -14,18 +14,34 @@ from collections.abc import Sequence
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.pair_tests import PairTest, Scale, log_part, scale_of
+from ncclcheck.measure.isolation.pair_tests import (
+    PairTest,
+    Scale,
+    log_part,
+    most_telling,
+    noise_of,
+    scale_of,
+    scale_of_sound,
+)
 
 BAD_SHOWS = 0.7  # of its tests a bad node spoils at least so many
 LEAST_EVIDENCE = -7.0  # of a sound test: a bad node may pass one of a thousand
 CLEARED = -2.0  # evidence up to which a member counts as sound
-LEAST_DISTURBED, FIRST_DISTURBED = 0.005, 0.02
+LEAST_DISTURBED, FIRST_DISTURBED = 0.01, 0.02
 PRIOR_TESTS = 10  # what was expected before the run counts as much as so many tests
 MOST_DISTURBED = 0.6  # above it a slow test would speak for its ends
 EXPECTED_BAD = 0.02  # share of bad nodes before the first test
 FALSE_NAMES = 0.01  # the expected number of sound nodes that a run names
 _PASSES = 6
+LEAST_FITTED = 4  # tests between sound members
+NEAR, FAR = (
+    0.2,
+    2.0,
+)  # a scale that differs by less is the same; a reference that moves by more spreads, another
+_FITS = 3
+_STILL = 1e-3  # evidence that changes by less has converged
 _ODDS_LIMIT = 30.0  # exp() of more says nothing more
 
 
@@ -56,22 +72,30 @@ class Standing(Struct, frozen=True):
 def is_bad(test: PairTest, scale: Scale | None) -> bool:
     """Return whether the test is slow on this scale, or did not finish."""
     rates = test.rates_gbit_s
-    return rates is None or (scale is not None and log_part(min(rates), scale) < scale.cut)
+    return rates is None or (scale is not None and min(rates) < scale.least_gbit_s)
 
 
 def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float) -> Standing:
     """Return what the tests say about the members. `effect`: the least loss that counts, as a part."""
-    scale = scale_of(_rates(tests), effect)
+    telling, transfers = most_telling(tests)
+    scale = scale_of(_rates(tests), effect, noise_of(telling))
+    if scale is not None:
+        scale = replace(scale, transfers=transfers)
     disturbed, between = FIRST_DISTURBED, (0, 0)
-    evidence: dict[int, float] = {}
+    evidence = dict.fromkeys(members, 0.0)
+    told = [[0.0, 0.0] for _ in tests]  # what test t says about its first and its second end
     ratios: list[float] = []
     uncapped = [_ratio(test, scale, effect) for test in tests]
-    for _ in range(2):  # with the rate of disturbances that the first pass found
+    for _ in range(_FITS):  # with the rate of disturbances, and the scale, that the pass before found
         most = math.log(BAD_SHOWS / disturbed)
         ratios = [min(most, ratio) for ratio in uncapped]
-        evidence = _propagated(members, tests, ratios)
+        _propagate(tests, ratios, evidence, told)
         between = _between(tests, evidence, scale)
         disturbed = share_disturbed(*between)
+        fitted = _fitted(scale, tests, evidence, effect)
+        if fitted is not scale:
+            scale = fitted
+            uncapped = [_ratio(test, scale, effect) for test in tests]
     own_bad: defaultdict[int, list[int]] = defaultdict(list)
     own_good: defaultdict[int, list[int]] = defaultdict(list)
     against: defaultdict[int, set[int]] = defaultdict(set)
@@ -97,6 +121,25 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
     )
 
 
+def _fitted(
+    scale: Scale | None, tests: Sequence[PairTest], evidence: dict[int, float], effect: float
+) -> Scale | None:
+    """Return the scale of the tests between members that nothing speaks against; the same one where they agree."""
+    sound = [
+        test
+        for test in tests
+        if test.rates_gbit_s is not None and evidence[test.first] <= 0 and evidence[test.second] <= 0
+    ]
+    telling = [test for test in sound if scale is not None and test.transfers >= scale.transfers]
+    if scale is None or len(telling) < LEAST_FITTED:
+        return scale
+    fitted = scale_of_sound(sound, telling, effect)
+    moved = abs(fitted.reference_gbit_s / scale.reference_gbit_s - 1)
+    agree = moved < NEAR * scale.spread and abs(fitted.spread / scale.spread - 1) < NEAR
+    is_elsewhere = moved > FAR * scale.spread  # then it is bad members that look sound to each other
+    return scale if agree or is_elsewhere else replace(fitted, transfers=scale.transfers)
+
+
 def _rates(tests: Sequence[PairTest]) -> list[float]:
     """Return the rates of all pairs, both ways; of a pair that met again the medians, so that repeats shift nothing."""
     of: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
@@ -116,7 +159,8 @@ def _ratio(test: PairTest, scale: Scale | None, effect: float) -> float:
     if test.rates_gbit_s is None or scale is None:
         return _ODDS_LIMIT
     lost = math.log(1 - effect)
-    forth, back = (_one_way(log_part(rate, scale), lost, scale.spread) for rate in test.rates_gbit_s)
+    spread = scale.spread_of(test.transfers)
+    forth, back = (_one_way(log_part(rate, scale), lost, spread) for rate in test.rates_gbit_s)
     ways = math.log((math.exp(forth) + math.exp(back) + math.exp(forth + back)) / 3)
     return max(LEAST_EVIDENCE, min(_ODDS_LIMIT, ways))
 
@@ -139,24 +183,35 @@ def _normal(value: float) -> float:
     return (1 + math.erf(value / math.sqrt(2))) / 2
 
 
-def _propagated(
-    members: Sequence[int], tests: Sequence[PairTest], ratios: Sequence[float]
-) -> dict[int, float]:
-    """Return each member's evidence: the sum of what its tests say, each with regard to its partner's other tests."""
+def _propagate(
+    tests: Sequence[PairTest], ratios: Sequence[float], evidence: dict[int, float], told: list[list[float]]
+) -> None:
+    """Bring each member's evidence up to date: the sum of what its tests say, each with regard to its partner's others.
+
+    Only tests of members whose evidence still changes are looked at again.
+    """
     prior = math.log(EXPECTED_BAD / (1 - EXPECTED_BAD))
-    evidence = dict.fromkeys(members, 0.0)
-    told = [[0.0, 0.0] for _ in tests]  # what test t says about its first and its second end
-    boosts = [math.exp(ratio) - 1 for ratio in ratios]
+    exp, log1p = math.exp, math.log1p
+    rows = [
+        (test.first, test.second, ratio, exp(ratio) - 1, said)
+        for test, ratio, said in zip(tests, ratios, told, strict=True)
+    ]
     for _ in range(_PASSES):
-        for number, test in enumerate(tests):
-            ends, said = (test.first, test.second), told[number]
-            for end in (0, 1):
-                odds = prior + evidence[ends[1 - end]] - said[1 - end]
-                bad = 1 / (1 + math.exp(-max(-_ODDS_LIMIT, min(_ODDS_LIMIT, odds))))
-                now = ratios[number] - math.log1p(bad * boosts[number])
-                evidence[ends[end]] += now - said[end]
+        before = evidence.copy()
+        for first, second, ratio, boost, said in rows:
+            for end, partner in ((0, second), (1, first)):
+                odds = prior + evidence[partner] - said[1 - end]
+                if odds > _ODDS_LIMIT:
+                    odds = _ODDS_LIMIT
+                elif odds < -_ODDS_LIMIT:
+                    odds = -_ODDS_LIMIT
+                now = ratio - log1p(boost / (1 + exp(-odds)))
+                evidence[first if end == 0 else second] += now - said[end]
                 said[end] = now
-    return evidence
+        moving = {member for member, value in evidence.items() if abs(value - before[member]) > _STILL}
+        rows = [row for row in rows if row[0] in moving or row[1] in moving]
+        if not rows:
+            break
 
 
 def share_disturbed(bad: int, tests: int) -> float:

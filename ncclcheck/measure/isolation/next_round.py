@@ -13,10 +13,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, standing_of
 from ncclcheck.measure.isolation.groups import is_split, two_sides
-from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
+from ncclcheck.measure.isolation.pair_tests import (
+    FEW_TRANSFERS,
+    MANY_TRANSFERS,
+    Pair,
+    PairTest,
+    Scale,
+    noise_of,
+)
 from ncclcheck.measure.isolation.two_members import MOST_TESTS, two_members
 
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
@@ -44,15 +52,30 @@ class Plan(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """Pairs to be tested at the same time; none: all is decided. `why` says it to the user."""
+    """Pairs to be tested at the same time; none: all is decided. `why` says it to the user.
+
+    A rate is the median of so many `transfers`.
+    """
 
     number: int
     pairs: tuple[Pair, ...]
     why: str
+    transfers: int = FEW_TRANSFERS
 
 
 def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
-    """Return the next round for these members (those that still answer), after these tests. Without pairs: the end."""
+    """Return the next round for these members (those that still answer), after these tests. Without pairs: the end.
+
+    Where the rates vary, its tests are longer.
+    """
+    noise = noise_of(tests)
+    is_noisy = noise is not None and SCREEN_SPREADS * noise > plan.effect
+    longer = is_noisy or any(test.transfers > FEW_TRANSFERS for test in tests)
+    planned = _next_round(plan, members, tests)
+    return replace(planned, transfers=MANY_TRANSFERS) if longer else planned
+
+
+def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
     number = max((test.round for test in tests), default=0) + 1
     if len(members) < PAIR or number > plan.most_rounds:
         return Round(number, (), "")
@@ -121,16 +144,19 @@ def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], stand
     return Round(number, ((sides[0][0], sides[1][0]),), "one pair alone between the two groups")
 
 
-def threshold(suspects: int) -> float:
-    """Return the evidence from which a member is named, so that few sound ones of so many suspects are."""
-    return math.log(max(1, suspects) / FALSE_NAMES)
+def threshold(members: int) -> float:
+    """Return the evidence from which a member is named, so that few sound ones of so many are.
+
+    All count, not only those with a bad test: that test is part of the evidence.
+    """
+    return math.log(max(1, members) / FALSE_NAMES)
 
 
 def named_of(members: Iterable[int], standing: Standing) -> list[int]:
     """Return the members that are bad, beyond doubt: with two partners or more, where there are so many."""
     members = list(members)
     least = min(2, len(members) - 1)
-    limit = threshold(standing.ever_suspect)
+    limit = threshold(len(members))
     return [
         member
         for member in members
@@ -211,7 +237,8 @@ def _among(
     ]
     times = Counter(end for test, _ in among for end in test.pair)
     done = {end for test, ratio in among if ratio > 0 for end in test.pair}
-    open_ = [member for member in order if member in inside - done and times[member] < MEETINGS]
+    unsettled = inside - done
+    open_ = [member for member in order if member in unsettled and times[member] < MEETINGS]
     return list(_paired(open_, {test.pair for test, _ in among}))
 
 

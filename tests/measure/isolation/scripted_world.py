@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from statistics import median
 
 from msgspec import Struct
 
 from ncclcheck.measure.isolation.conclusion import Conclusion, conclude
-from ncclcheck.measure.isolation.next_round import Plan, next_round
+from ncclcheck.measure.isolation.next_round import Plan, Round, next_round
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 
@@ -38,10 +39,11 @@ class World(Struct, frozen=True):
 
 
 class Played(Struct, frozen=True):
-    """What the planner concluded, and after how many rounds."""
+    """What the planner concluded, after how many rounds, and the seconds of CPU of its slowest decision."""
 
     found: Conclusion
     rounds: int
+    planner_s: float = 0.0
 
     @property
     def named(self) -> set[int]:
@@ -58,23 +60,26 @@ def play(world: World, seed: int, plan: Plan | None = None) -> Played:
     """Play all rounds."""
     plan = plan or Plan(seed)
     draw = random.Random(f"world {seed}")  # noqa: S311
-    members, tests, rounds = range(world.nodes), list[PairTest](), 0
-    while (planned := next_round(plan, members, tests)).pairs:
+    members, tests, rounds, planner_s = range(world.nodes), list[PairTest](), 0, 0.0
+    while True:
+        began = time.process_time()
+        planned = next_round(plan, members, tests)
+        planner_s = max(planner_s, time.process_time() - began)
+        if not planned.pairs:
+            break
         rounds += 1
         crossing = sum((first < world.trunk) != (second < world.trunk) for first, second in planned.pairs)
-        tests += [
-            _tested(world, draw, planned.number, pair, crossing, lone=len(planned.pairs) == 1)
-            for pair in planned.pairs
-        ]
+        tests += [_tested(world, draw, planned, pair, crossing) for pair in planned.pairs]
         ends = [end for pair in planned.pairs for end in pair]
         assert len(set(ends)) == len(ends)
-    return Played(conclude(plan, members, tests), rounds)
+    return Played(conclude(plan, members, tests), rounds, planner_s)
 
 
 def _tested(
-    world: World, draw: random.Random, number: int, pair: tuple[int, int], crossing: int, *, lone: bool
+    world: World, draw: random.Random, planned: Round, pair: tuple[int, int], crossing: int
 ) -> PairTest:
     first, second = pair
+    number, lone = planned.number, len(planned.pairs) == 1
     outcome: PairOutcome = "hang" if world.hangs.intersection(pair) else "ok"
     if outcome != "ok":
         return PairTest(number, first, second, outcome=outcome, lone=lone)
@@ -93,8 +98,8 @@ def _tested(
             left *= 0.6
         if (first < world.trunk) != (second < world.trunk):
             left = min(left, 1 / crossing)
-        transfers = [left * math.exp(draw.gauss(0, world.noise)) for _ in range(3)]
+        transfers = [left * math.exp(draw.gauss(0, world.noise)) for _ in range(planned.transfers)]
         if draw.random() < world.disturbed / 2:
             transfers[0] *= DISTURBED
         rates.append(median(transfers) * USUAL_GBIT_S * (DISTURBED if whole else 1.0))
-    return PairTest(number, first, second, rates[0], rates[1], lone=lone)
+    return PairTest(number, first, second, rates[0], rates[1], lone=lone, transfers=planned.transfers)
