@@ -112,10 +112,8 @@ def _take_part(
     elif prepared is None:
         as_further_rank(context, state)
     elif checks_itself:
-        local = local_node(context, prepared)
-        state.snapshot = Snapshot(
-            nodes=(own_node(context, local),), claims=(launch,), claim_hosts=(context.host,)
-        )
+        node = own_node(context, local_node(context, prepared))
+        state.snapshot = Snapshot(nodes=(node,), claims=(launch,), claim_hosts=(context.host,))
     elif launch.node_rank == 0:
         as_first_node(context, prepared, state)
     else:

@@ -89,11 +89,11 @@ class OrderReader:
             data = data.detail.encode()  # no document: it is refused as one
         if data == OWN_ORDERS:
             own = self._store.get_document(keys.order(number, self._bounds.ticket))
-            if isinstance(
-                own, Missing
-            ):  # it is not for this process, and an agent still looks at the next one
-                self._refused_data = data if number == self._next else self._refused_data
-                return data if self._is_further_rank else None
+            if isinstance(own, Missing):  # it is not for this process
+                if self._is_further_rank:
+                    return data
+                self._next, self._refused_data = number, data  # an agent still looks at the next one
+                return None
             data = own
         return None if data == self._refused_data else self._accepted(number, data)
 

@@ -82,6 +82,17 @@ def test_orders_come_in_turn(store: Store) -> None:
     assert refused_orders(store, {2: "node2"}) == ()
 
 
+def test_an_agent_that_came_late_passes_over_orders_for_the_others_and_reads_the_verdict(
+    store: Store,
+) -> None:
+    for number in (0, 1, 2):
+        store.set_document(f"step/{number}", OWN_ORDERS)
+    give(store, 3, Finish(1, ()))
+    steps = reader(store)
+    steps._is_further_rank = False
+    assert steps.next(Deadline(5)) == (3, Finish(1, ()))
+
+
 def test_an_order_of_its_own_is_followed_and_one_for_others_is_passed_by(store: Store) -> None:
     store.set_document("order/0/2", encode(OrderMessage(SCHEMA, "1", RecountOrder())))
     store.set_document("order/1/3", encode(OrderMessage(SCHEMA, "1", RecountOrder())))

@@ -26,7 +26,7 @@ def rank_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     torch.distributed, `env://` initialization: ranks are unique from 0 to WORLD_SIZE-1.
     """
-    seen = claims(snapshot)
+    seen = _with_ranks(claims(snapshot))
     by_node = duplicated_node_ranks(seen)
     for node_rank, hosts in by_node.items():
         yield _finding(
@@ -37,6 +37,12 @@ def rank_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
         if not told.issuperset(hosts):
             yield _finding(f"rank {rank}", hosts, [claim for claim in seen if claim.launch.rank == rank])
     yield from not_claimed(snapshot)
+
+
+def _with_ranks(seen: Sequence[Claim]) -> list[Claim]:
+    """Return the claims but those of c10d jobs with several ids: arrival numbers them, and rendezvous-id says why."""
+    ids = {claim.launch.rendezvous_id for claim in seen if claim.launch.rendezvous == "c10d"}
+    return [claim for claim in seen if claim.launch.rendezvous != "c10d" or len(ids) == 1]
 
 
 def _duplicated_ranks(seen: Sequence[Claim]) -> dict[int, tuple[str, ...]]:

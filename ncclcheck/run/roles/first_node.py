@@ -55,12 +55,8 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
             store, way = _opened(context, knocks, deadline)
         local = local_node(context, prepared)
         local = replace(local, facts=with_master(local.facts, way))
-        state.snapshot = replace(
-            state.snapshot,
-            nodes=(own_node(context, local),),
-            claims=(launch,),
-            claim_hosts=(context.host,),
-        )
+        own, here = own_node(context, local), (context.host,)
+        state.snapshot = replace(state.snapshot, nodes=(own,), claims=(launch,), claim_hosts=here)
         if not isinstance(store, Missing):
             state.stores.append(store)
             if knocks is not None:

@@ -99,12 +99,8 @@ def alone(context: Context, prepared: Future[LocalNode], way: MasterPath) -> Sna
     """Return what this node saw by itself."""
     local = local_node(context, prepared)
     local = replace(local, facts=with_master(local.facts, way))
-    return Snapshot(
-        nodes=(own_node(context, local),),
-        viewpoint="one-node",
-        claims=(context.launch,),
-        claim_hosts=(context.host,),
-    )
+    own = own_node(context, local)
+    return Snapshot((own,), "one-node", claims=(context.launch,), claim_hosts=(context.host,))
 
 
 def lost(context: Context, prepared: Future[LocalNode], way: MasterPath, why: Missing) -> Snapshot:

@@ -56,3 +56,14 @@ def test_claims_are_taken_from_the_facts_where_none_were_recorded() -> None:
 def test_without_claims_and_launch_facts_nothing_is_known() -> None:
     mute = replace(everywhere(cluster(2), launch=GONE), claims=(), claim_hosts=())
     assert run("rank-duplicate", mute).outcome == "unknown"
+
+
+def test_two_jobs_that_met_at_one_rendezvous_are_not_numbered_by_their_users() -> None:
+    three = cluster(3)
+    drawn = [
+        replace(launch(rank, 2), rendezvous="c10d", rendezvous_id=job)
+        for rank, job in ((0, "a"), (1, "a"), (1, "b"))
+    ]
+    assert run("rank-duplicate", replace(three, claims=tuple(drawn))).findings == ()
+    same = tuple(replace(claim, rendezvous_id="a") for claim in drawn)
+    assert finding("rank-duplicate", replace(three, claims=same)).hosts == ("node02", "node03")
