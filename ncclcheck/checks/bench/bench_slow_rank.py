@@ -54,12 +54,15 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
         elif not any(len(point.ranks) > 1 for point in bench.points):
             yield NotKnown("the times of single ranks were not measured")
         yield from _ranks(bench)
+        if bench.failures:
+            yield NotKnown("a rank failed, which disturbs the times of the others")
     yield from not_measured(snapshot, points=True)
 
 
 def _ranks(bench: BenchResult) -> Iterator[Finding]:
     cores = slow_cores(bench.isolation.cores)
-    late = slow_ranks(bench.points, bench.isolation.cores)
+    # Who waits for a rank that hangs or is gone looks late or stalled: bench-hang names that one.
+    late = () if bench.failures else slow_ranks(bench.points, bench.isolation.cores)
     gpus = slow_gpus(bench.isolation.gpus, bench.points)
     yield from gpu_findings(gpus)
     by_pcie = {gpu.rank for gpu in gpus if gpu.part == "slow PCIe"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.measure.links.pairing import rounds_of_pairs
-from ncclcheck.model.bench import CoreSpeed, GpuHealth, GpuSpeed, Isolation, LinkSpeed
+from ncclcheck.model.bench import CoreSpeed, GpuHealth, GpuSpeed, Isolation, LinkSpeed, RankFailure
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_point, with_bench
@@ -130,3 +130,11 @@ def test_a_throttled_gpu_is_named_with_the_reason() -> None:
     assert found.fixes[0].commands == (
         "nvidia-smi -i 0000:1b:00.0 -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
     )
+
+
+def test_beside_a_rank_that_failed_nobody_is_called_late() -> None:
+    points = tuple(bench_point(1 << size, (9.0, 4.0, 600.0, 7.0)) for size in (20, 21, 22))
+    failure = RankFailure(1, "node02", "stopped", "all_reduce 64M, iteration 3", "", 20.0)
+    result = run("bench-slow-rank", with_bench(cluster(4), *points, failures=(failure,)))
+    assert result.findings == ()
+    assert result.outcome == "unknown"
