@@ -11,7 +11,7 @@ from ncclcheck.cli.files import read_bytes
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.formats.shared_values import decode_shared
+from ncclcheck.model.formats.shared_values import SharedReader, decode_shared
 from ncclcheck.model.report import SCHEMA_VERSION, Report, Tool
 from ncclcheck.model.saved import FactsDocument, Saved, SavedCommand
 from ncclcheck.model.snapshot import Node, Snapshot
@@ -33,8 +33,12 @@ class _Written(Struct):
     tool: Tool | UnsetType = UNSET
 
 
-def load(file: str, option: str) -> Saved | FactsDocument | Report:
-    """Load the document in `file`. Raises UsageError with one sentence where it is damaged, unknown or too new."""
+def load(file: str, option: str, reader: SharedReader | None = None) -> Saved | FactsDocument | Report:
+    """Load the document in `file`. Raises UsageError with one sentence where it is damaged, unknown or too new.
+
+    Give one `reader` to all of many files: what they have in common is then decoded and kept once.
+    """
+    reader = reader or SharedReader()
     data = read_bytes(file, option)
     try:
         header = decode(data, _Header)
@@ -48,27 +52,27 @@ def load(file: str, option: str) -> Saved | FactsDocument | Report:
             f"version {SCHEMA_VERSION!r}: use the ncclcheck that wrote it"
         )
     if header.kind == SAVED_KIND:
-        return _decoded(data, Saved, file, option)
+        return _decoded(data, Saved, f"{option} {file}", reader)
     if header.verdict is not UNSET:
-        return _decoded(data, Report, file, option)
+        return _decoded(data, Report, f"{option} {file}", reader)
     if header.facts is not UNSET:
-        return _decoded(data, FactsDocument, file, option)
+        return _decoded(data, FactsDocument, f"{option} {file}", reader)
     raise UsageError(
         f"{option} {file}: neither a saved run, nor the facts of a node, nor a report of ncclcheck"
     )
 
 
-def _decoded(data: bytes, document_type: type[T], file: str, option: str) -> T:
+def _decoded(data: bytes, document_type: type[T], where: str, reader: SharedReader) -> T:
     try:
-        return decode_shared(data, document_type)
+        return decode_shared(data, document_type, reader)
     except DecodeError as error:
         name = {"Saved": "saved run", "FactsDocument": "facts file"}.get(document_type.__name__, "report")
         if version := _other_version(data):
             raise UsageError(
-                f"{option} {file}: ncclcheck {version} wrote this {name}, and ncclcheck {ncclcheck.__version__} cannot "
+                f"{where}: ncclcheck {version} wrote this {name}, and ncclcheck {ncclcheck.__version__} cannot "
                 f"read it: use the newer one ({error})"
             ) from error
-        raise UsageError(f"{option} {file}: damaged {name}: {error}") from error
+        raise UsageError(f"{where}: damaged {name}: {error}") from error
 
 
 def _other_version(data: bytes) -> str:

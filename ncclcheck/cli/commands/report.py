@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from ncclcheck.cli import options
 from ncclcheck.cli.values import FileName
 from ncclcheck.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from ncclcheck.model.formats.shared_values import SharedReader
     from ncclcheck.model.report import Report
 
 REGRESSION, USAGE = 1, 2
@@ -86,6 +88,8 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
     file that holds no report makes the result inconclusive. The exit code is that of the fleet's report.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
+    from ncclcheck.model.formats.shared_values import SharedReader
+    from ncclcheck.model.report import CheckEntry
     from ncclcheck.report.fleet.merge import Unread, merged
 
     if not files:
@@ -93,10 +97,13 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
             "report merge: which FILES? give the reports of the nodes, as --output FILE.json wrote them"
         )
     refuse_bad_outputs(given)
-    reports, unread = [], []
+    reports, unread, reader = [], [], SharedReader()
+    known: dict[CheckEntry, CheckEntry] = {}  # equal ones are one object: nodes of a fleet are much alike
     for file in files:
         try:
-            reports.append(_report_in(file))
+            report = _report_in(file, reader)
+            checks = tuple(known.setdefault(entry, entry) for entry in report.checks)
+            reports.append(replace(report, checks=checks))
         except UsageError as error:
             unread.append(Unread(file, str(error).partition(f"{file}: ")[2] or str(error)))
     if not reports:
@@ -142,12 +149,12 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
     context.exit(0 if all_written else USAGE)
 
 
-def _report_in(file: str) -> Report:
+def _report_in(file: str, reader: SharedReader | None = None) -> Report:
     """Return the report in `file`, or build it from the run that the file holds. Raises UsageError."""
     from ncclcheck.cli.documents import load, load_saved
     from ncclcheck.model.report import Report as ReportDocument
 
-    document = load(file, "report")
+    document = load(file, "report", reader)
     if isinstance(document, ReportDocument):
         return document
     from ncclcheck.cli.request import run_options

@@ -6,6 +6,7 @@ and who compares nodes can ask first whether two of them hold the very same obje
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -23,13 +24,16 @@ _MOST_KNOWN = (
     512  # of one type: what nodes share is among the first ones, and their names and addresses are not shared
 )
 _FAULTS = (DecodeError, msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError)
-_MISSING = b'{"missing"'
+_MISSING = re.compile(rb'\{\s*"missing"')  # of an indented document, too
 
 
-def decode_shared(data: bytes, value_type: type[T]) -> T:
-    """Return the value in `data` as `decode` does, with equal parts of facts shared. Raises DecodeError likewise."""
+def decode_shared(data: bytes, value_type: type[T], reader: SharedReader | None = None) -> T:
+    """Return the value in `data` as `decode` does, with equal parts of facts shared. Raises DecodeError likewise.
+
+    Documents that the same `reader` reads share parts with each other, too.
+    """
     try:
-        value: T = SharedReader().document(data, value_type)
+        value: T = (reader or SharedReader()).document(data, value_type)
     except _FAULTS:
         return decode(data, value_type)  # its error says where in the whole document the fault is
     return value
@@ -91,7 +95,7 @@ class SharedReader:
 
     def _read(self, text: bytes, part_type: Any) -> Any:
         if _is_fact(part_type):
-            if text.startswith(_MISSING):
+            if _MISSING.match(text):
                 return _decoder(part_type).decode(text)
             part_type = part_type.value_type
         element = _element(part_type)

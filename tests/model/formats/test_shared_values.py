@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.codec import decode, encode, encode_pretty
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.formats.shared_values import decode_shared
+from ncclcheck.model.formats.shared_values import SharedReader, decode_shared
 from ncclcheck.model.report import NodeEntry, Report
 from ncclcheck.model.saved import Saved
 from tests.builders import cluster
@@ -34,6 +34,22 @@ def test_other_runs_and_reports_are_the_same(snapshot: msgspec.Struct) -> None:
     made = report([], run.snapshot)
     silent = replace(made, nodes=(*made.nodes, NodeEntry("gone", 9, "silent")))
     assert decode_shared(encode(silent), Report) == silent
+
+
+def test_an_indented_document_and_several_documents_share_as_well() -> None:
+    """As --output writes a report: the facts that are missing in it stand in lines of their own."""
+    run = large_run(4, "healthy")
+    nodes = tuple(
+        replace(node, facts=replace(node.facts, gpus=Missing("absent", "no driver")))
+        for node in run.snapshot.nodes
+    )
+    data = encode_pretty(replace(run, snapshot=replace(run.snapshot, nodes=nodes))).encode()
+    reader = SharedReader()
+    first = decode_shared(data, Saved, reader).snapshot.nodes[0].facts
+    second = decode_shared(data, Saved, reader).snapshot.nodes[1].facts
+    assert first.gpus == Missing("absent", "no driver")
+    assert first.software is second.software
+    assert first.pci is second.pci
 
 
 def test_equal_parts_are_one_object() -> None:
