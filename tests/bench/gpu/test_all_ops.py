@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.gpu import device
+from ncclcheck.bench.gpu.gpu_timer import Call, captured
 from ncclcheck.bench.isolation import isolate
+from ncclcheck.bench.point import measure_all
+from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.collectives import COLLECTIVES, ROOT, RankContext
 from ncclcheck.model.bench import BenchPlan, Op
@@ -92,6 +97,22 @@ def test_the_culprit_is_named_and_nobody_else(
     (failure,) = StandInGroup(Machine(gpus(**changes)), monkeypatch, takes_us).culprits(plan)
     assert (failure.rank, failure.state) == (CULPRIT, state)
     assert says in failure.detail
+
+
+def test_each_captured_graph_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch has up to 32 of them, and a capture takes a while: it must not look like a hang."""
+    page, stamps_ns = new_page("test"), list[int]()
+
+    def capture(call: Call) -> Call:
+        stamps_ns.append(read_page(page).stamp_ns)
+        return captured(call)
+
+    monkeypatch.setattr(device, "captured", capture)
+    plan = replace(PLAN, ops=("all_reduce",), sizes_bytes=(MI,), warmup=0, iters=2)
+    group = StandInGroup(Machine([Gpu()]), monkeypatch, takes_us)
+    group.on_all(plan, lambda rank: list(measure_all(rank)), pages=[page], graph=True)
+    os.close(page)
+    assert len(set(stamps_ns)) == len(stamps_ns) > 1
 
 
 @pytest.mark.parametrize("op", OPS)
