@@ -24,7 +24,7 @@ from ncclcheck.bench.gpu.gpu_health import HealthWatch
 from ncclcheck.bench.gpu.gpu_parts import GpuParts, Work
 
 _EVENT, _GRAPH, _STREAM = torch.cuda.Event, torch.cuda.CUDAGraph, torch.cuda.Stream  # the real ones
-REAL_S = 30.0  # for another rank's thread to do its part
+REAL_S = 120.0  # for another rank's thread to do its part
 PATIENCE_US, PATIENT_STEP_US = 10e6, 0.25e6  # of a host that waits for what will never come
 ECC = "CUDA error: uncorrectable ECC error encountered"
 # ProcessGroupNCCL's words for ncclRemoteError (torch `NCCLUtils.cpp`, 2.13)
@@ -109,6 +109,7 @@ class Machine:
         self.gpus = list(gpus)
         self.event_us = event_us
         self.moves, self.peers_fail = moves, peers_fail
+        self._awaited: dict[int, _Kernel] = {}  # by rank, what its host waits for
         self.replays = [0 for _ in gpus]  # of graphs
         self._shares: dict[int, dict[int, tuple[Share, _Kernel]]] = {}  # by collective and rank
         self._moved: list[list[tuple[_Kernel, Sequence[torch.Tensor], Sequence[torch.Tensor]]]] = [
@@ -170,7 +171,7 @@ class Machine:
         if self.gpu.dies_at is not None and number >= self.gpu.dies_at:
             self._failed.add(self.number)
             self._advance()
-            self._changed.notify_all()
+            self._wake()
             raise KilledError
         if self.peers_fail and any(gpu.dies_at is not None and number > gpu.dies_at for gpu in self.gpus):
             raise RuntimeError(REMOTE)
@@ -232,12 +233,17 @@ class Machine:
         if gpu.fails_at is not None and self._entered[self._here.rank] > gpu.fails_at:
             self._failed.add(self.number)
             self._advance()
-            self._changed.notify_all()
+            self._wake()
             raise RuntimeError(ECC)
         gpu.host_us += gpu.launch_us
         self._streams[self._here.rank].append(kernel)
         self._advance()
-        self._changed.notify_all()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Wake the hosts that wait, where the stream of one has come to what it waits for."""
+        if any(kernel.began_us is not None for kernel in self._awaited.values()):
+            self._changed.notify_all()
 
     def _advance(self) -> None:
         moved = True
@@ -285,7 +291,11 @@ class Machine:
     def reached_us(self, kernel: _Kernel) -> float:
         """Return when the stream came to it; waits for what other ranks have to enqueue first."""
         with self._changed:
-            assert self._changed.wait_for(lambda: kernel.began_us is not None, REAL_S), "a rank did not come"
+            if kernel.began_us is None:
+                self._awaited[self.number] = kernel
+                is_reached = self._changed.wait_for(lambda: kernel.began_us is not None, REAL_S)
+                del self._awaited[self.number]
+                assert is_reached, "a rank did not come"
             assert kernel.began_us is not None
             return kernel.began_us
 
@@ -317,7 +327,7 @@ class Machine:
                 with self._changed:
                     self._failed.add(self.number)  # it comes to nothing any more, for which others then wait
                     self._advance()
-                    self._changed.notify_all()
+                    self._wake()
                 raise HungError
         else:
             self.gpu.host_us = max(self.gpu.host_us, moment_us)

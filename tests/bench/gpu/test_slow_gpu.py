@@ -31,8 +31,11 @@ def takes_us(_op: str, size_bytes: int) -> float:
     return 20.0 + size_bytes / 50e3
 
 
+SHORT = replace(PLAN, ops=("all_reduce",), sizes_bytes=(MI,), iters=4)
+
+
 def measured(
-    monkeypatch: pytest.MonkeyPatch, rail_gb_s: float = RAIL_GB_S, **changes: Any
+    monkeypatch: pytest.MonkeyPatch, plan: BenchPlan = PLAN, rail_gb_s: float = RAIL_GB_S, **changes: Any
 ) -> tuple[BenchResult, list[Finding]]:
     """Return a benchmark of six GPUs whose culprit is changed so, and what is said of slow ranks."""
     gpus = [Gpu(clock, wakes_late_us=12.0 * rank) for rank, clock in enumerate(CLOCKS)]
@@ -45,9 +48,9 @@ def measured(
         return rail_gb_s if CULPRIT in (source, target) else RAIL_GB_S
 
     group = StandInGroup(Machine(gpus), monkeypatch, takes_us, hosts=HOSTS, link_gb_s=link_gb_s)
-    points, isolation = group.whole(PLAN)
+    points, isolation = group.whole(plan)
     assert [gpu.rank for gpu in isolation.gpus] == list(range(len(HOSTS)))
-    result = BenchResult("nccl", len(HOSTS), 3, PLAN, "NET/IB/0", tuple(points), isolation=isolation)
+    result = BenchResult("nccl", len(HOSTS), 3, plan, "NET/IB/0", tuple(points), isolation=isolation)
     snapshot: Snapshot = replace(cluster(3), bench=result)
     return result, list(run("bench-slow-rank", snapshot).findings)
 
@@ -87,8 +90,8 @@ def test_a_gpu_at_1755_mhz_is_throttled_and_no_figure_is_wrong(monkeypatch: pyte
 def test_what_is_below_its_limit_is_named_and_what_is_above_it_is_not(
     monkeypatch: pytest.MonkeyPatch, name: str, usual: float, loss: float, part: str
 ) -> None:
-    _, found = measured(monkeypatch, **{name: usual * (1 - loss + 0.02)})
+    _, found = measured(monkeypatch, SHORT, **{name: usual * (1 - loss + 0.02)})
     assert not found
-    _, (found_below,) = measured(monkeypatch, **{name: usual * (1 - loss - 0.02)})
+    _, (found_below,) = measured(monkeypatch, SHORT, **{name: usual * (1 - loss - 0.02)})
     assert f"rank {CULPRIT} on {HOSTS[CULPRIT]}" in found_below.summary
     assert part in found_below.summary
