@@ -44,6 +44,9 @@ class RunState:
         self.own_ticket: int | None = None  # None: the coordinator is no node of the run
         self.orders_given = 0
         self.held = ""  # workers of a benchmark that did not end, as a sentence
+        self.gone: frozenset[int] = (
+            frozenset()
+        )  # tickets that answer no more: nobody waits for them at the end
         self.is_over = False  # nobody can be led any more
 
     @property

@@ -27,6 +27,7 @@ from ncclcheck.measure.isolation.pair_tests import (
 )
 from ncclcheck.measure.isolation.two_members import MOST_TESTS, two_members
 
+FEW_NAMED, GROUP_SHARE = 6, 0.15  # so few that are such a share of all may be of both sides of a shared path
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
 LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
 LINK_TESTS = 3  # of a pair whose ends are sound
@@ -228,7 +229,10 @@ def _with_sound(
 def _among(
     named: Sequence[int], order: Sequence[int], tests: Sequence[PairTest], standing: Standing
 ) -> list[Pair]:
-    """Return pairs of named members: each meets two others, unless the first meeting was bad, as of two bad nodes."""
+    """Return pairs of named members: each meets two others, unless the first meeting was bad, as of two bad nodes.
+
+    A few that are many of all meet again all the same: they may be nodes of both sides of a shared path, by chance.
+    """
     inside = frozenset(named)
     among = [
         (test, ratio)
@@ -237,7 +241,8 @@ def _among(
     ]
     times = Counter(end for test, _ in among for end in test.pair)
     done = {end for test, ratio in among if ratio > 0 for end in test.pair}
-    unsettled = inside - done
+    is_many = len(inside) > FEW_NAMED or len(inside) < GROUP_SHARE * len(order)
+    unsettled = inside - done if is_many else inside
     open_ = [member for member in order if member in unsettled and times[member] < MEETINGS]
     return list(_paired(open_, {test.pair for test, _ in among}))
 

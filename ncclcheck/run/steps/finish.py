@@ -30,7 +30,7 @@ def _lead(session: Session) -> Snapshot:
             store.set_document(keys.SAVED, encode(saved))
             store.set_document(keys.REPORT, encode(report))
         broadcast_order(session, Finish(report.verdict.exit_code, report.verdict.reasons))
-        others = set(drawn_tickets(store, session.context.launch)) - {state.own_ticket}
+        others = set(drawn_tickets(store, session.context.launch)) - {state.own_ticket} - state.gone
         gather_answers(store, others, keys.bye, Deadline(BYE_S + ANSWER_OF_EACH_S * len(others)))
     return session.snapshot
 

@@ -38,7 +38,11 @@ def _lead(session: Session) -> Snapshot:
     session.context.say(f"measuring pairs over {network.transport}")
     one_process = not session.state.further
     broadcast_order(session, pairs_order(network, request.most_bytes, host_of, one_process=one_process))
-    keep(lead_rounds(Lead(session.store, session.deadline, session.context.say), list(host_of), plan, keep))
+    rounds = lead_rounds(
+        Lead(session.store, session.deadline, session.context.say), list(host_of), plan, keep
+    )
+    keep(rounds)
+    session.state.gone = frozenset(lost.ticket for lost in rounds.lost if lost.outcome == "hang")
     return session.state.snapshot
 
 
