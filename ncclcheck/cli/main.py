@@ -25,6 +25,7 @@ from ncclcheck.cli.commands.predict import predict
 from ncclcheck.cli.commands.remote import remote
 from ncclcheck.cli.commands.report import report
 from ncclcheck.cli.commands.session import bench, preflight, run
+from ncclcheck.cli.dead_home import import_beside_a_dead_home
 from ncclcheck.cli.usage import CommandGroup, one_sentence
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.model.errors import NcclcheckError
@@ -112,6 +113,7 @@ def main() -> NoReturn:
             signal.signal(number, handler)
     code = BUG
     try:
+        _note_dead_home()
         code = run_command(sys.argv[1:])
     except KeyboardInterrupt:  # a second one, while the first was dealt with
         code = INTERRUPTED
@@ -120,6 +122,13 @@ def main() -> NoReturn:
             if stream is not None:
                 within(ERROR_LINE_S, stream.flush)  # where nobody reads, a thread still holds it
         os._exit(code)
+
+
+def _note_dead_home() -> None:
+    if said := import_beside_a_dead_home():
+        from ncclcheck.cli.screen import write_error
+
+        write_error(f"warning: {said}")
 
 
 def _interrupt(*_: object) -> None:

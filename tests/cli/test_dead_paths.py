@@ -55,3 +55,24 @@ def test_a_path_on_a_dead_mount(words: list[str], code: int, tmp_path: Path) -> 
         assert "path-missing" in done.stdout
     else:
         assert "hangs" in done.stderr or "cannot be read" in done.stderr
+
+
+def test_a_home_folder_on_a_dead_mount_ends_with_a_verdict_that_says_what_was_not_read(
+    tmp_path: Path,
+) -> None:
+    if subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this container may not mount")
+    dead = tmp_path / "dead"
+    dead.mkdir()
+    mounted = _MOUNTED.replace("timeout=55", f"timeout=55, env={{**os.environ, 'HOME': '{dead}'}}")
+    done = subprocess.run(
+        ["unshare", "-m", sys.executable, "-c", mounted, str(dead), "preflight"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"the home folder {dead} does not answer" in done.stderr
+    assert "read_nccl: no answer" in done.stdout  # ~/.nccl.conf
