@@ -29,9 +29,8 @@ CONCLUDE_S = 3.0
 SHOWN_S = 2.0
 SHOWN_LONGEST_S = 600.0  # the same: until this node ends without having shown all of its report
 ERROR_LINE_S = 0.5  # a line on standard error that nobody takes for so long is dropped
-HOME_S = (
-    2.0  # the home folder: on a mount that hangs, a module that reads its settings there would hang as well
-)
+# The home folder: on a mount that hangs, a module that reads its settings there would hang as well
+HOME_S = 2.0
 USER_FILE_S = 10.0  # a file that the command line names: its mount may hang
 UNTIL_THE_END_S = math.inf  # a step that ends with --timeout, or whose order says how long it takes
 

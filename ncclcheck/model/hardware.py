@@ -93,8 +93,8 @@ class LinkCounters(Struct, frozen=True, forbid_unknown_fields=True):
     """What one network interface has counted since it exists: packets with errors or dropped, changes of its carrier.
 
     The names are those of /sys/class/net/NAME/statistics, `carrier_changes`, and those of the card's own statistics
-    (`ethtool -S`). One that is not there counts 0. `before` is read with the other facts, `after` when the network was
-    measured.
+    (`ethtool -S`). One that is not there counts 0. `before` is read with the other facts, `after` at the end
+    of the run.
     """
 
     interface: str

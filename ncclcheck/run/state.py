@@ -10,8 +10,6 @@ from ncclcheck.exchange.node_report import NOTHING_COMMON
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.model.fact import Fact
-from ncclcheck.model.hardware import LinkCounters
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
@@ -40,7 +38,6 @@ class RunState:
         self.further: tuple[Member, ...] = ()  # further ranks of these nodes
         self.reached: tuple[Member, ...] = ()  # those of them that answered the first order
         self.targets: dict[int, tuple[Target, ...]] = {}  # ticket -> listeners
-        self.counted: dict[str, Fact[tuple[LinkCounters, ...]]] = {}  # host -> counters, read again
         self.own_ticket: int | None = None  # None: the coordinator is no node of the run
         self.orders_given = 0
         self.held = ""  # workers of a benchmark that did not end, as a sentence

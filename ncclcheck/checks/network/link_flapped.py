@@ -24,7 +24,7 @@ _HARDWARE = ("physical", "ipoib", "bond", "vlan")
     met=True,
 )
 def link_flapped(snapshot: Snapshot) -> Iterator[Answer]:
-    """The carrier of no network interface changed from when the facts were read until the network was measured.
+    """The carrier of no network interface changed from when the facts were read until the end of the run.
 
     ## Why it matters
     A link that comes and goes loses every packet in between. TCP hides short gaps, so everything still connects, and

@@ -93,7 +93,7 @@ def _is_of_network(family: str, address: str) -> bool:
     return family in ("AF_INET", "AF_INET6") and not is_own
 
 
-def read_again(deadline_s: float = timeouts.COUNTERS_AGAIN_S) -> Fact[tuple[LinkCounters, ...]]:
+def read_links_again(deadline_s: float = timeouts.COUNTERS_AGAIN_S) -> Fact[tuple[LinkCounters, ...]]:
     """Return the counters of this machine now; Missing "timeout" where a card holds up the reading."""
     return within(deadline_s, read_own_counters)
 

@@ -25,7 +25,6 @@ from ncclcheck.exchange.probe.ring import (
 from ncclcheck.exchange.probe.ring_faults import ring_faults
 from ncclcheck.exchange.probe.ring_plan import plan_ring, ring_of_each
 from ncclcheck.exchange.probe.ring_results import probes_of
-from ncclcheck.facts.network.link_counters import read_again, with_counts
 from ncclcheck.measure.links.again import (
     MOST_PASSES,
     MOST_ROUNDS,
@@ -36,9 +35,7 @@ from ncclcheck.measure.links.again import (
 )
 from ncclcheck.measure.links.losses import MOST_PASSES as LOSS_PASSES
 from ncclcheck.measure.links.losses import added_up, to_try
-from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import NOT_READ
-from ncclcheck.model.hardware import LinkCounters
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Silent, Snapshot
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
@@ -56,12 +53,11 @@ class MeasureOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="measure
 
 
 class Timed(Struct, frozen=True, forbid_unknown_fields=True):
-    """What this node measured, and what its interfaces count now."""
+    """What this node measured."""
 
     schema_version: str
     tool_version: str
     measured: RingMeasurements = RingMeasurements()
-    links: Fact[tuple[LinkCounters, ...]] = NOT_READ
 
 
 # The coordinator
@@ -86,7 +82,6 @@ def _lead(session: Session) -> Snapshot:
     snapshot = _look_for_losses(session, ring, _slow_again(session, ring, snapshot))
     return replace(
         whole,
-        nodes=tuple(with_counts(node, session.state.counted) for node in whole.nodes),
         probes=(*_probes(whole), *_probes(snapshot)[reach:]),
         silent=(*whole.silent, *snapshot.silent),
     )
@@ -147,8 +142,6 @@ def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
     orders = {ticket: MeasureOrder(order.quantity, *part) for ticket, part in parts.items()}
     answers = ask(timed, MEASURE, orders, agents)
     silent = answers.silent(agents, "probes")
-    host_of = {agent.ticket: agent.host for agent in agents}
-    session.state.counted |= {host_of[ticket]: answer.links for ticket, answer in answers.accepted.items()}
     told = {ticket: answer.measured for ticket, answer in answers.accepted.items()}
     probes = probes_of(order.quantity, ring, order.again, told)
     return without_the_silent(probes, frozenset(node.host for node in silent)), silent
@@ -180,7 +173,7 @@ def _follow(participant: Participant, order: MeasureOrder) -> Timed:
     greeting = ProbeGreeting(participant.nonce, participant.ticket)
     me = RingMember(participant.context.host, greeting, place, listeners.channels)
     measured = measure(order.quantity, ring, order.again, me)
-    return Timed(SCHEMA, TOOL_VERSION, measured, read_again())
+    return Timed(SCHEMA, TOOL_VERSION, measured)
 
 
 def _faults(order: MeasureOrder, bounds: Bounds) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Recount: every node answers a last time, and reads its RDMA ports' error counters again, to see what the run added.
+"""Recount: every node answers a last time, and reads the counters of its links and RDMA ports again.
 
 So a node whose process ended after its last measurement is silent, and no verdict counts it as checked to the end.
 """
@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.roster import Member
+from ncclcheck.facts.network.link_counters import read_links_again, with_counts
 from ncclcheck.facts.rdma.rdma_counters import read_again, with_reading
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.hardware import PortCounters
+from ncclcheck.model.facts import NOT_READ
+from ncclcheck.model.hardware import LinkCounters, PortCounters
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Participant, Step
@@ -25,15 +27,16 @@ _SILENCE = Missing("timeout", "the node did not read its counters again")
 
 
 class RecountOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="recount"):
-    """Say that you are still there, and read the error counters of the RDMA ports again."""
+    """Say that you are still there, and read the counters of the links and RDMA ports again."""
 
 
 class Recounted(Struct, frozen=True, forbid_unknown_fields=True):
-    """The readings, each as the first of its port."""
+    """The readings, each as the first of its port or interface."""
 
     schema_version: str
     tool_version: str
     ports: Fact[tuple[PortCounters, ...]]
+    links: Fact[tuple[LinkCounters, ...]] = NOT_READ
 
 
 def _asked(session: Session) -> tuple[Member, ...]:
@@ -54,7 +57,13 @@ def _lead(session: Session) -> Snapshot:
     for agent in asked:
         answer = answers.of(agent, _SILENCE)
         readings[agent.host] = answer if isinstance(answer, Missing) else answer.ports
+    counted = {
+        agent.host: answers.accepted[agent.ticket].links
+        for agent in asked
+        if agent.ticket in answers.accepted
+    }
     snapshot = _with_readings(snapshot, {host: readings[host] for host in with_ports})
+    snapshot = replace(snapshot, nodes=tuple(with_counts(node, counted) for node in snapshot.nodes))
     return with_silent(snapshot, answers.silent(asked, "end"))
 
 
@@ -69,8 +78,8 @@ def _with_readings(snapshot: Snapshot, readings: Mapping[str, Fact[tuple[PortCou
 
 
 def follow_recount(_participant: Participant | None, _order: RecountOrder) -> Recounted:
-    """Read the counters of this node's ports."""
-    return Recounted(SCHEMA, TOOL_VERSION, read_again())
+    """Read the counters of this node."""
+    return Recounted(SCHEMA, TOOL_VERSION, read_again(), read_links_again())
 
 
 def _applies(session: Session) -> bool:
@@ -80,7 +89,7 @@ def _applies(session: Session) -> bool:
 
 RECOUNT = Step(
     "recount",
-    COUNTERS_AGAIN_S + ANSWER_S,
+    2 * COUNTERS_AGAIN_S + ANSWER_S,
     applies=_applies,
     lead=_lead,
     order=RecountOrder,

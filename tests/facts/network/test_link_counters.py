@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.network.link_counters import read_again, read_link_counters, with_counts
+from ncclcheck.facts.network.link_counters import read_link_counters, read_links_again, with_counts
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.hardware import LinkCounters
 from tests.builders import cluster, node
@@ -39,7 +39,7 @@ def test_without_sys_nothing_is_known(tree: Tree) -> None:
 
 
 def test_this_machine_is_read_twice() -> None:
-    first = read_again()
+    first = read_links_again()
     assert isinstance(first, tuple), first
     assert all(link.interface != "lo" for link in first)
 

@@ -13,7 +13,7 @@ from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.hardware import PortCounters, RdmaCounters
+from ncclcheck.model.hardware import LinkCounters, PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Silent, Snapshot
 from ncclcheck.run.steps.recount import RECOUNT, Recounted, RecountOrder, follow_recount
 from tests.bench.nodes.benches import session
@@ -100,3 +100,21 @@ def test_who_was_silent_before_is_not_waited_for(store: Store) -> None:
 
 def test_this_machine_answers_in_the_form_that_is_read() -> None:
     assert follow_recount(None, RecountOrder()).schema_version == SCHEMA
+
+
+def test_a_link_that_flaps_after_the_last_measurement_is_seen(store: Store) -> None:
+    def links(changes: int) -> tuple[LinkCounters, ...]:
+        return (LinkCounters("eth0", {"carrier_changes": changes}),)
+
+    before = cluster(2)
+    for host in ("node01", "node02"):
+        before = with_facts(before, host, link_counters=links(2))
+    answers = {
+        ticket: encode(Recounted(SCHEMA, "0", Missing("absent"), links(changes)))
+        for ticket, changes in ((1, 2), (2, 6))
+    }
+    found = recounted(store, before, answers)
+    assert [some(node.facts.link_counters)[0].after for node in found.nodes] == [
+        {"carrier_changes": 2},
+        {"carrier_changes": 6},
+    ]
