@@ -51,11 +51,14 @@ class IfnameSetting(Struct, frozen=True):
         return tuple(interface.name for interface in self.interfaces)
 
 
-@once_per_snapshot
 def settings(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
     """Return the setting of every node where all parts are known."""
-    found = (setting_of(node.host, node.facts) for node in snapshot.nodes)
-    return tuple(setting for setting in found if isinstance(setting, IfnameSetting))
+    return tuple(setting for _, setting in _of_nodes(snapshot) if isinstance(setting, IfnameSetting))
+
+
+@once_per_snapshot
+def _of_nodes(snapshot: Snapshot) -> tuple[tuple[str, IfnameSetting | Missing], ...]:
+    return tuple((node.host, setting_of(node.host, node.facts)) for node in snapshot.nodes)
 
 
 def settings_of_ranks(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
@@ -82,10 +85,9 @@ def settings_of_ranks(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
 
 def not_settled(snapshot: Snapshot) -> Iterator[NotKnown]:
     """Yield the nodes where the setting, or what NCCL makes of it, is not known."""
-    for node in snapshot.nodes:
-        setting = setting_of(node.host, node.facts)
+    for host, setting in _of_nodes(snapshot):
         if isinstance(setting, Missing):
-            yield NotKnown(str(setting), (node.host,))
+            yield NotKnown(str(setting), (host,))
     yield from not_reported(snapshot)
 
 
