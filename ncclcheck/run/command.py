@@ -51,8 +51,9 @@ def run_command(
     if options.head is not None:
         return run_from_head(options, environ, say, show)
     clock = start_clock()
-    told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
-    launch = _place(detect(told, options.flags, options.line), options)
+    launch = _place(
+        detect({} if options.command == "node" else environ, options.flags, options.line), options
+    )
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
     deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
     context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
