@@ -80,6 +80,8 @@ def _is_alone(log: Log, ends: Sequence[Event]) -> bool:
 
 def _follows(log: Log, signs: Sequence[Event], killed: Sequence[Event]) -> bool:
     """Return True if something else failed before a bare `Killed`: the launcher ends what is left."""
+    if remarks(log, "scheduler-end"):
+        return True
     if killed or not signs:
         return False
     first = signs[0].place

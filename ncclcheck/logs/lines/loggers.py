@@ -22,6 +22,8 @@ _LOGGERS = tuple(
         rf"(?:- )?(?:[\w.]{{1,120}} - )?{_LEVEL} {{0,8}}(?:- [\w.]{{1,120}}(?::\d{{1,6}})? )?- ",
         # logging, after its time: `[ERROR] [launch.py:325:sigkill_handler] `, `[ERROR] [worker] `, `[ERROR] `
         rf"\[{_LEVEL} {{0,8}}\](?::| -)? ?(?:\[[\w./:<>-]{{1,120}}\]:? ?)?",
+        # others, after their time: `[error] `
+        r"\[(?:trace|debug|info|warn(?:ing)?|error|critical|fatal)\] ",
         # logging's default, absl: `ERROR:root:`, `ERROR:torch.distributed.run:`
         rf"{_LEVEL}:[\w.]{{1,120}}: ?",
         # Ray and others, after their time: `ERROR worker.py:409 -- `
@@ -34,7 +36,7 @@ _LOGGERS = tuple(
         r"\[(?:\d{1,6} similar log lines|repeated \d{1,6}x across cluster)\] ?",
     )
 )
-_LEVELS = re.compile(_LEVEL)
+_LEVELS = re.compile(_LEVEL, re.IGNORECASE)
 _TENSOR_RANK = re.compile(r"TP(?P<rank>\d{1,4})\]")
 _MOST_LINES = 200  # of one record
 _LONGEST = 65_536
@@ -54,7 +56,11 @@ def after_logger(text: str) -> tuple[str, int | None, str | None] | None:
         if match is not None and match.end() > 0:
             tensor = _TENSOR_RANK.search(match[0]) if "DP" not in match[0] and "PP" not in match[0] else None
             level = _LEVELS.search(match[0])
-            return text[match.end() :], int(tensor["rank"]) if tensor else None, level[0] if level else None
+            return (
+                text[match.end() :],
+                int(tensor["rank"]) if tensor else None,
+                level[0].upper() if level else None,
+            )
     return None
 
 

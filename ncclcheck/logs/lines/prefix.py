@@ -65,7 +65,7 @@ _NO_HOSTS = frozenset(
         "total", "progress", "map", "downloading", "loading", "saving", "state", "rate", "port", "stdout",
         "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
         "nvidia-imex", "nvidia-fabricmanager", "nvidia-smi", "systemd", "kubelet", "containerd", "dockerd",
-        "machine_rank", "node_rank", "num_machines", "main_process_ip", "main_process_port", "num_processes",
+        "make", "machine_rank", "node_rank", "num_machines", "main_process_ip", "main_process_port", "num_processes",
         "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip
@@ -177,6 +177,8 @@ def _worded(found: Prefix) -> Prefix | None:
 
 def is_name(word: str) -> bool:
     """Return True if a word before a colon may be a host, and is no level, program or class of an exception."""
+    if word.isupper() and "_" in word:  # the name of a state or variable
+        return False
     return word.lower() not in _NO_HOSTS and not _CLASS.match(word) and not word.isdigit()
 
 

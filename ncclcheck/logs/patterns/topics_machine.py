@@ -157,7 +157,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "host-oom",
         (
             r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed",
-            r"tasks? [\d,-]{1,200}: Out Of Memory\b",
+            r"tasks? [\d,-]{1,200}: Out Of Memory\b|\bTERM_MEMLIMIT\b|state OUT_OF_MEMORY",
             r"exceeded (?:job |step )?memory limit|Killed process \d+|DefaultCPUAllocator: (?:can't|not enough)",
             (
                 r"killed due to memory pressure|node running low on memory|"

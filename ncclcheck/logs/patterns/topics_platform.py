@@ -12,6 +12,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         "scheduler-end",
         (
             r"CANCELLED AT .{0,40}DUE TO (?P<why>TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)",
+            r"\bTERM_(?P<why>RUNLIMIT|OWNER|PREEMPT\w*|ADMIN|FORCE_ADMIN|REQUEUE_\w+)|PBS: job killed: walltime",
             r"(?P<why>time limit exhausted|job requeued|(?:Spot|spot) (?:instance )?(?:interruption|reclaim)\w*)",
         ),
         has_own_cause=True,

@@ -16,7 +16,19 @@ _GLOG = re.compile(r"^\[?[EF]\d{3,4} \d\d:\d\d:\d\d|^\[[EF] [\w./]{1,80}:\d{1,6}
 _SHELL = re.compile(
     r": (?:command not found|Permission denied|cannot execute)|: not found$|Segmentation fault"
 )
+_ENDED = re.compile(
+    r"^(?:Terminated|Aborted)\b|^make: \*\*\*"
+    r"|\b(?:status|state):? (?:FAILED|NODE_FAIL|TIMEOUT|OUT_OF_MEMORY|PREEMPTED)\b"
+    r"|\bexited unexpectedly|terminated with the following error|death signal, shutting down"
+    r"|\bfailed with (?:error|status|code):? -?[1-9]"
+)
 PATTERNS = (
+    r"^Terminated\b",
+    r"^Aborted\b",
+    r"make: \*\*\*",
+    r"(?:status|state):? (?:FAILED|NODE_FAIL|TIMEOUT|OUT_OF_MEMORY|PREEMPTED)",
+    r"exited unexpectedly|terminated with the following error|death signal, shutting down",
+    r"failed with (?:error|status|code):? -?[1-9]",
     r"error|fatal|critical|panic",
     r": command not found",
     r": permission denied",
@@ -27,4 +39,6 @@ PATTERNS = (
 
 def is_error(level: str | None, text: str) -> bool:
     """Return True if the line's logger or its first words say that it is an error."""
-    return level in _ERRORS or bool(_WORD.match(text) or _GLOG.match(text) or _SHELL.search(text))
+    return level in _ERRORS or bool(
+        _WORD.match(text) or _GLOG.match(text) or _SHELL.search(text) or _ENDED.search(text)
+    )

@@ -86,6 +86,10 @@ class Meanings:
             return
         if message.startswith(TRACEBACK):
             self.open_tracebacks[speaker] = (raw.number, "")
+            if raw.number - self._ignored.get(speaker, -IGNORED_WITHIN_LINES) >= IGNORED_WITHIN_LINES:
+                self.keep(
+                    raw, Remark(raw.place(), message[:LONGEST_KEPT], "error-line")
+                )  # it may be cut here
             return
         if speaker in self.open_tracebacks and message.startswith(" "):
             self._frame(speaker, message)
