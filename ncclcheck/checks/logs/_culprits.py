@@ -7,14 +7,15 @@ from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, t
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
+# Who speaks the lines of these causes waited for another, or lost it to something between the two.
+_SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-connection-dropped"})
 
 
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
     if suspect.hosts:
         return suspect.hosts
-    waited = {timeout.place for timeout in timeouts(log)} if suspect.slug == "slow-rank-timeout" else set()
-    places = tuple(place for place in suspect.places if place not in waited)
+    places = () if suspect.slug in _SPEAKER_WAITED else suspect.places
     spoken = culprits(log, _of(places, suspect.between_nodes))
     if spoken:
         return spoken
@@ -32,7 +33,7 @@ def ended_first(log: Log) -> list[LogPosition]:
     if first:
         return first[-1:]
     if len(own) == 1:
-        return [place for place in own.values() if place.rank is not None]
+        return [place for place in own.values() if place.rank is not None or place.host]
     raised = {
         exception.place.rank: exception.place
         for exception in exceptions(log)

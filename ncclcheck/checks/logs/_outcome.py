@@ -41,7 +41,10 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         first = replace(first, hosts=attributed(log, first))
         findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
-    asked = [replace(suspect, hosts=suspect.hosts or without_a_word(log)) for suspect in open_question]
+    missing = next((found.hosts for found in ranked if found.slug == "slow-rank-timeout"), ())
+    asked = [
+        replace(suspect, hosts=suspect.hosts or without_a_word(log) or missing) for suspect in open_question
+    ]
     findings = tuple(_plain(suspect) for suspect in (*asked, *ranked))
     if open_question:
         return Explained("undetermined", findings, open_question[0].summary)

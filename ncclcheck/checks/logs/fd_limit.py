@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
     "NC937",
     "fd-limit",
     "No process reached the limit of open files",
-    explains=("rank-exception", "firewall-blocked-ports"),
+    explains=("rank-exception", "firewall-blocked-ports", "shm-too-small"),
     fixes=(
         Fix(
             "raise the open-file limit: ulimit -n 65536 (nofile in limits.conf, LimitNOFILE for the daemon); "

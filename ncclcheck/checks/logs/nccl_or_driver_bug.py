@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, matches, remarks, troubles, versions_of
+from ncclcheck.checks.logs._view import culprits, exceptions, matches, remarks, troubles, versions_of
 from ncclcheck.logs.messages.defects import Defect, of_versions
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -46,7 +46,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             crashed,
             confidence="likely" if remarks(log, "nccl-crash") else "possible",
             hosts=culprits(log, [remark.place for remark in crashed]),
-            explains=(),
+            explains=("rank-exception",) if remarks(log, "nccl-crash") and not exceptions(log) else (),
         )
 
 

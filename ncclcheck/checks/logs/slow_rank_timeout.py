@@ -11,8 +11,13 @@ from ncclcheck.model.events import CollectiveTimeout, Event, Log, LogPosition, R
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
+_ENOUGH_TO_COUNT = 3  # ranks that waited, to tell from them how many there are
 _NOT_PASSED = re.compile(
     r"(?<!\[)[Rr]anks? (?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200}) failed to pass monitoredBarrier"
+)
+_DESYNC = re.compile(
+    r"\[(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200})\] (?:finished collective #\d+, but didn't join|"
+    r"are the lagging ranks)"
 )
 _BUSY = re.compile(
     r"\b(?:tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
@@ -75,7 +80,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         and word.last.rank not in waiting
     ]
     absent = _absent(log, waiting)
-    numbered = [*_named_by_barrier(log), *_behind_by_number(log, late)][:1]
+    numbered = [*_named_by_barrier(log), *_named_by_torch(log), *_behind_by_number(log, late)][:1]
     if numbered:
         yield from numbered
         return
@@ -125,6 +130,29 @@ def _named_by_barrier(log: Log) -> Iterator[Suspect]:
         yield suspect(
             f"{', '.join(named)} did not come to a monitored barrier in time.",
             told,
+            confidence="likely",
+            hosts=named,
+            fixes=_STRAGGLER_FIXES,
+        )
+
+
+def _named_by_torch(log: Log) -> Iterator[Suspect]:
+    """Yield the ranks that torch's comparison of all ranks (TORCH_NCCL_DESYNC_DEBUG) calls lagging or missing."""
+    told = [remark for remark in remarks(log, "message") if remark.values.get("group") == "torch-desync"]
+    ranks = sorted(
+        {
+            int(number)
+            for remark in told
+            if (match := _DESYNC.search(remark.text))
+            for number in match["ranks"].split(",")
+            if number.strip().isdecimal()
+        }
+    )
+    if ranks:
+        named = tuple(f"rank {rank}" for rank in ranks)
+        yield suspect(
+            f"{', '.join(named)} did not come to the collective in which the others waited, as torch found out.",
+            [remark for remark in told if _DESYNC.search(remark.text)],
             confidence="likely",
             hosts=named,
             fixes=_STRAGGLER_FIXES,
@@ -190,7 +218,9 @@ def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:
 
 def _absent(log: Log, waiting: set[int]) -> list[int]:
     """Ranks of the job that did not wait, where most did."""
-    size = world_size(log) or max(len(log.hosts_of_ranks), max(waiting, default=-1) + 1)
+    size = world_size(log) or len(log.hosts_of_ranks)
+    if not size and len(waiting) >= _ENOUGH_TO_COUNT:
+        size = max(waiting) + 1
     if size > _MOST_RANKS or len(waiting) * 2 < size:
         return []
     return [rank for rank in range(size) if rank not in waiting]

@@ -42,6 +42,9 @@ _LOCAL = re.compile(
 _RANK = re.compile(
     r"\[?\(?rank[ _:#=-]{0,2}(?P<rank>\d{1,6})\)?\]?(?:[:,]|(?<=\])|(?<=\))|(?=\s)) ?", re.IGNORECASE
 )
+_DETERMINED = re.compile(r"[0-9a-f]{8} (?:\[rank=(?P<rank>\d{1,6})\] )?\|\| ")
+_SAGEMAKER = re.compile(r"\[\d{1,6},mpirank:(?P<rank>\d{1,6}),(?P<host>[\w.-]{1,253})\]<\w{1,10}>: ?")
+_LISTED = re.compile(r"\((?P<host>[\w.-]{1,253}), rank=(?P<rank>\d{1,6}), pid=\d{1,10}\) ?")
 _POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?")
 _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
@@ -129,7 +132,18 @@ def _one(found: Prefix) -> Prefix | None:
         return replace(found, message=text[match.end() :], rank=int(match["rank"]))
     if match := _POD.match(text):
         return replace(found, message=text[match.end() :], host=match["pod"])
-    return _logged(found) or _worded(found)
+    return _of_platform(found) or _logged(found) or _worded(found)
+
+
+def _of_platform(found: Prefix) -> Prefix | None:
+    """Take the label of Determined, SageMaker, and of launchers that list host, rank and process id."""
+    for pattern in (_DETERMINED, _SAGEMAKER, _LISTED):
+        if match := pattern.match(found.message):
+            told = match.groupdict()
+            rank = int(told["rank"]) if told["rank"] else found.rank
+            rest = found.message[match.end() :]
+            return replace(found, message=rest, rank=rank, host=told.get("host") or found.host)
+    return None
 
 
 def _logged(found: Prefix) -> Prefix | None:

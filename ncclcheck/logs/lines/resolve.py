@@ -22,6 +22,25 @@ from ncclcheck.model.events import AnyEvent, Log, LogFile, LogPosition, Process,
 _LABELLED_SHARE = (
     0.6  # of a file's lines with a word before the message: then these words are names, not accidents
 )
+_DIGITS = re.compile(r"\d+")
+_COUNTED = frozenset(  # what programs number too
+    {
+        "",
+        "layer",
+        "loss",
+        "epoch",
+        "step",
+        "gpu",
+        "cuda",
+        "device",
+        "fold",
+        "shard",
+        "part",
+        "top",
+        "acc",
+        "attempt",
+    }
+)
 _LONGEST_WORDS = 400
 _MOST_USUAL_RANKS = 8  # of one node; a node that has more shows more local numbers too
 _FILE_RANK = re.compile(r"(?:^|[^a-z])rank[-_.]?(?P<rank>\d{1,6})(?:\D|$)", re.IGNORECASE)
@@ -184,11 +203,22 @@ def _word_hosts(
         if raw.prefix.word is not None:
             worded[raw.file] += count
             candidates.add((raw.file, raw.prefix.word))
+    numbered = _numbered({word for _, word in candidates} | named)
     return frozenset(
         (file, word)
         for file, word in candidates
-        if word in named or worded[file] >= _LABELLED_SHARE * lines[file]
+        if word in named or word in numbered or worded[file] >= _LABELLED_SHARE * lines[file]
     )
+
+
+def _numbered(words: set[str]) -> set[str]:
+    """Return the words that differ from another in their numbers only, as the hosts of a cluster do."""
+    stems = Counter(_DIGITS.sub("", word) for word in words if _DIGITS.search(word))
+    return {
+        word
+        for word in words
+        if stems[_DIGITS.sub("", word)] > 1 and _DIGITS.sub("", word).strip("-_.").lower() not in _COUNTED
+    }
 
 
 def _told_rank(raw: Raw, ranks: Mapping[tuple[str, int], int]) -> int | None:

@@ -267,7 +267,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "plugin-ucx",
-        (r"UCX +ERROR|ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",),
+        (r"ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",),
     ),
     Topic(
         "plugin-load",
@@ -304,7 +304,8 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "mesh",
         (
-            r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset",
+            r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset|"
+            r"filter_chain_not_found",
         ),
         alarms=False,
     ),

@@ -36,6 +36,8 @@ _TEST_FAILED = re.compile(
 _POD_ROW = re.compile(
     r"^(?P<pod>[a-z0-9][a-z0-9.-]{1,252})\s+\d+/\d+\s+(?P<state>OOMKilled|Error|CrashLoopBackOff|Evicted)\b"
 )
+_HYDRA_HOST = re.compile(r"^=\s+(?:PID|RANK) .{0,40}RUNNING AT (?P<host>[\w.-]{1,255})")
+_HYDRA_CODE = re.compile(r"^=\s+EXIT CODE: (?P<code>\d{1,3})")
 _DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
 _SHELL = re.compile(
     r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
@@ -45,7 +47,7 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _PDSH, _TEST_FAILED,
-        _TEST_DEVICE, _POD_ROW, _DEEPSPEED, _SHELL,
+        _TEST_DEVICE, _POD_ROW, _HYDRA_HOST, _HYDRA_CODE, _DEEPSPEED, _SHELL,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -94,6 +96,11 @@ def _plainly_ended(text: str) -> Iterator[Ended]:
     if match := _PDSH.search(text) or _TEST_FAILED.search(text):
         told = match.groupdict()
         yield Ended(code=_signed(int(told.get("code", 1))), host=told.get("speaker") or told["host"])
+    elif match := _HYDRA_HOST.search(text):
+        yield Ended(host=match["host"])
+    elif match := _HYDRA_CODE.search(text):
+        code = int(match["code"])
+        yield Ended(code=-code if code in (6, 9, 11, 15) else _signed(code))
     elif match := _POD_ROW.search(text):
         yield Ended(code=-9 if match["state"] == "OOMKilled" else 1, host=match["pod"])
     elif match := _SHELL.search(text):

@@ -29,6 +29,7 @@ LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
+_OWN_RANK = re.compile(r"^\w{1,64}(?:Error|Exception): [Rr]ank (?P<rank>\d{1,6})[:,]")
 _RAY_TASK = re.compile(r"\bray::\S{1,200} ?\(pid=\d{1,10}, ip=(?P<ip>[0-9a-fA-F.:]{2,45})[,)]")
 _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
@@ -157,7 +158,7 @@ class Meanings:
         """Every event that a line tells is kept."""
         text = text.partition(_GUESSES)[0]
         speaker, kept = speaker_of(raw.prefix), text[:LONGEST_KEPT]
-        named = collectives.rank_in(text)
+        named = _rank_named_in(text)
         if named is not None and raw.prefix.rank is None:
             raw = raw.of_rank(named)
         raw = self._where_it_ran(raw, text)
@@ -265,6 +266,12 @@ class Meanings:
             self.dropped += 1
         else:
             self.events.append((raw, event))
+
+
+def _rank_named_in(text: str) -> int | None:
+    """Return the rank that torch's `[PG ... Rank N]` names, or an exception whose message begins with its rank."""
+    own = _OWN_RANK.search(text)
+    return int(own["rank"]) if own else collectives.rank_in(text)
 
 
 def _group_of(text: str, word: str | None) -> Group | None:
