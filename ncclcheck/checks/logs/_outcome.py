@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect
 from ncclcheck.checks.logs._culprits import attributed, without_a_word
 from ncclcheck.checks.logs._view import alarms, finished_well, remarks
-from ncclcheck.model.events import CommInit, Event, Log
+from ncclcheck.model.events import CommInit, Event, Log, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
@@ -126,6 +126,9 @@ def cut_short(log: Log) -> tuple[Event, ...]:
     Such a log is of a job that hangs right after its start, or it is cut: it shows neither work nor an end.
     """
     begun = [event for event in log.events if isinstance(event, CommInit)]
+    last_word = max(log.words, key=lambda word: (word.last.file, word.last.line), default=None)
+    if last_word is not None and last_word.last_text.rstrip().endswith("Rendezvous'ing worker group"):
+        return (Remark(last_word.last, last_word.last_text, "used"),)
     if not begun or not log.words or remarks(log, "finished"):
         return ()  # a file of NCCL's own messages (NCCL_DEBUG_FILE) has no line of the program at all
     last = {event.place.file: event for event in begun}

@@ -12,7 +12,7 @@ from ncclcheck.model.finding import Fix
 
 _SIGKILL = -9
 _BY_LAUNCHER = re.compile(
-    r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM", re.IGNORECASE
+    r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM|killed after", re.IGNORECASE
 )
 
 
@@ -88,7 +88,10 @@ def _follows(log: Log, signs: Sequence[Event], killed: Sequence[Event]) -> bool:
     return any(
         event.place.file == first.file and event.place.line < first.line
         for event in alarms(log)
-        if not (isinstance(event, Remark) and event.topic in ("host-oom", "message", "killed"))
+        if not (
+            isinstance(event, Remark)
+            and (event.topic in ("host-oom", "killed") or event.values.get("cause") == "host-oom-kill")
+        )
     )
 
 

@@ -44,7 +44,9 @@ _RANK = re.compile(
 )
 _DETERMINED = re.compile(r"[0-9a-f]{8} (?:\[rank=(?P<rank>\d{1,6})\] )?\|\| ")
 _SAGEMAKER = re.compile(r"\[\d{1,6},mpirank:(?P<rank>\d{1,6}),(?P<host>[\w.-]{1,253})\]<\w{1,10}>: ?")
-_LISTED = re.compile(r"\((?P<host>[\w.-]{1,253}), rank=(?P<rank>\d{1,6}), pid=\d{1,10}\) ?")
+_LISTED = re.compile(
+    r"\((?P<host>[\w.-]{1,253}), rank=(?P<rank>\d{1,6}), pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) ?"
+)
 _POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?")
 _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
@@ -54,7 +56,7 @@ _ACTOR = re.compile(
     r"(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 )  # Ray and vLLM
 _KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
-_STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?")
+_STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?(?:[FP] )?")  # CRI writes F for a full line
 
 _NO_HOSTS = frozenset(
     {

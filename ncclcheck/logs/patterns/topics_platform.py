@@ -13,6 +13,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         (
             r"CANCELLED AT .{0,40}DUE TO (?P<why>TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)",
             r"\bTERM_(?P<why>RUNLIMIT|OWNER|PREEMPT\w*|ADMIN|FORCE_ADMIN|REQUEUE_\w+)|PBS: job killed: walltime",
+            r"\bCluster (?P<why>preempted)|[Ss]pot instance terminated",
             r"(?P<why>time limit exhausted|job requeued|(?:Spot|spot) (?:instance )?(?:interruption|reclaim)\w*)",
         ),
         has_own_cause=True,
