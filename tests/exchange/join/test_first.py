@@ -9,11 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.join.first import hold_port, listen, own_way
+from ncclcheck.exchange.join.first import hold_port, is_led_elsewhere, listen, own_way
 from ncclcheck.exchange.probe.dial import dial
-from ncclcheck.exchange.store.opening import join, serve
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import join, serve, within_process
 from ncclcheck.model.fact import Missing
-from tests.fact_builders import launch
+from tests.fact_builders import launch, master_path
 
 
 def test_a_free_port_is_held_and_listens_when_told_so() -> None:
@@ -59,3 +61,32 @@ def test_a_name_that_leads_elsewhere_is_not_this_node() -> None:
     way = own_way(replace(launch(0, 2), master_addr="192.0.2.9"), frozenset({"192.0.2.8"}), Deadline(5))
     assert way.outcome == "not-first-node"
     assert "192.0.2.9" in way.detail
+
+
+@pytest.mark.parametrize(
+    ("there", "came", "is_led"),
+    [
+        pytest.param(b"another run", False, True, id="another-process-leads-there"),
+        pytest.param(b"this run", False, False, id="it-leads-back-here"),
+        pytest.param(None, False, False, id="nobody-leads-there"),
+        pytest.param(b"another run", True, False, id="somebody-joined-here"),
+    ],
+)
+def test_a_second_process_that_leads_the_same_job_is_found(
+    there: bytes | None, came: bool, is_led: bool
+) -> None:
+    own, theirs = within_process(MemoryBackend(), 0), within_process(MemoryBackend(), 0)
+    own.set(keys.SERVING, b"this run")
+    if there is not None:
+        theirs.set(keys.SERVING, there)
+    if came:
+        own.add(keys.TICKETS, 1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        here, port = ("127.0.0.1",), listener.getsockname()[1]
+        way = replace(master_path(0, outcome="not-first-node"), addresses=here, port=port)
+        assert is_led_elsewhere(way, lambda *_: theirs, own, Deadline(0.5)) is is_led
+
+
+def test_a_node_0_whose_own_address_it_is_looks_nowhere_else() -> None:
+    own = within_process(MemoryBackend(), 0)
+    assert not is_led_elsewhere(master_path(0), lambda *_: own, own, Deadline(0.5))
