@@ -54,7 +54,7 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     min_nodes: int | None = None  # c10d: torch starts with so few nodes when no more join
     shared_store: bool = False  # the launcher already serves a TCPStore at the master address (torchrun)
     contradictions: tuple[Contradiction, ...] = ()
-    told: Told = "place"
+    told: Told = "place"  # what the launcher tells of the process's place
     rendezvous_id: str = ""  # of torchrun's command line (--rdzv-id)
 
     @property

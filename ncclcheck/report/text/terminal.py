@@ -94,7 +94,8 @@ def _nodes(report: Report, launches: list[Launch]) -> str:
     silent = sum(node.status == "silent" for node in report.nodes)
     said = max((launch.nnodes for launch in launches), default=0)
     if not silent and len(report.nodes) == 1 and said > 1:
-        return f"1 of {said} nodes, seen from {report.nodes[0].host} alone"
+        most = "at most " if any(launch.told != "place" for launch in launches) else ""
+        return f"1 of {most}{said} nodes, seen from {report.nodes[0].host} alone"
     count = plural(len(report.nodes), "node" if report.of == "nodes" else "image")
     return f"{count}, {silent} silent" if silent else count
 

@@ -11,6 +11,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.report.text.terminal import render
 from tests.bench_builders import with_bench
 from tests.builders import cluster, seen_alone, with_facts, with_silent
+from tests.fact_builders import launch
 from tests.report.reports import ADVICE, check_run, finding, found, mtu_finding, report
 
 SICK = report(
@@ -37,6 +38,15 @@ def test_silent_nodes_are_in_the_header() -> None:
 
 def test_a_node_alone_says_that_it_saw_only_itself() -> None:
     assert "1 of 4 nodes, seen from node02 alone" in render(report(snapshot=seen_alone(cluster(4), "node02")))
+
+
+def test_a_node_alone_that_was_told_its_rank_knows_only_the_most_nodes_there_can_be() -> None:
+    alone = seen_alone(cluster(4), "node02")
+    (node,) = alone.nodes
+    uncounted = replace(launch(1, 4), told="local-rank")
+    facts = replace(node.facts, launch=uncounted)
+    alone = replace(alone, nodes=(replace(node, facts=facts),), claims=(uncounted,))
+    assert "1 of at most 4 nodes, seen from node02 alone" in render(report(snapshot=alone))
 
 
 def test_without_a_launcher_it_says_that_one_node_was_looked_at() -> None:
