@@ -19,7 +19,7 @@ import pytest
 import torch
 from msgspec import Struct
 
-from ncclcheck.bench.gpu import gpu_pulse, gpu_timer
+from ncclcheck.bench.gpu import device, gpu_pulse, gpu_timer
 from ncclcheck.bench.gpu.gpu_health import HealthWatch
 from ncclcheck.bench.gpu.gpu_parts import GpuParts, Work
 
@@ -432,6 +432,7 @@ def install(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "Event", type("Event", (_Event,), {"machine": machine}))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", type("CUDAGraph", (_Graph,), {"machine": machine}))
     monkeypatch.setattr(torch.cuda, "Stream", _Stream)
+    monkeypatch.setattr(device, "GPU_POOL_BYTES", 1 << 20)  # of zeros that are written, for each rank
     for module in (gpu_timer, gpu_pulse):
         monkeypatch.setattr(module, "time", Clock(machine))
 
