@@ -51,14 +51,12 @@ def run_command(
     if options.head is not None:
         return run_from_head(options, environ, say, show)
     clock = start_clock()
-    launch = _place(
-        detect({} if options.command == "node" else environ, options.flags, options.line), options
-    )
+    told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
+    launch = _place(detect(told, options.flags, options.line), options)
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
     deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
     context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
-    state = RunState()
-    interrupted = False
+    state, interrupted = RunState(), False
     prepared = prepare(context) if launch.is_agent else None
     try:
         _take_part(context, prepared, state, relayed)
