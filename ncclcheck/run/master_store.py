@@ -93,9 +93,4 @@ def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[St
     failed = loaded_torch(context.deadline) if needs_torch else None
     if failed is not None:
         return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
-    return join_at(
-        way,
-        search_of(context),
-        lambda seconds: context.join(way.name, way.port, context.deadline.within(seconds)),
-        deadline_s,
-    )
+    return join_at(way, search_of(context), context.join, context.deadline.within(deadline_s))

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.join.first import Join
 from ncclcheck.exchange.join.master import MasterSearch, is_elsewhere, unanswered
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.network.names import hanging_files, hangs_text
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
 
-JoinFor: TypeAlias = Callable[[float], "Store | Missing"]  # within so many seconds
-
 
 def join_at(
-    way: MasterPath, search: MasterSearch, join: JoinFor, deadline_s: float
+    way: MasterPath, search: MasterSearch, join: Join, deadline: Deadline
 ) -> tuple[Store | Missing, MasterPath]:
     """Return the store that `join` finds at the end of the path; where it is none, the path's outcome says so.
 
@@ -28,10 +25,10 @@ def join_at(
     if hanging:
         why = Missing("timeout", hangs_text(hanging))
         return why, replace(way, outcome="resolver-hangs", detail=why.detail)
-    store = join(timeouts.STORE_SILENT_S)
+    store = join(way.name, way.port, deadline.within(timeouts.STORE_SILENT_S))
     if isinstance(store, Missing) and store.missing != "denied":
         way, is_over = is_elsewhere(search, way)
-        store = store if is_over else join(deadline_s - timeouts.STORE_SILENT_S)
+        store = store if is_over else join(way.name, way.port, deadline)
     if not isinstance(store, Missing):
         return store, way
     if store.missing == "denied":

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
+from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.entering import join_at
 from ncclcheck.exchange.join.knock import KnockListener
 from ncclcheck.exchange.join.master import MasterSearch
@@ -29,8 +30,8 @@ class Joins:
         self.found = list(found)
         self.given: list[float] = []
 
-    def __call__(self, seconds: float) -> Store | Missing:
-        self.given.append(seconds)
+    def __call__(self, _name: str, _port: int, deadline: Deadline) -> Store | Missing:
+        self.given.append(round(deadline.left(), 1))
         return self.found.pop(0)
 
 
@@ -45,7 +46,7 @@ def entered(listener: KnockListener, joins: Joins) -> tuple[Store | Missing, Mas
     port = listener._port
     place = replace(launch(1, 2), master_addr="127.0.0.1", master_port=port)
     way = MasterPath("127.0.0.1", port, ("127.0.0.1",), False, SILENT, SILENT, "answered")
-    return join_at(way, MasterSearch(place, "node02", frozenset(), "job"), joins, 12.0)
+    return join_at(way, MasterSearch(place, "node02", frozenset(), "job"), joins, Deadline(12.0))
 
 
 def test_a_store_that_answers_is_joined_at_once(listener: KnockListener) -> None:
@@ -61,7 +62,7 @@ def test_one_that_is_slow_gets_the_rest_of_the_time(listener: KnockListener) -> 
     joins = Joins(SILENT, store)
     found, way = entered(listener, joins)
     assert (found, way.outcome) == (store, "answered")
-    assert joins.given == [timeouts.STORE_SILENT_S, 12.0 - timeouts.STORE_SILENT_S]
+    assert joins.given[0] == timeouts.STORE_SILENT_S < joins.given[1]
 
 
 def test_where_node_0_says_that_it_cannot_serve_nobody_waits_for_what_answers(
