@@ -115,7 +115,7 @@ SERVE_STORE_S = 30.0  # opening the TCPStore at the master port, on a busy node
 JOIN_LAUNCHER_STORE_S = 10.0  # connecting to the store that torchrun serves already
 # The job cannot start as it is: the other nodes may still come for so long, to be diagnosed too
 DOOMED_JOIN_S = 10.0
-STAND_DOWN_S = 3.0  # node 0 cannot serve: it tells the nodes that ask for so long, so that they do not wait
+STAND_DOWN_S = 6.0  # node 0 cannot serve: it tells the nodes that ask for so long, so that they do not wait
 # The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
 FAILED_STAND_DOWN_S = 15.0
 STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run

@@ -283,7 +283,7 @@ def is_elsewhere(search: MasterSearch, way: MasterPath) -> tuple[MasterPath, boo
     if asked.direct is not None and asked.direct.given_up:
         return _given_up(way, asked.direct), True
     is_over = bool(asked.way.serves_at) and not asked.way.serving_confirmed
-    return (asked.way, True) if is_over else (way, False)
+    return asked.way, is_over
 
 
 def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.join.master import find_master, give_up, is_served, unmarked
+from ncclcheck.exchange.join.master import find_master, give_up, is_elsewhere, unmarked
 from ncclcheck.exchange.join.relay import listen_for_others
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES
 from ncclcheck.exchange.store import keys
@@ -84,8 +84,9 @@ def enter(context: Context, way: MasterPath) -> tuple[Participant | Missing, Mas
     timeout_s = context.options.join_timeout_s if context.launch.shared_store else STORE_ANSWERS_S
     serving = store.wait(keys.SERVING, context.deadline.within(min(timeout_s, MASTER_CONFIRMED_S)))
     if isinstance(serving, Missing):
-        way = replace(way, serving_confirmed=way.serving_confirmed or is_served(search_of(context), way))
-        serving = store.wait(keys.SERVING, context.deadline.within(timeout_s - MASTER_CONFIRMED_S))
+        way, is_over = is_elsewhere(search_of(context), way)
+        rest_s = 0.0 if is_over else timeout_s - MASTER_CONFIRMED_S
+        serving = store.wait(keys.SERVING, context.deadline.within(rest_s))
     if isinstance(serving, Missing) and context.launch.shared_store:
         return serving, replace(
             way, outcome="lost", detail="the launcher's store answers, but node 0 never came"
