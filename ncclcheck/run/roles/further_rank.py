@@ -11,13 +11,7 @@ from ncclcheck.exchange.trust.folder_key import find_key
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
 from ncclcheck.run.master_store import search_of
-from ncclcheck.run.roles.participant import (
-    enter,
-    has_verdict,
-    leave,
-    lost_before_verdict,
-    stay_as_further_rank,
-)
+from ncclcheck.run.roles.participant import enter, has_verdict, leave, lost_verdict, stay_as_further_rank
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.join import arrive
@@ -36,7 +30,7 @@ def as_further_rank(context: Context, state: RunState) -> None:
         state.verdict = Finish(3, (f"rank {context.launch.rank} did not reach node 0: {way.outcome}",))
         return
     if isinstance(participant, Missing):
-        state.verdict = lost_before_verdict(context)
+        state.verdict = lost_verdict(context)
         return
     state.stores.append(participant.store)
     stay_as_further_rank(with_vouching(participant, way, state), state)

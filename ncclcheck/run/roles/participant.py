@@ -123,11 +123,11 @@ def has_verdict(participant: Participant, state: RunState) -> bool:
     report_rank(participant)
     verdict = follow(participant)
     is_told = isinstance(verdict, Finish)
-    state.verdict = verdict if isinstance(verdict, Finish) else lost_before_verdict(participant.context)
+    state.verdict = verdict if isinstance(verdict, Finish) else lost_verdict(participant.context)
     return is_told
 
 
-def lost_before_verdict(context: Context) -> Finish:
+def lost_verdict(context: Context) -> Finish:
     """Return the verdict of a further rank that lost node 0."""
     return Finish(3, (f"rank {context.launch.rank} lost node 0 before the verdict",))
 
