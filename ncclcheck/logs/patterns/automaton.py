@@ -16,16 +16,16 @@ except ImportError:  # no wheel for this platform: slower, the same answers
     Automaton = None
 
 
-def any_of(patterns: Iterable[str]) -> Callable[[bytes], bool]:
-    """Return a function that says whether a line, in lower case, has a text that one of the patterns needs.
+def any_of(patterns: Iterable[str], texts: Iterable[str] = ()) -> Callable[[bytes], bool]:
+    """Return a function that says whether a line, in lower case, has one of the texts or one that a pattern needs.
 
     Raises ValueError for a pattern that can match without a text.
     """
-    listed = tuple(patterns)
+    listed, plain = tuple(patterns), tuple(dict.fromkeys(texts))
     if Automaton is None:
-        search = re.compile(needles(listed).encode()).search
+        search = re.compile("|".join((needles(listed), *map(re.escape, plain))).encode()).search
         return lambda line: search(line) is not None
-    automaton = _automaton(needed_by(listed))
+    automaton = _automaton((*needed_by(listed), *plain))
     return lambda line: next(automaton.iter(line.decode("latin-1")), None) is not None
 
 

@@ -36,10 +36,9 @@ PATTERNS = (
     VERSION_PATTERN,
     re.escape(TRACEBACK),
     re.escape(LAST_ERROR),
-    *map(re.escape, software.needles()),
     *levels.PATTERNS,
 )
-_has_a_text = any_of(PATTERNS)
+_has_a_text = any_of(PATTERNS, software.needles())
 
 
 def may_mean_something(line: bytes) -> bool:
