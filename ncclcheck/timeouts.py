@@ -299,6 +299,19 @@ MARK_INNER_S = 1.0  # beyond the time for looking at a shared folder, to hear fr
 MARK_REMOVE_S = 2.0  # removing the file of this node from a shared folder
 IMAGE_NCCL_S = 15.0  # asking the NCCL of a container image
 
+# --- The running job (watch) ---
+
+WATCH_PATIENCE_S = 60.0  # --patience: nothing advances for so long before the stacks are read
+WATCH_LOOK_S = 5.0  # between two looks at the ranks; of a shorter --patience a part
+WATCH_READ_S = 10.0  # one look at /proc: a process may hang in the kernel
+WATCH_STACKS_APART_S = 10.0  # between the two stacks of each rank; of a short --patience a part
+WATCH_STUDY_S = 300.0  # both stacks of all ranks of a node, and the files that are kept
+STACK_S = 20.0  # py-spy at one process, on a loaded machine
+DEATHS_POLL_S = 0.2  # processes to wait for are added as often
+WATCH_STOP_S = 10.0  # --on-hang stop: between SIGTERM and SIGKILL
+WATCH_FORWARD_S = 1.0  # the same signal again within so long is passed on once
+DUMP_S = 10.0  # torch writes the flight recorder after it was asked through its pipe
+
 # --- ssh ---
 
 REMOTE_TASK_S = 30.0  # on a node: for its task, after it has greeted the head node

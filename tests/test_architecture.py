@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.checks.registry import Check, all_checks
+from ncclcheck.checks.registry import Check, every_check
 from tests.durations import DATA, OWN_DURATIONS, constants, defaults, is_duration
 
 ROOT = Path(__file__).parent.parent
@@ -126,6 +126,14 @@ TESTED_BY = {
     "run/local_node.py": "lab/test_preflight.py",
     "run/master_store.py": "lab/test_preflight.py",
     "run/options.py": "cli/test_request.py",
+    "cli/watching/study.py": "cli/commands/test_watch.py",
+    "cli/watching/watcher.py": "cli/commands/test_watch.py",
+    "cli/watching/following.py": "cli/commands/test_watch.py",
+    "cli/watching/findings.py": "cli/commands/test_watch.py",
+    "cli/watching/watching.py": "cli/commands/test_watch.py",
+    "checks/bench/job_died.py": "checks/bench/test_job_hang.py",
+    "checks/bench/job_quiet.py": "checks/bench/test_job_hang.py",
+    "checks/bench/_watched.py": "checks/bench/test_job_hang.py",
     "run/roles/first_node.py": "lab/test_preflight.py",
     "run/roles/further_rank.py": "lab/test_launchers.py",
     "run/roles/participant.py": "lab/test_preflight.py",
@@ -381,7 +389,7 @@ def test_every_package_is_a_layer() -> None:
     [path for path in MODULES if len(path.relative_to(PACKAGE).parts) == 3 and package_of(path) == "checks"]
 )
 def test_a_family_of_checks_holds_checks_and_helpers_with_an_underscore(path: Path) -> None:
-    bodies = {check.body.__module__ for check in (*all_checks(), *all_checks("log"))}
+    bodies = {check.body.__module__ for check in every_check()}
     is_check = ".".join(path.relative_to(ROOT).with_suffix("").parts) in bodies
     assert is_check != path.name.startswith("_"), "a check has no leading underscore, and a helper has one"
 
@@ -398,7 +406,7 @@ def test_the_top_of_checks_holds_no_helper_of_a_single_family() -> None:
         assert len(found) != 1 or not found <= families, f"{path.name} is used by {found} only"
 
 
-@pytest.mark.parametrize("check", [*all_checks(), *all_checks("log")], ids=lambda check: str(check.slug))
+@pytest.mark.parametrize("check", every_check(), ids=lambda check: str(check.slug))
 def test_a_check_is_one_documented_file_named_after_it(check: Check) -> None:
     module = check.body.__module__.rpartition(".")[2]
     assert module == check.slug.replace("-", "_")
@@ -409,7 +417,7 @@ def test_a_check_is_one_documented_file_named_after_it(check: Check) -> None:
 
 
 def test_codes_and_slugs_are_unique_and_a_family_shares_its_hundred() -> None:
-    checks = (*all_checks(), *all_checks("log"))
+    checks = every_check()
     assert len({check.code for check in checks}) == len(checks)
     assert len({(check.slug, check.subject) for check in checks}) == len(checks)
     families: dict[str, set[str]] = {}

@@ -23,7 +23,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 Answer: TypeAlias = Finding | NotKnown | NotApplicable
 Body: TypeAlias = Callable[[Snapshot], Iterable[Answer]]
-Subject: TypeAlias = Literal["nodes", "log"]
+Subject: TypeAlias = Literal["nodes", "log", "job"]
 OfImages: TypeAlias = Literal[False, True, "only"]
 NEEDS_NODES = "it needs the hardware, the kernel or the peers of a run, and an image has none"
 OF_IMAGES = "it judges an image before there is a node: preflight --image"
@@ -34,7 +34,8 @@ class Check(Struct, frozen=True):
     """One check. `needs` names sections of NodeFacts: where one is Missing the check cannot pass.
 
     `nodes` is the smallest job the question makes sense for; `met` says that it needs nodes that met each other.
-    `subject` is what it judges: nodes and their network, or the logs of a job. A slug is used once for each.
+    `subject` is what it judges: nodes and their network, the logs of a job, or the job that runs.
+    A slug is used once for each.
     `image`: it can judge a container image too, before there is a node; "only": it judges nothing else.
     `not_in_image` says why it cannot. `demands` are the keys or sections of a policy that it judges.
     `alike`: all sections that it reads, if one node of each kind tells whether there is anything to say (`kinds`).
@@ -131,6 +132,11 @@ def _declared() -> tuple[Check, ...]:
                     raise ValueError(f"check {candidate.code} ({candidate.slug}) is declared twice")
                 found[candidate.code] = candidate
     return tuple(found[code] for code in sorted(found))
+
+
+def every_check() -> tuple[Check, ...]:
+    """Return every check of every subject (nodes, logs, running jobs), by code."""
+    return _declared()
 
 
 def matching(names: Iterable[str], subject: Subject = "nodes") -> frozenset[str]:
@@ -231,7 +237,7 @@ def _with_hosts(answer: NotKnown) -> str:
 
 
 def _missing_sections(definition: Check, snapshot: Snapshot) -> list[str]:
-    if definition.subject == "log":
+    if definition.subject != "nodes":
         return []
     if not snapshot.nodes:
         return ["no node reported"]

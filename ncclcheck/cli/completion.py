@@ -26,9 +26,9 @@ def check_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 def any_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Slugs of all checks, the causes that `explain` names included."""
     del ctx, param
-    from ncclcheck.checks.registry import all_checks
+    from ncclcheck.checks.registry import every_check
 
-    every = (*all_checks(), *all_checks("log"))
+    every = every_check()
     return _names(
         incomplete, {check.slug: check.title for check in every}, {check.code: check.title for check in every}
     )

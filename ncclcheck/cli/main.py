@@ -25,6 +25,7 @@ from ncclcheck.cli.commands.predict import predict
 from ncclcheck.cli.commands.remote import remote
 from ncclcheck.cli.commands.report import report
 from ncclcheck.cli.commands.session import bench, preflight, run
+from ncclcheck.cli.commands.watch import watch
 from ncclcheck.cli.dead_home import import_beside_a_dead_home
 from ncclcheck.cli.usage import CommandGroup, one_sentence
 from ncclcheck.facts.bounded_call import within
@@ -58,7 +59,21 @@ def command() -> None:
     """
 
 
-for _command in (preflight, bench, run, isolate, node, env, predict, explain, report, facts, checks, remote):
+for _command in (
+    preflight,
+    bench,
+    run,
+    watch,
+    isolate,
+    node,
+    env,
+    predict,
+    explain,
+    report,
+    facts,
+    checks,
+    remote,
+):
     command.add_command(_command)
 
 

@@ -17,6 +17,7 @@ from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
 from ncclcheck.model.hardware import GpuNic, HcaChoice
 from ncclcheck.model.snapshot import Coverage, Probe
+from ncclcheck.model.watched import Watch
 
 SCHEMA_VERSION = "1"
 Status: TypeAlias = Literal["pass", "fail", "unknown", "error"]
@@ -198,6 +199,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     isolation: PairIsolation | None = None
     fleet: Fleet | None = None
     mesh: MeshPlacement | None = None  # of preflight --mesh
+    watch: Watch | None = None
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

@@ -16,6 +16,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.policy.expected import Expected
+from ncclcheck.model.watched import Watch
 
 ProbeKind: TypeAlias = Literal["tcp", "mtu", "latency", "bandwidth", "clock", "loss"]
 ProbeOutcome: TypeAlias = Literal[
@@ -269,6 +270,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     shared: Fact[tuple[SharedView, ...]] = Missing("absent", "no shared folder was tried")
     workers_address: Fact[WorkersAddress] = Missing("absent", "torch gives its workers no name of a node")
     log: Fact[Log] = Missing("absent", "no logs were read")
+    watch: Fact[Watch] = Missing("absent", "no job was watched")
     unreached: Fact[tuple[Unreached, ...]] = Missing("absent", "no hosts were to be reached over ssh")
     meetings: tuple[MeetingView, ...] = ()  # of --meet-in: the nodes that did not meet there, and node 0
     expected_nodes: int | None = None  # what the user demands of the job; None: nothing

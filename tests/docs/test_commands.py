@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from ncclcheck.checks.registry import all_checks
+from ncclcheck.checks.registry import every_check
 from ncclcheck.cli.main import command
 from ncclcheck.cli.request import run_options
 from ncclcheck.launch.line.command import read_command
@@ -58,7 +58,7 @@ def _judge(name: str, given: dict[str, Any]) -> None:
     """Refuses what the program would refuse before it looks at the world. Raises UsageError."""
     slug = given.get("slug")
     if name == "checks" and slug and not _PLACEHOLDER.fullmatch(slug):
-        known = {word for check in (*all_checks(), *all_checks("log")) for word in (check.slug, check.code)}
+        known = {word for check in every_check() for word in (check.slug, check.code)}
         if slug not in known:
             raise UsageError(f"there is no check {slug}")
     if name not in ("preflight", "bench", "run"):

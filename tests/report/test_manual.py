@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ncclcheck.checks.registry import all_checks
+from ncclcheck.checks.registry import every_check
 from ncclcheck.report.manual import FAMILIES, manual_page
 
-EVERY = (*all_checks(), *all_checks("log"))
+EVERY = every_check()
 PAGE = manual_page(EVERY)
 DOCUMENT = Path(__file__).parents[2] / "docs" / "checks.md"
 

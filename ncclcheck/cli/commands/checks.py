@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 
 import click
 
@@ -21,7 +22,7 @@ from ncclcheck.model.errors import UsageError
 )
 def checks(*, slug: str | None, format_: str) -> None:
     """List the checks, or explain the one with this SLUG or code."""
-    from ncclcheck.checks.registry import Check, all_checks, matching
+    from ncclcheck.checks.registry import Check, all_checks, every_check, matching
     from ncclcheck.cli.request import refuse_unknown_checks
     from ncclcheck.cli.screen import write_out
     from ncclcheck.report.manual import manual_page
@@ -29,7 +30,7 @@ def checks(*, slug: str | None, format_: str) -> None:
     def entry(check: Check) -> str:
         return f"{check.code}  {check.slug:<{longest}}  {check.title}\n"
 
-    every = (*all_checks(), *all_checks("log"))
+    every = every_check()
     if format_ == "md":
         if slug is not None:
             raise UsageError(f"--format md is of all checks: leave {slug!r} out")
@@ -53,10 +54,12 @@ def checks(*, slug: str | None, format_: str) -> None:
 
 
 def of_logs(name: str) -> frozenset[str]:
-    """Codes of the causes that `name` means; none where it means checks of nodes."""
-    from ncclcheck.checks.registry import matching
+    """Codes of the causes and of the checks of running jobs that `name` means; none where it means checks of nodes."""
+    from ncclcheck.checks.registry import Subject, matching
 
-    try:
-        return matching([name], "log")
-    except UsageError:
-        return frozenset()
+    codes: frozenset[str] = frozenset()
+    subjects: tuple[Subject, ...] = ("log", "job")
+    for subject in subjects:
+        with suppress(UsageError):
+            codes |= matching([name], subject)
+    return codes

@@ -66,6 +66,9 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
 
 def header_lines(report: Report) -> Iterator[Line]:
     """Tool, command, nodes, launcher and NCCL version; and what was not looked at, if only one node was."""
+    if report.watch is not None:
+        yield line(Span(f"{report.tool.name} {report.tool.version} · {report.command}", "bold"))
+        return
     launches = [launch for node in report.nodes if (launch := _launch(node)) is not None]
     parts = [f"{report.tool.name} {report.tool.version}", report.command, _nodes(report, launches)]
     parts += sorted({label_of(launch.source) for launch in launches})

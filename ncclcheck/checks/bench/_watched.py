@@ -1,0 +1,46 @@
+"""What the checks of `watch` share: the decision on a job, its sentence, and the stacks as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncclcheck.checks.registry import Answer
+from ncclcheck.measure.watching.words import ranks_words, told
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.watched import StackGroup, Watch, WatchDecision
+
+_MOST_GROUPS = 8
+_MOST_FRAMES = 6
+
+
+def decided(
+    snapshot: Snapshot, decisions: Sequence[WatchDecision], severity: Severity, fixes: Sequence[Fix]
+) -> Iterator[Answer]:
+    """Yield a finding where the watcher decided one of `decisions`, or why there is nothing to judge."""
+    watch = snapshot.watch
+    if isinstance(watch, Missing):
+        absent = watch.missing == "absent"
+        yield NotApplicable(watch.detail) if absent else NotKnown(f"the job: {watch}")
+    elif watch.decision in decisions:
+        hosts = tuple(dict.fromkeys(rank.host for rank in watch.culprits))
+        yield Finding(severity, told(watch), hosts, tuple(_evidence(watch)), tuple(fixes))
+
+
+def _evidence(watch: Watch) -> Iterator[Evidence]:
+    hosts = tuple(dict.fromkeys(rank.host for rank in watch.culprits))
+    for group in watch.groups[:_MOST_GROUPS]:
+        what = "inside a collective" if group.in_collective else "outside of a collective"
+        yield Evidence(
+            hosts, f"stack of {ranks_words(group.ranks)}, {what}", _frames(group), "", "py-spy dump"
+        )
+    for remark in watch.remarks:
+        yield Evidence(hosts, "not read", remark, "", "watch")
+    if watch.evidence:
+        yield Evidence(hosts, "kept", ", ".join(watch.evidence), "", "watch --dir")
+
+
+def _frames(group: StackGroup) -> str:
+    frames = [f"{frame.function} ({frame.file}:{frame.line})" for frame in group.frames[:_MOST_FRAMES]]
+    return " < ".join(frames)

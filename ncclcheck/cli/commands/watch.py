@@ -1,0 +1,64 @@
+"""`ncclcheck watch`: start a job, stay beside it, and name who keeps it from going on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ncclcheck import timeouts
+from ncclcheck.cli import options
+from ncclcheck.cli.usage import PrefixCommand
+from ncclcheck.cli.values import FileName, Seconds, WholeNumber
+from ncclcheck.model.errors import UsageError
+
+
+@click.command(cls=PrefixCommand)
+@click.option(
+    "--dir",
+    "dir_",
+    type=FileName(),
+    metavar="DIR",
+    help="Folder for evidence; each node makes one of its own in it.  [in $TMPDIR]",
+)
+@click.option(
+    "--patience",
+    type=Seconds(),
+    default=timeouts.WATCH_PATIENCE_S,
+    help=f"Nothing advances for so long before the stacks are read.  [{timeouts.WATCH_PATIENCE_S:g}]",
+)
+@click.option(
+    "--on-hang",
+    type=click.Choice(["report", "dump", "stop"], case_sensitive=False),
+    default="report",
+    help="dump: also torch's flight recorder; stop: then end the job, exit 4.  [report]",
+)
+@click.option("--as-is", is_flag=True, help="Add nothing to the environment of the job.")
+@click.option(
+    "--attach",
+    metavar="PID",
+    type=WholeNumber(2, 2**31),
+    help="Watch the job of this process, which runs already, and start nothing.",
+)
+@options.outputs
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but what was found.")
+@click.pass_context
+def watch(context: click.Context, /, **given: Any) -> None:
+    """Run COMMAND, and when the job hangs or fails name the rank, the source line and who waits.
+
+    The job gets the words, folder, environment, streams and signals that it would have without, and its exit code is
+    that of watch. Ranks are the descendants of COMMAND with a LOCAL_RANK (torchrun and others), or COMMAND itself. A
+    job hangs when nothing advanced for --patience, the Python stacks of its ranks do not change, and one of them is
+    inside a collective. Stacks need py-spy: pip install 'ncclcheck[watch]'.
+
+    Each node watches its own ranks: start it on every node, as the job. SIGUSR1 to watch: read the stacks now.
+
+    Exit codes: those of the job; 4 after --on-hang stop. With --attach: 0, or 1 with a finding.
+    """
+    from ncclcheck.cli.outputs import refuse_bad_outputs
+    from ncclcheck.cli.watching.watching import attach, run_watched
+
+    if (given["command"] is None) == (given["attach"] is None):
+        raise UsageError("watch: which job? give its command after '--', or --attach PID of one that runs")
+    refuse_bad_outputs(given)
+    context.exit(run_watched(given) if given["command"] else attach(given))

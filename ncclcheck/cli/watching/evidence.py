@@ -1,0 +1,64 @@
+"""What is kept of a job that hangs or died: stacks, the kernel's view of each rank, and torch's flight recorder."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ncclcheck.facts.bounded_call import within
+from ncclcheck.facts.job.rank_processes import RankProcess, kernel_view
+from ncclcheck.timeouts import DUMP_S, PROCESS_POLL_S, WATCH_READ_S
+
+_MOST_FOLDERS = 20
+
+
+def keep(folder: Path, number: int, ranks: Sequence[RankProcess], stacks: Mapping[int, bytes]) -> list[str]:
+    """Write the stacks and the kernel's view of each rank to a folder of their own; return the files.
+
+    Only so many of these folders are made: what a job does later is less telling.
+    """
+    if number > _MOST_FOLDERS:
+        return []
+    place = folder / f"look-{number}"
+    place.mkdir(parents=True, exist_ok=True)
+    kept = []
+    for rank in ranks:
+        name = f"pid-{rank.pid}" if rank.rank is None else f"rank-{rank.rank}"
+        if rank.pid in stacks:
+            (place / f"{name}.stacks.json").write_bytes(stacks[rank.pid])
+            kept.append(str(place / f"{name}.stacks.json"))
+        seen = within(WATCH_READ_S, kernel_view, rank.pid)
+        if isinstance(seen, str) and seen:
+            (place / f"{name}.proc.txt").write_text(seen, errors="backslashreplace")
+            kept.append(str(place / f"{name}.proc.txt"))
+    return kept
+
+
+def dump_recorders(pipe_prefix: str, ranks: Sequence[RankProcess], folder: Path) -> list[str]:
+    """Ask torch of each rank, through its pipe, to write its flight recorder; return the files that came of it.
+
+    The pipe is opened without waiting: a rank without NCCL has none, and one that hangs in C may not read it.
+    """
+    asked = [rank for rank in ranks if pipe_prefix and _asked(Path(f"{pipe_prefix}{rank.rank}.pipe"))]
+    before = set(_traces(folder))
+    deadline = time.monotonic() + DUMP_S
+    while asked and time.monotonic() < deadline and len(set(_traces(folder)) - before) < len(asked):
+        time.sleep(PROCESS_POLL_S * 10)
+    return sorted(_traces(folder)) if asked else []
+
+
+def _asked(pipe: Path) -> bool:
+    with suppress(OSError):
+        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            return os.write(descriptor, b"1\n") > 0
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _traces(folder: Path) -> list[str]:
+    return [str(path) for path in folder.glob("nccl_trace_rank_*")]

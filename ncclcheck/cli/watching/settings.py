@@ -1,0 +1,31 @@
+"""The environment that makes evidence of a hang exist: set only where the user has set nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+# Each row is one thing; where one of its names is set already, all of it stays as the user has it.
+_RECORDER_SIZE = "2000"  # operations; torch's own default from 2.9 on, 0 before
+
+
+def added_settings(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return the variables to add for a job whose evidence goes to `folder`."""
+    trace, pipe = str(folder / "nccl_trace_rank_"), str(folder / "nccl_pipe_rank_")
+    groups = (
+        {"TORCH_FR_BUFFER_SIZE": _RECORDER_SIZE, "TORCH_NCCL_TRACE_BUFFER_SIZE": _RECORDER_SIZE},
+        {"TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+        {"TORCH_FR_DUMP_TEMP_FILE": trace, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": trace},
+        {"TORCH_NCCL_DEBUG_INFO_PIPE_FILE": pipe},
+        {"NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": str(folder / "nccl.%h.%p.log")},
+    )
+    added: dict[str, str] = {}
+    for group in groups:
+        if not any(name in environ for name in group):
+            added.update(group)
+    return added
+
+
+def pipe_prefix(environ: Mapping[str, str]) -> str:
+    """Return what torch's pipes for a dump on demand are named after, before the rank; "" where there are none."""
+    return environ.get("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "")

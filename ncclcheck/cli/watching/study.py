@@ -1,0 +1,66 @@
+"""Looking closely at a job that stands still: two stacks of each rank, some seconds apart, and what they mean."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from ncclcheck.facts.job.rank_processes import RankProcess, look_at
+from ncclcheck.facts.job.rank_stacks import StacksRead, read_stacks
+from ncclcheck.measure.watching.decision import Studied, decide
+from ncclcheck.measure.watching.stacks import main_stack
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.watched import Frame, Watch, WatchedRank
+
+
+class Question(Struct, frozen=True):
+    """Which ranks to look at, and what is known before: for how long they stand, and who ended."""
+
+    host: str
+    ranks: tuple[RankProcess, ...]
+    apart_s: float
+    still_s: float
+    ended: tuple[WatchedRank, ...] = ()
+
+
+class Answered(Struct, frozen=True):
+    """The decision, and all threads' stacks as they were read the second time."""
+
+    watch: Watch
+    ranks: tuple[RankProcess, ...]
+    documents: dict[int, bytes]
+
+
+def study(question: Question) -> Answered:
+    """Read the stacks twice and decide."""
+    pids = [rank.pid for rank in question.ranks]
+    first = read_stacks(pids)
+    before = look_at(question.ranks, time.monotonic())
+    time.sleep(question.apart_s)
+    after = look_at(question.ranks, time.monotonic())
+    second = read_stacks(pids)
+    stacks, remarks = _main_stacks(second)
+    studied = Studied(
+        question.host,
+        before,
+        after,
+        _main_stacks(first)[0],
+        stacks,
+        question.still_s + question.apart_s,
+        max((rank.world_size for rank in question.ranks), default=0),
+        question.ended,
+        remarks,
+    )
+    return Answered(decide(studied), question.ranks, second.documents or first.documents)
+
+
+def _main_stacks(read: StacksRead) -> tuple[dict[int, tuple[Frame, ...]], tuple[str, ...]]:
+    frames: dict[int, tuple[Frame, ...]] = {}
+    remarks = list(read.remarks)
+    for pid, document in read.documents.items():
+        try:
+            frames[pid] = main_stack(document, pid)
+        except DecodeError as error:
+            remarks.append(f"no stack of process {pid}: {error}")
+    return frames, tuple(remarks)

@@ -1,0 +1,203 @@
+"""The watcher of one node's ranks: looks, notices, has the job studied, and says what it found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.cli.watching.evidence import dump_recorders, keep
+from ncclcheck.cli.watching.study import Answered, Question, study
+from ncclcheck.facts.bounded_call import Started, start, within
+from ncclcheck.facts.job.deaths import Death, DeathWatch
+from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
+from ncclcheck.facts.network.names import host_name
+from ncclcheck.measure.watching.decision import stands
+from ncclcheck.measure.watching.progress import (
+    Pace,
+    first_pace,
+    next_pace,
+    overlooked,
+    patience_s,
+    rested,
+    still_s,
+)
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.watched import Look, Watch, WatchedRank
+from ncclcheck.timeouts import WATCH_LOOK_S, WATCH_READ_S, WATCH_STACKS_APART_S, WATCH_STUDY_S
+
+_LOOKS_PER_PATIENCE = 12  # as 5 s are of 60 s
+_SLEPT = 4  # looks that did not happen: the machine slept, or this process was stopped
+_GRAVITY = ("ok", "quiet", "silent", "stopped", "died", "hang")
+
+
+class WatchPlan(Struct, frozen=True):
+    """The process to watch with its descendants, and how: as the command line says."""
+
+    root: int
+    folder: Path
+    patience_s: float
+    dumps: bool
+    pipe_prefix: str = ""
+
+    @property
+    def look_s(self) -> float:
+        """Seconds between two looks."""
+        return min(WATCH_LOOK_S, self.patience_s / _LOOKS_PER_PATIENCE)
+
+    @property
+    def apart_s(self) -> float:
+        """Seconds between the two stacks of a rank."""
+        return min(WATCH_STACKS_APART_S, self.patience_s / 6)
+
+
+class Watcher:
+    """Watches until `close`. `tell` gets each decision that is news; `worst` is the gravest one that still holds."""
+
+    def __init__(self, plan: WatchPlan, tell: Callable[[Watch], None]) -> None:
+        self.plan = plan
+        self.worst = Watch("ok")
+        self.ranks: tuple[RankProcess, ...] = ()
+        self._tell = tell
+        self._host = host_name()
+        self._deaths = DeathWatch()
+        self._deaths_told = 0
+        self._pace: Pace | None = None
+        self._study: Started[Answered] | None = None
+        self._study_until = 0.0
+        self._studies = 0
+        self._study_next_s = 0.0  # of standing still
+        self._told_standing: frozenset[int] = frozenset()
+        self.interrupted = False  # the user ends the job: what ends now is no finding
+
+    def look(self) -> None:
+        """Look once at all ranks. Takes milliseconds, or WATCH_READ_S where /proc hangs."""
+        ranks = within(WATCH_READ_S, find_ranks, self.plan.root)
+        if isinstance(ranks, Missing):
+            return
+        self.ranks = ranks or self.ranks
+        self._deaths.follow(ranks)
+        seen = within(WATCH_READ_S, look_at, ranks, time.monotonic())
+        self._tell_deaths()
+        if isinstance(seen, Missing) or not seen.ranks:
+            return
+        before, self._pace = self._pace, self._next_pace(seen)
+        if before is not None:
+            self._tell_standing(before.look, seen)
+        self._follow_study()
+
+    def look_closely(self) -> None:
+        """Study the ranks now, whatever they do."""
+        if self._study is None and self.ranks:
+            self._begin_study()
+
+    def close(self) -> None:
+        """Wait for the last deaths to be seen, and tell of them."""
+        self._deaths.close()
+        self._tell_deaths()
+
+    def _next_pace(self, seen: Look) -> Pace:
+        pace = self._pace
+        if pace is None:
+            return first_pace(seen)
+        if seen.at_s - pace.look.at_s > _SLEPT * max(self.plan.look_s, 1.0):
+            return rested(pace, seen)
+        if self._study is not None:
+            return overlooked(pace, seen)
+        after = next_pace(pace, seen)
+        if after.advanced_at_s == seen.at_s:
+            self._study_next_s = 0.0
+            if self.worst.decision in ("hang", "quiet", "stopped"):
+                self._recovered(seen.at_s - pace.advanced_at_s)
+        return after
+
+    def _recovered(self, paused_s: float) -> None:
+        self.worst = Watch("ok", remarks=(f"the job advances again after {paused_s:.0f} s",))
+        self._told_standing = frozenset()
+        self._tell(self.worst)
+
+    def _follow_study(self) -> None:
+        pace = self._pace
+        if pace is None:
+            return
+        if self._study is None:
+            patience = patience_s(pace, self.plan.patience_s)
+            if still_s(pace) >= max(patience, self._study_next_s):
+                self._study_next_s = still_s(pace) + patience
+                self._begin_study()
+            return
+        answer = self._study.result(0.0)
+        if isinstance(answer, Missing):
+            if answer.missing == "timeout" and time.monotonic() < self._study_until:
+                return
+            self._decided(Watch("quiet", still_s(pace), remarks=(f"the ranks could not be read: {answer}",)))
+        else:
+            self._keep(answer)
+        self._study = None
+
+    def _begin_study(self) -> None:
+        pace = self._pace
+        question = Question(
+            self._host, self.ranks, self.plan.apart_s, still_s(pace) if pace else 0.0, self._ended_before()
+        )
+        self._studies += 1
+        self._study_until = time.monotonic() + WATCH_STUDY_S
+        self._study = start(study, question)
+
+    def _keep(self, answer: Answered) -> None:
+        watch = answer.watch
+        files = keep(self.plan.folder, self._studies, answer.ranks, answer.documents)
+        if watch.decision == "hang" and self.plan.dumps:
+            files += dump_recorders(self.plan.pipe_prefix, answer.ranks, self.plan.folder)
+        self._decided(replace(watch, evidence=tuple(files)))
+
+    def _tell_standing(self, before: Look, after: Look) -> None:
+        standing = stands(before, after, self._host)
+        pids = frozenset(rank.pid for rank in standing)
+        if standing and not pids <= self._told_standing and len(standing) < len(after.ranks):
+            self._studies += 1
+            files = keep(self.plan.folder, self._studies, self.ranks, {})
+            others = tuple(
+                sorted(rank.rank for rank in after.ranks if rank.pid not in pids and rank.rank is not None)
+            )
+            self._decided(Watch("stopped", 0.0, standing, others, tuple(files)))
+        self._told_standing = pids
+
+    def _tell_deaths(self) -> None:
+        deaths = self._deaths.deaths
+        failed = [death for death in deaths[self._deaths_told :] if death.is_failure]
+        if not failed or self.interrupted:
+            return
+        self._deaths_told = len(deaths)
+        if self.worst.decision == "died":  # the first one is told
+            ended = {death.rank for death in failed if death.rank is not None}
+            self.worst = replace(self.worst, victims=tuple(sorted(ended | set(self.worst.victims))))
+            return
+        first, *later = failed
+        self._decided(
+            Watch(
+                "died",
+                round(time.monotonic() - first.at_s, 1),
+                (self._ended(first),),
+                tuple(sorted(death.rank for death in later if death.rank is not None)),
+            )
+        )
+
+    def _ended_before(self) -> tuple[WatchedRank, ...]:
+        """Return the ranks of the present job that ended with exit code 0, while others are still there."""
+        living = {rank.rank for rank in self.ranks}
+        return tuple(self._ended(death) for death in self._deaths.deaths if death.rank not in living)
+
+    def _ended(self, death: Death) -> WatchedRank:
+        return WatchedRank(death.rank, self._host, death.pid, reason=death.words)
+
+    def _decided(self, watch: Watch) -> None:
+        is_news = watch.decision != self.worst.decision or watch.culprits != self.worst.culprits
+        if watch.decision == "ok" or not is_news:
+            return
+        if _GRAVITY.index(watch.decision) >= _GRAVITY.index(self.worst.decision):
+            self.worst = watch
+        self._tell(watch)

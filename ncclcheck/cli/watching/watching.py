@@ -1,0 +1,153 @@
+"""`watch` from start to end: the job as a child with the settings it gets, or one that runs already."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ncclcheck.cli.commands.prefix import read_prefixed
+from ncclcheck.cli.files import refuse_hung
+from ncclcheck.cli.screen import write_error
+from ncclcheck.cli.watching.findings import conclude, report_of, tell
+from ncclcheck.cli.watching.following import block_signals, follow
+from ncclcheck.cli.watching.settings import added_settings, pipe_prefix
+from ncclcheck.cli.watching.watcher import Watcher, WatchPlan
+from ncclcheck.facts.job.rank_processes import stat_fields
+from ncclcheck.facts.job.rank_stacks import NO_PY_SPY, py_spy
+from ncclcheck.facts.network.names import host_name
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.watched import Watch
+from ncclcheck.report.watch import JobEnd
+from ncclcheck.run.judge import RunClock, start_clock
+from ncclcheck.spawn.job import JobCommand, end_alike, end_processes, ended_status, exit_code_of, start_job
+from ncclcheck.timeouts import WATCH_STOP_S
+
+STOPPED = 4
+
+
+def run_watched(given: Mapping[str, Any]) -> int:
+    """Start the command, watch it to its end, and end as it does; return 4 where it was stopped for a hang."""
+    mask = block_signals()  # before any thread: each would take them
+    clock, folder = start_clock(), _folder(given)
+    prefixed = read_prefixed(given["command"], os.environ)
+    added = {} if given["as_is"] else added_settings(prefixed.environ, folder)
+    _say_start(given, folder, added)
+    environ = {**prefixed.environ, **added}
+    try:
+        job = start_job(
+            JobCommand(prefixed.program, prefixed.words, environ, mask, prefixed.inherited.ignored)
+        )
+    except OSError as error:
+        raise UsageError(f"{prefixed.words[0]} cannot be started: {error.strerror or error}") from error
+    status: int | None = None
+
+    def is_over() -> bool:
+        nonlocal status
+        status = ended_status(job) if status is None else status
+        return status is not None
+
+    stopped = _watched(given, folder, clock, (job, pipe_prefix(environ)), is_over)
+    while not is_over():  # it is ending
+        os.waitid(os.P_PID, job, os.WEXITED | os.WNOWAIT)
+    assert status is not None  # noqa: S101 (the loop's condition)
+    code = STOPPED if stopped.hung else exit_code_of(status)
+    reason = "stopped for a hang" if stopped.hung else f"the job ended with exit code {code}"
+    conclude(stopped.found, JobEnd(code, reason), clock, given, folder)
+    _leave_empty(folder)
+    if stopped.hung:
+        return STOPPED
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    return end_alike(status)
+
+
+def attach(given: Mapping[str, Any]) -> int:
+    """Watch a job that runs, until it ends or we are interrupted; return the exit code of what was found."""
+    pid = given["attach"]
+    fields = stat_fields(pid)
+    if not fields:
+        raise UsageError(f"--attach {pid}: there is no such process on this node")
+    if os.geteuid() not in (0, Path(f"/proc/{pid}").stat().st_uid):
+        raise UsageError(f"--attach {pid}: it belongs to another user")
+    block_signals()
+    clock, folder = start_clock(), _folder(given)
+    _say_start(given, folder, {})
+
+    def is_over() -> bool:
+        now = stat_fields(pid)
+        return not now or now[0] in ("Z", "X") or now[19] != fields[19]
+
+    ended = _watched(given, folder, clock, (pid, ""), is_over, is_child=False)
+    report = report_of(ended.found, None, clock, given)
+    _leave_empty(folder)
+    return STOPPED if ended.hung else report.verdict.exit_code
+
+
+class _Ended:
+    """How the watching ended: with which finding, and whether the job was stopped for it."""
+
+    def __init__(self) -> None:
+        self.found = Watch("ok")
+        self.hung = False
+
+
+def _watched(
+    given: Mapping[str, Any],
+    folder: Path,
+    clock: RunClock,
+    job: tuple[int, str],
+    is_over: Any,
+    *,
+    is_child: bool = True,
+) -> _Ended:
+    ended, (pid, pipes) = _Ended(), job
+
+    def heard(watch: Watch) -> None:
+        tell(watch, folder, clock, quiet=bool(given["quiet"]))
+        if watch.decision == "hang" and given["on_hang"] == "stop":
+            ended.hung = True
+            watcher.interrupted = True
+            write_error(f"watch: ending the job (SIGTERM, then SIGKILL after {WATCH_STOP_S:g} s)")
+            end_processes([*(rank.pid for rank in watcher.ranks), pid], WATCH_STOP_S)
+
+    plan = WatchPlan(pid, folder, given["patience"], given["on_hang"] != "report", pipes)
+    watcher = Watcher(plan, heard)
+    follow(watcher, is_over, pid if is_child else None)
+    watcher.close()
+    ended.found = watcher.worst
+    return ended
+
+
+def _folder(given: Mapping[str, Any]) -> Path:
+    """Make and return this node's folder. Raises UsageError where it cannot be made."""
+    name = f"{host_name()}-{os.getpid()}"
+    if given["dir_"] is None:
+        return Path(tempfile.mkdtemp(prefix=f"ncclcheck-watch-{name}-"))
+    refuse_hung(given["dir_"], "--dir")
+    folder = Path(given["dir_"]).absolute() / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--dir {given['dir_']}: cannot be made: {error.strerror or error}") from error
+    return folder
+
+
+def _leave_empty(folder: Path) -> None:
+    with suppress(OSError):  # what is in it stays
+        folder.rmdir()
+
+
+def _say_start(given: Mapping[str, Any], folder: Path, added: Mapping[str, str]) -> None:
+    if py_spy() is None:
+        write_error(f"watch: {NO_PY_SPY}")
+    if given["quiet"]:
+        return
+    write_error(f"watch: evidence of a hang or failure goes to {folder}")
+    for name, value in added.items():
+        write_error(f"watch: set {name}={value}")

@@ -1,0 +1,91 @@
+"""When the ranks of a job end, in order, and with what: pidfds tell while the kernel still has the exit code."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from contextlib import suppress
+
+from msgspec import Struct
+
+from ncclcheck.facts.job.rank_processes import RankProcess, stat_fields
+from ncclcheck.timeouts import DEATHS_POLL_S
+
+
+class Death(Struct, frozen=True):
+    """The end of a rank. `status` is that of wait(2); None: its parent had collected it already."""
+
+    rank: int | None
+    pid: int
+    at_s: float
+    status: int | None
+
+    @property
+    def is_failure(self) -> bool:
+        """Return True if the rank did not end with exit code 0, as far as is known."""
+        return bool(self.status)
+
+    @property
+    def words(self) -> str:
+        """`was killed by SIGKILL`, `ended with exit code 1`."""
+        if self.status is None:
+            return "ended; its exit code was not seen"
+        if os.WIFSIGNALED(self.status):
+            number = os.WTERMSIG(self.status)
+            try:
+                return f"was killed by {signal.Signals(number).name}"
+            except ValueError:
+                return f"was killed by signal {number}"
+        return f"ended with exit code {os.waitstatus_to_exitcode(self.status)}"
+
+
+class DeathWatch:
+    """A thread that waits for processes to end. `deaths` are those that ended, the first one first."""
+
+    def __init__(self) -> None:
+        self.deaths: list[Death] = []
+        self._followed: dict[int, RankProcess] = {}
+        self._known: set[tuple[int, str]] = set()
+        self._ends = threading.Event()
+        self._poll = select.poll()
+        self._thread = threading.Thread(target=self._wait, name="deaths", daemon=True)
+        self._thread.start()
+
+    def follow(self, ranks: tuple[RankProcess, ...]) -> None:
+        """Also wait for these processes; those that are known already stay as they are."""
+        for rank in ranks:
+            if (rank.pid, rank.started) in self._known:
+                continue
+            self._known.add((rank.pid, rank.started))
+            with suppress(OSError):  # it ended just now, or the kernel has no pidfds
+                descriptor = os.pidfd_open(rank.pid)
+                self._followed[descriptor] = rank
+                self._poll.register(descriptor, select.POLLIN)
+
+    def close(self) -> None:
+        """End the thread and close what it waited for, after a last look."""
+        self._ends.set()
+        self._thread.join(DEATHS_POLL_S * 5)
+        for descriptor in list(self._followed):
+            os.close(descriptor)
+
+    def _wait(self) -> None:
+        while not self._ends.is_set():
+            self._collect(DEATHS_POLL_S)
+        self._collect(0.0)
+
+    def _collect(self, wait_s: float) -> None:
+        for descriptor, _ in self._poll.poll(wait_s * 1000):
+            rank = self._followed.pop(descriptor, None)
+            if rank is None:
+                continue
+            self._poll.unregister(descriptor)
+            fields = stat_fields(rank.pid)
+            is_zombie = bool(fields) and fields[0] == "Z" and fields[19] == rank.started
+            self.deaths.append(
+                Death(rank.rank, rank.pid, time.monotonic(), int(fields[49]) if is_zombie else None)
+            )
+            os.close(descriptor)

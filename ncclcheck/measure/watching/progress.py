@@ -1,0 +1,116 @@
+"""Has a job advanced since the look before, for how long has it stood still, and how long may it?
+
+Bytes and switches count, not CPU time: a rank that waits for a GPU may spin at 100 %. Of the switches those of the
+idlest rank count, since a rank that polls for something wakes up often and gets nowhere.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.model.watched import Look, RankLook
+
+_KEPT_RATES = 60  # of looks in which the job advanced
+_LEAST_BYTES_PER_S = 1024.0  # of the ranks' own files and sockets: heartbeats of an idle job stay below
+_LEAST_NETWORK_PER_S = float(1 << 20)  # of the links, which other programs of the host use too
+_PART_OF_NETWORK = 0.1
+_LEAST_SWITCHES_PER_S = 2.0  # of a rank's main thread: a wait that wakes up once a second is still a wait
+_PART_OF_USUAL = 0.02
+_STEADY_LOOKS = 3  # the job has started once it advanced in so many looks
+_RAISED = 5.0  # times the longest quiet spell that the job recovered from
+
+
+class Pace(Struct, frozen=True):
+    """The job so far: when it last advanced, its usual rates, and the longest quiet spell that it recovered from."""
+
+    look: Look
+    advanced_at_s: float
+    byte_rates: tuple[float, ...] = ()
+    network_rates: tuple[float, ...] = ()
+    switch_rates: tuple[float, ...] = ()
+    steady_looks: int = 0
+    longest_quiet_s: float = 0.0
+
+
+class Moved(Struct, frozen=True):
+    """How much moved between two looks, per second: bytes of ranks, of links, switches of the idlest main thread."""
+
+    bytes_per_s: float
+    network_per_s: float
+    switches_per_s: float
+
+
+def first_pace(look: Look) -> Pace:
+    """Return the pace of a job that was looked at once."""
+    return Pace(look, look.at_s)
+
+
+def next_pace(pace: Pace, look: Look) -> Pace:
+    """Return the pace after another look."""
+    moved = moved_between(pace.look, look)
+    started = {rank.pid for rank in pace.look.ranks} != {rank.pid for rank in look.ranks}
+    if not started and not _is_advance(pace, moved):
+        return replace(pace, look=look)
+    spell_s = pace.look.at_s - pace.advanced_at_s  # nothing advanced up to the look before
+    is_steady = pace.steady_looks >= _STEADY_LOOKS
+    return Pace(
+        look,
+        look.at_s,
+        (*pace.byte_rates, moved.bytes_per_s)[-_KEPT_RATES:],
+        (*pace.network_rates, moved.network_per_s)[-_KEPT_RATES:],
+        (*pace.switch_rates, moved.switches_per_s)[-_KEPT_RATES:],
+        0 if started else pace.steady_looks + 1,
+        max(pace.longest_quiet_s, spell_s) if is_steady else pace.longest_quiet_s,
+    )
+
+
+def rested(pace: Pace, look: Look) -> Pace:
+    """Return the pace as if the job had advanced just now: the time before does not count (a machine that slept)."""
+    return replace(pace, look=look, advanced_at_s=look.at_s)
+
+
+def overlooked(pace: Pace, look: Look) -> Pace:
+    """Return the pace as if nothing had moved since the look before: reading the stacks itself wakes the ranks."""
+    return replace(pace, look=look)
+
+
+def still_s(pace: Pace) -> float:
+    """Return for how long nothing has advanced, by the last look."""
+    return pace.look.at_s - pace.advanced_at_s
+
+
+def patience_s(pace: Pace, asked_s: float) -> float:
+    """Return after how long this job counts as frozen: as asked, or longer where it paused for long before."""
+    return max(asked_s, _RAISED * pace.longest_quiet_s)
+
+
+def moved_between(before: Look, after: Look) -> Moved:
+    """Return what moved between two looks."""
+    seconds = max(after.at_s - before.at_s, 1e-3)
+    known = {rank.pid: rank for rank in before.ranks}
+    pairs = [(known[rank.pid], rank) for rank in after.ranks if rank.pid in known]
+    io_bytes = sum(max(0, rank.io_bytes - earlier.io_bytes) for earlier, rank in pairs)
+    network = max(0, after.network_bytes - before.network_bytes)
+    switches = min((max(0, rank.switches - earlier.switches) for earlier, rank in pairs), default=0)
+    return Moved(io_bytes / seconds, network / seconds, switches / seconds)
+
+
+def is_still(before: RankLook, after: RankLook, seconds: float) -> bool:
+    """Return True if the rank's main thread hardly woke up, and the rank moved hardly a byte."""
+    switches = (after.switches - before.switches) / seconds
+    io_bytes = (after.io_bytes - before.io_bytes) / seconds
+    return switches <= _LEAST_SWITCHES_PER_S and io_bytes <= _LEAST_BYTES_PER_S
+
+
+def _is_advance(pace: Pace, moved: Moved) -> bool:
+    least_bytes = max(_LEAST_BYTES_PER_S, _PART_OF_USUAL * median(pace.byte_rates or (0.0,)))
+    least_network = max(_LEAST_NETWORK_PER_S, _PART_OF_NETWORK * median(pace.network_rates or (0.0,)))
+    least_switches = max(_LEAST_SWITCHES_PER_S, _PART_OF_USUAL * median(pace.switch_rates or (0.0,)))
+    return (
+        moved.bytes_per_s > least_bytes
+        or moved.network_per_s > least_network
+        or moved.switches_per_s > least_switches
+    )

@@ -1,0 +1,80 @@
+"""What `watch` saw of a running job: its decision, who is at fault and where in the code, and who waits for it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+WatchDecision: TypeAlias = Literal["ok", "quiet", "hang", "died", "stopped", "silent"]
+
+
+class RankLook(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one look at a rank read: counters since its start, of the rank with its own child processes.
+
+    `state` is the kernel's letter of the main process (proc(5)); `switches` are the voluntary ones of its main thread.
+    """
+
+    rank: int | None
+    pid: int
+    state: str
+    cpu_s: float
+    switches: int
+    io_bytes: int
+
+
+class Look(Struct, frozen=True, forbid_unknown_fields=True):
+    """All ranks of this node at a moment, and the bytes that its network links moved since they came up."""
+
+    at_s: float
+    ranks: tuple[RankLook, ...]
+    network_bytes: int = 0
+
+
+class Frame(Struct, frozen=True, forbid_unknown_fields=True):
+    """One call on a stack: the file and line that it is at, and the function."""
+
+    file: str
+    line: int
+    function: str
+
+
+class WatchedRank(Struct, frozen=True, forbid_unknown_fields=True):
+    """One rank as it was when the decision was made. `rank` is None where nothing says which it is.
+
+    `file`, `line`, `function`: where it is in the code; None where no stack could be read. `reason`: what it does, or
+    how it ended.
+    """
+
+    rank: int | None
+    host: str
+    pid: int
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    reason: str = ""
+
+
+class StackGroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """The ranks whose main threads are at the same place; the innermost call comes first."""
+
+    ranks: tuple[int, ...]
+    frames: tuple[Frame, ...]
+    in_collective: bool
+
+
+class Watch(Struct, frozen=True, forbid_unknown_fields=True):
+    """The decision on a job, and what it stands on.
+
+    `since_s`: seconds since anything advanced, or since the death, when the decision was made. `victims`: the ranks
+    that wait. `evidence`: files that were kept. `remarks`: what could not be read.
+    """
+
+    decision: WatchDecision
+    since_s: float = 0.0
+    culprits: tuple[WatchedRank, ...] = ()
+    victims: tuple[int, ...] = ()
+    evidence: tuple[str, ...] = ()
+    groups: tuple[StackGroup, ...] = ()
+    waits_in: str = ""  # the call in which the victims wait
+    remarks: tuple[str, ...] = ()

@@ -1,0 +1,88 @@
+"""Ranks are found among the descendants of a process, and read from /proc."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ncclcheck.facts.job.rank_processes import find_ranks, kernel_view, look_at, network_bytes, stat_fields
+
+_LAUNCHER = (
+    "import os, subprocess, sys\n"
+    "children = [subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=subprocess.PIPE,"
+    " env={**os.environ, 'RANK': str(4 + i), 'LOCAL_RANK': str(i), 'WORLD_SIZE': '8', 'LOCAL_WORLD_SIZE': '2'})"
+    " for i in range(2)]\n"
+    "print('started', flush=True)\n"
+    "sys.stdin.read()\n"
+)
+_RANK = "import sys; sys.stdin.read()"
+_RANK_WITH_CHILD = (
+    "import subprocess, sys; "
+    "child = subprocess.Popen(['sh', '-c', 'head -c 3000000 /dev/zero > /dev/null; cat'], stdin=subprocess.PIPE); "
+    "sys.stdin.read()"
+)
+
+
+@contextmanager
+def _launched(rank: str, **environ: str) -> Iterator[int]:
+    usual = {name: value for name, value in os.environ.items() if not name.endswith("RANK")}
+    with subprocess.Popen(
+        [sys.executable, "-c", _LAUNCHER, rank],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**usual, **environ},
+    ) as launcher:
+        assert launcher.stdout is not None
+        launcher.stdout.readline()
+        yield launcher.pid
+
+
+def test_the_ranks_of_a_launcher_are_its_children_with_a_local_rank() -> None:
+    with _launched(_RANK) as launcher:
+        ranks = find_ranks(launcher)
+        assert [rank.rank for rank in ranks] == [4, 5]
+        assert {rank.world_size for rank in ranks} == {8}
+        assert launcher not in {rank.pid for rank in ranks}
+    deadline = time.monotonic() + 30
+    while look_at(ranks, 0.0).ranks:  # they end with their standard input
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_process_of_a_rank_belongs_to_it_and_is_counted_with_it() -> None:
+    with _launched(_RANK_WITH_CHILD) as launcher:
+        deadline = time.monotonic() + 30
+        moved = 0
+        while moved < 3_000_000 and time.monotonic() < deadline:
+            ranks = find_ranks(launcher)
+            assert [rank.rank for rank in ranks] == [4, 5]
+            moved = min(look.io_bytes for look in look_at(ranks, 0.0).ranks)
+            time.sleep(0.05)
+        assert moved >= 3_000_000
+
+
+def test_a_process_without_a_launcher_is_the_only_rank() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _RANK], stdin=subprocess.PIPE, env={"SLURM_PROCID": "3"}
+    ) as process:
+        deadline = time.monotonic() + 30  # until exec has happened its environment is ours
+        while not (ranks := find_ranks(process.pid)) or ranks[0].rank != 3:
+            assert time.monotonic() < deadline
+        assert (len(ranks), ranks[0].pid) == (1, process.pid)
+        assert "State:" in kernel_view(process.pid)
+
+
+def test_a_process_that_is_not_there_has_no_ranks() -> None:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    assert find_ranks(process.pid) == ()
+    assert stat_fields(process.pid) == []
+    assert kernel_view(process.pid) == ""
+
+
+def test_the_bytes_of_the_links_are_read() -> None:
+    assert network_bytes() >= 0
