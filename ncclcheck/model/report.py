@@ -16,8 +16,8 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
 from ncclcheck.model.hardware import GpuNic, HcaChoice
+from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.snapshot import Coverage, Probe
-from ncclcheck.model.watched import Watch
 
 SCHEMA_VERSION = "1"
 Status: TypeAlias = Literal["pass", "fail", "unknown", "error"]

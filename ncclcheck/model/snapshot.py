@@ -14,9 +14,9 @@ from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.events import Log
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
+from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.policy.expected import Expected
-from ncclcheck.model.watched import Watch
 
 ProbeKind: TypeAlias = Literal["tcp", "mtu", "latency", "bandwidth", "clock", "loss"]
 ProbeOutcome: TypeAlias = Literal[

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 import ncclcheck
 from ncclcheck.model.finding import CheckRun
+from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import SCHEMA_VERSION, Advice, CheckEntry, Report, Tool, Verdict
-from ncclcheck.model.watched import Watch
 
 PASS, FOUND = 0, 1
 

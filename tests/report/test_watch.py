@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ncclcheck.checks.registry import all_checks, run_check
+from ncclcheck.model.job.watched import Watch, WatchedRank
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.model.watched import Watch, WatchedRank
 from ncclcheck.report.text.terminal import render
 from ncclcheck.report.watch import JobEnd, watch_report
 

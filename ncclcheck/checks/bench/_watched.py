@@ -8,8 +8,8 @@ from ncclcheck.checks.registry import Answer
 from ncclcheck.measure.watching.words import ranks_words, told
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.job.watched import StackGroup, Watch, WatchDecision
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.model.watched import StackGroup, Watch, WatchDecision
 
 _MOST_GROUPS = 8
 _MOST_FRAMES = 6

@@ -11,9 +11,9 @@ from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.cli.outputs import write_files
 from ncclcheck.cli.screen import write_error
 from ncclcheck.measure.watching.words import told
+from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.model.watched import Watch
 from ncclcheck.report.watch import JobEnd, watch_report
 from ncclcheck.run.judge import RunClock
 

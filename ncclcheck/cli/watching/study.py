@@ -11,7 +11,7 @@ from ncclcheck.facts.job.rank_stacks import StacksRead, read_stacks
 from ncclcheck.measure.watching.decision import Studied, decide
 from ncclcheck.measure.watching.stacks import main_stack
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.watched import Frame, Watch, WatchedRank
+from ncclcheck.model.job.watched import Frame, Watch, WatchedRank
 
 
 class Question(Struct, frozen=True):

@@ -26,7 +26,7 @@ from ncclcheck.measure.watching.progress import (
     still_s,
 )
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.watched import Look, Watch, WatchedRank
+from ncclcheck.model.job.watched import Look, Watch, WatchedRank
 from ncclcheck.timeouts import WATCH_LOOK_S, WATCH_READ_S, WATCH_STACKS_APART_S, WATCH_STUDY_S
 
 _LOOKS_PER_PATIENCE = 12  # as 5 s are of 60 s
@@ -42,6 +42,7 @@ class WatchPlan(Struct, frozen=True):
     patience_s: float
     dumps: bool
     pipe_prefix: str = ""
+    is_child: bool = True  # of ours: then nobody else collects how it ended
 
     @property
     def look_s(self) -> float:
@@ -79,7 +80,9 @@ class Watcher:
         if isinstance(ranks, Missing):
             return
         self.ranks = ranks or self.ranks
-        self._deaths.follow(ranks)
+        self._deaths.follow(
+            tuple(rank for rank in ranks if rank.pid != self.plan.root or not self.plan.is_child)
+        )
         seen = within(WATCH_READ_S, look_at, ranks, time.monotonic())
         self._tell_deaths()
         if isinstance(seen, Missing) or not seen.ranks:
@@ -94,9 +97,15 @@ class Watcher:
         if self._study is None and self.ranks:
             self._begin_study()
 
-    def close(self) -> None:
-        """Wait for the last deaths to be seen, and tell of them."""
+    def close(self, status: int | None = None) -> None:
+        """Wait for the last deaths to be seen, and tell of them. `status`: how our child ended, as of wait(2)."""
         self._deaths.close()
+        if self.plan.is_child:
+            self._deaths.deaths += [
+                Death(rank.rank, rank.pid, time.monotonic(), status)
+                for rank in self.ranks
+                if rank.pid == self.plan.root and rank.rank is not None
+            ]
         self._tell_deaths()
 
     def _next_pace(self, seen: Look) -> Pace:
@@ -189,7 +198,8 @@ class Watcher:
     def _ended_before(self) -> tuple[WatchedRank, ...]:
         """Return the ranks of the present job that ended with exit code 0, while others are still there."""
         living = {rank.rank for rank in self.ranks}
-        return tuple(self._ended(death) for death in self._deaths.deaths if death.rank not in living)
+        gone = (death for death in self._deaths.deaths if death.rank is not None)
+        return tuple(self._ended(death) for death in gone if death.rank not in living)
 
     def _ended(self, death: Death) -> WatchedRank:
         return WatchedRank(death.rank, self._host, death.pid, reason=death.words)

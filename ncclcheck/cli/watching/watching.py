@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ncclcheck.facts.job.rank_processes import stat_fields
 from ncclcheck.facts.job.rank_stacks import NO_PY_SPY, py_spy
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.model.errors import UsageError
-from ncclcheck.model.watched import Watch
+from ncclcheck.model.job.watched import Watch
 from ncclcheck.report.watch import JobEnd
 from ncclcheck.run.judge import RunClock, start_clock
 from ncclcheck.spawn.job import JobCommand, end_alike, end_processes, ended_status, exit_code_of, start_job
@@ -51,7 +51,7 @@ def run_watched(given: Mapping[str, Any]) -> int:
         status = ended_status(job) if status is None else status
         return status is not None
 
-    stopped = _watched(given, folder, clock, (job, pipe_prefix(environ)), is_over)
+    stopped = _watched(given, folder, clock, (job, pipe_prefix(environ)), (is_over, lambda: status))
     while not is_over():  # it is ending
         os.waitid(os.P_PID, job, os.WEXITED | os.WNOWAIT)
     assert status is not None  # noqa: S101 (the loop's condition)
@@ -83,7 +83,7 @@ def attach(given: Mapping[str, Any]) -> int:
         now = stat_fields(pid)
         return not now or now[0] in ("Z", "X") or now[19] != fields[19]
 
-    ended = _watched(given, folder, clock, (pid, ""), is_over, is_child=False)
+    ended = _watched(given, folder, clock, (pid, ""), (is_over, lambda: None))
     report = report_of(ended.found, None, clock, given)
     _leave_empty(folder)
     return STOPPED if ended.hung else report.verdict.exit_code
@@ -102,11 +102,10 @@ def _watched(
     folder: Path,
     clock: RunClock,
     job: tuple[int, str],
-    is_over: Any,
-    *,
-    is_child: bool = True,
+    ending: tuple[Callable[[], bool], Callable[[], int | None]],
 ) -> _Ended:
-    ended, (pid, pipes) = _Ended(), job
+    ended, (pid, pipes), (is_over, status_of) = _Ended(), job, ending
+    is_child = given["command"] is not None
 
     def heard(watch: Watch) -> None:
         tell(watch, folder, clock, quiet=bool(given["quiet"]))
@@ -116,10 +115,10 @@ def _watched(
             write_error(f"watch: ending the job (SIGTERM, then SIGKILL after {WATCH_STOP_S:g} s)")
             end_processes([*(rank.pid for rank in watcher.ranks), pid], WATCH_STOP_S)
 
-    plan = WatchPlan(pid, folder, given["patience"], given["on_hang"] != "report", pipes)
+    plan = WatchPlan(pid, folder, given["patience"], given["on_hang"] != "report", pipes, is_child)
     watcher = Watcher(plan, heard)
     follow(watcher, is_over, pid if is_child else None)
-    watcher.close()
+    watcher.close(status_of())
     ended.found = watcher.worst
     return ended
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ncclcheck.model.watched import Look, RankLook
+from ncclcheck.model.job.watched import Look, RankLook
 
 _PROC = Path("/proc")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -84,7 +84,7 @@ def network_bytes() -> int:
 def kernel_view(pid: int) -> str:
     """Return what the kernel says of a process that needs no stack: status, where it sleeps, its system call."""
     parts = []
-    for name in ("status", "wchan", "syscall", "io", "cmdline"):
+    for name in ("status", "wchan", "syscall", "io"):
         with suppress(OSError):
             text = (_PROC / str(pid) / name).read_bytes().replace(b"\0", b" ").decode(errors="replace")
             parts.append(f"== {name}\n{text}\n")

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ncclcheck.measure.watching.progress import is_still
 from ncclcheck.measure.watching.stacks import grouped, is_in_collective, own_frame, waiting_call
-from ncclcheck.model.watched import Frame, Look, RankLook, Watch, WatchDecision, WatchedRank
+from ncclcheck.model.job.watched import Frame, Look, RankLook, Watch, WatchDecision, WatchedRank
 
 Stacks = Mapping[int, tuple[Frame, ...]]
 _BUSY = 0.5  # of a core: the rank computes

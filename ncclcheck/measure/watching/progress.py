@@ -11,7 +11,7 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.model.watched import Look, RankLook
+from ncclcheck.model.job.watched import Look, RankLook
 
 _KEPT_RATES = 60  # of looks in which the job advanced
 _LEAST_BYTES_PER_S = 1024.0  # of the ranks' own files and sockets: heartbeats of an idle job stay below

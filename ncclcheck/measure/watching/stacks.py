@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.watched import Frame, StackGroup
+from ncclcheck.model.job.watched import Frame, StackGroup
 
 _LIMIT_BYTES = 4 << 20
 _MOST_FRAMES = 60

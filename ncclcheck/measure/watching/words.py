@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncclcheck.model.watched import Watch, WatchedRank
+from ncclcheck.model.job.watched import Watch, WatchedRank
 
 _MOST = 4
 
@@ -50,7 +50,7 @@ def _hang(watch: Watch) -> str:
 
 def _died(watch: Watch) -> str:
     first = watch.culprits[0]
-    text = f"{_name(first)} {first.reason}, first of all ranks"
+    text = f"{_name(first)} {first.reason}" + (", first of all ranks" if watch.victims else "")
     return f"{text}; {ranks_words(watch.victims)} failed after it" if watch.victims else text
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.checks.registry import all_checks, run_check
+from ncclcheck.model.job.watched import Frame, StackGroup, Watch, WatchDecision, WatchedRank
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.model.watched import Frame, StackGroup, Watch, WatchDecision, WatchedRank
 
 CULPRIT = WatchedRank(1, "b", 9, "/home/me/train.py", 33, "evaluate")
 GROUP = StackGroup((1,), (Frame("/home/me/train.py", 33, "evaluate"),), False)

@@ -171,6 +171,13 @@ def test_the_report_has_the_exit_code_of_the_job(tmp_path: Path) -> None:
     )
 
 
+def test_a_task_of_srun_that_fails_is_named_by_its_rank() -> None:
+    done = ncclcheck("watch", "-q", "--", "sh", "-c", "sleep 3; kill -9 $$", environ={"SLURM_PROCID": "3"})
+    assert done.code == -signal.SIGKILL
+    assert "watch: rank 3 on " in done.err
+    assert "was killed by SIGKILL" in done.err
+
+
 def test_a_job_is_needed_and_only_one() -> None:
     assert "which job?" in refused(ncclcheck("watch"))
     assert "which job?" in refused(ncclcheck("watch", "--attach", "1234", "--", "true"))
@@ -205,7 +212,7 @@ def test_a_stopped_rank_and_then_a_killed_one_are_named_and_the_exit_code_is_tor
         assert "rank 1 on " in line
         culprit = next(rank for rank in find_ranks(job.process.pid) if rank.rank == 1)
         os.kill(culprit.pid, signal.SIGKILL)
-        died = job.said("first of all ranks")
+        died = job.said("was killed by")
         assert (
             f"rank 1 on {line.split('rank 1 on ')[1].split()[0]} (pid {culprit.pid}) was killed by SIGKILL"
             in died
@@ -218,7 +225,7 @@ def test_a_stopped_rank_and_then_a_killed_one_are_named_and_the_exit_code_is_tor
 def test_an_exception_names_the_rank_that_had_it(tmp_path: Path) -> None:
     with _started(tmp_path, _job("raise ValueError('broken')")) as job:
         assert job.process.wait(240) == 1
-        assert "rank 1 on " in job.said("first of all ranks")
+        assert "rank 1 on " in job.said("ended with exit code 1")
     assert _report(tmp_path)["verdict"]["exit_code"] == 1
 
 

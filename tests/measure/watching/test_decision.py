@@ -8,7 +8,7 @@ import pytest
 
 from ncclcheck.measure.watching.decision import Studied, decide, stands
 from ncclcheck.measure.watching.words import told
-from ncclcheck.model.watched import Frame, Look, RankLook, WatchedRank
+from ncclcheck.model.job.watched import Frame, Look, RankLook, WatchedRank
 from tests.measure.watching.test_stacks import ALL_REDUCE, JOB, LOADER
 
 BARRIER = (Frame(ALL_REDUCE[0].file, 5000, "barrier"), *ALL_REDUCE[1:])

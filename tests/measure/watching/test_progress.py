@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.measure.watching.progress import Pace, first_pace, next_pace, overlooked, patience_s, still_s
-from ncclcheck.model.watched import Look, RankLook
+from ncclcheck.model.job.watched import Look, RankLook
 
 
 def _look(at_s: float, *moved: tuple[int, int], network: int = 0) -> Look:

@@ -14,7 +14,7 @@ from ncclcheck.measure.watching.stacks import (
     waiting_call,
 )
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.watched import Frame
+from ncclcheck.model.job.watched import Frame
 
 TORCH = "/venv/lib/python3.11/site-packages/torch"
 JOB = Frame("/home/me/train.py", 40, "step")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.measure.watching.words import ranks_words, told
-from ncclcheck.model.watched import Watch, WatchedRank
+from ncclcheck.model.job.watched import Watch, WatchedRank
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,11 @@ def test_who_died_first_is_told_with_those_that_failed_after_it() -> None:
         told(died)
         == "rank 1 on b (pid 9) was killed by SIGKILL, first of all ranks; ranks 0, 2 failed after it"
     )
+
+
+def test_of_a_rank_that_died_alone_nothing_is_said_of_the_others() -> None:
+    alone = Watch("died", culprits=(WatchedRank(1, "b", 9, reason="was killed by SIGKILL"),))
+    assert told(alone) == "rank 1 on b (pid 9) was killed by SIGKILL"
 
 
 def test_a_stopped_rank_is_told() -> None:
