@@ -174,7 +174,10 @@ def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> N
 def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
     three = lab(3)
     outcomes = run(three, "preflight", "--join-timeout", "20", master="node2")
-    assert outcomes["node1"].finding("master-not-first-node")["hosts"] == ["node1"]
+    # node 0 hears of the owner by datagram, and so can name it
+    found = outcomes["node1"].finding("master-not-first-node")
+    assert found["hosts"] == ["node2"]
+    assert "is an address of node2, which is node rank 1" in found["summary"]
     assert outcomes["node2"].finding("master-not-first-node")["hosts"] == ["node2"]
     assert outcomes["node3"].finding("master-refused")["hosts"] == ["node3"]
     assert {one.code for one in outcomes.values()} == {1}
