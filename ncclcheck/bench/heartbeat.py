@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -44,21 +45,25 @@ class Heartbeat:
         self._waited_ns: Mapping[str, int] = {}
         self._taken_at = self._last
         ready = threading.Event()
-        threading.Thread(target=self._beat, args=(ready,), name="heartbeat", daemon=True).start()
+        beating = threading.Thread(
+            target=_beat, args=(weakref.ref(self), ready), name="heartbeat", daemon=True
+        )
+        beating.start()
         ready.wait()
         self._waited_ns = waited_ns(self._threads)
 
-    def _beat(self, ready: threading.Event) -> None:
+    def begin(self) -> _Account:
+        """Return the account of the thread that calls this, which is the one that beats from now on."""
         self._own = str(threading.get_native_id())
-        ready.set()
-        account = _Account(self._threads / self._own)
-        while True:
-            time.sleep(timeouts.HEARTBEAT_S)
-            now, waited_s = time.monotonic(), account.waited_s()
-            late_s = now - self._last - timeouts.HEARTBEAT_S - waited_s
-            self._last = now
-            if late_s > timeouts.HEARTBEAT_LATE_S:
-                self._overslept_s += late_s
+        return _Account(self._threads / self._own)
+
+    def beat(self, account: _Account) -> None:
+        """Add up by how much the sleep that has just ended was too long."""
+        now, waited_s = time.monotonic(), account.waited_s()
+        late_s = now - self._last - timeouts.HEARTBEAT_S - waited_s
+        self._last = now
+        if late_s > timeouts.HEARTBEAT_LATE_S:
+            self._overslept_s += late_s
 
     def take(self) -> Idle:
         """Return the time without a core since the last call of this function.
@@ -78,6 +83,23 @@ class Heartbeat:
         return Idle(overslept_s - before_s, min(grown_ns / _NS, elapsed_s))
 
 
+def _beat(of: weakref.ref[Heartbeat], ready: threading.Event) -> None:
+    """Beat for as long as somebody has the heartbeat."""
+    heartbeat = of()
+    if heartbeat is None:
+        ready.set()
+        return
+    account = heartbeat.begin()
+    ready.set()
+    while heartbeat is not None:
+        del heartbeat  # so that its owner can drop it meanwhile
+        time.sleep(timeouts.HEARTBEAT_S)
+        heartbeat = of()
+        if heartbeat is not None:
+            heartbeat.beat(account)
+    account.close()
+
+
 class _Account:
     """The kernel's account of one thread. A class because the file stays open, and is read anew at each beat."""
 
@@ -87,6 +109,12 @@ class _Account:
             self._descriptor = os.open(thread / "schedstat", os.O_RDONLY | os.O_CLOEXEC)
         self._before_ns = 0
         self.waited_s()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def waited_s(self) -> float:
         """Return for how long the thread waited for a core since the last call."""

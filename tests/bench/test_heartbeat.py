@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -79,3 +80,12 @@ def test_where_the_kernel_keeps_no_account_nothing_is_made_up(tmp_path: Path) ->
     assert waited_ns(tmp_path) == {"2": 0}
     assert waited_ns(tmp_path / "nothing") == {}
     assert Heartbeat(tmp_path).take().waited_s == 0.0
+
+
+def test_it_ends_with_its_owner() -> None:
+    before = set(threading.enumerate())
+    heartbeat = Heartbeat()
+    (beating,) = set(threading.enumerate()) - before
+    del heartbeat
+    beating.join(10)
+    assert not beating.is_alive()
