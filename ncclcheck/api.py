@@ -119,6 +119,7 @@ def bench(
     timeout: float | None = None,
     join_timeout: float | None = None,
     from_: FilePath | None = None,
+    isolate: bool = False,
 ) -> Report:
     """Return the report of `ncclcheck bench`: how fast are collectives between these nodes, and who is slow?
 

@@ -305,6 +305,9 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
     attempts: int = 0
     seconds: float = 0.0
     serving_confirmed: bool = False  # node 0 itself told us by datagram that its store is up
+    confirmed_by_relay: bool = (
+        False  # only another node said that it is up, which does not tell directions apart
+    )
     answers_lost: bool = False  # node 0 sees our connection requests: it is its answers that do not arrive
     # Node 0 accepts connections at this address, which is none of the name's: by its own datagram or a relay's
     serves_at: str = ""

@@ -23,11 +23,12 @@ SECTIONS = ("## Why it matters", "## How to fix", "## Source")
 TESTS = Path(__file__).parent
 # The others judge what was measured, or what single nodes said of their own torch.
 NOT_OF_NODES = ("torch-unusable", "exception-expired")
-# They judge what this cluster did not do: a start by c10d or ssh, a meeting in a folder, isolate. Their tests do.
+# They judge what this cluster did not do: a start by c10d or ssh, a meeting in a folder, isolate, --checkpoint, --mesh.
+# Their tests do.
 ON_REQUEST = (
     "rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place", "authenticated",
     "node-slow", "node-hangs", "node-intermittent", "link-slow", "group-slow", "slow-in-company",
-    "slow-at-scale",
+    "slow-at-scale", "rendezvous-id", "checkpoint-incomplete", "checkpoint-differs", "mesh-placement", "mesh-mismatch",
 )  # fmt: skip
 ABOUT_NODES = [
     check for check in CHECKS if check.code[:3] != "NC8" and check.slug not in (*NOT_OF_NODES, *ON_REQUEST)

@@ -97,8 +97,9 @@ def test_the_head_is_interrupted_at_any_moment(
     running.signal(signal.SIGINT)
     ended = running.wait(20)
     assert not ended.timed_out, str(ended)
-    assert ended.returncode in (130, -signal.SIGINT), str(ended)  # the latter while Python itself starts
-    assert "Traceback" not in ended.stderr, str(ended)
+    if ended.returncode != -signal.SIGINT:  # as Python ends while it starts itself, before any line of ours
+        assert ended.returncode == 130, str(ended)
+        assert "Traceback" not in ended.stderr, str(ended)
     all_gone(two, ssh)
 
 

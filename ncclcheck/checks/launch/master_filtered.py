@@ -95,7 +95,7 @@ def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     suspect = others_came(snapshot, seen)
     source = f", connecting from {_source(path)}" if len(seen) == 1 else ""
     # Node 0's own word is the only one that tells the directions apart.
-    is_told = path.serving_confirmed or snapshot.viewpoint == "all"
+    is_told = (path.serving_confirmed and not path.confirmed_by_relay) or snapshot.viewpoint == "all"
     what = (
         "drops the port" if is_told else "drops the connection requests, or the answers to them on this node"
     )

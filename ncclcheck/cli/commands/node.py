@@ -90,10 +90,10 @@ def _say_unknown(protocol: Protocol, why: str) -> int:
 @options.node_report_options
 @click.pass_context
 def node(context: click.Context, /, **given: Any) -> None:
-    """Is this node fit, as far as it can tell alone? For health checks and timers.
+    """Is this node fit, as far as it can tell alone?
 
-    It meets no other node and reads no launcher: it runs every check that needs no peer, and ends within --timeout.
-    A fact that does not come in time makes it inconclusive (exit 3), and is named.
+    For health checks and timers. It meets no other node and reads no launcher: it runs every check that needs no peer,
+    and ends within --timeout. A fact that does not come in time makes it inconclusive (exit 3), and is named.
 
     --format npd is for node-problem-detector: exit 0 fit, 1 not, 2 unknown. --format nagios: 0 OK, 1 warning, 2
     critical, 3 unknown. Otherwise the exit codes are those of every command.

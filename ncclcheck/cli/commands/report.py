@@ -128,7 +128,7 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
 @options.verbosity
 @click.pass_context
 def report(context: click.Context, /, *, file: str | None, schema: bool, **given: Any) -> None:
-    """Render a saved report in another format, compare two, or merge those of many nodes.
+    """Render a saved report, compare two, or merge many.
 
     FILE is a report in JSON; see also 'report compare --help' and 'report merge --help'. FILE may also be what --save
     wrote: it is then judged with the usual options. The exit code is 0 if that worked, whatever the report says.

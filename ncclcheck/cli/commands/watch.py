@@ -44,7 +44,9 @@ from ncclcheck.model.errors import UsageError
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but what was found.")
 @click.pass_context
 def watch(context: click.Context, /, **given: Any) -> None:
-    """Run COMMAND, and when the job hangs or fails name the rank, the source line and who waits.
+    """Run COMMAND, and name the rank that hangs or fails.
+
+    With its source line, and who waits for it.
 
     The job gets the words, folder, environment, streams and signals that it would have without, and its exit code is
     that of watch. Ranks are the descendants of COMMAND with a LOCAL_RANK (torchrun and others), or COMMAND itself. A

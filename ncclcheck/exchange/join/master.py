@@ -208,7 +208,8 @@ def ask(way: MasterPath, search: MasterSearch, *, final: bool = False, everywher
     reply = send_knock(knocked, message, timeouts.KNOCK_S) if knocked.addresses else None
     if reply is not None and not reply.relay:
         is_up = way.serving_confirmed or reply.serving
-        return Asked(replace(way, serving_confirmed=is_up, answers_lost=reply.answers_lost), reply, True)
+        way = replace(way, serving_confirmed=is_up, confirmed_by_relay=False, answers_lost=reply.answers_lost)
+        return Asked(way, reply, True)
     replies = knock_everywhere(knocked, message, timeouts.KNOCK_S) if everywhere else ()
     for address, said in replies:
         way = _with_reply(way, search, address, said)
@@ -226,7 +227,9 @@ def _with_reply(way: MasterPath, search: MasterSearch, address: str, reply: Knoc
     at = reply.serves_at if reply.relay else address
     known = () if isinstance(way.addresses, Missing) else way.addresses
     if at in known:
-        return replace(way, serving_confirmed=True, answers_lost=way.answers_lost or reply.answers_lost)
+        by_relay = reply.relay and (way.confirmed_by_relay or not way.serving_confirmed)
+        way = replace(way, serving_confirmed=True, confirmed_by_relay=by_relay)
+        return replace(way, answers_lost=way.answers_lost or reply.answers_lost)
     is_believed = not reply.relay or search.trust.key is not None
     return replace(way, serves_at=at) if is_believed and _is_of_a_node(at) and not way.serves_at else way
 

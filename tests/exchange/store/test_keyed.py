@@ -92,7 +92,7 @@ def test_another_key_or_none_is_denied_and_named(key: RunKey | None) -> None:
 
 def test_another_job_is_told_as_that() -> None:
     with served(Trust(KEY)) as (_, address):
-        found = join_keyed(address, Trust(KEY), Caller("other/", "node2", 1), Deadline(0.3))
+        found = join_keyed(address, Trust(KEY), Caller("other/", "node2", 1), Deadline(1.5))
     assert found == Missing("error", "the store of another job answers there")
 
 
