@@ -58,14 +58,16 @@ def cause(
     beside: Sequence[str] = (),
     summary: str = "",
     between_nodes: bool = False,
+    judges: bool = False,
     confidence: Confidence = "certain",
 ) -> Callable[[CauseBody], Body]:
     """Declare a cause: a check over `Snapshot.log`, not applicable where no log was read.
 
     `fixes` say what to do, and `explains` names the causes whose lines follow from this one. `between_nodes`: the
-    cause lies on the path between two nodes. Where the decorated
-    function has no body but its manual page, a line on one of `topics` is enough for the `summary`, except lines with
-    the words of `unless`; lines on the topics `beside` are shown as further evidence, and
+    cause lies on the path between two nodes. `judges`: what the tables say of a line
+    does not count where the body has judged it. Where the decorated function has no body but its manual page, a line
+    on one of `topics` is enough for the `summary`, except lines with the words of `unless`; lines on the topics
+    `beside` are shown as further evidence, and
     `confidence` is how sure such a line makes it. Where it has a body, that body
     yields the suspects.
     """
@@ -87,7 +89,8 @@ def cause(
             suspects = body(snapshot.log)
             known = list(declared(snapshot.log) if suspects is None else suspects)
             if all(found.confidence == "possible" for found in known):
-                known = [*_in_nccls_words(snapshot.log, slug), *known]
+                judged = frozenset(place for found in known for place in found.places if judges)
+                known = [*_in_nccls_words(snapshot.log, slug, judged), *known]
             for found in known:
                 yield replace(
                     found,
@@ -101,13 +104,14 @@ def cause(
     return declare
 
 
-def _in_nccls_words(log: Log, slug: str) -> Iterator[Suspect]:
-    """Yield the suspect that NCCL's own warnings state, by its table, where the lines have no rule of their own."""
+def _in_nccls_words(log: Log, slug: str, judged: frozenset[LogPosition]) -> Iterator[Suspect]:
+    """Yield the suspect that NCCL's own warnings state, by its table, where no rule `judged` their lines."""
     for certainty in CONFIDENCES:
         said = [
             remark
             for remark in remarks(log, "nccl-warn", "message")
             if (remark.values.get("cause"), remark.values.get("certainty")) == (slug, certainty)
+            and remark.place not in judged
         ]
         if said:
             means = said[0].values["means"]

@@ -18,7 +18,7 @@ _DOCKER_DEFAULT = re.compile(r"172\.17\.\d{1,3}\.\d{1,3}$")
 _CLUSTER_NAME = re.compile(r"\.svc\b|cluster\.local|\.pod\b")
 _NAME = re.compile(
     r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? "
-    r")?(?P<other>[\w.-]{1,253})"
+    r"|')?(?P<other>[\w.-]{1,253})"
 )
 _TIMED_OUT = re.compile(r"\b110\b|timed out", re.IGNORECASE)
 _GID = re.compile(r"GID ::ffff:(?P<network>\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}")

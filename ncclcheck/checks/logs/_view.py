@@ -141,13 +141,24 @@ def finished_well(log: Log) -> bool:
     the job says afterwards that it finished, and nothing ended with an error.
     """
     ends = remarks(log, "finished")
-    found = alarms(log)
+    found = _of_last_attempt(log)
     if not ends or not found:
-        return bool(ends)
+        again = remarks(log, "requeued")[-1:]
+        return bool(ends) and not (again and ends[-1].place.line < again[0].place.line)
     if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(event, ends) for event in found):
         return False
     order = {id(event): number for number, event in enumerate(log.events)}
     return order[id(ends[-1])] > max(order[id(event)] for event in found)
+
+
+def _of_last_attempt(log: Log) -> tuple[Event, ...]:
+    """Return the alarms after the scheduler put the job, which it had ended itself, into its queue again."""
+    found = alarms(log)
+    again = remarks(log, "requeued")
+    ended = remarks(log, "scheduler-end")
+    if not again or not ended or ended[-1].place.line > again[-1].place.line or len(log.files) > 1:
+        return found
+    return tuple(event for event in found if event.place.line > again[-1].place.line)
 
 
 def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.logs._causes import cause
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._view import culprits, exceptions, exits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
+
+_RESULT = re.compile(r"\s*\d{1,12}(?:\s+\d{1,12}\.\d{1,6})+\s*$")  # a row of a benchmark
 
 
 @cause(
     "NC925",
     "memlock-limit",
     "The locked-memory limit is high enough for RDMA",
-    topics=("ib-no-memory",),
-    confidence="likely",
-    summary=(
-        "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is "
-        "too low."
-    ),
-    beside=("memlock",),
     explains=("rank-exception", "ib-link-or-fabric"),
+    judges=True,
     fixes=(
         Fix(
             "raise the locked-memory limit: ulimit -l unlimited; LimitMEMLOCK=infinity for slurmd or the "
@@ -31,7 +31,7 @@ from ncclcheck.model.finding import Fix
         ),
     ),
 )
-def memlock_limit(log: Log) -> None:
+def memlock_limit(log: Log) -> Iterator[Suspect]:
     """RDMA could not lock memory: the locked-memory limit is too low.
 
     ## Why it matters
@@ -44,3 +44,19 @@ def memlock_limit(log: Log) -> None:
     NCCL misc/ibvwrap.cc (ENOMEM of ibv_reg_mr, ibv_create_cq, ibv_create_qp); ib_umem_get in Linux checks
     RLIMIT_MEMLOCK.
     """
+    found = remarks(log, "ib-no-memory")
+    if found:
+        yield suspect(
+            "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is "
+            "too low.",
+            [*found, *remarks(log, "memlock")],
+            confidence="possible" if _went_on(log, found[-1].place.line) else "likely",
+            hosts=culprits(log, [remark.place for remark in found]),
+        )
+
+
+def _went_on(log: Log, line: int) -> bool:
+    """Return True if the program printed results after that line and nothing failed: it took another transport."""
+    if exits(log) or exceptions(log, "ordinary", "after-effect"):
+        return False
+    return any(word.last.line > line and _RESULT.match(word.last_text) for word in log.words)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks, statuses, timeouts
-from ncclcheck.model.events import Log
+from ncclcheck.checks.logs._view import culprits, exits, remarks, statuses, timeouts
+from ncclcheck.model.events import Log, Remark, WorkerExit
 from ncclcheck.model.finding import Fix
+
+_BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 
 
 @cause(
@@ -55,6 +57,13 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
                 + [timeout.place for timeout in late if timeout.place.host],
             ),
         )
+    elif helped := _ran_without(log):
+        yield suspect(
+            f"The command ended by a time limit, and the same one with {helped.values['setting']} ended well: what "
+            "differs is direct access between GPUs.",
+            [*exits(log), helped, *acs],
+            confidence="likely",
+        )
     elif late and _is_first_collective(log) and _uses_pcie(log):
         yield suspect(
             "The first collective between GPUs of one node, over PCIe peer-to-peer, never ended.",
@@ -63,6 +72,22 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [timeout.place for timeout in late]),
             explains=("slow-rank-timeout",) if acs else (),
         )
+
+
+def _ran_without(log: Log) -> Remark | None:
+    """Return the command that switched P2P off and ended well, where one before it ended by a time limit."""
+    ended = [event for event in log.events if isinstance(event, WorkerExit)]
+    for workaround in remarks(log, "workaround"):
+        before = [end for end in ended if end.place.line < workaround.place.line]
+        after = [end for end in ended if end.place.line > workaround.place.line]
+        if (
+            "P2P" in workaround.values["setting"]
+            and any(end.exit_code in _BY_TIMEOUT for end in before)
+            and after
+            and all(end.exit_code == 0 for end in after)
+        ):
+            return workaround
+    return None
 
 
 def _is_first_collective(log: Log) -> bool:

@@ -40,6 +40,11 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
     """
     found = remarks(log, "wrong-magic", "foreign-service")
     if found:
+        # The magic was right: who speaks it is of this job, and ranks with another network want another socket.
+        of_this_job = all("wrong type" in remark.text for remark in found)
+        networks = {process.network.startswith("IB") for process in log.processes if process.network}
+        if of_this_job and len(networks) > 1:
+            return
         said = next((text for remark in found if (text := as_text(remark.values.get("magic", "")))), "")
         yield suspect(
             "A program that is not part of this job connected to NCCL's socket"

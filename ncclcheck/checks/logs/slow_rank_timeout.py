@@ -25,6 +25,9 @@ _BUSY = re.compile(
     r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|generating|running tokenizer",
     re.IGNORECASE,
 )
+_NO_ID = re.compile(
+    r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?: ?d? ?out|out)"
+)
 _WAITS = re.compile(r"wait", re.IGNORECASE)
 
 _STRAGGLER_FIXES = (
@@ -65,12 +68,12 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
     torch: timeout of init_process_group and new_group (NCCL 10 minutes since 2.2, 30 before; others 30); its flight
     recorder dumps, matched by group and sequence number; NCCL RAS (src/ras/client_support.cc, since 2.24).
     """
-    late_ranks = behind(log)
-    if late_ranks:
+    if late_ranks := behind(log):
         yield _straggler(log, late_ranks)
         return
-    late = timeouts(log)
-    over = remarks(log, "global-timeout")
+    late, over = timeouts(log), remarks(log, "global-timeout")
+    if not late and not over:
+        yield from _waited_for_id(log)
     waiting = {timeout.place.rank for timeout in late if timeout.place.rank is not None}
     busy = [
         word
@@ -111,6 +114,30 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             confidence="possible",
             hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),
         )
+
+
+def _waited_for_id(log: Log) -> Iterator[Suspect]:
+    """Yield the rank that did not put NCCL's id into the store until the others timed out."""
+    told = [remark for remark in remarks(log, "store-wait") if _NO_ID.search(remark.text)]
+    roots = {int(match["root"]) for remark in told if (match := _NO_ID.search(remark.text))}
+    if len(roots) != 1 or roots & {remark.place.rank for remark in told}:
+        return
+    root = roots.pop()
+    busy = [
+        word
+        for word in log.words
+        if word.last.rank in (None, root)
+        and _BUSY.search(word.last_text)
+        and not _WAITS.search(word.last_text)
+    ]
+    yield suspect(
+        f"Rank {root} did not put NCCL's id into the store until the others timed out"
+        + (f"; it was busy: {busy[0].last_text.strip()[:120]}." if busy else "."),
+        [*(Remark(word.last, word.last_text.strip(), "busy") for word in busy[:2]), *told],
+        confidence="likely" if busy else "possible",
+        at=told[0].place,
+        hosts=(f"rank {root}",),
+    )
 
 
 def _named_by_barrier(log: Log) -> Iterator[Suspect]:

@@ -91,13 +91,14 @@ def _on_some_only(log: Log) -> Iterator[Suspect]:
         hosts = tuple(dict.fromkeys(process.host for process in set_on))
         if not set_on or not alarms(log) or {process.host for process in without} <= set(hosts):
             continue
+        lacking = tuple(dict.fromkeys(process.host for process in without if process.host not in hosts))
         yield suspect(
             f"{name}={value} is set on {', '.join(hosts[:3])} only: {why}.",
             [_line(process, name, value) for process in set_on[:4]],
             confidence="certain"
             if name == "NCCL_IB_DISABLE" and any(process.network.startswith("IB") for process in without)
             else "likely",
-            hosts=hosts,
+            hosts=lacking if len(lacking) < len(hosts) else hosts,
             explains=(
                 "ib-hca-selection",
                 "rdma-userspace-missing",

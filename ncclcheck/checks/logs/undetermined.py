@@ -114,11 +114,13 @@ def _ended_by_scheduler(ended: Sequence[Remark], found: Sequence[Event]) -> Susp
         "(--signal=B:USR1@300, --requeue)",
         "node failure": "look at the node that failed (sinfo -R, its kernel's log), exclude it and start again",
     }
+    nodes = tuple(dict.fromkeys(remark.values["node"] for remark in ended if "node" in remark.values))
     text = next((fix for key, fix in fixes.items() if key in why), "")
     return suspect(
         f"The scheduler ended the job ({why}); the log does not show that it failed by itself.",
         [*ended, *found],
         confidence="possible",
+        hosts=nodes,
         fixes=(
             Fix(text or "save checkpoints often and requeue the job (--requeue)", ("sacct -j JOBID --long",)),
         ),

@@ -52,10 +52,14 @@ _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _ACTOR = re.compile(
-    r"\((?:\w{1,64}(?= rank=| pid=|, ip=)|(?=pid=))(?: rank=(?P<rank>\d{1,6}))?(?: ?pid=\w{1,20})?"
+    r"\((?:\w{1,64}(?:\([\w.-]{1,64}\)|(?::\w{1,64}){1,3})?(?= rank=| pid=|, ip=)|(?=pid=))"
+    r"(?: rank=(?P<rank>\d{1,6}))?(?: ?pid=\w{1,20})?"
     r"(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 )  # Ray and vLLM
 _KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
+_TORCHX = re.compile(
+    r"[\w.-]{1,64}/\d{1,5} (?=\[(?:default|rank)\d{1,6}\]:|[IWE]\d{4} \d\d:)"
+)  # role and replica
 _STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?(?:[FP] )?")  # CRI writes F for a full line
 
 _NO_HOSTS = frozenset(
@@ -138,7 +142,9 @@ def _one(found: Prefix) -> Prefix | None:
 
 
 def _of_platform(found: Prefix) -> Prefix | None:
-    """Take the label of Determined, SageMaker, and of launchers that list host, rank and process id."""
+    """Take the label of torchx, Determined, SageMaker, and of launchers that list host, rank and process id."""
+    if match := _TORCHX.match(found.message):
+        return replace(found, message=found.message[match.end() :])
     for pattern in (_DETERMINED, _SAGEMAKER, _LISTED):
         if match := pattern.match(found.message):
             told = match.groupdict()

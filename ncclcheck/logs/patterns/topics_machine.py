@@ -366,6 +366,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
+            r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
             r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)",
         ),

@@ -83,7 +83,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"Temporary failure in name resolution",
             r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
             r"gethostbyname\(.{0,255}\) failed|unable to resolve host",
-            r"nodename nor servname|no such host|Name resolution fail",
+            r"nodename nor servname|no such host|Name resolution fail|can't resolve '|server can't find \S",
         ),
         alarms=False,
         has_own_cause=True,
@@ -282,7 +282,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         at_info=True,
     ),
     # MTU and routes
-    Topic("mtu", (r"\bmtu[ =:]+(?P<mtu>\d{3,5})\b",), alarms=False),
+    Topic("mtu", (r"(?:\bmtu|\bactive_mtu)[ =:]+(?P<mtu>\d{3,5})\b",), alarms=False),
     Topic(
         "mtu-error",
         (

@@ -13,6 +13,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         (
             r"CANCELLED AT .{0,40}DUE TO (?P<why>TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)",
             r"\bTERM_(?P<why>RUNLIMIT|OWNER|PREEMPT\w*|ADMIN|FORCE_ADMIN|REQUEUE_\w+)|PBS: job killed: walltime",
+            r"(?P<why>[Nn]ode failure) on (?P<node>[\w.-]{1,253})",
             r"\bCluster (?P<why>preempted)|[Ss]pot instance terminated",
             r"(?P<why>time limit exhausted|job requeued|(?:Spot|spot) (?:instance )?(?:interruption|reclaim)\w*)",
         ),
@@ -20,10 +21,21 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         ends_the_job=True,
     ),
     Topic(
+        "workaround",
+        (r"^[$#>] .{0,200}\b(?P<setting>NCCL_\w{1,40}_DISABLE=1|NCCL_P2P_LEVEL=LOC)\b",),
+        alarms=False,
+    ),
+    Topic(
+        "requeued",
+        (r"\bJob \d+ requeued|requeued,? (?:restart count|as attempt|attempt)|\brestart count [1-9]",),
+        alarms=False,
+    ),
+    Topic(
         "credentials",
         (
             (
                 r"(?P<what>ExpiredToken\w*|(?:token|credentials?) (?:has |have )?expired|Ticket expired|"
+                r"Job credential expired|"
                 r"401 Client Error|InvalidAccessKeyId|AccessDenied\b|403 Client Error)"
             ),
         ),

@@ -53,13 +53,14 @@ _STORE_FINAL = re.compile(
 _STORE_NONE = re.compile(
     r"client socket has failed to connect to any network address of \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
 )
+_GRPC = re.compile(r"ipv[46]:(?P<address>\S{1,255}): Failed to connect to remote host: (?P<why>[^;]{1,80})")
 _JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) clients joined")
 _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
 PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _JOINED, _BARRIER,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _JOINED, _BARRIER,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -148,7 +149,7 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
             port=whole(match["port"]) or 0,
             reason="refused" if "refused" in text else "timed-out",
         )
-    elif match := _STORE_TRY.search(text):
+    elif match := _STORE_TRY.search(text) or _GRPC.search(text):
         address, port = address_and_port(match["address"])
         yield ConnectFailure(
             place=place,
@@ -157,5 +158,5 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
             address=address,
             port=port,
             reason=reason_of(match["why"]),
-            final=False,
+            final=match.re is _GRPC,
         )

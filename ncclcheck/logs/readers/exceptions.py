@@ -32,7 +32,7 @@ _AFTER = re.compile(
     r"|failed to listen on any|failed to bind|EADDRINUSE|(?:server|client) socket|Connection timed out|"
     r"Application timeout"
     r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
-    r"|DataLoader worker \(pid[^)]*\) exited unexpectedly"
+    r"|DataLoader worker \(pid[^)]*\) exited unexpectedly|Failed to connect to GCS"
 )
 _AFTER_CLASS = re.compile(
     r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|"
@@ -63,7 +63,7 @@ def is_mentioned(text: str) -> bool:
 
 def kind_of(class_name: str, message: str) -> ExceptionKind:
     """Whether the exception is the worker's own, follows from what another did, or is a launcher's."""
-    if _LAUNCHER.search(class_name):
+    if _LAUNCHER.search(class_name) or (class_name == "Error" and " exited with " in message):
         return "launcher"
     if _AFTER_CLASS.search(class_name) or _AFTER.search(message):
         return "after-effect"

@@ -40,7 +40,8 @@ _HYDRA_HOST = re.compile(r"^=\s+(?:PID|RANK) .{0,40}RUNNING AT (?P<host>[\w.-]{1
 _HYDRA_CODE = re.compile(r"^=\s+EXIT CODE: (?P<code>\d{1,3})")
 _DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
 _SHELL = re.compile(
-    r"^(?:exit (?:code|status)|exited with(?: exit)? code):? (?P<code>-?\d{1,4})$", re.IGNORECASE
+    r"^(?:(?:exit (?:code|status)|exited with(?: exit)? code):? |(?:rc|exit)=)(?P<code>-?\d{1,4})$",
+    re.IGNORECASE,
 )
 _CODE = re.compile(r"exit code (?P<code>\d{1,3})")
 PATTERNS = tuple(

@@ -13,7 +13,7 @@ from ncclcheck.logs.nccl_lines.nccl_info import VERSION_PATTERN
 from ncclcheck.logs.patterns.automaton import any_of
 from ncclcheck.logs.patterns.topics import TOPIC_PATTERNS
 from ncclcheck.logs.patterns.topics_harmless import HARMLESS_PATTERNS
-from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
+from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels, ras_text
 
 # Beginnings of NCCL INFO messages that carry nothing for us, five bytes each (they come by the thousand).
 QUIET_STARTS = frozenset(
@@ -33,6 +33,7 @@ PATTERNS = (
     *connections.PATTERNS,
     *exceptions.PATTERNS,
     *exits.PATTERNS,
+    *ras_text.PATTERNS,
     VERSION_PATTERN,
     re.escape(TRACEBACK),
     re.escape(LAST_ERROR),

@@ -16,13 +16,17 @@ from ncclcheck.logs.patterns.topics import topics as topics_of
 from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
 from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
+from ncclcheck.logs.readers.named_nodes import node_named_in
+from ncclcheck.logs.readers.ras_text import RasText
 from ncclcheck.model.events import AnyEvent, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept
 MOST_EVENTS = 60_000
 MOST_TASKS = 64  # of one line of Slurm
 IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
-_GUESSES = "There are some potential root causes"  # Ray lists all that it can think of
+_GUESSES = re.compile(
+    "There are some potential root causes|Some common causes include"
+)  # all that Ray can think of
 _LAST_ENTRY = "Last NCCL warning(error) log entry (may be unrelated) '"  # of XLA
 LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
 LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
@@ -30,8 +34,10 @@ MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
 _OWN_RANK = re.compile(r"^\w{1,64}(?:Error|Exception): [Rr]ank (?P<rank>\d{1,6})[:,]")
+_SETS_UP = re.compile(r"\[(?P<rank>\d{1,6})\] is setting up NCCL communicator")
 _RAY_TASK = re.compile(r"\bray::\S{1,200} ?\(pid=\d{1,10}, ip=(?P<ip>[0-9a-fA-F.:]{2,45})[,)]")
 _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
+_CONTAINER_CLI = "nvidia-container-cli"  # whose error stands on a line of its own below the event of a pod
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
 
@@ -46,6 +52,8 @@ class Meanings:
         self._last_errors: dict[Speaker, int] = {}
         self._table: dict[Speaker, exits.Ended] = {}
         self._remote: dict[Speaker, tuple[int, str]] = {}  # where the task of Ray ran whose traceback comes
+        self._ras = RasText()
+        self._event_at = (-1, "")  # the last line that named a node, and that node
 
     @property
     def is_expecting(self) -> bool:
@@ -64,6 +72,8 @@ class Meanings:
         self._last_errors.clear()
         self._table.clear()
         self._remote.clear()
+        self._ras.forget()
+        self._event_at = (-1, "")
 
     def plain(self, raw: Raw) -> None:
         """Take a line of torch, Python, the launcher, the kernel or the program itself."""
@@ -97,6 +107,9 @@ class Meanings:
             return
         if match := _RAY_TASK.search(message):
             self._remote[speaker] = (raw.number, match["ip"])
+        for there, pid, event in self._ras.read(message, raw.prefix.rank, raw.place()):
+            about = raw if there.rank is None else raw.of_rank(there.rank)
+            self.keep(about.on(there.host or "", pid), event)
         for ended in exits.read(message):
             self._ended(speaker, ended, message, raw)
         self.meaning(message, raw, is_info=False)
@@ -156,7 +169,7 @@ class Meanings:
 
     def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
         """Every event that a line tells is kept."""
-        text = text.partition(_GUESSES)[0]
+        text = _GUESSES.split(text, maxsplit=1)[0]
         speaker, kept = speaker_of(raw.prefix), text[:LONGEST_KEPT]
         named = _rank_named_in(text)
         if named is not None and raw.prefix.rank is None:
@@ -194,7 +207,14 @@ class Meanings:
             self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
 
     def _where_it_ran(self, raw: Raw, text: str) -> Raw:
-        """Return an exception's line on the host where Ray ran its task, if the lines before it tell."""
+        """Return the line on the node that it names, or an exception's where Ray ran its task as lines before tell."""
+        node = node_named_in(text)
+        if node:
+            self._event_at = (raw.number, node)
+            return raw.on(node, None)
+        number, pod = self._event_at
+        if raw.prefix.word == _CONTAINER_CLI and raw.number - number == 1:
+            return raw.on(pod, None)
         at, remote = self._remote.get(speaker_of(raw.prefix), (0, ""))
         if remote and raw.number - at <= MOST_TRACEBACK_LINES and exceptions.split(text, in_traceback=False):
             return raw.on(remote, None)
@@ -270,7 +290,7 @@ class Meanings:
 
 def _rank_named_in(text: str) -> int | None:
     """Return the rank that torch's `[PG ... Rank N]` names, or an exception whose message begins with its rank."""
-    own = _OWN_RANK.search(text)
+    own = _OWN_RANK.search(text) or _SETS_UP.search(text)
     return int(own["rank"]) if own else collectives.rank_in(text)
 
 

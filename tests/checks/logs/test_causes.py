@@ -13,6 +13,7 @@ from ncclcheck.model.events import Log, LogFile, LogPosition, Remark
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import CheckRun, Fix
 from ncclcheck.model.snapshot import Snapshot
+from tests.checks.logs.explaining import assert_cause, explain
 
 SECTIONS = ("## Why it matters", "## How to fix", "## Source")
 
@@ -102,3 +103,36 @@ def test_evidence_is_file_and_line() -> None:
 def test_evidence_is_a_handful_of_different_speakers() -> None:
     events = [remark("same words", rank=rank % 3, line=rank) for rank in range(100)]
     assert [event.place.rank for event in spread(events)] == [0, 1, 2]
+
+
+_TIMED = "$ timeout 120 ./all_reduce_perf -g 2; echo rc=$?\nrc=124\n"
+_WITHOUT_P2P = "$ NCCL_P2P_DISABLE=1 timeout 120 ./all_reduce_perf -g 2; echo rc=$?\n"
+
+
+def test_a_command_that_ends_well_without_p2p_shows_that_p2p_is_broken() -> None:
+    assert_cause(f"{_TIMED}{_WITHOUT_P2P}rc=0\n", "p2p-broken")
+
+
+@pytest.mark.parametrize("text", [_TIMED, f"{_TIMED}{_WITHOUT_P2P}rc=124\n", f"{_TIMED}{_WITHOUT_P2P}"])
+def test_a_command_that_its_time_limit_ended_is_undetermined(text: str) -> None:
+    assert explain(text).outcome == "undetermined"
+
+
+_MEMLOCK = "UCX  ERROR mlx5_0: ibv_create_cq() failed: Cannot allocate memory. Please set max locked memory\n"
+
+
+def test_memlock_is_a_warning_where_results_follow() -> None:
+    after = explain(f"{_MEMLOCK}# OSU MPI Broadcast Latency Test\n1    0.23\n2    0.24\n")
+    assert {finding.severity for finding in after.findings} == {"warning"}
+    assert_cause(_MEMLOCK, "memlock-limit")
+
+
+_ENDED = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2025-11-02T01:11:02 DUE TO NODE FAILURE ***\n"
+
+
+def test_a_requeued_job_that_finished_is_healthy_and_one_that_did_not_is_not() -> None:
+    requeued = f"{_ENDED}Job 7 requeued, restart count 1\n"
+    assert explain(f"{requeued}Training completed successfully.\n").outcome == "healthy"
+    assert explain(f"Training completed successfully.\n{requeued}").outcome != "healthy"
+    assert explain(f"{requeued}step 3\n").outcome != "healthy"
+    assert explain(f"{_ENDED}Training completed successfully.\n").outcome != "healthy"

@@ -1,0 +1,24 @@
+"""The node that a line is about, where another node speaks it: Ray's raylet and memory monitor, Slurm, events of pods.
+
+Source: Ray src/ray/raylet/node_manager.cc and common/memory_monitor, Slurm src/srun and src/api/step_launch.c,
+`kubectl get events`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAMED = re.compile(
+    r"[Mm]emory on the node \(IP: (?P<memory>[\w.:-]{1,253})|"
+    r"\bat node \(ID: \w{1,64}, IP: (?P<raylet>[\w.:-]{1,253})\)|"
+    r"Worker IP address: (?P<worker>[\w.:-]{1,253})|"
+    r"Task launch for StepId=\S{1,40} failed on node (?P<launch>[\w.-]{1,253}):|"
+    r"[Nn]ode failure on (?P<failed>[\w.-]{1,253})|"
+    r"(?:Warning|Normal) +\w{1,40} +pod/(?P<pod>[\w.-]{1,253}) "
+)
+
+
+def node_named_in(text: str) -> str:
+    """Return the node, address or pod that the line names as the place of what it tells; empty where it names none."""
+    match = _NAMED.search(text)
+    return next((name for name in match.groups() if name), "") if match else ""

@@ -1,0 +1,110 @@
+"""The text that `ncclras` prints, pasted into a log: ranks that are missing, dead, or behind in an operation.
+
+Source: NCCL src/ras/client_support.cc, v2.24.3 to v2.30.7. The largest group of ranks stands first, the odd ones are
+named below it. One answer cannot tell whether counts still grow, and the text of each event says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ncclcheck.logs.patterns.literals import needles
+from ncclcheck.logs.readers.numbers import whole
+from ncclcheck.model.events import LogPosition, RankBehind, RankDiffers
+
+MOST_RANKS_NAMED = 32  # of one answer; more are the size of a node that is gone
+_HEADING = re.compile(
+    r"^#\d{1,9}-\d{1,9} \((?P<hash>[0-9a-fA-F]{1,16})\) "
+    r"(?P<kind>MISMATCH|INCOMPLETE|ERROR|TIMEOUT|DEAD|FINALIZE|ABORT)"
+)
+_COUNTS = re.compile(r"Communicator ranks have different (?P<operation>\w{1,40}) operation counts")
+_OTHER = re.compile(r"Communicator ranks have different status")
+_GROUP = re.compile(
+    r"(?P<number>\d{1,9}) ranks have (?:launched up to operation (?P<count>\d{1,19})|not launched any operations)"
+)
+_RANK = re.compile(
+    r"(?:Rank (?P<rank>\d{1,9}) ?)?(?:has (?:launched up to operation (?P<count>\d{1,19})|"
+    r"(?P<none>not launched any operations)) )?-- GPU .{1,40}managed by process (?P<pid>\d{1,10}) on node "
+    r"(?P<host>[\w.:-]{1,253})"
+)
+_MISSING = re.compile(r"The missing ranks?: (?P<ranks>[\d, ]{1,1000})")
+_LOST = re.compile(r"Process (?P<pid>\d{1,10}) on node (?P<host>[\w.:-]{1,253}) managing GPU")
+PATTERNS = tuple(pattern.pattern for pattern in (_HEADING, _COUNTS, _OTHER, _GROUP, _RANK, _MISSING, _LOST))
+_may_match = re.compile(needles(PATTERNS)).search
+
+
+class RasText:
+    """The communicator whose lines are being read."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the communicator: another file begins."""
+        self._name = self._kind = self._operation = ""
+        self._most: tuple[int, int] | None = None  # ranks of the largest group, and their count
+        self._count: int | None = None
+        self._named = 0
+
+    def read(
+        self, text: str, rank: int | None, place: LogPosition
+    ) -> Iterator[tuple[LogPosition, int | None, RankBehind | RankDiffers]]:
+        """Yield where each rank is that the line names, its process id, and what it tells; `rank`: a label before."""
+        if not _may_match(text.lower()):
+            return
+        if match := _HEADING.search(text):
+            self.forget()
+            self._name, self._kind = match["hash"], match["kind"]
+        elif match := _COUNTS.search(text):
+            self._operation, self._most, self._count = match["operation"], None, None
+        elif _OTHER.search(text):
+            self._operation = ""
+        elif match := _GROUP.search(text):
+            self._count = whole(match["count"] or "0")
+            if self._most is None:
+                self._most = whole(match["number"]) or 0, self._count or 0
+        elif self._name and self._named < MOST_RANKS_NAMED:
+            for told in self._rank(text, rank, place):
+                self._named += 1
+                yield told
+
+    def _rank(
+        self, text: str, rank: int | None, place: LogPosition
+    ) -> Iterator[tuple[LogPosition, int | None, RankBehind | RankDiffers]]:
+        if match := _RANK.search(text):
+            number = whole(match["rank"]) if match["rank"] else rank
+            there = LogPosition(place.file, place.line, number, match["host"])
+            pid, who = whole(match["pid"]), f"rank {number} (process {match['pid']} on {match['host']})"
+            if self._kind in ("INCOMPLETE", "DEAD", "TIMEOUT"):
+                yield there, pid, self._gone(there, who)
+            elif self._operation and self._most is not None:
+                alone = match["count"] or ("0" if match["none"] else None)
+                count = whole(alone) if alone is not None else self._count
+                if count is not None and count != self._most[1]:
+                    yield there, pid, self._odd(there, who, count)
+        elif match := _MISSING.search(text):
+            for number in map(int, re.findall(r"\d{1,9}", match["ranks"])[:MOST_RANKS_NAMED]):
+                there = LogPosition(place.file, place.line, number)
+                yield there, None, self._gone(there, f"rank {number}")
+        elif match := _LOST.search(text):
+            there = LogPosition(place.file, place.line, None, match["host"])
+            yield there, None, self._gone(there, f"process {match['pid']} on {match['host']}")
+
+    def _gone(self, there: LogPosition, who: str) -> RankBehind:
+        text = (
+            f"{who} of communicator {self._name} is {self._kind} for NCCL RAS: its process is gone, stopped or "
+            "unreachable"
+        )
+        return RankBehind(there, text, self._name, 0, "", "dead" if self._kind == "DEAD" else "no-answer")
+
+    def _odd(self, there: LogPosition, who: str, count: int) -> RankBehind | RankDiffers:
+        """Return that the rank launched fewer of the operation than most, or more."""
+        number, most = self._most or (0, 0)
+        words = (
+            f"{who} launched {count} {self._operation} in communicator {self._name}, {number} ranks {most} "
+            "(a hang if a second answer has the same counts)"
+        )
+        if count > most:
+            return RankDiffers(there, words, self._name, count, alone=True)
+        return RankBehind(there, words, self._name, most, self._operation, "not-entered")
