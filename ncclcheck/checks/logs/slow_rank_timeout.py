@@ -25,9 +25,7 @@ _BUSY = re.compile(
     r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|generating|running tokenizer",
     re.IGNORECASE,
 )
-_NO_ID = re.compile(
-    r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?: ?d? ?out|out)"
-)
+_NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
 _WAITS = re.compile(r"wait", re.IGNORECASE)
 
 _STRAGGLER_FIXES = (
