@@ -303,6 +303,7 @@ IMAGE_NCCL_S = 15.0  # asking the NCCL of a container image
 
 WATCH_PATIENCE_S = 60.0  # --patience: nothing advances for so long before the stacks are read
 WATCH_LOOK_S = 5.0  # between two looks at the ranks; of a shorter --patience a part
+WATCH_KEEP_S = 10.0  # writing the evidence of one look: the disk may be full, or its mount dead
 WATCH_READ_S = 10.0  # one look at /proc: a process may hang in the kernel
 WATCH_STACKS_APART_S = 10.0  # between the two stacks of each rank; of a short --patience a part
 WATCH_STUDY_S = 300.0  # both stacks of all ranks of a node, and the files that are kept

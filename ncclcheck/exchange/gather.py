@@ -22,6 +22,9 @@ MOST_PER_PROCESS = 8  # tickets read per expected process: a counter that says m
 MOST_SHOWN = 8
 _RESTS = 4  # a look at each of thousands of keys is followed by a pause that is so many times as long
 
+# Whoever reaches the store can claim any numbers, and all ranks that are missing are counted
+_MOST_RANKS, _MOST_LOCAL_RANKS = 1 << 18, 1 << 12
+
 
 class Arrivals(Struct, frozen=True):
     """Who came by the deadline: hellos by ticket, and the tickets whose hello was refused, with the reason."""
@@ -112,9 +115,16 @@ def _read_new(
     found = store.get_documents(tuple(key_of), thorough=thorough)
     for key, data in found.items():
         try:
-            hellos[key_of[key]] = read_message(data, Hello, SMALL_LIMIT_BYTES)
+            hello = read_message(data, Hello, SMALL_LIMIT_BYTES)
         except DecodeError as error:
             refused[key_of[key]] = str(error)
+            continue
+        if max(hello.launch.world_size, hello.launch.nnodes) > _MOST_RANKS:
+            refused[key_of[key]] = f"it claims a job of {hello.launch.world_size} processes"
+        elif hello.launch.local_world_size > _MOST_LOCAL_RANKS:
+            refused[key_of[key]] = f"it claims {hello.launch.local_world_size} processes on its node"
+        else:
+            hellos[key_of[key]] = hello
     return bool(found)
 
 

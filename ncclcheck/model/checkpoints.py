@@ -39,10 +39,15 @@ class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CheckpointPointer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file (or link) that names the checkpoint a job resumes from, and the name in it."""
+    """The file (or link) that names the checkpoint a job resumes from, and the name in it.
+
+    `is_there`: what it names exists, here or elsewhere.
+    """
 
     file: str
     names: str
+    is_link: bool = False
+    is_there: bool = True
 
 
 class CheckpointFolder(Struct, frozen=True, forbid_unknown_fields=True):

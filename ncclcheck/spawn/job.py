@@ -17,6 +17,7 @@ from ncclcheck.timeouts import PROCESS_POLL_S
 
 # Python ignores these when it starts, and a child would inherit that.
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+NOT_SEEN = 1 << 8  # the status of a process that ended with exit code 1
 
 
 class JobCommand(Struct, frozen=True):
@@ -49,7 +50,7 @@ def ended_status(pid: int) -> int | None:
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
-        return 0
+        return NOT_SEEN  # somebody else has collected it: no success is made of that
     return status if ended else None
 
 

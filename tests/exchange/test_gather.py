@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
@@ -256,3 +257,13 @@ def test_whom_nothing_is_heard_of_is_said_once_with_the_reasons_and_not_of_those
     (line,) = said
     assert line.startswith("nothing is heard of node rank 2 by TCP, by datagram, or through another node")
     assert "told another master address" in line
+
+
+@pytest.mark.parametrize("field", ["world_size", "nnodes", "local_world_size"])
+def test_a_hello_that_claims_an_endless_job_is_refused(store: Store, field: str) -> None:
+    store.add("tickets", 1)
+    wild = replace(launch(1, 2), **{field: 10**12})
+    store.set_document("hello/1", encode(Hello(SCHEMA, "0.1.0", "node2", wild)))
+    arrivals = gather_hellos(store, launch(0, 2), tuple, Deadline(0.3), lambda _: None)
+    assert arrivals.hellos == {}
+    assert "it claims" in arrivals.refused[1]

@@ -54,3 +54,11 @@ def test_processes_that_ignore_sigterm_or_are_stopped_are_ended() -> None:
     assert deaf.wait(30) == -signal.SIGKILL
     assert stopped.wait(30) == -signal.SIGTERM
     deaf.stdout.close()
+
+
+def test_a_job_that_somebody_else_has_collected_is_no_success() -> None:
+    with subprocess.Popen(["true"]) as job:
+        job.wait()
+        status = ended_status(job.pid)
+    assert status is not None
+    assert exit_code_of(status) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -89,7 +90,7 @@ def _of_pointers(place: FolderPlace) -> list[_Fault]:
     for pointer in place.folder.pointers:
         named_one = place.named(pointer.names)
         says = f"{place.folder.path}/{pointer.file} names {pointer.names!r}"
-        if named_one is None and not place.folder.older:
+        if named_one is None and not pointer.is_there:
             text = f"{says}, which is not there: a job that resumes fails"
             faults.append(
                 _Fault("error", text, f"{pointer.file}: {pointer.names}", _point_fix(place, pointer))
@@ -130,7 +131,9 @@ def _point_fix(place: FolderPlace, pointer: CheckpointPointer) -> Fix:
     if best is None:
         return Fix("restore the checkpoint from a copy, or start from the beginning")
     name = str(best.step) if pointer.file.startswith("latest_checkpointed_iteration") else best.name
-    return Fix(f"resume from {best.name}", (f"echo {name} > {place.folder.path}/{pointer.file}",))
+    at = shlex.quote(f"{place.folder.path}/{pointer.file}")
+    command = f"ln -sfn {shlex.quote(name)} {at}" if pointer.is_link else f"echo {shlex.quote(name)} > {at}"
+    return Fix(f"resume from {best.name}", (command,))
 
 
 def _remove_fix(place: FolderPlace, newest: Checkpoint) -> Fix:
@@ -140,5 +143,5 @@ def _remove_fix(place: FolderPlace, newest: Checkpoint) -> Fix:
     path = place.folder.path
     return Fix(
         f"resume from {best.name}, and move the incomplete one away so that nothing picks it",
-        (f"mv {path}/{newest.name} {path}/incomplete-{newest.name}",),
+        (shlex.join(("mv", f"{path}/{newest.name}", f"{path}/incomplete-{newest.name}")),),
     )

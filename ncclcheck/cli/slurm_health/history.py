@@ -55,9 +55,14 @@ def _prepare(folder: Path) -> None:
             folder.mkdir(mode=0o700)
         except FileNotFoundError:
             raise UsageError(f"{_OPTION} {folder}: there is no directory {str(folder.parent)!r}") from None
-        except PermissionError as error:
+        except FileExistsError:
+            raise
+        except OSError as error:
             raise UsageError(f"{_OPTION} {folder}: cannot be created: {error.strerror}") from error
-    state = folder.lstat()
+    try:
+        state = folder.lstat()
+    except OSError as error:
+        raise UsageError(f"{_OPTION} {folder}: cannot be read: {error.strerror}") from error
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & _OTHERS_WRITE:
         raise UsageError(
             f"{_OPTION} {folder}: expected a directory of this user that nobody else can write to"

@@ -19,6 +19,8 @@ _SENT_BY_KERNEL = 0x80  # SI_KERNEL: a terminal, which sends it to the whole pro
 
 def block_signals() -> frozenset[int]:
     """Block the signals that `follow` takes, unless they are ignored; return the mask before, for the job."""
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else the kernel throws the job's exit code away
     taken = [number for number in (*_ENDING, _LOOK_NOW) if signal.getsignal(number) != signal.SIG_IGN]
     return frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, {*taken, signal.SIGCHLD}))
 

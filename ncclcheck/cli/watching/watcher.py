@@ -15,6 +15,7 @@ from ncclcheck.facts.bounded_call import Started, start, within
 from ncclcheck.facts.job.deaths import Death, DeathWatch
 from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
 from ncclcheck.facts.network.names import host_name
+from ncclcheck.facts.text_files import readable
 from ncclcheck.measure.watching.decision import stands
 from ncclcheck.measure.watching.progress import (
     Pace,
@@ -25,9 +26,16 @@ from ncclcheck.measure.watching.progress import (
     rested,
     still_s,
 )
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.job.watched import Look, Watch, WatchedRank
-from ncclcheck.timeouts import WATCH_LOOK_S, WATCH_READ_S, WATCH_STACKS_APART_S, WATCH_STUDY_S
+from ncclcheck.timeouts import (
+    DUMP_S,
+    WATCH_KEEP_S,
+    WATCH_LOOK_S,
+    WATCH_READ_S,
+    WATCH_STACKS_APART_S,
+    WATCH_STUDY_S,
+)
 
 _LOOKS_PER_PATIENCE = 12  # as 5 s are of 60 s
 _SLEPT = 4  # looks that did not happen: the machine slept, or this process was stopped
@@ -157,22 +165,34 @@ class Watcher:
         self._study = start(study, question)
 
     def _keep(self, answer: Answered) -> None:
-        watch = answer.watch
-        files = keep(self.plan.folder, self._studies, answer.ranks, answer.documents)
-        if watch.decision == "hang" and self.plan.dumps:
-            files += dump_recorders(self.plan.pipe_prefix, answer.ranks, self.plan.folder)
-        self._decided(replace(watch, evidence=tuple(files)))
+        watch, plan = answer.watch, self.plan
+        kept = within(WATCH_KEEP_S, keep, plan.folder, self._studies, answer.ranks, answer.documents)
+        files, remarks = self._written(kept)
+        if watch.decision == "hang" and plan.dumps:
+            dumped = within(
+                WATCH_KEEP_S + DUMP_S, dump_recorders, plan.pipe_prefix, answer.ranks, plan.folder
+            )
+            more, complaints = self._written(dumped)
+            files, remarks = (*files, *more), (*remarks, *complaints)
+        self._decided(replace(watch, evidence=files, remarks=(*watch.remarks, *remarks)))
+
+    def _written(self, files: Fact[list[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the files of the evidence, and what to say where it could not be written: a full or dead disk."""
+        if isinstance(files, Missing):
+            return (), (f"evidence could not be written to {readable(str(self.plan.folder))}: {files}",)
+        return tuple(files), ()
 
     def _tell_standing(self, before: Look, after: Look) -> None:
         standing = stands(before, after, self._host)
         pids = frozenset(rank.pid for rank in standing)
         if standing and not pids <= self._told_standing and len(standing) < len(after.ranks):
             self._studies += 1
-            files = keep(self.plan.folder, self._studies, self.ranks, {})
+            kept = within(WATCH_KEEP_S, keep, self.plan.folder, self._studies, self.ranks, {})
+            files, remarks = self._written(kept)
             others = tuple(
                 sorted(rank.rank for rank in after.ranks if rank.pid not in pids and rank.rank is not None)
             )
-            self._decided(Watch("stopped", 0.0, standing, others, tuple(files)))
+            self._decided(Watch("stopped", 0.0, standing, others, files, remarks=remarks))
         self._told_standing = pids
 
     def _tell_deaths(self) -> None:

@@ -236,7 +236,8 @@ def _with_reply(way: MasterPath, search: MasterSearch, address: str, reply: Knoc
 
 def _is_of_a_node(text: str) -> bool:
     try:
-        return not is_loopback(text)
+        ipaddress.ip_address(text)  # a zone may be any text
+        return "%" not in text and not is_loopback(text)
     except ValueError:
         return False
 

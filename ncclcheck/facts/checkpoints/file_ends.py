@@ -16,6 +16,7 @@ _ZIP_TAIL_BYTES = 22 + 65_535  # that record with the longest comment
 _LONGEST_HEADER_BYTES = 100_000_000  # safetensors' own limit
 _READ_HEADER_BYTES = 32 << 20
 _LENGTH_BYTES = 8
+_LOOKED_AT_BYTES = 4096
 SAVED = (".pt", ".pth", ".bin", ".ckpt", ".safetensors")
 
 
@@ -26,10 +27,10 @@ def damage_of(files: Files, name: str) -> str:
         return "is empty"
     if name.endswith(".safetensors"):
         return _safetensors_damage(files, name, size)
-    head, tail = files.ends(name, len(_ZIP), _ZIP_TAIL_BYTES)
-    if head == _ZIP and _ZIP_END not in tail:
+    head, tail = files.ends(name, _LOOKED_AT_BYTES, _ZIP_TAIL_BYTES)
+    if head.startswith(_ZIP) and _ZIP_END not in tail:
         return f"was cut off: {size} bytes, and the end that torch.save writes is not there"
-    if not any(head):
+    if len(head) == _LOOKED_AT_BYTES and not any(head) and not any(tail):
         return "begins with zeros: it was never written"
     return ""
 

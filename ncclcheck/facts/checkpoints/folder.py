@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 from stat import S_ISDIR
@@ -22,7 +23,8 @@ MOST_ENTRIES = 20_000
 _LISTED = 10
 _POINTERS = ("latest", "latest_checkpointed_iteration.txt", "latest_checkpoint", "last_checkpoint")
 _POINTER_BYTES = 4096
-_MOST_DIGITS = 12
+_NUMBER = re.compile(r"\d{1,12}", re.ASCII)
+_LINKS = ("last", "latest", "current", "best")
 # Names under which frameworks write before they rename: Lightning, Trainer (tmp-checkpoint-N), orbax, and users
 _UNFINISHED_ENDS = (".tmp", ".temp", ".part", ".partial", ".incomplete", ".writing")
 _UNFINISHED_STARTS = ("tmp-", "tmp_", ".tmp")
@@ -79,15 +81,16 @@ def _entries(path: Path) -> tuple[list[_Candidate], list[CheckpointPointer]]:
         for number, entry in enumerate(entries):
             if number >= MOST_ENTRIES:
                 break
+            if entry.is_symlink() and entry.name.startswith(_LINKS):
+                pointers.append(_link(entry))
+                continue
             try:
                 status = entry.stat()
-            except FileNotFoundError:  # a link that leads nowhere
-                if entry.is_symlink():
-                    pointers.append(_link(entry))
+            except OSError:  # a link that leads nowhere, or in a circle
                 continue
             if entry.is_symlink() and step_of(entry.name) is None:
-                pointers.append(_link(entry))
-            elif entry.name in _POINTERS and not S_ISDIR(status.st_mode):
+                continue  # to a tokenizer, a log, another folder
+            if entry.name in _POINTERS and not S_ISDIR(status.st_mode):
                 pointers += _pointer(path / entry.name)
             elif S_ISDIR(status.st_mode) or _plain(entry.name).endswith(_SINGLE_FILES):
                 candidates.append(_Candidate(entry.name, step_of(entry.name), status.st_mtime))
@@ -95,7 +98,8 @@ def _entries(path: Path) -> tuple[list[_Candidate], list[CheckpointPointer]]:
 
 
 def _link(entry: os.DirEntry[str]) -> CheckpointPointer:
-    return CheckpointPointer(readable(entry.name), readable(Path(entry.path).readlink().name))
+    names = readable(Path(entry.path).readlink().name)
+    return CheckpointPointer(readable(entry.name), names, is_link=True, is_there=os.path.exists(entry.path))  # noqa: PTH110
 
 
 def _pointer(file: Path) -> list[CheckpointPointer]:
@@ -103,9 +107,10 @@ def _pointer(file: Path) -> list[CheckpointPointer]:
     with file.open("rb") as opened:
         text = opened.read(_POINTER_BYTES).decode("utf-8", "replace").strip()
     named = text.splitlines()[0].strip().rstrip("/").rpartition("/")[2] if text else ""
-    if file.name == "latest_checkpointed_iteration.txt" and named.isdigit() and len(named) <= _MOST_DIGITS:
+    if file.name == "latest_checkpointed_iteration.txt" and _NUMBER.fullmatch(named):
         named = f"iter_{int(named):07d}"
-    return [CheckpointPointer(readable(file.name), readable(named))]
+    there = (file.parent / named).exists() if named else False
+    return [CheckpointPointer(readable(file.name), readable(named), is_there=there)]
 
 
 def _judged(place: Path, name: str, until: float, *, beside: bool = False) -> Checkpoint | None:

@@ -236,8 +236,8 @@ def megatron(files: Files) -> Lacks | None:
 
 def transformers(files: Files) -> Lacks | None:
     """Judge a folder of Hugging Face's Trainer: its state, which is written after the weights, and every rank's RNG."""
-    if "trainer_state.json" not in files.sizes and "training_args.bin" not in files.sizes:
-        return None
+    if "trainer_state.json" not in files.sizes and not any(map(_RNG.fullmatch, files.sizes)):
+        return None  # weights alone, as save_model writes them
     needs = [Need("trainer_state.json")]
     ranks = [int(found[1]) for name in files.sizes if (found := _RNG.fullmatch(name))]
     needs += [Need(f"rng_state_{rank}.pth") for rank in range(max(ranks, default=-1) + 1)]

@@ -62,7 +62,7 @@ def files_of(place: Path, until: float) -> Files:
                 name = f"{below}{entry.name}"
                 try:
                     found = entry.stat()
-                except FileNotFoundError:
+                except OSError:  # a link that leads nowhere, or in a circle
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     if depth < _DEPTH:

@@ -60,7 +60,7 @@ class DeathWatch:
             if (rank.pid, rank.started) in self._known:
                 continue
             self._known.add((rank.pid, rank.started))
-            with suppress(OSError):  # it ended just now, or the kernel has no pidfds
+            with suppress(OSError, AttributeError):  # it ended just now, or kernel or Python have no pidfds
                 descriptor = os.pidfd_open(rank.pid)
                 self._followed[descriptor] = rank
                 self._poll.register(descriptor, select.POLLIN)

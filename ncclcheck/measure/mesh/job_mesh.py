@@ -9,10 +9,25 @@ from ncclcheck.model.benchmarks.mesh import Mesh, MeshPlacement
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
 
+_MOST_DIMENSIONS, _MOST_RANKS = 12, 10_000_000
+
 
 def meshes(snapshot: Snapshot) -> dict[str, Mesh]:
     """Return the mesh of each host whose command line names one."""
-    return {node.host: mesh for node, mesh in snapshot.known("mesh") if mesh is not None}
+    return {node.host: mesh for node, mesh in snapshot.known("mesh") if mesh is not None and _is_sound(mesh)}
+
+
+def _is_sound(mesh: Mesh) -> bool:
+    """Return whether a mesh that another node told is one: its own command line would refuse any other."""
+    names = [dimension.name for dimension in mesh.dimensions]
+    sizes = [dimension.size for dimension in mesh.dimensions]
+    return (
+        0 < len(names) == len(set(names)) <= _MOST_DIMENSIONS
+        and all(0 <= size <= _MOST_RANKS for size in sizes)
+        and sizes.count(0) <= 1
+        and all(0 < above.size <= _MOST_RANKS and set(above.over) <= set(names) for above in mesh.overlaid)
+        and len(mesh.overlaid) <= _MOST_DIMENSIONS
+    )
 
 
 def placement(snapshot: Snapshot) -> Fact[MeshPlacement]:

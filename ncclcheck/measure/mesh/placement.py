@@ -67,6 +67,7 @@ def _better(mesh: Mesh, placements: Sequence[DimensionPlacement], nodes: Sequenc
     inner += [
         name for above in mesh.overlaid for name in names_of(mesh) if name in above.over and name not in inner
     ]
+    inner = list(dict.fromkeys(inner))
     best, best_spans = "", now
     for kept in range(len(inner), 0, -1):
         near = inner[:kept]

@@ -24,6 +24,12 @@ def seen(*checkpoints: Checkpoint, pointer: str | None = None, **fields: int) ->
     return snapshot
 
 
+def pointed(pointer: CheckpointPointer, *checkpoints: Checkpoint) -> Snapshot:
+    """A node that sees these, and this pointer."""
+    folder = CheckpointFolder("/ck", checkpoints or (WHOLE,), (pointer,))
+    return with_facts(cluster(1), "node01", checkpoints=(folder,))
+
+
 def test_complete_ones_are_silent() -> None:
     assert is_silent("checkpoint-incomplete", seen(WHOLE))
     assert is_silent("checkpoint-incomplete", seen(WHOLE, pointer="step_20"))
@@ -49,8 +55,17 @@ def test_an_incomplete_one_that_is_named_is_an_error_and_the_line_to_type_correc
 
 
 def test_one_that_is_named_and_not_there_is_an_error_unless_it_is_older_than_what_was_looked_at() -> None:
-    assert "which is not there" in finding("checkpoint-incomplete", seen(WHOLE, pointer="gone")).summary
+    lost = CheckpointPointer("latest", "gone", is_there=False)
+    assert "which is not there" in finding("checkpoint-incomplete", pointed(lost)).summary
     assert is_silent("checkpoint-incomplete", seen(WHOLE, pointer="step_1", older=3))
+
+
+def test_a_link_is_corrected_as_a_link_and_names_are_quoted() -> None:
+    odd = replace(WHOLE, name="step 20;x")
+    found = finding(
+        "checkpoint-incomplete", pointed(CheckpointPointer("last", "step_30", is_link=True), TORN, odd)
+    )
+    assert found.fixes[0].commands == ("ln -sfn 'step 20;x' /ck/last",)
 
 
 def test_what_is_not_known_is_not_passed() -> None:

@@ -132,7 +132,10 @@ def test_a_link_names_one_too_also_where_it_leads_nowhere(tmp_path: Path) -> Non
     written.save_sharded(tmp_path / "step_20")
     (tmp_path / "latest").symlink_to("step_20")
     (tmp_path / "best").symlink_to(tmp_path / "gone")
+    (tmp_path / "tokenizer.json").symlink_to("/etc/hostname")
+    (tmp_path / "circle").symlink_to("circle")
     found = read(tmp_path)
+    assert [pointer.is_there for pointer in found.pointers] == [False, True]
     assert [(pointer.file, pointer.names) for pointer in found.pointers] == [
         ("best", "gone"),
         ("latest", "step_20"),

@@ -49,6 +49,10 @@ def test_an_overlaid_dimension_is_placed_too() -> None:
     assert next(dimension for dimension in found.dimensions if dimension.name == "ep").nodes_spanned == 1
 
 
+def test_two_dimensions_may_lie_over_one() -> None:
+    assert place(parse_mesh("tp=8,pp=2,dp=4,ep=8@dp+tp,etp=2@dp+tp"), [rank // 8 for rank in range(64)])
+
+
 def test_nodes_may_have_different_numbers_of_ranks() -> None:
     found = place(parse_mesh("dp=2,tp=4"), [0, 0, 1, 1, 1, 1, 2, 2])
     assert isinstance(found, MeshPlacement)
