@@ -26,10 +26,12 @@ def command(folder: Path) -> Path:
 
 
 def reason_of(cluster: Slurm, node: str) -> str:
+    """The state and the reason; without the mark `*` of a node whose slurmd is late for a moment (sinfo(1))."""
     shown = cluster.lab.nodes[0].run(
         ["sinfo", "--noheader", f"--nodes={node}", "--format=%T %E"], cluster.env
     )
-    return shown.stdout.strip()
+    state, _, reason = shown.stdout.strip().partition(" ")
+    return f"{state.rstrip('*')} {reason}"
 
 
 def prolog_in(folder: Path, options: str, ncclcheck: Path) -> Path:
