@@ -12,6 +12,8 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
+_SHOWN = 3
+
 
 class FolderPlace(Struct, frozen=True):
     """One folder as one node sees it; `checkpoints`: the newest first."""
@@ -64,5 +66,5 @@ def words(checkpoint: Checkpoint) -> str:
 
 
 def _some(names: tuple[str, ...], count: int) -> str:
-    shown = ", ".join(names[:3])
-    return f"{shown} and {count - 3} more" if count > 3 else shown  # noqa: PLR2004 (as many as are shown)
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown} and {count - _SHOWN} more" if count > _SHOWN else shown

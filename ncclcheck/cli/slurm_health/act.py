@@ -102,7 +102,8 @@ def _drain(
     time.sleep(SLURM_SETTLE_S)  # Slurm starts its health check on all nodes at once
     fleet = shown_nodes(deadline)
     if isinstance(fleet, Missing):
-        return _failed(request, fleet, say)
+        say(f"slurm: {request.node} was drained; whether too many nodes are is not known: {fleet}")
+        return False
     if is_beyond(request.node, fleet, request.most_percent):
         return _change(request, resume_words(request.node), _cap(fleet, request), deadline, say)
     return True

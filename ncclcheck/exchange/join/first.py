@@ -136,8 +136,11 @@ def confirm_detour(way: MasterPath, join: Join, nonce: bytes, deadline: Deadline
     if outcome != "connected":
         return replace(way, detail=f"{way.detail}, and {detail} on port {way.port}")
     store = join(addresses[0], way.port, patience)
-    if not isinstance(store, Missing) and store.get(keys.SERVING) == nonce:
-        return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
+    if not isinstance(store, Missing):
+        is_ours = store.get(keys.SERVING) == nonce
+        store.close()
+        if is_ours:
+            return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
     return replace(way, detail=f"{way.detail}, and another program answers there")
 
 

@@ -99,7 +99,8 @@ def _entries(path: Path) -> tuple[list[_Candidate], list[CheckpointPointer]]:
 
 def _link(entry: os.DirEntry[str]) -> CheckpointPointer:
     names = readable(Path(entry.path).readlink().name)
-    return CheckpointPointer(readable(entry.name), names, is_link=True, is_there=os.path.exists(entry.path))  # noqa: PTH110
+    is_there = os.path.exists(entry.path)  # noqa: PTH110 (Path.exists raises where a folder may not be entered)
+    return CheckpointPointer(readable(entry.name), names, is_link=True, is_there=is_there)
 
 
 def _pointer(file: Path) -> list[CheckpointPointer]:
