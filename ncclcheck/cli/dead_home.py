@@ -14,13 +14,21 @@ _NAMES = ("HOME", "XDG_CONFIG_HOME")
 _NO_HOME = "/nonexistent"
 
 
+def home_folder() -> str:
+    """Return the home folder; nothing where HOME is unset and no passwd file knows the user, as in a container."""
+    try:
+        return str(Path.home())
+    except RuntimeError:
+        return ""
+
+
 def import_beside_a_dead_home() -> str:
     """Import ClusterShell, which opens files of the home folder, with another HOME if the folder does not answer.
 
     Return what to say of that; nothing where the folder answers, and then nothing is imported. The environment is as
     before in the end: the job gets the HOME that it was given.
     """
-    folders = [str(Path("~").expanduser()), os.environ.get("XDG_CONFIG_HOME", "")]
+    folders = [home_folder(), os.environ.get("XDG_CONFIG_HOME", "")]
     dead = next((folder for folder in folders if folder and _is_dead(folder)), "")
     if not dead:
         return ""

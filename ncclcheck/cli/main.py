@@ -82,6 +82,7 @@ def run_command(arguments: Sequence[str]) -> int:
     from ncclcheck.cli.screen import write_error
 
     try:
+        _note_dead_home()
         code = command.main(list(arguments), prog_name="ncclcheck", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except NcclcheckError as error:
@@ -128,7 +129,6 @@ def main() -> NoReturn:
             signal.signal(number, handler)
     code = BUG
     try:
-        _note_dead_home()
         code = run_command(sys.argv[1:])
     except KeyboardInterrupt:  # a second one, while the first was dealt with
         code = INTERRUPTED

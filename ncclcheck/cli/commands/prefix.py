@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.cli.commands.handover import Inherited, hand_over, inherited
+from ncclcheck.cli.dead_home import home_folder
 from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
 from ncclcheck.facts.bounded_call import within
@@ -120,7 +121,7 @@ def code_of(line: CommandLine) -> tuple[str, ...]:
 
 def _of_file(script: Script) -> tuple[str, ...]:
     file = PurePath(script.folder, script.name)
-    too_wide = {*_TOO_WIDE, str(Path.home())}
+    too_wide = {*_TOO_WIDE, home_folder()}
     return (str(file),) if within(PATH_S, _resolved, file.parent) in too_wide else (str(file.parent),)
 
 
@@ -141,7 +142,9 @@ def _exists(path: PurePath) -> bool:
 
 def _read(file: str) -> str | None:
     refuse_hung(file, "--")
-    path = Path(file).expanduser()
+    path = Path(file)
+    with suppress(RuntimeError):  # ~ of a user whom nobody knows is a file's name
+        path = path.expanduser()
     try:
         if not path.is_file():
             return None
