@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.join.knock import KnockListener
+from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, pack, read_message
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.store import keys
@@ -39,10 +41,13 @@ class RelayedKnock(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def listen_for_others(
-    launch: Launch, host: str, trust: Trust, way: MasterPath, join: Callable[[], Store | Missing]
+    search: MasterSearch, way: MasterPath, join: Callable[[], Store | Missing]
 ) -> KnockListener:
-    """Listen for knocks until it is closed; each is written into node 0's store, over a connection made by `join`."""
-    passed_on = 0
+    """Listen for knocks until it is closed; each is written into node 0's store, over a connection made by `join`.
+
+    `search` says who this node is, and `way` how it reached node 0.
+    """
+    launch, passed_on = search.launch, 0
 
     def heard(knock: Knock) -> None:
         nonlocal passed_on
@@ -53,14 +58,14 @@ def listen_for_others(
         try:
             number = store.add(keys.RELAYED, 1)
             if not isinstance(number, Missing):
-                message = RelayedKnock(SCHEMA, TOOL_VERSION, replace(knock, relay=host))
+                message = RelayedKnock(SCHEMA, TOOL_VERSION, replace(knock, relay=search.host))
                 store.set_document(keys.relayed(number), pack(message))
         finally:
             store.close()
 
     at = "" if isinstance(way.addresses, Missing) or not way.addresses else way.addresses[0]
     listener = KnockListener(
-        way.port, launch.job_id, launch.most_node_ranks, trust, relays_for=at, heard=heard
+        way.port, launch.job_id, launch.most_node_ranks, search.trust, relays_for=at, heard=heard
     )
     listener.serving = True
     return listener
@@ -73,7 +78,8 @@ class RelayedKnocks:
         self._own, self._launch, self._trust = own, launch, trust
         self._began = self._looked = time.monotonic()
         self._read: dict[int, Knock] = {}
-        self._count = 0
+        self._drawn = 0
+        self._unwritten: set[int] = set()  # numbers that were drawn: what stands under them has not been read
 
     def final(self, store: Store) -> dict[int, Knock]:
         """Return the nodes that said they cannot join, by node rank. What node 0 itself heard comes first."""
@@ -85,21 +91,28 @@ class RelayedKnocks:
         return self._read | self._own()
 
     def _look(self, store: Store) -> None:
+        """Read what is new. A number that was drawn may be written later, or never, where its node was killed."""
         count = store.add(keys.RELAYED, 0)
         if isinstance(count, Missing):
             return
-        for number in range(self._count + 1, min(count, _MOST_READ) + 1):
+        drawn = max(self._drawn, min(count, _MOST_READ))
+        self._unwritten.update(range(self._drawn + 1, drawn + 1))
+        self._drawn = drawn
+        for number in sorted(self._unwritten):
             data = store.get_document(keys.relayed(number))
-            if isinstance(data, Missing):
-                return  # not written yet
-            self._count = number
-            try:
-                knock = read_message(data, RelayedKnock, SMALL_LIMIT_BYTES).knock
-            except DecodeError:
+            if isinstance(data, Missing) and data.missing == "absent":
                 continue
-            rank = self._rank_of(knock)
-            if 0 < rank < self._launch.most_node_ranks:
-                self._read.setdefault(rank, self._judged(knock, rank))
+            self._unwritten.discard(number)
+            with suppress(DecodeError):
+                self._take(data)
+
+    def _take(self, data: bytes | Missing) -> None:
+        if isinstance(data, Missing):
+            return  # no document of ours
+        knock = read_message(data, RelayedKnock, SMALL_LIMIT_BYTES).knock
+        rank = self._rank_of(knock)
+        if 0 < rank < self._launch.most_node_ranks:
+            self._read.setdefault(rank, self._judged(knock, rank))
 
     def _rank_of(self, knock: Knock) -> int:
         """Return the node's rank; for a node that has none before it joins, the highest one that is still free."""

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.received_line import receive_line
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.recording import RecordingStore
@@ -93,7 +94,9 @@ class VerdictServer:
     def _answer(self, connection: socket.socket) -> None:
         with connection, suppress(OSError, DecodeError):
             question = decode(
-                _line(connection, Deadline(timeouts.VERDICT_ASK_S)), Question, limit_bytes=LINE_BYTES
+                receive_line(connection, LINE_BYTES, Deadline(timeouts.VERDICT_ASK_S)),
+                Question,
+                limit_bytes=LINE_BYTES,
             )
             if question.protocol == PROTOCOL and question.nonce == self._nonce:
                 connection.sendall(encode(self._confirmation(question)) + b"\n")
@@ -143,7 +146,8 @@ def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str])
         with socket.create_connection((host, port), timeouts.VERDICT_ASK_S) as connection:
             connection.settimeout(deadline.left(timeouts.VERDICT_ASK_S))
             connection.sendall(encode(question) + b"\n")
-            answer = decode(_line(connection, deadline), VerdictConfirmation, limit_bytes=LINE_BYTES)
+            line = receive_line(connection, LINE_BYTES, deadline)
+            answer = decode(line, VerdictConfirmation, limit_bytes=LINE_BYTES)
     except OSError as error:
         return f"node 0 did not confirm it at {host} port {port}: {error}"[:200]
     except DecodeError:
@@ -161,14 +165,3 @@ def _listener() -> socket.socket:
                 ("", 0), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_MOST_AT_ONCE
             )
     return socket.create_server(("", 0), backlog=_MOST_AT_ONCE)
-
-
-def _line(connection: socket.socket, deadline: Deadline) -> bytes:
-    data = b""
-    while not data.endswith(b"\n"):
-        connection.settimeout(max(deadline.left(), 0.001))
-        part = connection.recv(LINE_BYTES)
-        if not part or len(data) + len(part) > LINE_BYTES:
-            raise ConnectionResetError("no whole line came")
-        data += part
-    return data

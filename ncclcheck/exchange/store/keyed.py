@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.received_line import receive_line
 from ncclcheck.exchange.store.base import Backend, Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.keyed_server import KeyedServer
@@ -83,7 +84,7 @@ def join_keyed(address: tuple[str, int], trust: Trust, caller: Caller, deadline:
 
 def _joined(made: socket.socket, trust: Trust, caller: Caller, deadline: Deadline) -> Store | Missing:
     try:
-        banner = read_banner(_line(made, deadline.within(timeouts.KEYED_BANNER_S)))
+        banner = read_banner(receive_line(made, LINE_BYTES, deadline.within(timeouts.KEYED_BANNER_S)))
     except TimeoutError:
         banner = None
     if banner is None:
@@ -96,7 +97,7 @@ def _joined(made: socket.socket, trust: Trust, caller: Caller, deadline: Deadlin
     if isinstance(key, Missing):
         return key
     try:
-        welcome = decode(_line(made, deadline), Welcome, limit_bytes=LINE_BYTES)
+        welcome = decode(receive_line(made, LINE_BYTES, deadline), Welcome, limit_bytes=LINE_BYTES)
     except DecodeError:
         return Missing("error", "what answers there is not ncclcheck")
     if welcome.refused or welcome.protocol != PROTOCOL or not is_node_0(banner, said, key, welcome):
@@ -117,15 +118,3 @@ def _store(made: socket.socket, session: Session, ranks_port: int) -> Store:
     own = made.dup()
     own.settimeout(None)
     return KeyedStore(Pipe(own.fileno(), own.fileno(), session=session), ranks_port, own)
-
-
-def _line(made: socket.socket, deadline: Deadline) -> bytes:
-    """Return one line, without its end. Raises OSError: TimeoutError where it does not come in time."""
-    data = b""
-    while not data.endswith(b"\n"):
-        made.settimeout(max(deadline.left(), 0.001))
-        part = made.recv(LINE_BYTES)
-        if not part or len(data) + len(part) > LINE_BYTES:
-            raise ConnectionResetError("the connection was closed before a whole line came")
-        data += part
-    return data[:-1]

@@ -61,7 +61,7 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
     _ = report_rank(participant) if is_late else report_facts(participant, way)
     context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
     join_again = partial(context.join, way.name, way.port, context.deadline)
-    with closing(listen_for_others(context.launch, context.host, context.trust, way, join_again)):
+    with closing(listen_for_others(search_of(context), way, join_again)):
         verdict = follow(participant)
     if isinstance(verdict, Missing):
         state.snapshot = lost(context, prepared, way, verdict)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.roster import Member
 from ncclcheck.facts.network.link_counters import read_links_again, with_counts
@@ -20,7 +21,7 @@ from ncclcheck.model.hardware import LinkCounters, PortCounters
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Participant, Step
-from ncclcheck.timeouts import ANSWER_S, COUNTERS_AGAIN_S, SHORT_ANSWER_S
+from ncclcheck.timeouts import ANSWER_OF_EACH_S, ANSWER_S, COUNTERS_AGAIN_S, SHORT_ANSWER_S
 
 _NO_TIME = Missing("timeout", "no time was left to read the counters again")
 _SILENCE = Missing("timeout", "the node did not read its counters again")
@@ -47,15 +48,19 @@ def _asked(session: Session) -> tuple[Member, ...]:
 
 def _lead(session: Session) -> Snapshot:
     """Ask all nodes. One with RDMA ports that does not answer keeps its first reading, and says why."""
-    snapshot = session.snapshot
+    snapshot, asked = session.snapshot, _asked(session)
     with_ports = {node.host for node, counters in snapshot.known("rdma_counters") if counters.ports}
-    if session.deadline.left() <= SHORT_ANSWER_S:
-        return _with_readings(snapshot, dict.fromkeys(with_ports, _NO_TIME))
-    asked = _asked(session)
+    is_late = session.deadline.left() <= SHORT_ANSWER_S
+    silence = _NO_TIME if is_late else _SILENCE
+    if is_late:  # of what is kept for the verdict, one third; thousands could not answer in it
+        session = replace(
+            session, deadline=Deadline(min(SHORT_ANSWER_S, session.context.deadline.left() / 3))
+        )
+        asked = () if ANSWER_OF_EACH_S * len(asked) > session.deadline.left() else asked
     answers = ask(session, RECOUNT, RecountOrder(), asked)
-    readings: dict[str, Fact[tuple[PortCounters, ...]]] = dict.fromkeys(with_ports, _SILENCE)
+    readings: dict[str, Fact[tuple[PortCounters, ...]]] = dict.fromkeys(with_ports, silence)
     for agent in asked:
-        answer = answers.of(agent, _SILENCE)
+        answer = answers.of(agent, silence)
         readings[agent.host] = answer if isinstance(answer, Missing) else answer.ports
     counted = {
         agent.host: answers.accepted[agent.ticket].links

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.knock import PROTOCOL, Knocked, KnockMessage, send_knock
-from ncclcheck.exchange.join.relay import RelayedKnocks, listen_for_others
+from ncclcheck.exchange.join.master import MasterSearch
+from ncclcheck.exchange.join.relay import RelayedKnock, RelayedKnocks, listen_for_others
+from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -30,6 +32,10 @@ NOWHERE = Missing("absent")
 
 def way(port: int) -> MasterPath:
     return MasterPath("node1", port, ("10.0.0.1",), False, NOWHERE, NOWHERE, "filtered")
+
+
+def search(place: Launch, trust: Trust) -> MasterSearch:
+    return MasterSearch(place, "node2", frozenset(), "job", trust=trust)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +67,7 @@ def test_a_node_that_only_reaches_another_node_is_known_to_node_0_with_the_path_
     place: Launch, memory: MemoryBackend, key: RunKey | None
 ) -> None:
     trust, port = Trust(key), place.master_port
-    relay = listen_for_others(place, "node2", trust, way(port), lambda: within_process(memory, 0))
+    relay = listen_for_others(search(place, trust), way(port), lambda: within_process(memory, 0))
     store = within_process(memory, 0)
     knocks = RelayedKnocks(dict, place, trust)
     message = KnockMessage(PROTOCOL, "job", False, Knock("node4", 3, way(port)))
@@ -103,10 +109,42 @@ def test_what_node_0_heard_itself_comes_first(place: Launch, memory: MemoryBacke
 
 def test_one_relay_passes_on_eight_claims_at_most(place: Launch, memory: MemoryBackend) -> None:
     relay = listen_for_others(
-        place, "node2", Trust(), way(place.master_port), lambda: within_process(memory, 0)
+        search(place, Trust()), way(place.master_port), lambda: within_process(memory, 0)
     )
     for rank in range(30):
         message = KnockMessage(PROTOCOL, "job", True, Knock("node4", rank, way(1)))
         assert send_knock(Knocked(["127.0.0.1"], place.master_port, Trust()), message, 5.0)
     relay.close()
     assert within_process(memory, 0).add(keys.RELAYED, 0) == 8
+
+
+def claim(number: int) -> tuple[str, bytes]:
+    """What a relay writes under its number, of the node with that rank."""
+    message = RelayedKnock(
+        SCHEMA, TOOL_VERSION, Knock(f"node{number + 1}", number, way(1), "10.0.0.9", "node2")
+    )
+    return keys.relayed(number), encode(message)
+
+
+def test_a_number_that_was_drawn_and_never_written_stops_nothing_and_one_written_late_is_read(
+    place: Launch, memory: MemoryBackend
+) -> None:
+    store, place = within_process(memory, 0), replace(place, nnodes=4)
+    knocks = RelayedKnocks(dict, place, Trust())
+    assert store.add(keys.RELAYED, 2) == 2  # whoever drew 1 was killed before it wrote
+    store.set_document(*claim(2))
+    assert set(heard(knocks, store, 1)) == {2}
+    assert store.add(keys.RELAYED, 1) == 3
+    store.set_document(*claim(3))
+    assert set(heard(knocks, store, 2)) == {2, 3}
+    store.set_document(*claim(1))  # it was only slow
+    assert set(heard(knocks, store, 3)) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("drawn", [10**9, -(10**9)])
+def test_a_stranger_who_draws_numbers_without_end_costs_nothing(
+    place: Launch, memory: MemoryBackend, drawn: int
+) -> None:
+    store = within_process(memory, 0)
+    store.add(keys.RELAYED, drawn)
+    assert RelayedKnocks(dict, place, Trust()).final(store) == {}

@@ -74,11 +74,18 @@ def test_a_node_that_says_nothing_is_late(store: Store) -> None:
     assert after(found, "node02") == Missing("timeout", "the node did not read its counters again")
 
 
-def test_nobody_is_asked_where_there_is_no_time(store: Store) -> None:
-    late = RECOUNT.lead(session(store, once_read(), 0.5, AGENTS))
+def test_at_the_very_deadline_every_node_is_still_asked_whether_it_is_there(store: Store) -> None:
+    late = recounted(store, once_read(), {1: reading(GROWN)}, seconds=0.5)
+    assert after(late, "node01") == GROWN
+    assert after(late, "node02") == Missing("timeout", "no time was left to read the counters again")
+    assert [(silent.host, silent.phase) for silent in late.silent] == [("node02", "end")]
+
+
+def test_where_so_many_cannot_answer_in_the_time_that_is_left_nobody_is_called_silent(store: Store) -> None:
+    agents = tuple(Member(rank + 1, launch(rank, 2000), host_of(rank)) for rank in range(2000))
+    late = RECOUNT.lead(session(store, once_read(), 0.5, agents))
     assert after(late, "node01") == Missing("timeout", "no time was left to read the counters again")
     assert late.silent == ()
-    assert isinstance(store.get("step/0"), Missing)
 
 
 def test_one_node_without_ports_is_not_asked(store: Store) -> None:
