@@ -27,7 +27,8 @@ from ncclcheck.bench.watch import RankState, judge
 from ncclcheck.bench.worker import _kind
 from ncclcheck.measure.collectives import ROOT
 from ncclcheck.model.bench import BenchPlan, Isolation, Point, RankFailure
-from tests.bench.cuda_stand_in import HungError, KilledError, Machine, Share, install, parts_of
+from tests.bench.cuda_machine import HungError, KilledError, Machine, Share
+from tests.bench.cuda_stand_in import install, parts_of
 from tests.bench.gpu.nvml_stand_in import Nvml
 
 KI, MI = 1 << 10, 1 << 20

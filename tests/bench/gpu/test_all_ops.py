@@ -17,7 +17,7 @@ from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.collectives import COLLECTIVES, ROOT, RankContext
 from ncclcheck.model.bench import BenchPlan, Op
-from tests.bench.cuda_stand_in import Gpu, Machine
+from tests.bench.cuda_machine import Gpu, Machine
 from tests.bench.gpu.stand_in_group import KI, MI, StandInGroup, moved
 
 pytestmark = pytest.mark.slow  # imports torch

@@ -22,7 +22,8 @@ from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.blame_gpus import slow_gpus
 from ncclcheck.model.bench import BenchPlan, GpuSpeed
-from tests.bench.cuda_stand_in import Gpu, Machine, install, parts_of
+from tests.bench.cuda_machine import Gpu, Machine
+from tests.bench.cuda_stand_in import install, parts_of
 from tests.bench.gpu.nvml_stand_in import THERMAL, Nvml
 
 pytestmark = pytest.mark.slow  # imports torch

@@ -18,7 +18,8 @@ from ncclcheck.bench.progress import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.links.rails import slow_rails
 from ncclcheck.model.bench import BenchPlan, LinkSpeed
-from tests.bench.cuda_stand_in import Gpu, Machine, install
+from tests.bench.cuda_machine import Gpu, Machine
+from tests.bench.cuda_stand_in import install
 
 pytestmark = pytest.mark.slow  # imports torch
 PLAN = BenchPlan("nccl", ("all_reduce",), (1 << 20,), "float32", 5, 60, 5.0, verify=False)

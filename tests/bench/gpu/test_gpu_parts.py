@@ -7,7 +7,8 @@ import torch
 
 from ncclcheck.bench.gpu.gpu_health import HealthWatch
 from ncclcheck.bench.gpu.gpu_parts import gpu_parts
-from tests.bench.cuda_stand_in import Gpu, Machine, install
+from tests.bench.cuda_machine import Gpu, Machine
+from tests.bench.cuda_stand_in import install
 from tests.bench.gpu.nvml_stand_in import Nvml
 
 pytestmark = pytest.mark.slow  # imports torch

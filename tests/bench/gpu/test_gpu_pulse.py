@@ -10,7 +10,8 @@ import torch
 
 from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
 from ncclcheck.bench.progress import ProgressPage, new_page, read_page
-from tests.bench.cuda_stand_in import Gpu, HungError, Machine, install
+from tests.bench.cuda_machine import Gpu, HungError, Machine
+from tests.bench.cuda_stand_in import install
 
 pytestmark = pytest.mark.slow  # imports torch
 

@@ -16,7 +16,8 @@ from ncclcheck.bench.worker import _kind
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.blame_gpus import slow_gpus
 from ncclcheck.model.bench import BenchPlan
-from tests.bench.cuda_stand_in import Gpu, Machine, install
+from tests.bench.cuda_machine import Gpu, Machine
+from tests.bench.cuda_stand_in import install
 from tests.bench.gpu.stand_in_group import KI, MI, StandInGroup
 
 pytestmark = pytest.mark.slow  # imports torch

@@ -12,7 +12,7 @@ from ncclcheck.measure.links.outliers import NODE_LOSS
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.finding import Finding
 from ncclcheck.model.snapshot import Snapshot
-from tests.bench.cuda_stand_in import Gpu, Machine
+from tests.bench.cuda_machine import Gpu, Machine
 from tests.bench.gpu.stand_in_group import MI, StandInGroup
 from tests.builders import cluster
 from tests.checks.running import run
