@@ -315,6 +315,8 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
     blocked_here: bool = False
     # Why node 0 cannot serve its store, as it said by datagram
     not_served: str = ""
+    # Nobody holds the port there, over TCP or UDP, and node 0 is heard nowhere: it was not started, or has ended
+    nobody_there: bool = False
 
 
 class NodeFacts(Struct, frozen=True):

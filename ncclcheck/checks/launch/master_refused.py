@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.launch._master import Sighting, hosts_of, master_finding, not_seen, others_came, saw
 from ncclcheck.checks.registry import Answer, check
@@ -39,7 +41,10 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
             served,
             "although node 0 serves there: a firewall or NAT rejects the connection",
         )
-    if unserved:
+    absent = tuple(sighting for sighting in unserved if sighting.path.nobody_there)
+    if absent and snapshot.viewpoint == "one-node":  # else node 0 is there, and has heard of it
+        yield _absent(absent)
+    elif unserved:
         yield _finding(snapshot, unserved, _nobody_listens(snapshot))
     yield from not_seen(snapshot, "refused")
 
@@ -53,6 +58,23 @@ def _not_served(seen: tuple[Sighting, ...]) -> Finding:
         "accepted",
         Fix("mend what node 0 says, and read its own report"),
     )
+
+
+def _absent(seen: tuple[Sighting, ...]) -> Finding:
+    """Return the finding about the master's host: nothing is known against a node that finds nobody there."""
+    path = seen[0].path
+    found = master_finding(
+        seen,
+        f"node 0 is not there: {named(hosts_of(seen))} got connection refused from {seen[0].target} until the end, "
+        "datagrams to that port are refused too, and node 0 is heard nowhere else: its process was not started or "
+        "has ended, MASTER_ADDR names another machine, or a firewall there rejects everything",
+        "accepted",
+        Fix(
+            f"on {path.name}: check that node 0 was started there and still runs, and read its output",
+            (f"ss -ltnp 'sport = :{path.port}'   # on {path.name}",),
+        ),
+    )
+    return replace(found, hosts=(path.name,))
 
 
 def _nobody_listens(snapshot: Snapshot) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import selectors
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
@@ -25,13 +27,20 @@ _EVERYBODY = "255.255.255.255"  # RFC 919: every machine on the link
 _EVERY_NODE = "ff02::1"  # RFC 4291: the same for IPv6
 
 
-def broadcast(
-    message: bytes, port: int, hosts: Sequence[str], wait_s: float
-) -> tuple[tuple[str, bytes], ...]:
+class BroadcastCall(Struct, frozen=True):
+    """A message to everybody on the links, and to those hosts. `is_answer`: whether what came back is an answer."""
+
+    message: bytes
+    port: int
+    hosts: Sequence[str] = ()
+    is_answer: Callable[[bytes], bool] = bool
+
+
+def broadcast(call: BroadcastCall, wait_s: float) -> tuple[tuple[str, bytes], ...]:
     """Send the message everywhere; return who answered within `wait_s`, and what: at most 8 addresses."""
     answered: dict[str, bytes] = {}
     with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
-        for sender in _sent(message, port, hosts):
+        for sender in _sent(call):
             stack.enter_context(sender)
             selector.register(sender, selectors.EVENT_READ)
         deadline = Deadline(wait_s)
@@ -41,11 +50,12 @@ def broadcast(
                 assert isinstance(asked, socket.socket)  # noqa: S101
                 with contextlib.suppress(OSError):
                     data, origin = asked.recvfrom(LIMIT_BYTES)
-                    _ = data and answered.setdefault(str(origin[0]), data)
+                    if call.is_answer(data):
+                        answered.setdefault(str(origin[0]), data)
     return tuple(answered.items())[:_MOST_ANSWERS]
 
 
-def _sent(message: bytes, port: int, hosts: Sequence[str]) -> list[socket.socket]:
+def _sent(call: BroadcastCall) -> list[socket.socket]:
     """Return the sockets through which the message left, one for each interface and family, and for the hosts."""
     senders: list[socket.socket] = []
     for interface in _interfaces():
@@ -56,13 +66,13 @@ def _sent(message: bytes, port: int, hosts: Sequence[str]) -> list[socket.socket
             sender = _sender(family, interface)
             if sender is not None:
                 with contextlib.suppress(OSError):
-                    sender.sendto(message, (everybody, port))
+                    sender.sendto(call.message, (everybody, call.port))
                 senders.append(sender)
-    for address in _addresses(hosts):
+    for address in _addresses(call.hosts):
         sender = _sender(socket.AF_INET6 if ":" in address else socket.AF_INET, "")
         if sender is not None:
             with contextlib.suppress(OSError):
-                sender.sendto(message, (address, port))
+                sender.sendto(call.message, (address, call.port))
             senders.append(sender)
     return senders
 

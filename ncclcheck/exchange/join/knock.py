@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.join.broadcast import broadcast
+from ncclcheck.exchange.join.broadcast import BroadcastCall, broadcast
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.trust.datagrams import LIMIT_BYTES as DATAGRAM_BYTES
 from ncclcheck.exchange.trust.datagrams import DatagramSeal, FirstDatagram, answer_to
@@ -25,10 +26,17 @@ from ncclcheck.exchange.trust.munge import credential_for
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.snapshot import Knock
 
 LIMIT_BYTES = 4096
 _MOST_KNOCKS = 65536
+_MOST_ADDRESSES = (
+    8  # that are kept of a knock, and so much text: anybody may send one in the name of each node
+)
+_MOST_TEXT = 300
+_RESTS = 20  # how much longer than a look at the kernel's connections took is no other look
 
 
 class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,6 +89,7 @@ class KnockListener:
         self._seal = DatagramSeal(self._trust, job_id, credential_for(self._trust.key))
         self._lock = threading.Lock()
         self._knocks: dict[int, KnockMessage] = {}
+        self._half_open: tuple[float, frozenset[str]] = 0.0, frozenset()  # until when that is good enough
         self.serving = False
         self.given_up = ""
         self._sockets: list[socket.socket] = []
@@ -148,9 +157,7 @@ class KnockListener:
                 continue
             # Node 0 knows this better than the node: a handshake that began 8 s ago and did not end is in the kernel.
             way = message.knock.master
-            is_lost = (
-                not self._relays_for and way.outcome == "filtered" and sender[0] in half_open({self._port})
-            )
+            is_lost = not self._relays_for and way.outcome == "filtered" and self._is_half_open(sender[0])
             reply = KnockReply(
                 PROTOCOL, self.serving, self.given_up, is_lost, bool(self._relays_for), self._relays_for
             )
@@ -160,16 +167,37 @@ class KnockListener:
             if is_news:
                 self._heard(replace(message.knock, origin=self._origin(sender[0])))
 
+    def _is_half_open(self, address: str) -> bool:
+        """Return whether a handshake of that address has not ended. Datagrams without end cost few looks."""
+        began = time.monotonic()
+        good_until, found = self._half_open
+        if began >= good_until:
+            found = half_open({self._port})
+            now = time.monotonic()
+            self._half_open = now + _RESTS * (now - began), found
+        return address in found
+
     def _keep(self, message: KnockMessage, sender: str, *, is_lost: bool) -> bool:
         """Keep the message as the last one of its node; return whether it is the first that says it gave up."""
         with self._lock:
             if len(self._knocks) >= _MOST_KNOCKS:
                 return False
             rank = message.knock.node_rank if self._relays_for else self._rank_of(message.knock)
-            way, known = replace(message.knock.master, answers_lost=is_lost), self._knocks.get(rank)
+            if self._nnodes and not -1 <= rank <= self._nnodes:
+                return False  # no node of this job
+            way, known = (
+                replace(_shortened(message.knock.master), answers_lost=is_lost),
+                self._knocks.get(rank),
+            )
             knock = Knock(message.knock.host, rank, way, self._origin(sender))
             self._knocks[rank] = replace(message, knock=knock)
         return message.final and not (known and known.final)
+
+
+def _shortened(way: MasterPath) -> MasterPath:
+    """Return what is worth keeping of a path that a datagram tells."""
+    addresses = way.addresses if isinstance(way.addresses, Missing) else way.addresses[:_MOST_ADDRESSES]
+    return replace(way, name=way.name[:_MOST_TEXT], addresses=addresses, detail=way.detail[:_MOST_TEXT])
 
 
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
@@ -222,11 +250,16 @@ def knock_everywhere(
         return ()
     first = FirstDatagram(data, trust, message.job_id)
     replies: list[tuple[str, KnockReply]] = []
-    for address, answer in broadcast(first.sent, knocked.port, knocked.hosts, wait_s):
+
+    def is_answer(answer: bytes) -> bool:  # what is none takes no place of one that is
+        return first.wants_more(answer) or (trust.key is None and _reply_in(answer) is not None)
+
+    call = BroadcastCall(first.sent, knocked.port, knocked.hosts, is_answer)
+    for address, answer in broadcast(call, wait_s):
         if first.wants_more(answer):
             reply = send_knock(replace(knocked, addresses=(address,)), message, wait_s)
         else:
-            reply = None if trust.key else _reply_in(answer)
+            reply = _reply_in(answer)
         replies += [] if reply is None else [(address.partition("%")[0].removeprefix("::ffff:"), reply)]
     return tuple(replies)
 

@@ -21,7 +21,7 @@ from ncclcheck.exchange.join.knock import (
     knock_everywhere,
     send_knock,
 )
-from ncclcheck.exchange.join.unjoined import unjoined
+from ncclcheck.exchange.join.unjoined import refuses_datagrams, unjoined
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.facts.network.names import resolve
@@ -90,6 +90,8 @@ def find_master(search: MasterSearch, deadline: Deadline, say: Callable[[str], N
     way = describe(name, launch.master_port, addresses, search.own_addresses)
     if not isinstance(addresses, Missing):
         way = _connect(way, addresses, search, deadline, say)
+        if way.outcome == "refused" and not (way.serving_confirmed or way.serves_at or way.not_served):
+            way = replace(way, nobody_there=refuses_datagrams(addresses, way.port))
     return replace(way, seconds=round(time.monotonic() - started, 3))
 
 

@@ -29,7 +29,7 @@ def unjoined(way: MasterPath, why: Missing, *, is_alive: bool) -> MasterPath:
     if outcome == "refused":
         ended = "what accepted the connection ended before it answered: nothing listens there any more"
         return replace(way, outcome="lost", detail=ended)
-    if not is_alive and not _reacts(addresses, way.port) and not _refuses_datagrams(addresses, way.port):
+    if not is_alive and not _reacts(addresses, way.port) and not refuses_datagrams(addresses, way.port):
         hangs = (
             "connections are accepted and nothing ever answers: the process that listens is stopped or hangs"
         )
@@ -53,7 +53,7 @@ def _reacts(addresses: tuple[str, ...], port: int) -> bool:
     return False
 
 
-def _refuses_datagrams(addresses: tuple[str, ...], port: int) -> bool:
+def refuses_datagrams(addresses: tuple[str, ...], port: int) -> bool:
     """Return whether nobody holds the port over UDP: ip(7), an ICMP error arrives as ECONNREFUSED."""
     for address in addresses:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET

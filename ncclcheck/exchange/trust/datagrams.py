@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import secrets
 import socket
+import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -21,6 +23,7 @@ LIMIT_BYTES = 4096 + 256  # a message with its HMAC and both challenges
 _NONCE_LETTERS = 32
 _NO_CHALLENGE = b"0" * _NONCE_LETTERS
 _MUNGE = b"munge "
+_MOST_ANSWERED = 3  # times as much as came, to who has proved nothing: RFC 9000, section 8.1, says the same
 _MOST_ROUNDS = 3  # a credential of munge, a challenge, the answer
 
 
@@ -49,7 +52,8 @@ class DatagramSeal:
         except DecodeError:
             self._trust.drop(origin, "no-key" if data[:1] == b"{" else "other-key")
             credential = self._credential() if data[:1] == b"{" else ""
-            return Received(None, _MUNGE + credential.encode() if credential else b"")
+            answer = _MUNGE + credential.encode() if credential else b""
+            return Received(None, answer if len(answer) <= _MOST_ANSWERED * len(data) else b"")
         own, challenge = opened[:_NONCE_LETTERS], opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS]
 
         def reply(payload: bytes) -> bytes:
@@ -97,13 +101,29 @@ def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) 
             continue
         up, down = _keys(trust.key, job_id.encode())
         caller.send(sealed_message(up, own + challenge + payload))
-        opened = opened_message(down, caller.recv(LIMIT_BYTES))
-        if opened[:_NONCE_LETTERS] != own:
-            raise DecodeError("an answer to another message")
+        opened = _opened(caller, down, own)
         challenge, answer = opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS], opened[2 * _NONCE_LETTERS :]
         if answer:
             return answer
     raise DecodeError("no answer but challenges")
+
+
+def _opened(caller: socket.socket, down: bytes, own: bytes) -> bytes:
+    """Return the first message that node 0 sent in answer to `own`; whoever else sends something keeps nobody waiting.
+
+    Raises OSError where none comes in the time that the socket has.
+    """
+    timeout_s = caller.gettimeout() or 0.0
+    deadline = time.monotonic() + timeout_s
+    while True:
+        caller.settimeout(max(deadline - time.monotonic(), 0.001))
+        with suppress(DecodeError):
+            opened = opened_message(down, caller.recv(LIMIT_BYTES))
+            if opened[:_NONCE_LETTERS] == own:
+                caller.settimeout(timeout_s)
+                return opened
+        if time.monotonic() > deadline:
+            raise TimeoutError("no answer of node 0")
 
 
 def _keys(key: RunKey, job: bytes) -> tuple[bytes, bytes]:

@@ -38,6 +38,16 @@ def test_a_node_that_met_nobody_still_tells_its_own_way() -> None:
     assert finding("master-refused", alone).hosts == ("node03",)
 
 
+def test_where_nobody_is_there_it_is_the_masters_host_that_is_named() -> None:
+    met = with_master(cluster(4), "node03", "refused", nobody_there=True)
+    found = finding("master-refused", seen_alone(met, "node03"))
+    assert found.hosts == (found.evidence[0].subject.split(":")[0].removeprefix("connection to "),)
+    assert found.hosts != ("node03",)
+    assert "its process was not started or has ended" in found.summary
+    # Node 0 that hears of it is there: then the way of that node is at fault.
+    assert finding("master-refused", met).hosts == ("node03",)
+
+
 def test_without_the_fact_nothing_is_known() -> None:
     result = run("master-refused", without(cluster(4), "node03", "master"))
     assert result.outcome == "unknown"

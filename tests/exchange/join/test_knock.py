@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
+from collections.abc import Collection
+from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.exchange.join.knock import PROTOCOL, Knocked, KnockListener, KnockMessage, send_knock
 from ncclcheck.exchange.trust.run_key import RunKey, new_key
@@ -141,3 +145,79 @@ def test_who_gets_no_answer_learns_that_its_requests_arrived(
     assert reply.answers_lost
     assert [listener.final()[rank].master.answers_lost for rank in (1, 2)] == [False, True]
     listener.close()
+
+
+def test_of_ranks_that_the_job_does_not_have_and_long_lists_nothing_is_kept(port: int) -> None:
+    listener = KnockListener(port, "job", 3)
+    addresses = tuple(f"10.0.{number}.1" for number in range(150))
+    endless = replace(WAY, addresses=addresses, detail="x" * 1000)
+    for rank in (1, 2, 77, 10**6, -5):
+        knock = KnockMessage(PROTOCOL, "job", True, Knock("node9", rank, endless))
+        assert send_knock(at(port), knock, 2.0) is not None
+    kept = listener.final()
+    assert set(kept) <= {1, 2, 3}
+    assert {1, 2} <= set(kept)
+    assert all(knock.master.addresses == addresses[:8] for knock in kept.values())
+    assert {len(knock.master.detail) for knock in kept.values()} == {300}
+    listener.close()
+
+
+def test_datagrams_without_end_read_the_kernels_table_now_and_then(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def slow(_ports: Collection[int]) -> frozenset[str]:
+        looks.append(time.monotonic())
+        time.sleep(0.2)
+        return frozenset({"127.0.0.1"})
+
+    monkeypatch.setattr("ncclcheck.exchange.join.knock.half_open", slow)
+    listener = KnockListener(port, "job")
+    for _ in range(50):
+        reply = send_knock(at(port), message(1, final=False), 5.0)
+        assert reply is not None
+        assert reply.answers_lost
+    assert len(looks) < 50
+    listener.close()
+
+
+def test_what_others_send_in_between_does_not_hide_the_answer_of_node_0(port: int) -> None:
+    """A stranger who can forge node 0's address answers first; the answer that proves the key counts."""
+    key = new_key("a test")
+    listener = KnockListener(port, "job", trust=Trust(key))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as between:
+        between.bind(("127.0.0.1", 0))
+        between.settimeout(5.0)
+
+        def pass_on() -> None:
+            with suppress(OSError):
+                while True:
+                    data, sender = between.recvfrom(8192)
+                    for garbage in (b"{", b"garbage", b"x" * 4000):
+                        between.sendto(garbage, sender)
+                    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as further:
+                        further.settimeout(5.0)
+                        further.sendto(data, ("127.0.0.1", port))
+                        between.sendto(further.recv(8192), sender)
+
+        threading.Thread(target=pass_on, daemon=True).start()
+        assert send_knock(at(between.getsockname()[1], key), message(2, final=True), 5.0) is not None
+    assert set(listener.final()) == {2}
+    listener.close()
+
+
+def test_a_stranger_who_answers_without_end_costs_no_more_than_silence(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.bind(("127.0.0.1", port))
+
+        def babble() -> None:
+            with suppress(OSError):
+                _, sender = stranger.recvfrom(8192)
+                while True:
+                    stranger.sendto(b"garbage", sender)
+
+        threading.Thread(target=babble, daemon=True).start()
+        began = time.monotonic()
+        assert send_knock(at(port, new_key("a test")), message(2, final=True), 0.3) is None
+        assert time.monotonic() - began < 10

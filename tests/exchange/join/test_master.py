@@ -107,6 +107,14 @@ def test_a_port_that_stays_closed_is_refused_at_the_deadline(held: socket.socket
     assert way.attempts > 1
     assert "ECONNREFUSED" in way.detail
     assert not way.serving_confirmed
+    assert way.nobody_there
+
+
+def test_a_port_that_somebody_holds_over_udp_is_not_called_abandoned(held: socket.socket) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
+        holder.bind(held.getsockname())
+        way = find(rank_on_node_0(held), 0.7)
+    assert (way.outcome, way.nobody_there) == ("refused", False)
 
 
 @pytest.mark.slow

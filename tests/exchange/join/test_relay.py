@@ -108,6 +108,7 @@ def test_what_node_0_heard_itself_comes_first(place: Launch, memory: MemoryBacke
 
 
 def test_one_relay_passes_on_eight_claims_at_most(place: Launch, memory: MemoryBackend) -> None:
+    place = replace(launch(0, 64), master_port=place.master_port, job_id="job")
     relay = listen_for_others(
         search(place, Trust()), way(place.master_port), lambda: within_process(memory, 0)
     )
