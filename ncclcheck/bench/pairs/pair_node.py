@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -19,7 +20,14 @@ from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.timeouts import PAIR_JOIN_S, PAIR_LONGEST_S, PAIRS_READY_S, RING_OF_A_NODE_S, ROUND_POLL_S
+from ncclcheck.timeouts import (
+    PAIR_JOIN_S,
+    PAIR_LONGEST_S,
+    PAIRS_READY_S,
+    PAIRS_START_BEAT_S,
+    RING_OF_A_NODE_S,
+    ROUND_POLL_S,
+)
 
 _OF_THE_NETWORK = ("connect", "timed out", "timeout")  # what Gloo and torch say of a peer
 
@@ -85,10 +93,22 @@ class _PairNode:
             self._process = PairProcess(environment, on_nccl=self._order.backend == "nccl")
         except OSError as error:
             return _failed("died", str(error), own=True)
-        why_not = self._process.wait_until_ready(min(PAIRS_READY_S, self._place.deadline.left()))
-        return (
-            PairAnswer(SCHEMA, TOOL_VERSION) if why_not is None else _failed("died", why_not.detail, own=True)
-        )
+        why_not = self._imported(self._process)
+        return PairAnswer(SCHEMA, TOOL_VERSION) if why_not is None else _failed("died", why_not, own=True)
+
+    def _imported(self, process: PairProcess) -> str | None:
+        """Wait for torch, with signs for node 0 that this node lives; return why it was not imported."""
+        deadline = self._place.deadline.within(PAIRS_READY_S)
+        for number in itertools.count():
+            why_not = process.wait_until_ready(deadline.left(PAIRS_START_BEAT_S))
+            if why_not is None:
+                return None
+            if why_not.missing != "timeout":
+                return why_not.detail
+            if deadline.passed:
+                return f"torch was not imported within {PAIRS_READY_S:.0f} s"
+            self._place.store.set_document(keys.pairs_start(self._place.ticket, number), b"1")
+        raise AssertionError  # the numbers do not end
 
     def measured(self, planned: PairsRound) -> PairAnswer:
         """Measure with this node's partner of the round; nothing where it has none."""

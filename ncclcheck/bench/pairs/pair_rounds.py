@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
 from ncclcheck.bench.pairs.pair_transfer import LEAST_BYTES
-from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round
+from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round, gather_start, late_answers
 from ncclcheck.bench.pairs.round_limit import Finished
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
@@ -20,7 +21,9 @@ from ncclcheck.measure.isolation.next_round import Plan, Round, next_round
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
-from ncclcheck.timeouts import PAIR_TRANSFER_S
+from ncclcheck.timeouts import PAIR_TRANSFER_S, ROUND_ENDS_S, ROUND_POLL_S
+
+NO_ANSWER = "it does not answer any more"
 
 
 class Lost(Struct, frozen=True):
@@ -30,6 +33,14 @@ class Lost(Struct, frozen=True):
     outcome: PairOutcome
     round: int
     detail: str
+
+
+class Silent(Struct, frozen=True):
+    """A node that had not answered when a round was over, at that time by the clock."""
+
+    ticket: int
+    round: int
+    over_s: float
 
 
 class Rounds(Struct, frozen=True):
@@ -45,22 +56,30 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
     """Let the nodes start, then lead them through the rounds; `keep` gets what is known after each."""
     tests: list[PairTest] = []
     lost: list[Lost] = []
+    silent: list[Silent] = []
     lead.say("starting what measures on every node")
     finished: list[Finished] = []
-    lost += _lost(gather_round(lead, PairsRound(SCHEMA, TOOL_VERSION, 0), tickets, finished), tickets, 0)
+    lost += _failed(gather_start(lead, tickets), tickets, 0)
     while True:
-        members = [ticket for ticket in tickets if ticket not in {gone.ticket for gone in lost}]
+        members = _without(tickets, (*lost, *silent))
         planned = next_round(plan, members, tests)
+        if not planned.pairs and silent:
+            silent, found = _heard(lead, silent, at_last=True)
+            lost += found
+            continue
         order = PairsRound(SCHEMA, TOOL_VERSION, planned.number, planned.pairs, transfers=planned.transfers)
         if not planned.pairs or lead.deadline.passed or lead.store.lost is not None:
             rounds = Rounds(tuple(tests), tuple(lost), is_finished=not planned.pairs)
             return _lead_rings(lead, members, plan, rounds)
         lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
         answers = gather_round(lead, order, members, finished)
-        gone = _lost(answers, members, planned.number)
-        lost += gone
+        silent, found = _heard(lead, silent)
+        lost += found
+        lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number)
+        over_s = time.monotonic()
+        silent += [Silent(ticket, planned.number, over_s) for ticket in members if ticket not in answers]
         tests += [_test(planned, pair, answers) for pair in planned.pairs]
-        keep(Rounds(tuple(tests), tuple(lost), is_finished=False))
+        keep(Rounds(tuple(tests), (*lost, *map(_silenced, silent)), is_finished=False))
 
 
 def _lead_rings(lead: Lead, members: Sequence[int], plan: Plan, rounds: Rounds) -> Rounds:
@@ -100,13 +119,43 @@ def end_rounds(store: Store, number: int) -> None:
     store.set_document(keys.pairs_round(number), encode(PairsRound(SCHEMA, TOOL_VERSION, number)))
 
 
-def _lost(answers: Mapping[int, PairAnswer], members: Sequence[int], number: int) -> list[Lost]:
+def _without(tickets: Sequence[int], missing: Sequence[Lost | Silent]) -> list[int]:
+    absent = {entry.ticket for entry in missing}
+    return [ticket for ticket in tickets if ticket not in absent]
+
+
+def _heard(lead: Lead, silent: Sequence[Silent], *, at_last: bool = False) -> tuple[list[Silent], list[Lost]]:
+    """Return who is still silent, and who is lost: the others have answered since, and take part again.
+
+    `at_last`: there is no further round that could run meanwhile, so they are waited for.
+    """
+    waiting, lost = list(silent), list[Lost]()
+    while waiting:
+        for entry in tuple(waiting):
+            answers = late_answers(lead.store, entry.round, (entry.ticket,))
+            is_late = time.monotonic() > entry.over_s + ROUND_ENDS_S
+            if answers or is_late:
+                waiting.remove(entry)
+                lost += _failed(answers, (entry.ticket,), entry.round)
+        if not at_last:
+            break
+        if lead.deadline.passed or lead.store.lost is not None:
+            return [], lost + [_silenced(entry) for entry in waiting]
+        time.sleep(ROUND_POLL_S)
+    return waiting, lost
+
+
+def _silenced(entry: Silent) -> Lost:
+    return Lost(entry.ticket, "hang", entry.round, NO_ANSWER)
+
+
+def _failed(answers: Mapping[int, PairAnswer], members: Sequence[int], number: int) -> list[Lost]:
     """Return who did not answer, and who says that the fault is its own."""
     found = []
     for ticket in members:
         answer = answers.get(ticket)
         if answer is None:
-            found.append(Lost(ticket, "hang", number, "it does not answer any more"))
+            found.append(Lost(ticket, "hang", number, NO_ANSWER))
         elif answer.outcome != "ok" and answer.own:
             found.append(Lost(ticket, answer.outcome, number, answer.detail))
     return found

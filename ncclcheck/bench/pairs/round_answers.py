@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
-from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s, start_limit_s
+from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, read_message
+from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.timeouts import RING_OF_A_NODE_S, ROUND_ENDS_S, ROUND_POLL_S
+from ncclcheck.timeouts import (
+    PAIRS_READY_S,
+    PAIRS_START_SILENT_S,
+    PAIRS_START_TOLD_S,
+    RING_OF_A_NODE_S,
+    ROUND_OVER_S,
+    ROUND_POLL_S,
+)
 
 Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 
@@ -29,6 +36,35 @@ class Lead(Struct, frozen=True):
     say: Callable[[str], None]
 
 
+def gather_start(lead: Lead, members: Sequence[int]) -> Answers:
+    """Ask who is ready, and wait as long as nodes that are not give signs: to import torch is not to hang.
+
+    A node gives up by itself after `PAIRS_READY_S`, and says so.
+    """
+    lead.store.set_document(keys.pairs_round(0), encode(PairsRound(SCHEMA, TOOL_VERSION, 0)))
+    began = time.monotonic()
+    last_s = dict.fromkeys(members, 0.0)
+    signs = dict.fromkeys(members, 0)
+    answers: Answers = {}
+    is_told = False
+    while lead.store.lost is None and not lead.deadline.passed:
+        now_s = time.monotonic() - began
+        _read(lead.store, 0, members, answers)
+        waited = [ticket for ticket in members if ticket not in answers]
+        for ticket in _signed(lead.store, {ticket: signs[ticket] for ticket in waited}):
+            signs[ticket] += 1
+            last_s[ticket] = now_s
+        if all(now_s - last_s[ticket] > PAIRS_START_SILENT_S for ticket in waited):
+            break
+        if now_s > PAIRS_READY_S + PAIRS_START_SILENT_S:
+            break
+        if now_s > PAIRS_START_TOLD_S and not is_told:
+            is_told = True
+            lead.say(f"waiting for {len(waited)} of {len(members)} nodes to import torch")
+        time.sleep(ROUND_POLL_S)
+    return answers
+
+
 def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: list[Finished]) -> Answers:
     """Give the order and return the answers. Whoever is far slower than those that finished is waited for no longer.
 
@@ -38,7 +74,6 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
     began = time.monotonic()
     answers: Answers = {}
     finished: dict[int, Finished] = {}
-    ready_s: list[float] = []
     busy = {end for group in (*order.pairs, order.ring) for end in group}
     while len(answers) < len(members) and lead.store.lost is None:
         now_s = time.monotonic() - began
@@ -46,30 +81,44 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
         for ticket in busy & answers.keys() - finished.keys():
             answer = answers[ticket]
             if answer.outcome == "ok":
-                finished[ticket] = Finished(now_s, answer.seconds, answer.transfer_s)
-        if not busy and len(answers) > len(ready_s):
-            ready_s += [now_s] * (len(answers) - len(ready_s))
-        ends_s = (
-            _limit_s(order, tuple(finished.values()), len(busy), before)
-            if busy
-            else start_limit_s(ready_s, len(members))
-        )
-        if now_s > ends_s or lead.deadline.passed:
+                finished[ticket] = Finished(now_s, answer.seconds, answer.transfer_s, order.transfers)
+        if now_s > _limit_s(order, tuple(finished.values()), len(busy), before) or lead.deadline.passed:
             break
         time.sleep(ROUND_POLL_S)
     if len(answers) < len(members):
         lead.store.set(keys.pairs_over(order.number), b"1")
-        until = lead.deadline.within(ROUND_ENDS_S)
-        while len(answers) < len(members) and not until.passed and lead.store.lost is None:
-            _read(lead.store, order.number, members, answers)
-            time.sleep(ROUND_POLL_S)
+        _hear_partners(lead, order, members, answers)
     before += finished.values()
+    return answers
+
+
+def _hear_partners(lead: Lead, order: PairsRound, members: Sequence[int], answers: Answers) -> None:
+    """Wait until one end of each group has answered at least: who lives only has to kill a process."""
+    until = lead.deadline.within(ROUND_OVER_S)
+    groups = [group for group in (*order.pairs, order.ring) if group]
+    while not all(answers.keys() & group for group in groups):
+        if until.passed or lead.store.lost is not None:
+            break
+        time.sleep(ROUND_POLL_S)
+        _read(lead.store, order.number, members, answers)
+
+
+def late_answers(store: Store, number: int, members: Iterable[int]) -> Answers:
+    """Return what these say of a round that was over without them."""
+    answers: Answers = {}
+    _read(store, number, tuple(members), answers)
     return answers
 
 
 def _limit_s(order: PairsRound, finished: Sequence[Finished], busy: int, before: Sequence[Finished]) -> float:
     more_s = len(order.ring) * RING_OF_A_NODE_S
-    return more_s + round_limit_s(finished, busy, before)
+    return more_s + round_limit_s(finished, busy, before, order.transfers)
+
+
+def _signed(store: Store, awaited: Mapping[int, int]) -> list[int]:
+    """Return the nodes that gave the sign of the awaited number, all in one request."""
+    ticket_of = {keys.pairs_start(ticket, number): ticket for ticket, number in awaited.items()}
+    return [ticket_of[key] for key in store.get_documents(tuple(ticket_of))]
 
 
 def _read(store: Store, number: int, members: Sequence[int], answers: Answers) -> None:

@@ -7,43 +7,47 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.timeouts import PAIRS_PATIENCE_S, PAIRS_READY_S, ROUND_ALONE_S, ROUND_FIRST_S, ROUND_LEAST_S
+from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS
+from ncclcheck.timeouts import ROUND_ALONE_S, ROUND_FIRST_S, ROUND_LEAST_S, ROUND_START_S
 
 SLOWEST = 8  # a pair may take so many times the usual time of a transfer longer than the others
+DIRECTIONS = 2
 
 
 class Finished(Struct, frozen=True):
-    """An end of a pair that finished: when, since the round began, how long it took, and one of its transfers."""
+    """An end of a pair that finished: when, since the round began, how long it took, and one of its `transfers`."""
 
     at_s: float
     seconds: float
     transfer_s: float
+    transfers: int = FEW_TRANSFERS
 
 
-def round_limit_s(finished: Sequence[Finished], busy: int, before: Sequence[Finished]) -> float:
+def round_limit_s(
+    finished: Sequence[Finished], busy: int, before: Sequence[Finished], transfers: int = FEW_TRANSFERS
+) -> float:
     """Return when the round is over for those that did not finish, in seconds since it began.
 
     `busy`: how many nodes have a partner. `before`: those that finished in the rounds before, which tell how long a
-    pair takes until half of this round have finished. The start of the processes is no transfer, but a pair may need as
-    long again as the others took in all: on a busy machine that is longer.
+    pair takes until half of this round have finished; it has so many `transfers`, which may be more than theirs.
     """
     if 2 * len(finished) >= busy:
         return max(end.at_s for end in finished) + _patience_s(finished)
     if before:
-        return median(end.seconds for end in before) + _patience_s(before)
+        return median(_expected_s(end, transfers) for end in before) + _patience_s(before)
     return ROUND_FIRST_S if busy > 2 else ROUND_ALONE_S  # noqa: PLR2004 (more than one pair)
 
 
-def start_limit_s(ready_s: Sequence[float], members: int) -> float:
-    """Return when nodes that have not started what measures are given up, in seconds since they were asked.
-
-    `ready_s`: when others were ready. Once half of them are, the rest may take as long again.
-    """
-    if 2 * len(ready_s) < members:
-        return PAIRS_READY_S
-    return min(PAIRS_READY_S, max(ready_s) + max(PAIRS_PATIENCE_S, max(ready_s)))
+def _expected_s(end: Finished, transfers: int) -> float:
+    """Return how long that pair would take with so many transfers."""
+    return end.seconds + DIRECTIONS * max(0, transfers - end.transfers) * end.transfer_s
 
 
 def _patience_s(finished: Sequence[Finished]) -> float:
-    usual_s = median(end.seconds for end in finished)
-    return max(ROUND_LEAST_S, SLOWEST * median(end.transfer_s for end in finished), usual_s)
+    """Return how much longer than the others a pair may take.
+
+    The start of the processes is no transfer, but on a busy machine it differs between the pairs.
+    """
+    start_s = median(end.seconds - DIRECTIONS * end.transfers * end.transfer_s for end in finished)
+    usual_s = median(end.transfer_s for end in finished)
+    return max(ROUND_LEAST_S, SLOWEST * usual_s, min(ROUND_START_S, start_s))

@@ -60,6 +60,8 @@ def _about(node: BadNode, isolation: PairIsolation) -> str:
     tests = f"{node.tests} test{'' if node.tests == 1 else 's'}"
     if node.verdict in _FAILED:
         detail = f": {node.detail}" if node.detail else ""
+        if not node.tests:
+            return f"{node.host} never started to measure{detail}"
         return f"{node.host} {_FAILED[node.verdict]} in tests with other nodes ({tests}){detail}"
     slower = [part for part in (node.sends, node.receives) if part is not None]
     part = f"{min(slower):.0%}" if slower else "less"

@@ -147,6 +147,11 @@ def pair_group(prefix: str, nonce: str, number: int, first: int) -> str:
     return f"{prefix}pairs/{nonce}/{number}/{first}"
 
 
+def pairs_start(ticket: int, number: int) -> str:
+    """Return where a node that imports torch gives its sign of that number, from 0."""
+    return f"pairs/start/{ticket}/{number}"
+
+
 def pairs_over(number: int) -> str:
     """Return where node 0 tells the nodes that a round of pairs is over."""
     return f"pairs/over/{number}"

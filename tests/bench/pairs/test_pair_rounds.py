@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from ncclcheck.bench.pairs.pair_node import answer_of
@@ -19,6 +20,7 @@ from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
+from ncclcheck.timeouts import ROUND_LEAST_S, ROUND_OVER_S
 
 Answer = Callable[[PairsRound, int], "PairAnswer | None"]
 
@@ -78,6 +80,20 @@ def test_a_node_that_answers_no_more_is_lost_and_the_others_go_on() -> None:
     assert [(lost.ticket, lost.outcome, lost.round) for lost in rounds.lost] == [(2, "hang", 1)]
     found = pair_isolation({ticket: f"node{ticket}" for ticket in range(6)}, Plan(1), rounds)
     assert [(node.host, node.verdict) for node in found.nodes] == [("node2", "hang")]
+
+
+def test_a_node_that_answers_after_its_round_was_over_is_not_lost() -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        if ticket == 2 and planned.number == 1:
+            time.sleep(ROUND_LEAST_S + ROUND_OVER_S + 0.5)
+        return sound(planned, ticket)
+
+    rounds = led(8, answer)
+    assert rounds.lost == ()
+    assert any(2 in test.pair and test.outcome == "hang" for test in rounds.tests)
+    assert any(2 in test.pair and test.outcome == "ok" for test in rounds.tests)
+    found = pair_isolation({ticket: f"node{ticket}" for ticket in range(8)}, Plan(1), rounds)
+    assert found.nodes == ()
 
 
 def test_a_node_whose_own_process_fails_is_named_with_its_words() -> None:

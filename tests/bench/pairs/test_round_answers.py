@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
+import pytest
 from msgspec import Struct
 
+from ncclcheck.bench.pairs import round_answers
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
-from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round
+from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round, gather_start
 from ncclcheck.bench.pairs.round_limit import Finished
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
@@ -59,3 +62,40 @@ def test_an_answer_that_is_none_counts_as_a_failure_of_its_node() -> None:
     found = gathered({**dict.fromkeys(range(3), encode(SOUND)), 3: b"{}"})
     assert (found.answers[3].outcome, found.answers[3].own) == ("died", True)
     assert "its answer was refused" in found.answers[3].detail
+
+
+def test_a_node_that_imports_torch_long_after_the_others_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(round_answers, "PAIRS_START_SILENT_S", 0.5)
+    monkeypatch.setattr(round_answers, "PAIRS_START_TOLD_S", 0.2)
+    backend = MemoryBackend()
+    store, said = within_process(backend, 0), list[str]()
+
+    def late() -> None:
+        own = within_process(backend, 1)
+        for number in range(10):  # 2 s, four times what a node without a sign has
+            time.sleep(0.2)
+            own.set_document(keys.pairs_start(2, number), b"1")
+        own.set_document(keys.pairs_answer(0, 2), encode(SOUND))
+
+    for ticket in (0, 1):
+        store.set_document(keys.pairs_answer(0, ticket), encode(SOUND))
+    thread = threading.Thread(target=late)
+    thread.start()
+    answers = gather_start(Lead(store, Deadline(60.0), said.append), range(3))
+    thread.join()
+    assert set(answers) == {0, 1, 2}
+    assert said == ["waiting for 1 of 3 nodes to import torch"]
+
+
+def test_a_node_that_gives_no_sign_while_the_others_start_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(round_answers, "PAIRS_START_SILENT_S", 0.5)
+    store = within_process(MemoryBackend(), 0)
+    store.set_document(keys.pairs_answer(0, 0), encode(SOUND))
+    store.set_document(keys.pairs_start(1, 0), b"1")
+    began = time.monotonic()
+    assert set(gather_start(Lead(store, Deadline(60.0), lambda _: None), range(2))) == {0}
+    assert time.monotonic() - began < 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.checks.bench._isolation import isolation_of, nodes_with, untested
+from ncclcheck.model.benchmarks.isolation import BadNode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, NotApplicable, NotKnown
 from tests.builders import cluster
@@ -29,3 +30,11 @@ def test_the_evidence_of_a_node_are_its_own_pairs() -> None:
     assert isinstance(found, Finding)
     assert [part.hosts for part in found.evidence] == [("node03", "node04")]
     assert found.evidence[0].observed == "node03 to node04 8 Gbit/s, node04 to node03 10 Gbit/s"
+
+
+def test_a_node_that_never_measured_is_told_from_one_that_hangs_in_a_test() -> None:
+    detail = "torch was not imported within 120 s"
+    node = BadNode("node02", "died", None, 0, 0.0, detail=detail)
+    (found,) = nodes_with(with_isolation(nodes=(node,)), "died")
+    assert isinstance(found, Finding)
+    assert found.summary == f"node02 never started to measure: {detail}"
