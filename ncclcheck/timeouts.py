@@ -226,9 +226,7 @@ ISOLATED_PAIR_S = 0.2  # all transfers of one pair alone
 ISOLATE_TIMEOUT_S = 300.0  # the whole of `isolate`: eight rounds that end by their deadlines, and the start
 PAIR_TRANSFER_S = 0.25  # a typical transfer of a pair of `isolate`: long against what a queue holds
 PAIR_JOIN_S = 10.0  # for the two ranks of a pair to meet in the store
-PAIRS_READY_S = (
-    120.0  # for a node to import torch before the first round: 16 on two cores take 27, a cold disk longer
-)
+PAIRS_READY_S = 120.0  # for a node to import torch before the first round: 16 on two cores take 27
 PAIRS_START_BEAT_S = 1.0  # between two signs of a node that imports torch
 PAIRS_START_SILENT_S = 15.0  # without a sign a node that imports torch hangs
 PAIRS_START_TOLD_S = 10.0  # after which the user hears who is waited for
@@ -239,9 +237,7 @@ ROUND_FIRST_S = 20.0  # for half of the pairs of the first round to finish
 ROUND_ALONE_S = 8.0  # for the only pair of the first round
 RING_OF_A_NODE_S = 0.05  # for each node of a ring, on top of what a pair has: all of them meet all others
 ROUND_ENDS_S = 3.0  # for the nodes to answer after node 0 ended a round, in which they only kill a process
-ROUND_OVER_S = (
-    1.0  # for one node of each pair to answer after node 0 ended a round, before the next one begins
-)
+ROUND_OVER_S = 1.0  # for one node of each pair to answer after node 0 ended a round: then the next begins
 ROUND_START_S = 3.0  # that the start of a pair's processes may differ between pairs, at most
 ISOLATED_GPU_S = 0.04  # each piece of work that all GPUs do at the same time: longer than any launch by far
 GPU_LOOK_S = 0.2  # between two looks of a rank at the clock event reasons of its GPU

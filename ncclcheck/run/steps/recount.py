@@ -47,7 +47,7 @@ def _asked(session: Session) -> tuple[Member, ...]:
 
 
 def _lead(session: Session) -> Snapshot:
-    """Ask all nodes. One with RDMA ports that does not answer keeps its first reading, and says why."""
+    """Ask all nodes that do not hang. One with RDMA ports that does not answer keeps its first reading, and says why."""
     snapshot, asked = session.snapshot, _asked(session)
     with_ports = {node.host for node, counters in snapshot.known("rdma_counters") if counters.ports}
     is_late = session.deadline.left() <= SHORT_ANSWER_S
@@ -57,7 +57,8 @@ def _lead(session: Session) -> Snapshot:
             session, deadline=Deadline(min(SHORT_ANSWER_S, session.context.deadline.left() / 3))
         )
         asked = () if ANSWER_OF_EACH_S * len(asked) > session.deadline.left() else asked
-    answers = ask(session, RECOUNT, RecountOrder(), asked)
+    there = tuple(agent for agent in asked if agent.ticket not in session.state.gone)
+    answers = ask(session, RECOUNT, RecountOrder(), there)
     readings: dict[str, Fact[tuple[PortCounters, ...]]] = dict.fromkeys(with_ports, silence)
     for agent in asked:
         answer = answers.of(agent, silence)

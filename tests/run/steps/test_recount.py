@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from msgspec.structs import replace
@@ -103,6 +104,22 @@ def test_a_node_that_ended_after_its_last_measurement_is_silent(store: Store) ->
 def test_who_was_silent_before_is_not_waited_for(store: Store) -> None:
     before = replace(cluster(2), silent=(Silent("node02", 1, "probes", 5.0),))
     assert recounted(store, before, {1: reading(NO_ERRORS, ports=0)}).silent == before.silent
+
+
+def test_a_node_that_is_known_to_hang_is_silent_and_not_waited_for(store: Store) -> None:
+    led = session(store, cluster(2), 20.0, AGENTS)
+    led.state.gone = frozenset({2})
+    answered = threading.Thread(
+        target=lambda: (
+            store.wait_document("step/0", Deadline(20)),
+            store.set_document("answer/0/1", reading(NO_ERRORS, 0)),
+        ),
+        daemon=True,
+    )
+    answered.start()
+    began = time.monotonic()
+    assert [silent.host for silent in RECOUNT.lead(led).silent] == ["node02"]
+    assert time.monotonic() - began < RECOUNT.timeout_s / 2
 
 
 def test_this_machine_answers_in_the_form_that_is_read() -> None:
