@@ -47,7 +47,7 @@ def _asked(session: Session) -> tuple[Member, ...]:
 
 
 def _lead(session: Session) -> Snapshot:
-    """Ask all nodes that do not hang. One with RDMA ports that does not answer keeps its first reading, and says why."""
+    """Ask all that do not hang. A node with RDMA ports that does not answer keeps its first reading, and says why."""
     snapshot, asked = session.snapshot, _asked(session)
     with_ports = {node.host for node, counters in snapshot.known("rdma_counters") if counters.ports}
     is_late = session.deadline.left() <= SHORT_ANSWER_S
