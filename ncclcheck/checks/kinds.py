@@ -8,7 +8,7 @@ number of nodes of a kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Set
 from operator import attrgetter
 from typing import Any
 
@@ -30,20 +30,41 @@ _READ_OF_WORK = attrgetter(*(name for name in GpuWork.__struct_fields__ if name 
 @once_per_snapshot
 def one_of_each_kind(snapshot: Snapshot, sections: tuple[str, ...]) -> Snapshot:
     """Return the snapshot with one node of each kind, which has these sections and no others."""
-    first: dict[Hashable, Node] = {}
-    for node, kind in zip(
-        snapshot.nodes, zip(*(_kinds(snapshot, section) for section in sections), strict=True), strict=True
-    ):
-        first.setdefault(kind, node)
+    first: dict[tuple[int, ...], Node] = {}
+    for kind, node in zip(_kinds_of_nodes(snapshot, sections), snapshot.nodes, strict=True):
+        if kind not in first:
+            first[kind] = node
     return replace(snapshot, nodes=tuple(_narrowed(node, sections) for node in first.values()))
 
 
+def without_silent_kinds(snapshot: Snapshot, sections: tuple[str, ...], hosts: Set[str]) -> Snapshot:
+    """Return the snapshot with all nodes of the kinds of `hosts`, and the first node of each other kind."""
+    kinds = _kinds_of_nodes(snapshot, sections)
+    told = {kind for kind, node in zip(kinds, snapshot.nodes, strict=True) if node.host in hosts}
+    kept, seen = [], set()
+    for kind, node in zip(kinds, snapshot.nodes, strict=True):
+        if kind in told or kind not in seen:
+            seen.add(kind)
+            kept.append(node)
+    return replace(snapshot, nodes=tuple(kept))
+
+
+def _kinds_of_nodes(snapshot: Snapshot, sections: tuple[str, ...]) -> list[tuple[int, ...]]:
+    return list(zip(*(_kinds(snapshot, section) for section in sections), strict=True))
+
+
 @once_per_snapshot
-def _kinds(snapshot: Snapshot, section: str) -> tuple[Hashable, ...]:
-    """Return what is equal for nodes of one kind, by node. Sections that were decoded once are one object."""
+def _kinds(snapshot: Snapshot, section: str) -> tuple[int, ...]:
+    """Return the number of the kind of each node. Sections that were decoded once are one object."""
     kind_of = _KINDS.get(section, _same_object)
-    values = ((getattr(node.facts, section), node.facts) for node in snapshot.nodes)
-    return tuple(value if isinstance(value, Missing) else kind_of(value, facts) for value, facts in values)
+    numbers: dict[Hashable, int] = {}
+    found = []
+    for node in snapshot.nodes:
+        facts = node.facts
+        value = getattr(facts, section)
+        kind = value if isinstance(value, Missing) else kind_of(value, facts)
+        found.append(numbers.setdefault(kind, len(numbers)))
+    return tuple(found)
 
 
 def _narrowed(node: Node, sections: tuple[str, ...]) -> Node:

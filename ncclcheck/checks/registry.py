@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.hosts import job_size
-from ncclcheck.checks.kinds import one_of_each_kind
+from ncclcheck.checks.hosts import job_size, not_reported
+from ncclcheck.checks.kinds import one_of_each_kind, without_silent_kinds
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
@@ -39,6 +39,7 @@ class Check(Struct, frozen=True):
     `image`: it can judge a container image too, before there is a node; "only": it judges nothing else.
     `not_in_image` says why it cannot. `demands` are the keys or sections of a policy that it judges.
     `alike`: all sections that it reads, if one node of each kind tells whether there is anything to say (`kinds`).
+    `by_node`: and if what it says names and counts only the nodes of the kinds that it has something to say of.
     """
 
     code: str
@@ -54,6 +55,7 @@ class Check(Struct, frozen=True):
     not_in_image: str = NEEDS_NODES
     demands: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
+    by_node: bool = False
 
 
 class Selection(Struct, frozen=True):
@@ -82,6 +84,7 @@ def check(
     not_in_image: str = NEEDS_NODES,
     demands: Sequence[str] = (),
     alike: Sequence[str] = (),
+    by_node: bool = False,
 ) -> Callable[[Body], Body]:
     """Declare the decorated function the body of a check; its docstring is the manual page."""
 
@@ -101,6 +104,7 @@ def check(
             not_in_image,
             tuple(demands),
             tuple(alike),
+            by_node,
         )
         setattr(body, _CHECK_ATTRIBUTE, made)
         return body
@@ -225,11 +229,24 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
 
 
 def _answers(definition: Check, snapshot: Snapshot) -> list[Answer]:
-    if definition.alike and not any(
-        True for _ in definition.body(one_of_each_kind(snapshot, definition.alike))
-    ):
-        return []
+    if not definition.alike:
+        return list(definition.body(snapshot))
+    said = list(definition.body(one_of_each_kind(snapshot, definition.alike)))
+    if all(isinstance(answer, NotKnown) for answer in said) and said == list(not_reported(snapshot)):
+        return said  # nothing of any node that reported
+    if definition.by_node and not any(isinstance(answer, NotApplicable) for answer in said):
+        snapshot = without_silent_kinds(snapshot, definition.alike, _hosts_in(said))
     return list(definition.body(snapshot))
+
+
+def _hosts_in(answers: Iterable[Answer]) -> set[str]:
+    hosts: set[str] = set()
+    for answer in answers:
+        if isinstance(answer, Finding):
+            hosts.update(answer.hosts, *(piece.hosts for piece in answer.evidence))
+        elif isinstance(answer, NotKnown):
+            hosts.update(answer.hosts)
+    return hosts
 
 
 def _with_hosts(answer: NotKnown) -> str:

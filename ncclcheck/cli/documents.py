@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import TypeVar
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -18,6 +20,9 @@ from ncclcheck.model.snapshot import Node, Snapshot
 
 T = TypeVar("T")
 SAVED_KIND = "ncclcheck-snapshot"
+_BEGINS_AS_SAVED = re.compile(
+    rf'\s*{{\s*"schema_version"\s*:\s*"{re.escape(SCHEMA_VERSION)}"\s*,\s*"kind"\s*:\s*"{SAVED_KIND}"'.encode()
+)
 
 
 class _Header(Struct):
@@ -40,6 +45,11 @@ def load(file: str, option: str, reader: SharedReader | None = None) -> Saved | 
     """
     reader = reader or SharedReader()
     data = read_bytes(file, option)
+    if _BEGINS_AS_SAVED.match(data):  # a header of its own would be read through hundreds of megabytes
+        with suppress(DecodeError):
+            saved = decode_shared(data, Saved, reader)
+            if (saved.schema_version, saved.kind) == (SCHEMA_VERSION, SAVED_KIND):
+                return saved
     try:
         header = decode(data, _Header)
     except DecodeError as error:

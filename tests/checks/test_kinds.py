@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.kinds import one_of_each_kind
-from ncclcheck.checks.registry import Check, all_checks, run_check
+from ncclcheck.checks.registry import Answer, Check, all_checks, run_check
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
@@ -104,3 +104,27 @@ def test_nodes_that_differ_in_serial_numbers_and_addresses_are_of_one_kind(secti
     few = one_of_each_kind(HEALTHY, sections)
     assert len(few.nodes) < NODES
     assert few.nodes[0].host == HEALTHY.nodes[0].host
+
+
+@pytest.mark.parametrize("nodes", [2, 300])
+def test_a_broken_run_of_many_nodes_is_judged_to_the_letter(nodes: int) -> None:
+    """Some nodes are silent in it, and others broken in several ways at once."""
+    broken = decode_shared(encode(large_run(300, "broken")), Saved).snapshot
+    snapshot = replace(broken, nodes=broken.nodes[-nodes:])
+    for check in CHECKS:
+        assert replace(run_check(check, snapshot), seconds=0.0) == replace(
+            _all_nodes(check, snapshot), seconds=0.0
+        )
+
+
+@pytest.mark.parametrize("check", [check for check in CHECKS if check.by_node], ids=lambda check: check.slug)
+def test_only_the_kinds_that_there_is_something_to_say_of_are_judged_node_by_node(check: Check) -> None:
+    judged: list[int] = []
+
+    def body(snapshot: Snapshot) -> Iterator[Answer]:
+        judged.append(len(snapshot.nodes))
+        return iter(check.body(snapshot))
+
+    broken = decode_shared(encode(large_run(300, "broken")), Saved).snapshot
+    run_check(replace(check, body=body), broken)
+    assert max(judged) < len(broken.nodes) // 10

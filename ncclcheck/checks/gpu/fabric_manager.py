@@ -23,7 +23,13 @@ _FIX = Fix(
 )
 
 
-@check("NC407", "fabric-manager", "Every GPU has joined its NVLink fabric", alike=("gpu_work", "gpus", "pci"))
+@check(
+    "NC407",
+    "fabric-manager",
+    "Every GPU has joined its NVLink fabric",
+    alike=("gpu_work", "gpus", "pci"),
+    by_node=True,
+)
 def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
     """Where NVSwitches connect GPUs, every GPU reports that its fabric registration is completed and healthy.
 

@@ -29,6 +29,7 @@ _OF_DRIVER, _OF_PACKAGE = "NVML: ", "nvidia-ml-py"
     "gpu-unusable",
     "Every GPU answers and computes correctly",
     alike=("gpu_driver", "gpu_work", "gpus", "pci"),
+    by_node=True,
 )
 def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     """The driver answers within 5 s, no GPU is lost or needs a reset, and every GPU multiplies matrices correctly.

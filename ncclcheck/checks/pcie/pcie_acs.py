@@ -25,6 +25,7 @@ _BOTH = 2  # GPU and NIC, or two GPUs
     "PCIe switches forward traffic between GPUs and NICs directly, not through the CPU",
     needs=("pci",),
     alike=("kernel", "pci", "rdma"),
+    by_node=True,
 )
 def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
     """On bare metal no port of a PCIe switch with GPUs and NICs below it redirects their traffic to the root (ACS).

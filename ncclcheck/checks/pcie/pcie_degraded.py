@@ -38,6 +38,7 @@ class _Slow(Struct, frozen=True):
     "The PCIe links of GPUs and NICs are as wide and fast as their path allows",
     needs=("pci",),
     alike=("gpus", "kernel", "pci", "rdma"),
+    by_node=True,
 )
 def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
     """Each PCIe link between a GPU or RDMA NIC and the root runs at the width and speed that its path supports.

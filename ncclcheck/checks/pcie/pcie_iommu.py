@@ -28,6 +28,7 @@ _BY_DESIGN = ("aarch64", "arm64")
     "No IOMMU translates the traffic between GPUs and NICs",
     needs=("pci",),
     alike=("kernel", "pci", "rdma", "software"),
+    by_node=True,
 )
 def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
     """On bare metal with x86 the IOMMU is off for GPUs and RDMA NICs, or passes their accesses through (iommu=pt).

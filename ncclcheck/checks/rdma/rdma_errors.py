@@ -56,6 +56,7 @@ class _Grown(Struct, frozen=True):
     "No RDMA port counted errors during the run",
     needs=("rdma_counters",),
     alike=("rdma", "rdma_counters"),
+    by_node=True,
 )
 def rdma_errors(snapshot: Snapshot) -> Iterator[Answer]:
     """The error counters of every RDMA port are the same after the run as before it.

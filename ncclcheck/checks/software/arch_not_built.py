@@ -39,6 +39,7 @@ class _Pair(Struct, frozen=True):
     "torch has code for the GPUs of every node",
     image=True,
     alike=("gpus", "image", "pci", "torch_gpus"),
+    by_node=True,
 )
 def arch_not_built(snapshot: Snapshot) -> Iterator[Answer]:
     """For each GPU torch has machine code of its architecture, or PTX that the driver can compile.

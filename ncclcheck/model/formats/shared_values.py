@@ -23,6 +23,9 @@ _ABSENT = Raw(b"")
 _MOST_KNOWN = (
     512  # of one type: what nodes share is among the first ones, and their names and addresses are not shared
 )
+_SHARED_FROM = (
+    2  # so often the number of values in its full table a type was asked for, if nodes share its values
+)
 _FAULTS = (DecodeError, msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError)
 _MISSING = re.compile(rb'\{\s*"missing"')  # of an indented document, too
 
@@ -45,15 +48,44 @@ class _Split(Struct, frozen=True):
     type: Any
     shallow: Any
     plain: tuple[str, ...]
-    parts: tuple[tuple[str, Any], ...]
-    required: frozenset[str]
+    parts: tuple[tuple[str, Any, bool], ...]  # name, type, and whether it is required
+
+
+class _Plan(Struct, frozen=True):
+    """How the text of a part is read. A tuple of Structs has an `element`; a Struct with parts has a `split`.
+
+    `texts` splits a tuple into the texts of its elements; `value` decodes the part, or its shallow twin, as a whole.
+    """
+
+    value: Any
+    missing: Any  # decodes what stands in the place of a Fact
+    element: Any = None
+    split: _Split | None = None
+    texts: Any = None
+
+
+class _Table:
+    """The values of one type that were read, by text; state: how often it was asked, and whether that is of use."""
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, Any] = {}
+        self.asked = 0
+        self.is_shared = True
+
+    def add(self, text: bytes, value: Any) -> None:
+        """Keep a value. When the table is full, and few values were found in it, it is given up."""
+        if len(self.values) < _MOST_KNOWN:
+            self.values[text] = value
+            if len(self.values) == _MOST_KNOWN and self.asked < _SHARED_FROM * _MOST_KNOWN:
+                self.is_shared = False
+                self.values.clear()
 
 
 class SharedReader:
     """Reads what is text in the shallow twin of a document; state: what it read before, by type and text."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, dict[bytes, Any]] = {}
+        self._known: dict[Any, _Table] = {}
 
     def document(self, data: bytes, value_type: Any) -> Any:
         """Return the value in `data`."""
@@ -71,39 +103,65 @@ class SharedReader:
         element = _element(value_type)
         if element is not None:
             return tuple([self.whole(part, element) for part in shallow])
-        split = _split(value_type)
+        return self._joined(shallow, _split(value_type))
+
+    def _joined(self, shallow: Any, split: _Split) -> Any:
         values = {name: getattr(shallow, name) for name in split.plain}
-        for name, part_type in split.parts:
+        for name, part_type, is_required in split.parts:
             part = getattr(shallow, name)
             if part is _ABSENT:
-                if name in split.required:
+                if is_required:
                     raise DecodeError(f"no {name}")
             elif isinstance(part, Raw):
-                values[name] = self._shared(bytes(part), part_type)
+                values[name] = self._shared(part, part_type)
             elif part is not UNSET:
                 values[name] = self.whole(part, part_type)
         return split.type(**values)
 
-    def _shared(self, text: bytes, part_type: Any) -> Any:
-        known = self._known.setdefault(part_type, {})
-        value = known.get(text)
+    def _shared(self, text: Raw | bytes, part_type: Any) -> Any:
+        table = self._table(part_type)
+        if not table.is_shared:
+            return self._read(text, part_type)
+        key = bytes(text)
+        table.asked += 1
+        value = table.values.get(key)
         if value is None:
             value = self._read(text, part_type)
-            if len(known) < _MOST_KNOWN:
-                known[text] = value
+            table.add(key, value)
         return value
 
-    def _read(self, text: bytes, part_type: Any) -> Any:
-        if _is_fact(part_type):
-            if _MISSING.match(text):
-                return _decoder(part_type).decode(text)
-            part_type = part_type.value_type
-        element = _element(part_type)
-        if element is not None:
-            return tuple([self._shared(bytes(part), element) for part in _decoder(list[Raw]).decode(text)])
-        if not _is_struct(part_type) or not _split(part_type).parts:
-            return _decoder(part_type).decode(text)
-        return self.whole(_decoder(_split(part_type).shallow).decode(text), part_type)
+    def _table(self, part_type: Any) -> _Table:
+        table = self._known.get(part_type)
+        if table is None:
+            table = self._known.setdefault(part_type, _Table())
+        return table
+
+    def _read(self, text: Raw | bytes, part_type: Any) -> Any:
+        plan = _plan(part_type)
+        if plan.missing is not None and _MISSING.match(text):
+            return plan.missing.decode(text)
+        if plan.element is not None:
+            if self._table(plan.element).is_shared:
+                return tuple([self._shared(part, plan.element) for part in plan.texts.decode(text)])
+            if plan.split is not None:
+                return tuple([self._joined(part, plan.split) for part in plan.value.decode(text)])
+        elif plan.split is not None:
+            return self._joined(plan.value.decode(text), plan.split)
+        return plan.value.decode(text)
+
+
+@cache
+def _plan(part_type: Any) -> _Plan:
+    missing = _decoder(part_type) if _is_fact(part_type) else None
+    value_type = part_type.value_type if _is_fact(part_type) else part_type
+    element = _element(value_type)
+    read_type = value_type if element is None else element
+    split = _split(read_type) if _is_struct(read_type) and _split(read_type).parts else None
+    if split is not None:
+        value_type = split.shallow if element is None else tuple[split.shallow, ...]  # type: ignore[name-defined]
+    return _Plan(
+        _decoder(value_type), missing, element, split, None if element is None else _decoder(list[Raw])
+    )
 
 
 @cache
@@ -125,7 +183,8 @@ def _split(value_type: Any) -> _Split:
     )
     plain = tuple(field.name for field in fields if field.name not in parts)
     required = frozenset(field.name for field in fields if field.required)
-    return _Split(value_type, shallow, plain, tuple(parts.items()), required)
+    read = tuple((name, part_type, name in required) for name, part_type in parts.items())
+    return _Split(value_type, shallow, plain, read)
 
 
 def _shallow_field(field: msgspec.structs.FieldInfo, part: Any, hint: Any) -> tuple[Any, Any]:
