@@ -12,7 +12,12 @@ _LIMIT_BYTES = 1 << 20
 
 def readable(text: str) -> str:
     """Return `text` without the lone surrogates that stand for undecodable bytes: JSON cannot carry them."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except (
+        UnicodeEncodeError
+    ):  # half a character of UTF-16, as a hostile file may hold: it stands for no byte
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def read_text(path: Path) -> Fact[str]:

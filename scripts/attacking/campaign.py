@@ -27,6 +27,7 @@ while True:
 _WORDS = ("preflight", "--timeout", "30", "--join-timeout", "10")
 _LONGEST_S = 60.0
 MOST_MB = 500
+LATE_S = 4.0  # so much later node 0 starts, in attacks on those who look for it
 
 
 class Run(Struct, frozen=True):
@@ -50,6 +51,7 @@ class Run(Struct, frozen=True):
 
 def attacked(attack: str | None, *, keyed: bool, kept: Path) -> Run:
     """Return how a run ends while somebody on the switch attacks it; None: in peace."""
+    late_s = LATE_S if attack is not None and attack.startswith("late-node-0") else 0.0
     with Lab(3) as lab, ExitStack() as stack, tempfile.TemporaryDirectory() as empty:
         if attack is not None:
             stack.enter_context(lab.switch.service([PYTHON, "-c", _COUNTER]))
@@ -61,7 +63,13 @@ def attacked(attack: str | None, *, keyed: bool, kept: Path) -> Run:
             while not said.exists() and time.monotonic() < until:
                 time.sleep(0.05)
         began = time.monotonic()
-        running = start(lab, *_WORDS, env={"NCCLCHECK_KEY": KEY} if keyed else {})
+        env = {"NCCLCHECK_KEY": KEY} if keyed else {}
+        first, *others = lab.nodes
+        running = {}
+        if late_s:
+            running = start(lab, *_WORDS, env=env, nodes=others)
+            time.sleep(late_s)
+        running |= start(lab, *_WORDS, env=env, nodes=(first,) if late_s else lab.nodes)
         peak = 0
         while any(process.alive for process in running.values()) and time.monotonic() < began + _LONGEST_S:
             peak = max([peak, *(_memory_mb(process.pid) for process in running.values())])
@@ -71,7 +79,7 @@ def attacked(attack: str | None, *, keyed: bool, kept: Path) -> Run:
         return Run(
             codes=tuple(outcome.code for outcome in told),
             findings=tuple(_findings(outcome) for outcome in told),
-            seconds=max(outcome.finished.seconds for outcome in told),
+            seconds=max(outcome.finished.seconds for outcome in told) - late_s,
             memory_mb=peak,
             hung=any(outcome.finished.timed_out for outcome in told),
             harm=_harm(lab, attack is not None),

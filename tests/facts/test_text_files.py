@@ -67,6 +67,7 @@ def test_bytes_that_are_no_text_can_still_be_sent_as_json(tmp_path: Path) -> Non
     (tmp_path / "name").write_bytes(b"eth\xff")
     assert b"eth" in encode(read_line(tmp_path / "name"))
     assert b"eth" in encode(readable(os.fsdecode(b"eth\xff")))
+    assert b"eth" in encode(readable("eth\ud800"))
 
 
 def test_a_link_is_named_by_its_end_though_nothing_is_there(tmp_path: Path) -> None:

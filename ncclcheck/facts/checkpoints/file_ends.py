@@ -51,7 +51,7 @@ def _safetensors_damage(files: Files, name: str, size: int) -> str:
     try:
         header = msgspec.json.decode(text[_LENGTH_BYTES:], type=dict[str, dict[str, object]])
         ends = [_end(entry) for key, entry in header.items() if key != "__metadata__"]
-    except (msgspec.DecodeError, TypeError, ValueError):
+    except (msgspec.DecodeError, RecursionError, TypeError, ValueError):
         return "has a header that cannot be read"
     whole = _LENGTH_BYTES + header_bytes + max(ends, default=0)
     return "" if whole == size else f"has {size} bytes where its header tells {whole}"

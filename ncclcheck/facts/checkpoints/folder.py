@@ -6,7 +6,7 @@ import os
 import re
 import time
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from ncclcheck.model.fact import Fact, Missing
 LOOKED_INTO = 16  # the newest ones: a job resumes from one of them
 MOST_ENTRIES = 20_000
 _LISTED = 10
+_LONGEST_SHOWN = 1000  # of a name and what is wrong with the file; a real one has 4096 bytes at most
 _POINTERS = ("latest", "latest_checkpointed_iteration.txt", "latest_checkpoint", "last_checkpoint")
 _POINTER_BYTES = 4096
 _NUMBER = re.compile(r"\d{1,12}", re.ASCII)
@@ -90,7 +91,7 @@ def _entries(path: Path) -> tuple[list[_Candidate], list[CheckpointPointer]]:
                 continue
             if entry.is_symlink() and step_of(entry.name) is None:
                 continue  # to a tokenizer, a log, another folder
-            if entry.name in _POINTERS and not S_ISDIR(status.st_mode):
+            if entry.name in _POINTERS and S_ISREG(status.st_mode):
                 pointers += _pointer(path / entry.name)
             elif S_ISDIR(status.st_mode) or _plain(entry.name).endswith(_SINGLE_FILES):
                 candidates.append(_Candidate(entry.name, step_of(entry.name), status.st_mtime))
@@ -158,6 +159,11 @@ def _plain(name: str) -> str:
     return next((name[: -len(end)] for end in _UNFINISHED_ENDS if name.endswith(end)), name)
 
 
+def _shown(text: str) -> str:
+    """Return what a report holds of a name: a file may name others of any length."""
+    return readable(text[:_LONGEST_SHOWN])
+
+
 def _put_together(name: str, files: Files, lacks: list[Lacks], until: float) -> Checkpoint:
     missing = list(dict.fromkeys(file for lack in lacks for file in lack.missing))
     damaged = list(dict.fromkeys(file for lack in lacks for file in lack.damaged))
@@ -176,7 +182,7 @@ def _put_together(name: str, files: Files, lacks: list[Lacks], until: float) -> 
             damaged.append(f"{file}: {wrong}")
     complete: Fact[bool] = not (missing or damaged)
     if complete and unknown:
-        complete = Missing("timeout", readable(unknown))
+        complete = Missing("timeout", _shown(unknown))
     return Checkpoint(
         readable(name),
         tuple(lack.kind for lack in lacks) or ("file",),
@@ -185,8 +191,8 @@ def _put_together(name: str, files: Files, lacks: list[Lacks], until: float) -> 
         len(files.sizes),
         sum(files.sizes.values()),
         files.digest,
-        tuple(map(readable, missing[:_LISTED])),
+        tuple(map(_shown, missing[:_LISTED])),
         len(missing),
-        tuple(map(readable, damaged[:_LISTED])),
+        tuple(map(_shown, damaged[:_LISTED])),
         len(damaged),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
@@ -20,6 +21,7 @@ from ncclcheck.model.formats.pickles import PickleTooLong
 JSON_BYTES = 64 << 20
 METADATA_BYTES = 128 << 20
 _MOST_RANKS = 1_000_000
+_MOST_NEEDED = 200_000  # files of one checkpoint; a name or a saved number may tell any
 _DCP_METADATA = ".metadata"
 _MANIFEST, _MARKER = "manifest.json", "COMPLETE"
 _LIST_FIELDS = ("files", "shards", "entries", "objects")
@@ -194,6 +196,8 @@ def _deepspeed_folder(files: Files, below: str, names: list[str]) -> Lacks:
     model_ranks = (
         _number(told, "mp_world_size") or max((*model, *(rank for _, rank in optimizer)), default=-1) + 1
     )
+    if data_ranks * model_ranks > _MOST_NEEDED:
+        return _too_many("deepspeed")
     needs = []
     prefix = next((name[: name.index("zero_")] for name in names if _OPTIMIZER.fullmatch(name)), "")
     for model_rank in range(model_ranks):
@@ -227,6 +231,8 @@ def megatron(files: Files) -> Lacks | None:
         or max(part[place] for part in parts if len(part) > place) + 1
         for place, kind in zip(range(min(map(len, parts))), ("tensor", "pipeline", "expert"), strict=False)
     ]
+    if math.prod(sizes) > _MOST_NEEDED:
+        return _too_many("megatron")
     last = next(iter(found)).rpartition("/")[2]
     folders = [f"mp_rank_{rank:02d}" for rank in range(sizes[0])]
     for size in sizes[1:]:
@@ -240,11 +246,18 @@ def transformers(files: Files) -> Lacks | None:
         return None  # weights alone, as save_model writes them
     needs = [Need("trainer_state.json")]
     ranks = [int(found[1]) for name in files.sizes if (found := _RNG.fullmatch(name))]
+    if max(ranks, default=0) >= _MOST_NEEDED:
+        return _too_many("transformers")
     needs += [Need(f"rng_state_{rank}.pth") for rank in range(max(ranks, default=-1) + 1)]
     return _compared("transformers", files, needs)
 
 
 RULES: tuple[Rule, ...] = (dcp, deepspeed, megatron, index, manifest, transformers)
+
+
+def _too_many(kind: CheckpointFormat) -> Lacks:
+    why = f"its names, or what is saved in it, tell of more than {_MOST_NEEDED:,} files: they are not looked for"
+    return Lacks(kind, unknown=why)
 
 
 def _compared(kind: CheckpointFormat, files: Files, needs: Iterable[Need]) -> Lacks:

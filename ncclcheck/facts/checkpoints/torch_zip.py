@@ -6,7 +6,6 @@ import zipfile
 from typing import Any
 
 from ncclcheck.facts.checkpoints.listing import Files
-from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.formats.pickle_records import read_records
 
 _PICKLE_BYTES = 32 << 20
@@ -20,6 +19,10 @@ def read_saved(files: Files, name: str) -> Any:
                 if entry.filename.endswith("/data.pkl") and entry.file_size <= _PICKLE_BYTES:
                     with archive.open(entry) as file:
                         return read_records(file.read(_PICKLE_BYTES))
-    except (OSError, zipfile.BadZipFile, NotImplementedError, DecodeError, ValueError):
+    except MemoryError:
+        raise
+    except (
+        Exception
+    ):  # zipfile raises what its decompressors do: zlib.error, LZMAError, EOFError, RuntimeError ...
         return None
     return None

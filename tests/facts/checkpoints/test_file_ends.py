@@ -62,3 +62,9 @@ def test_a_header_of_garbage_is_no_crash(tensors: Path) -> None:
     assert "cannot be read" in damage(tensors)
     tensors.write_bytes(b"\xff" * 40)
     assert "no safetensors" in damage(tensors)
+
+
+def test_a_header_nested_deeper_than_any_reader_goes_is_no_header(tensors: Path) -> None:
+    header = b'{"a":{"b":' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+    tensors.write_bytes(len(header).to_bytes(8, "little") + header)
+    assert damage(tensors) == "has a header that cannot be read"

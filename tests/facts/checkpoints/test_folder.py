@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from ncclcheck.facts.checkpoints.folder import LOOKED_INTO, read_folder
 from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder
+from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from tests.fact_builders import some
 from tests.facts.checkpoints import checkpoint_folders as written
@@ -169,3 +171,19 @@ def test_deepspeed_knows_its_ranks_though_the_last_file_is_gone(tmp_path: Path) 
     written.save_deepspeed(tmp_path / "global_step20", 4)
     (tmp_path / "global_step20" / "bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt").unlink()
     assert newest(tmp_path).missing == ("bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt",)
+
+
+def test_a_pipe_in_the_place_of_a_pointer_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "latest")
+    written.save(tmp_path / "step5.pt")
+    found = read(tmp_path)
+    assert found.pointers == ()
+    assert newest(tmp_path).name == "step5.pt"
+
+
+def test_a_name_of_any_length_fits_a_report(tmp_path: Path) -> None:
+    weights = {str(number): "x" * 200_000 + str(number) for number in range(20)}
+    (tmp_path / "m.safetensors.index.json").write_text(json.dumps({"weight_map": weights}))
+    found = newest(tmp_path)
+    assert (found.complete, found.missing_count) == (False, 20)
+    assert len(encode(found)) < 50_000

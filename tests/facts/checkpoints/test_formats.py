@@ -7,6 +7,8 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+import pytest
+
 from ncclcheck.facts.checkpoints import formats
 from ncclcheck.facts.checkpoints.listing import Files, files_of
 from tests.facts.checkpoints import checkpoint_folders as written
@@ -85,3 +87,27 @@ def test_a_broken_index_is_damaged(tmp_path: Path) -> None:
     written.save_sharded(tmp_path)
     (tmp_path / "model.safetensors.index.json").write_text("{")
     assert "weight_map" in lacks(formats.index, tmp_path).damaged[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        (formats.deepspeed, "zero_pp_rank_999999999999_mp_rank_00_optim_states.pt"),
+        (formats.deepspeed, f"zero_pp_rank_{'9' * 150}_mp_rank_00_optim_states.pt"),
+        (formats.deepspeed, "zero_pp_rank_0_mp_rank_99999999_model_states.pt"),
+        (formats.megatron, "mp_rank_999999_999999/model_optim_rng.pt"),
+        (formats.transformers, "rng_state_999999999999.pth"),
+    ],
+)
+def test_a_number_in_a_name_costs_neither_time_nor_memory(
+    tmp_path: Path, rule: formats.Rule, name: str
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"x")
+    assert "more than 200,000 files" in lacks(rule, tmp_path).unknown
+
+
+def test_a_number_that_is_saved_costs_neither_time_nor_memory(tmp_path: Path) -> None:
+    written.save(tmp_path / "mp_rank_00_model_states.pt", {"dp_world_size": 10**6, "mp_world_size": 10**6})
+    (tmp_path / "zero_pp_rank_0_mp_rank_00_optim_states.pt").write_bytes(b"x")
+    assert "more than 200,000 files" in lacks(formats.deepspeed, tmp_path).unknown

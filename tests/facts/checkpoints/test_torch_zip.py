@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
+import zipfile
 from pathlib import Path
+
+import pytest
 
 from ncclcheck.facts.checkpoints.listing import files_of
 from ncclcheck.facts.checkpoints.torch_zip import read_saved
@@ -22,3 +26,18 @@ def test_what_is_no_zip_tells_nothing(tmp_path: Path) -> None:
     files = files_of(tmp_path, time.monotonic() + 10)
     assert read_saved(files, "a.pt") is None
     assert read_saved(files, "gone.pt") is None
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+@pytest.mark.parametrize("how", ["encrypted", "damaged"])
+def test_what_a_zip_cannot_unpack_tells_nothing(tmp_path: Path, method: int, how: str) -> None:
+    with zipfile.ZipFile(tmp_path / "a.pt", "w", compression=method) as archive:
+        archive.writestr("archive/data.pkl", os.urandom(50) * 100)
+    data = bytearray((tmp_path / "a.pt").read_bytes())
+    if how == "encrypted":
+        data[6] |= 1  # APPNOTE 4.4.4: bit 0 of the flags, in the file's own header and in the directory
+        data[data.find(b"PK\x01\x02") + 8] |= 1
+    else:
+        data[50:90] = b"\xff" * 40
+    (tmp_path / "a.pt").write_bytes(data)
+    assert read_saved(files_of(tmp_path, time.monotonic() + 10), "a.pt") is None
