@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Layer: TypeAlias = Literal["nccl", "gloo", "store"]
+Layer: TypeAlias = Literal["nccl", "gloo", "store", "other"]
 Reason: TypeAlias = Literal["refused", "timed-out", "no-route", "unreachable", "reset", "no-address", "other"]
 ExceptionKind: TypeAlias = Literal["ordinary", "after-effect", "launcher", "ignored"]
 Behind: TypeAlias = Literal["not-entered", "not-started", "no-dump", "no-answer", "dead"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ncclcheck.checks.logs._causes import Suspect
-from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, timeouts
+from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, remarks, timeouts
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
+_LOST_NODE = ("ray-node-died", "slurm-node-lost")  # groups of the tables
 # Who speaks the lines of these causes waited for another, or lost it to something between the two.
 _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-connection-dropped"})
 
@@ -58,3 +59,14 @@ def _of(places: tuple[LogPosition, ...], between_nodes: bool) -> list[LogPositio
     for place in located:
         by_host.setdefault(place.host or place.rank, place)
     return list(by_host.values())[:_BOTH_ENDS]
+
+
+def lost_nodes(log: Log) -> tuple[str, ...]:
+    """Return the nodes that the log itself calls lost, dead or failed, where there are few."""
+    told = [
+        remark
+        for remark in remarks(log, "message", "scheduler-end")
+        if remark.values.get("group") in _LOST_NODE or "node" in remark.values
+    ]
+    named = tuple(dict.fromkeys(remark.values.get("node") or remark.place.host or "" for remark in told))
+    return named if len(named) <= _BOTH_ENDS and all(named) else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ncclcheck.checks.logs._view import alarms, failures, is_local, remarks
+from ncclcheck.checks.logs._view import troubles, failures, is_local, remarks
 from ncclcheck.model.events import ConnectFailure, Log, Process, Remark
 
 # Names that Linux, container engines and tunnels give; a cluster's own network has none of them.
@@ -28,7 +28,7 @@ UNANSWERED = ("timed-out", "no-route", "unreachable")
 def unresolved(log: Log) -> tuple[Remark, ...]:
     """Lines in which a name did not resolve, where something of the job failed; else such lines mean nothing."""
     found = remarks(log, "name-resolution")
-    return found if found and alarms(log) else ()
+    return found if found and troubles(log) else ()
 
 
 def names_in(lines: Iterable[Remark]) -> set[str]:
@@ -51,6 +51,11 @@ def is_container(process: Process) -> bool:
     """Return True if host name or address are what Docker gives a container on its default bridge."""
     is_id = bool(_CONTAINER_ID.match(process.host)) and any(letter.isdigit() for letter in process.host)
     return is_id or bool(_DOCKER_DEFAULT.match(process.address))
+
+
+def is_bridge_address(address: str) -> bool:
+    """Return True for the address that Docker or libvirt gives its own bridge on every machine."""
+    return bool(re.fullmatch(r"172\.17\.0\.1|192\.168\.122\.1", address))
 
 
 def unmade(log: Log) -> list[ConnectFailure]:

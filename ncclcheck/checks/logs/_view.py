@@ -29,7 +29,16 @@ from ncclcheck.model.events import (
 _MOST_RANKS_NAMED = 1
 # Topics that a reader gives, not a pattern; and those of the tables that do not say that the job failed.
 _NOT_ALARMING = frozenset(
-    {"harmless", "used", "nccl-banner", "rank-place", "nccl-warn", "exception-mentioned", "error-line"}
+    {
+        "harmless",
+        "used",
+        "nccl-banner",
+        "rank-place",
+        "nccl-warn",
+        "exception-mentioned",
+        "error-line",
+        "trouble-word",
+    }
 ).union(topic.name for topic in ALL_TOPICS if not topic.alarms)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, PythonException
 from ncclcheck.model.finding import Fix
 
 _OTHERS = frozenset(
@@ -15,6 +16,22 @@ _OTHERS = frozenset(
         "address-in-use", "generic-nccl",
     }
 )  # fmt: skip
+
+
+_FILE_CLASS = re.compile(
+    r"(?:^|\.)(?:OSError|IOError|EnvironmentError|NotADirectoryError|IsADirectoryError)$"
+)
+_PATH = re.compile(r"['\"`]b?/?[\w.-]{1,100}/[\w./-]{1,300}['\"`]")
+_ERRNO = re.compile(r"\[Errno -?\d{1,3}\]")
+
+
+def is_of_a_file(exception: PythonException) -> bool:
+    """Return True for an error of the family of OSError that names a path and no errno, as libraries raise it."""
+    return bool(
+        _FILE_CLASS.search(exception.class_name)
+        and _PATH.search(exception.message)
+        and not _ERRNO.search(exception.message)
+    )
 
 
 @cause(
@@ -47,7 +64,8 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
     raised = [
         exception
         for exception in exceptions(log)
-        if "missing-file" in exception.topics and not _OTHERS.intersection(exception.topics)
+        if ("missing-file" in exception.topics or is_of_a_file(exception))
+        and not _OTHERS.intersection(exception.topics)
     ]
     named = [
         remark

@@ -45,7 +45,9 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
     """
     given_up = unmade(log)
     found = [failure for failure in given_up if failure.reason in UNANSWERED]
-    refused = [failure for failure in given_up if failure.reason == "refused" and failure.layer != "store"]
+    refused = [
+        failure for failure in given_up if failure.reason == "refused" and failure.layer in ("nccl", "gloo")
+    ]
     targets = heads(f"{failure.address}:{failure.port}" for failure in found or refused)
     if found:
         yield suspect(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line
-from ncclcheck.checks.logs._view import alarms, culprits, remarks
+from ncclcheck.checks.logs._view import troubles, culprits, remarks
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -56,7 +56,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
         if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
     ]
     slow = remarks(log, "slow-word")
-    if (told and alarms(log)) or (off and slow):
+    if (told and troubles(log)) or (off and slow):
         yield suspect(
             "GPUDirect RDMA is not available: data between GPUs of different nodes goes through host memory.",
             [*told, *lines, *slow],
@@ -75,7 +75,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             kept_away,
             confidence="likely" if number != "10" or _blames_acs(log) else "possible",
         )
-    elif off and alarms(log):
+    elif off and troubles(log):
         yield suspect(
             "GPUDirect RDMA is off on at least one node; the job is slower, but this does not end it.",
             lines,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, remarks
+from ncclcheck.checks.logs._view import troubles, remarks
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
@@ -55,13 +55,13 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
         for host, addresses in by_host.items()
         if len(addresses) > 1 and _is_one_interface(log, host)
     }
-    if not alike or not alarms(log):
+    if not alike or not troubles(log):
         return
     complaints = remarks(
         log, "duplicate-gpu", "device-ordinal", "shm", "p2p-disabled", "cuda-fault", "generic-nccl"
     )
     lines: list[Event] = [complaint for complaint in complaints if complaint.place.host in alike]
-    lines = lines or list(alarms(log))
+    lines = lines or list(troubles(log))
     host, addresses = next(iter(alike.items()))
     yield suspect(
         f"Machines with different addresses ({', '.join(sorted(addresses))}) have the same host name {host!r}, so "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, rails_apart
-from ncclcheck.checks.logs._view import alarms, remarks
+from ncclcheck.checks.logs._view import troubles, remarks
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
@@ -58,7 +58,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             apart,
             confidence="likely",
         )
-    elif odd and alarms(log):
+    elif odd and troubles(log):
         mixed = len(networks) > 1
         yield suspect(
             "The nodes do not use the same RDMA adapters"

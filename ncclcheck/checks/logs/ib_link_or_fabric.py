@@ -57,7 +57,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     completions = remarks(log, "ib-completion")
     lost = [remark for remark in completions if _speaks_for(remark) == "ib-link-or-fabric"]
     flushed = [remark for remark in completions if not _speaks_for(remark)]
-    if events or (down and (lost or flushed)) or (hardware and uses_infiniband(log)):
+    if events or (down and (lost or flushed)) or (hardware and (uses_infiniband(log) or lost)):
         first = events or down or hardware
         yield suspect(
             "A port of the RDMA fabric is down or failed.",

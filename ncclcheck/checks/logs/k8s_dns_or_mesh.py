@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_cluster_name, names_in, unresolved
-from ncclcheck.checks.logs._view import alarms, culprits, failures, heads, matches, remarks
+from ncclcheck.checks.logs._view import troubles, culprits, failures, heads, matches, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -67,7 +67,7 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     broken = [failure for failure in failures(log) if failure.layer != "store" or dropped] or remarks(
         log, "closed-by-peer"
     )
-    if mesh and broken and alarms(log):
+    if mesh and broken and troubles(log):
         yield suspect(
             "A sidecar of a service mesh (or a NetworkPolicy) between the pods breaks connections "
             "that NCCL opens.",

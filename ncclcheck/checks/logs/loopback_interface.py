@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, distinct_hosts
-from ncclcheck.checks.logs._view import alarms, culprits, failures, hosts_of, is_local, remarks
+from ncclcheck.checks.logs._view import troubles, culprits, failures, hosts_of, is_local, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -53,7 +53,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     several = len(hosts_of(log)) > 1 or any(
         (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in own
     )
-    if failed or (own and several and alarms(log)) or (fallback and alarms(log)):
+    if failed or (own and several and troubles(log)) or (fallback and troubles(log)):
         yield suspect(
             "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",
             [
@@ -62,6 +62,6 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
                 *fallback,
             ],
             confidence="certain" if failed or own else "likely",
-            at=(failed or alarms(log))[0].place,
+            at=(failed or troubles(log))[0].place,
             hosts=distinct_hosts(own) or culprits(log, [event.place for event in fallback or failed]),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, failures, remarks, timeouts
+from ncclcheck.checks.logs._view import troubles, failures, remarks, timeouts
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -54,7 +54,7 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
             "Packets are larger than the MTU of the path.",
             [*told, *values],
         )
-    elif values and alarms(log) and (differ or (jumbo and stalled)):
+    elif values and troubles(log) and (differ or (jumbo and stalled)):
         sizes = ", ".join(sorted({value.values["mtu"] for value in values}))
         yield suspect(
             f"Interfaces have an MTU of {sizes}, and transfers stall after they began: large packets do not "

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, culprits, remarks
+from ncclcheck.checks.logs._view import troubles, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -50,7 +50,7 @@ def port_in_use(log: Log) -> Iterator[Suspect]:
             else "The port that the job's store or rendezvous should listen on is in use (EADDRINUSE).",
             taken,
             fixes=(_fix(port),),
-            confidence="certain" if len(alarms(log)) else "likely",
+            confidence="certain" if len(troubles(log)) else "likely",
             hosts=culprits(log, [remark.place for remark in taken]),
         )
 

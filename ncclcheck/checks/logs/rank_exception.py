@@ -47,7 +47,13 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     """
     asserts = remarks(log, "device-assert")
     faults = remarks(log, "cuda-fault")
-    own = [exception for exception in exceptions(log) if not CLAIMED.intersection(exception.topics)]
+    ended = remarks(log, "inputs-exhausted")  # StopIteration is how an iterator says so
+    own = [
+        exception
+        for exception in exceptions(log)
+        if not CLAIMED.intersection(exception.topics)
+        and not (ended and exception.class_name == "StopIteration")
+    ]
     crashes = [remark for remark in remarks(log, "crash") if not _ABORTED.search(remark.text)]
     if own or asserts:
         found = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import uses_infiniband
-from ncclcheck.checks.logs._view import alarms, culprits, remarks
+from ncclcheck.checks.logs._view import troubles, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -42,7 +42,7 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     missing = remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files")
     hardware = remarks(log, "ib-active", "rdma-hardware", "rdma-wanted")
     slow = remarks(log, "slow-word")
-    if missing and (hardware or uses_infiniband(log)) and (alarms(log) or slow):
+    if missing and (hardware or uses_infiniband(log)) and (troubles(log) or slow):
         yield suspect(
             "The node has RDMA hardware, but not its user-space part (libibverbs, provider or device files), "
             "so NCCL uses sockets.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import tried
-from ncclcheck.checks.logs._view import alarms, culprits, remarks
+from ncclcheck.checks.logs._view import troubles, culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -51,7 +51,7 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
         remark for remark in remarks(log, "route") if (remark.place.host, remark.values["subnet"]) in doubled
     ]
     failed = tried(log)
-    if lines and (failed or alarms(log)):
+    if lines and (failed or troubles(log)):
         yield suspect(
             f"{lines[0].values['subnet']} is reached through several interfaces of one node, so answers leave through "
             "another one than received the request.",

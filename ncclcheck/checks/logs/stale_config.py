@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, culprits, failures, is_local, remarks, settings
+from ncclcheck.checks.logs._view import troubles, culprits, failures, is_local, remarks, settings
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
@@ -73,7 +73,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
         )
     yield from _on_some_only(log)
     for value, setting in settings(log, "NCCL_COMM_ID").items():
-        if alarms(log) and not subnet:
+        if troubles(log) and not subnet:
             yield suspect(
                 f"NCCL_COMM_ID={value} is set: torch creates its own ids, and this one may belong to another job.",
                 [_line(process, "NCCL_COMM_ID", value) for process in setting[:4]],
@@ -89,7 +89,7 @@ def _on_some_only(log: Log) -> Iterator[Suspect]:
         set_on = settings(log, name).get(value, [])
         without = [process for process in log.processes if process.network and process not in set_on]
         hosts = tuple(dict.fromkeys(process.host for process in set_on))
-        if not set_on or not alarms(log) or {process.host for process in without} <= set(hosts):
+        if not set_on or not troubles(log) or {process.host for process in without} <= set(hosts):
             continue
         lacking = tuple(dict.fromkeys(process.host for process in without if process.host not in hosts))
         yield suspect(

@@ -70,6 +70,8 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     NCCL's and torch's documented debug variables.
     """
     found: list[Event] = [*troubles(log), *stuck(log)]
+    if not found and not remarks(log, "finished"):
+        found = list(remarks(log, "trouble-word"))  # words only, but nothing says that the job went on
     if not found:
         yield from _cut_short(log)
         return

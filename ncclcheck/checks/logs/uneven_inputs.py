@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, culprits, exceptions, remarks
+from ncclcheck.checks.logs._view import troubles, culprits, exceptions, remarks
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -62,7 +62,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             exhausted,
         )
         return
-    if len({length for length, _ in lengths.values()}) > 1 and alarms(log):
+    if len({length for length, _ in lengths.values()}) > 1 and troubles(log):
         fewest = min(length for length, _ in lengths.values())
         most = max(length for length, _ in lengths.values())
         odd = _odd(length for length, _ in lengths.values())
@@ -71,7 +71,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             f"The ranks have different numbers of batches ({fewest} to {most}).",
             [*odd_lines, *(line for _, line in lengths.values())],
             confidence="certain",
-            at=alarms(log)[0].place,
+            at=troubles(log)[0].place,
             hosts=culprits(log, [remark.place for remark in odd_lines]),
         )
     elif left and _others_wait(log, left) and not exceptions(log):
@@ -79,7 +79,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             "Some ranks finished while others still waited for them: they had fewer batches.",
             left,
             confidence="likely",
-            at=alarms(log)[0].place,
+            at=troubles(log)[0].place,
             hosts=culprits(log, [remark.place for remark in left]),
         )
 
@@ -93,4 +93,4 @@ def _odd(lengths: Iterable[int]) -> int:
 def _others_wait(log: Log, left: list[Remark]) -> bool:
     """True if a rank that did not leave failed."""
     ranks = {remark.place.rank for remark in left}
-    return any(alarm.place.rank is not None and alarm.place.rank not in ranks for alarm in alarms(log))
+    return any(alarm.place.rank is not None and alarm.place.rank not in ranks for alarm in troubles(log))

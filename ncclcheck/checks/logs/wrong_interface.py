@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import as_line, distinct_hosts, tried, virtual_processes
-from ncclcheck.checks.logs._view import alarms, culprits, heads
+from ncclcheck.checks.logs._network import (
+    as_line,
+    distinct_hosts,
+    is_bridge_address,
+    tried,
+    virtual_processes,
+)
+from ncclcheck.checks.logs._view import troubles, culprits, heads
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -47,7 +53,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
     failed = tried(log)
     to_itself = [failure for failure in failed if failure.local and failure.local == failure.address]
     virtual = virtual_processes(log)
-    if virtual and alarms(log):
+    if virtual and troubles(log):
         hosts = distinct_hosts(virtual)
         named = heads(f"{process.interface}:{process.address}" for process in virtual)
         yield suspect(
@@ -68,6 +74,18 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             "same address on "
             "every node (like docker0) was chosen.",
             to_itself,
+            hosts=(),
+        )
+    elif bridged := [
+        failure
+        for failure in failed
+        if (failure.final or failure.layer == "other") and is_bridge_address(failure.address)
+    ]:
+        yield suspect(
+            f"A peer advertised {bridged[0].address}, the address of a container bridge (docker0), which every node "
+            "has for itself.",
+            bridged,
+            confidence="likely",
             hosts=(),
         )
     elif failed and len(set(_subnets(log).values())) > 1:

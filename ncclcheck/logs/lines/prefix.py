@@ -57,6 +57,10 @@ _ACTOR = re.compile(
     r"(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 )  # Ray and vLLM
 _KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
+_MPI_PROCESS = re.compile(
+    r"(?:\[\d{10}\.\d{3,9}\] {1,3})?\[(?P<host>[A-Za-z][\w.-]{0,253}):\d{2,10}(?: {0,8}:\d{1,4}(?::\d{1,10})?)?\] {1,3}"
+)  # UCX and Open MPI: host and process
+_SOURCE_FILE = re.compile(r"\.(?:py|cpp|cc|cu|cuh|c|h|hpp|rs|go|pyx|js|ts)$")
 _TORCHX = re.compile(
     r"[\w.-]{1,64}/\d{1,5} (?=\[(?:default|rank)\d{1,6}\]:|[IWE]\d{4} \d\d:)"
 )  # role and replica
@@ -75,10 +79,14 @@ _NO_HOSTS = frozenset(
         "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
         "nvidia-imex", "nvidia-fabricmanager", "nvidia-smi", "systemd", "kubelet", "containerd", "dockerd",
         "make", "machine_rank", "node_rank", "num_machines", "main_process_ip", "main_process_port", "num_processes",
+        "name", "namespace", "status", "reason", "message", "labels", "annotations", "started", "finished", "containers",
+        "command", "args", "limits", "requests", "events", "type", "age", "ip", "priority", "node", "image", "ready",
         "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip
-_CLASS = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout)$")
+_CLASS = re.compile(
+    r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout|error)$"
+)
 
 
 class Prefix(Struct, frozen=True):
@@ -121,7 +129,7 @@ def _one(found: Prefix) -> Prefix | None:
         return None
     first = text[0]
     if first.isdigit() or first in "[ ":
-        after = _timed(found) or _numbered(found)
+        after = _of_platform(found) or _timed(found) or _numbered(found)
         if after is not None:
             return after
     if found.time_s is None and first in "IWEF" and (match := _GLOG.match(text)):
@@ -145,10 +153,12 @@ def _of_platform(found: Prefix) -> Prefix | None:
     """Take the label of torchx, Determined, SageMaker, and of launchers that list host, rank and process id."""
     if match := _TORCHX.match(found.message):
         return replace(found, message=found.message[match.end() :])
-    for pattern in (_DETERMINED, _SAGEMAKER, _LISTED):
+    for pattern in (_DETERMINED, _SAGEMAKER, _LISTED, _MPI_PROCESS):
         if match := pattern.match(found.message):
             told = match.groupdict()
-            rank = int(told["rank"]) if told["rank"] else found.rank
+            if pattern is _MPI_PROCESS and (_SOURCE_FILE.search(match["host"]) or not is_name(match["host"])):
+                continue
+            rank = int(told["rank"]) if told.get("rank") else found.rank
             rest = found.message[match.end() :]
             return replace(found, message=rest, rank=rank, host=told.get("host") or found.host)
     return None

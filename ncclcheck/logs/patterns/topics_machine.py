@@ -41,6 +41,14 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"requested gpus?: .{0,80}(?:But|only)|(?:But )?your machine only has|device_count\(\) is \d|"
                 r"device >= 0 && device < num_gpus"
             ),
+            (
+                r"(?:not enough|insufficient|too few) (?:visible )?(?:GPU|CUDA device|accelerator)s?\b|"
+                r"\bdevice_count\(\) (?:returned|==?|is|was) \d|\d GPUs? (?:are|is|were) (?:visible|available)"
+            ),
+            (
+                r"(?:expected|requested|requires|needs|asked for|wants?) (?:at least |exactly )?\d{1,3} "
+                r"(?:visible )?(?:GPU|CUDA device|device)s?\b.{0,80}\b(?:only|but|found|got|saw|sees|available|visible)"
+            ),
         ),
         has_own_cause=True,
     ),
@@ -220,6 +228,11 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"Stale file handle|NotADirectoryError"
             ),
             r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError",
+            # an error of the file system, with the path that Python names after it
+            (
+                r"\[Errno (?:5|13|20|21|30|107|108|112|116|117|121)\] [\w ,/()-]{1,60}: b?['\"]|"
+                r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle"
+            ),
             r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)",
         ),
         alarms=False,
@@ -252,6 +265,10 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             (
                 r"at least one rank that exhausted inputs|(?:rank|ranks) .{0,40}(?:ran out of|"
                 r"exhausted) (?:inputs|batches)|[Rr]ank \d+ exhausted all inputs"
+            ),
+            (
+                r"\b(?:data ?loader|dataset|iterator|sampler)\b.{0,40}\b(?:exhausted|ran out|ended) (?:early|after \d)|"
+                r"\bran out of (?:data|batches|samples)\b"
             ),
         ),
         has_own_cause=True,

@@ -15,6 +15,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
             r"\bTERM_(?P<why>RUNLIMIT|OWNER|PREEMPT\w*|ADMIN|FORCE_ADMIN|REQUEUE_\w+)|PBS: job killed: walltime",
             r"(?P<why>[Nn]ode failure) on (?P<node>[\w.-]{1,253})",
             r"\bCluster (?P<why>preempted)|[Ss]pot instance terminated",
+            r"(?:was|is|been|got|being) (?P<why>preempted|evicted by the scheduler|reclaimed)\b",
             r"(?P<why>time limit exhausted|job requeued|(?:Spot|spot) (?:instance )?(?:interruption|reclaim)\w*)",
         ),
         has_own_cause=True,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ncclcheck.logs.patterns.literals import needles
 from ncclcheck.logs.readers.numbers import address_and_port, reason_of, whole
@@ -25,6 +26,7 @@ _NCCL_RECV = re.compile(
     r"failed ?: ?(?P<why>.{1,80})",
     re.IGNORECASE,
 )
+_TRIES_AGAIN = re.compile(r"retry|retries left|try(?:ing)? again|attempt \d", re.IGNORECASE)
 _NCCL_AGAIN = re.compile(r"retry|errno 115|exceeded", re.IGNORECASE)
 _GLOO_TRY = re.compile(
     r"failed to connect.{0,200}?local=(?P<local>\S+?), remote=(?P<address>[^\s,]+), error=(?:SO_ERROR: "
@@ -35,8 +37,8 @@ _GLOO_FINAL = re.compile(
     r")?(?P<why>[^,]{1,80}), remote=(?P<address>\S+)"
 )
 _GLOO_OLD = re.compile(
-    r"gloo/transport/tcp/\S+ (?:connect(?: timeout)? |Connect timeout "
-    r")\[?(?P<address>[\w.:]+)\]?:?(?P<port>\d*)(?:: ?(?P<why>.{1,60}))?",
+    r"gloo/transport/tcp/\S+ (?:connect(?: timeout| to)? |Connect timeout "
+    r")\[?(?P<address>[\w.:]+)\]?:?(?P<port>\d*)(?:(?: failed,|:) ?(?P<why>.{1,60}))?",
     re.IGNORECASE,
 )
 _GLOO_READ = re.compile(
@@ -54,13 +56,21 @@ _STORE_NONE = re.compile(
     r"client socket has failed to connect to any network address of \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
 )
 _GRPC = re.compile(r"ipv[46]:(?P<address>\S{1,255}): Failed to connect to remote host: (?P<why>[^;]{1,80})")
+# What any other program says of a connection: verb, address and port, then the reason.
+_ANY = re.compile(
+    r"(?:connect(?:ion|ing)?|dial tcp|HTTPConnectionPool)\b[^0-9\n]{1,60}"
+    r"(?P<address>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:'|\b)"
+    r"(?:(?::|, ?(?:port=)?|<| port )(?P<port>\d{2,5}))?[^\n]{0,240}?"
+    r"\b(?P<why>timed out|timeout|refused|no route to host|network is unreachable|host is unreachable)",
+    re.IGNORECASE,
+)
 _JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) clients joined")
 _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
 PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _JOINED, _BARRIER,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _JOINED, _BARRIER,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -70,10 +80,8 @@ def read(text: str, place: LogPosition) -> Iterator[Event]:
     """Yield the failed connections and the counts of workers that `text` tells."""
     if not _may_match(text.lower()):
         return
-    for layer_reader in (_nccl, _gloo, _store):
-        for failure in layer_reader(text, place):
-            yield failure
-            break
+    known = [failure for reader in (_nccl, _gloo, _store) for failure in islice(reader(text, place), 1)]
+    yield from known or _of_any_program(text, place)
     for pattern in (_JOINED, _BARRIER):
         if match := pattern.search(text):
             joined, expected = whole(match["joined"]), whole(match["expected"])
@@ -129,12 +137,13 @@ def _gloo(text: str, place: LogPosition) -> Iterator[Event]:
             )
     if match := _GLOO_OLD.search(text):
         why = match["why"] or "timed out"
+        address, port = address_and_port(match["address"])
         yield ConnectFailure(
             place=place,
             text=text,
             layer="gloo",
-            address=match["address"],
-            port=whole(match["port"]) or 0,
+            address=address,
+            port=whole(match["port"]) or port,
             reason=reason_of(why),
         )
 
@@ -159,4 +168,19 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
             port=port,
             reason=reason_of(match["why"]),
             final=match.re is _GRPC,
+        )
+
+
+def _of_any_program(text: str, place: LogPosition) -> Iterator[Event]:
+    """Yield the connection that another program could not make. One that was refused may be made later."""
+    if match := _ANY.search(text):
+        reason = reason_of(match["why"])
+        yield ConnectFailure(
+            place=place,
+            text=text,
+            layer="other",
+            address=match["address"],
+            port=whole(match["port"]) or 0,
+            reason=reason,
+            final=reason != "refused" and not _TRIES_AGAIN.search(text),
         )

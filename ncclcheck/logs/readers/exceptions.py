@@ -13,7 +13,8 @@ _LINE = re.compile(
     r"(?P<name>(?:[A-Za-z_]\w{0,63}\.){0,10}[A-Za-z_]\w{0,63})(?:: (?P<message>.*)|:?)$", re.DOTALL
 )
 _CLASS = re.compile(
-    r"(?:Error|Exception|Interrupt|SystemExit|Failure|StopIteration|Timeout|Warning|Fault|Abort)$"
+    r"(?:Error|Exception|Interrupt|SystemExit|Failure|StopIteration|Timeout|Warning|Fault|Abort)$|"
+    r"^(?:\w{1,40}\.){0,4}(?:socket|struct|zlib|binascii|pickle|select|ssl|cuda|shutil|nvml|re|json)\.\w{0,40}(?:error|timeout)$"
 )
 _SOMEWHERE = re.compile(
     r"(?<![\w.'\"(])(?:[A-Za-z_]\w{0,63}\.){0,10}[A-Z]\w{0,63}(?:Error|Exception)(?:: |$)"

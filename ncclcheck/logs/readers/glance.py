@@ -13,7 +13,7 @@ from ncclcheck.logs.nccl_lines.nccl_info import VERSION_PATTERN
 from ncclcheck.logs.patterns.automaton import any_of
 from ncclcheck.logs.patterns.topics import TOPIC_PATTERNS
 from ncclcheck.logs.patterns.topics_harmless import HARMLESS_PATTERNS
-from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels, ras_text
+from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels, ras_text, sections
 
 # Beginnings of NCCL INFO messages that carry nothing for us, five bytes each (they come by the thousand).
 QUIET_STARTS = frozenset(
@@ -38,6 +38,7 @@ PATTERNS = (
     re.escape(TRACEBACK),
     re.escape(LAST_ERROR),
     *levels.PATTERNS,
+    *sections.PATTERNS,
 )
 _has_a_text = any_of(PATTERNS, software.needles())
 

@@ -12,7 +12,9 @@ _WORD = re.compile(
     r"^(?:[\w.()/-]{1,64}(?:\[\d{1,10}\])?: ){0,2}(?:error|ERROR|Error|fatal|FATAL|Fatal|CRITICAL|panic)"
     r"(?: (?:error|response from daemon))?: ?\S"
 )
-_GLOG = re.compile(r"^\[?[EF]\d{3,4} \d\d:\d\d:\d\d|^\[[EF] [\w./]{1,80}:\d{1,6}\]")
+_GLOG = re.compile(
+    r"^\[?[EF]\d{3,4} \d\d:\d\d:\d\d|^[EF] \d\d-\d\d \d\d:\d\d:\d\d|^\[[EF] [\w./]{1,80}:\d{1,6}\]"
+)
 _SHELL = re.compile(
     r": (?:command not found|Permission denied|cannot execute)|: not found$|Segmentation fault"
 )
@@ -22,7 +24,14 @@ _ENDED = re.compile(
     r"|\bexited unexpectedly|terminated with the following error|death signal, shutting down"
     r"|\bfailed with (?:error|status|code):? -?[1-9]"
 )
+_TROUBLE = re.compile(
+    r"\b(?:fail(?:ed|s|ure|ures|ing)?|cannot|could ?n[o']t|unable to|refused|timed? ?out|timeout|unreachable|"
+    r"hangs?|hanging|hung|stuck|stalled|deadlock\w*|no progress|not responding|denied|corrupt\w*|mismatch\w*|"
+    r"abort\w*|crash\w*|died|dead|killed|unresponsive|terminated)\b",
+    re.IGNORECASE,
+)
 PATTERNS = (
+    _TROUBLE.pattern,
     r"^Terminated\b",
     r"^Aborted\b",
     r"make: \*\*\*",
@@ -30,6 +39,7 @@ PATTERNS = (
     r"exited unexpectedly|terminated with the following error|death signal, shutting down",
     r"failed with (?:error|status|code):? -?[1-9]",
     r"error|fatal|critical|panic",
+    r"[EF] \d\d-\d\d \d\d:\d\d:\d\d \w{1,80}\.py:",
     r": command not found",
     r": permission denied",
     r": cannot execute",
@@ -42,3 +52,8 @@ def is_error(level: str | None, text: str) -> bool:
     return level in _ERRORS or bool(
         _WORD.match(text) or _GLOG.match(text) or _SHELL.search(text) or _ENDED.search(text)
     )
+
+
+def sounds_like_trouble(text: str) -> bool:
+    """Return True if the line has a word of something that went wrong; alone it says neither what, nor for whom."""
+    return _TROUBLE.search(text) is not None

@@ -18,6 +18,7 @@ from ncclcheck.logs.readers import collectives, connections, exceptions, exits, 
 from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
 from ncclcheck.logs.readers.named_nodes import node_named_in
 from ncclcheck.logs.readers.ras_text import RasText
+from ncclcheck.logs.readers.sections import Sections
 from ncclcheck.model.events import AnyEvent, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept
@@ -30,6 +31,8 @@ _GUESSES = re.compile(
 _LAST_ENTRY = "Last NCCL warning(error) log entry (may be unrelated) '"  # of XLA
 LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
 LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
+MOST_LENT_LINES = 60  # of a traceback that a logger wrote
+_ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
@@ -53,6 +56,9 @@ class Meanings:
         self._table: dict[Speaker, exits.Ended] = {}
         self._remote: dict[Speaker, tuple[int, str]] = {}  # where the task of Ray ran whose traceback comes
         self._ras = RasText()
+        self._sections = Sections()
+        self._lent: tuple[int, Raw] | None = None  # who wrote the line before a traceback without labels
+        self._refused: tuple[int, str] = (-1, "")  # Open MPI tells a connection and its error on two lines
         self._event_at = (-1, "")  # the last line that named a node, and that node
 
     @property
@@ -73,14 +79,17 @@ class Meanings:
         self._table.clear()
         self._remote.clear()
         self._ras.forget()
+        self._sections.forget()
+        self._lent = None
         self._event_at = (-1, "")
 
     def plain(self, raw: Raw) -> None:
         """Take a line of torch, Python, the launcher, the kernel or the program itself."""
-        raw = self._with_its_class(raw)
-        speaker, message = speaker_of(raw.prefix), raw.prefix.message
+        raw = self._of_its_section(self._with_its_class(raw))
+        speaker, message = speaker_of(raw.prefix), self._with_its_connection(raw)
         if self._is_last_error(speaker, message, raw):
             return
+        self._lend(raw)
         version = version_in(message)
         if version is not None:
             self.keep(
@@ -113,6 +122,30 @@ class Meanings:
         for ended in exits.read(message):
             self._ended(speaker, ended, message, raw)
         self.meaning(message, raw, is_info=False)
+
+    def _of_its_section(self, raw: Raw) -> Raw:
+        """Return the line on the host that the heading above names, where the line has no labels of its own."""
+        if not _is_labelled(raw):
+            self._sections.read(raw.prefix.message, raw.number)
+            host = self._sections.host_of(raw.number)
+            return raw.on(host, None) if host else raw
+        return raw
+
+    def _with_its_connection(self, raw: Raw) -> str:
+        """Return the message, with the connection that the line before told where this one tells its error."""
+        message = raw.prefix.message
+        at, connection = self._refused
+        if connection and raw.number == at + 1 and message.lstrip().startswith("Error:"):
+            self._refused = (-1, "")
+            return f"{connection} {message.strip()}"
+        if "connect() to " in message:
+            self._refused = (raw.number, message.strip())
+        return message
+
+    def _lend(self, raw: Raw) -> None:
+        """Remember who wrote an error whose traceback follows without labels: a logger writes only one."""
+        if _is_labelled(raw) and (raw.prefix.level in _ERROR_LEVELS or TRACEBACK in raw.prefix.message):
+            self._lent = (raw.number, raw)
 
     def in_traceback(self, raw: Raw) -> bool:
         """Return True if the line is part of a traceback: a frame, or the exception that ends it."""
@@ -203,6 +236,8 @@ class Meanings:
             found.append(Remark(place, kept, "harmless", {"why": why}))
         if not found and not is_info and levels.is_error(raw.prefix.level, text):
             found.append(Remark(place, kept, "error-line"))
+        if not found and not is_info and levels.sounds_like_trouble(text):
+            found.append(Remark(place, kept, "trouble-word"))
         for event in found:
             self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
 
@@ -215,6 +250,12 @@ class Meanings:
         number, pod = self._event_at
         if raw.prefix.word == _CONTAINER_CLI and raw.number - number == 1:
             return raw.on(pod, None)
+        if self._lent is not None and not _is_labelled(raw) and exceptions.split(text, in_traceback=False):
+            begun, of = self._lent
+            if raw.number - begun <= MOST_LENT_LINES:
+                return replace(
+                    raw, prefix=replace(raw.prefix, rank=of.prefix.rank), host=of.prefix.host or raw.host
+                )
         at, remote = self._remote.get(speaker_of(raw.prefix), (0, ""))
         if remote and raw.number - at <= MOST_TRACEBACK_LINES and exceptions.split(text, in_traceback=False):
             return raw.on(remote, None)
@@ -286,6 +327,18 @@ class Meanings:
             self.dropped += 1
         else:
             self.events.append((raw, event))
+
+
+def _is_labelled(raw: Raw) -> bool:
+    """Return True if labels before the message tell whose line it is."""
+    prefix = raw.prefix
+    return raw.host is not None or not (
+        prefix.host is None
+        and prefix.rank is None
+        and prefix.task is None
+        and prefix.local_rank is None
+        and prefix.word is None
+    )
 
 
 def _rank_named_in(text: str) -> int | None:

@@ -13,6 +13,7 @@ _NAMED = re.compile(
     r"\bat node \(ID: \w{1,64}, IP: (?P<raylet>[\w.:-]{1,253})\)|"
     r"Worker IP address: (?P<worker>[\w.:-]{1,253})|"
     r"Task launch for StepId=\S{1,40} failed on node (?P<launch>[\w.-]{1,253}):|"
+    r"[Nn]ode with node id: \w{1,64} and address: (?P<dead>[\w.:-]{1,253}) |"
     r"[Nn]ode failure on (?P<failed>[\w.-]{1,253})|"
     r"(?:Warning|Normal) +\w{1,40} +pod/(?P<pod>[\w.-]{1,253}) "
 )

@@ -27,7 +27,7 @@ ALL_PATTERNS = sorted(
 # They refine what another pattern of the file found, so no line is looked at for their sake.
 REFINING = {
     collectives: {"_GROUP"},
-    connections: {"_NCCL_AGAIN"},
+    connections: {"_NCCL_AGAIN", "_TRIES_AGAIN"},
     exceptions: {"_LINE", "_LAUNCHER", "_AFTER", "_AFTER_CLASS"},
     exits: {"_CODE"},
 }

@@ -1,0 +1,84 @@
+"""Whose lines follow: a heading, a shell's prompt or a field names the host that the next lines are about.
+
+A person who collects output of several nodes writes such headings (`=== gpu07 dmesg ===`, `### ssh gpu07`,
+`[root@gpu07 ~]# ibstat`, `==> gpu07.log <==`); Open MPI's help texts and `kubectl describe` have fields.
+"""
+
+from __future__ import annotations
+
+import re
+
+_RULES = re.compile(r"^[=#*>-]{2,80} ?(?P<rest>[^=#*\n]{2,120}?)(?: ?[=#*<-]{2,80})?\s*$")
+_PROMPT = re.compile(
+    r"^\[\w[\w.-]{0,31}@(?P<host>[A-Za-z][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
+    r"^(?:\([\w.-]{1,40}\) )?(?:root|ubuntu|user|admin|ec2-user|centos|azureuser|opc|nvidia)@"
+    r"(?P<named>[A-Za-z][\w.-]{0,253}):[^\s$#]{0,200}[$#] |"
+    r"^(?:[$>#] |\+ )?ssh (?:-\S{1,80} ){0,4}(?:\w{1,32}@)?(?P<reached>[A-Za-z][\w.-]{1,253}) \S"
+)
+_FIELD = re.compile(
+    r"^\s{0,8}(?:Local host|Hostname|Host name|Node name|nodename|hostname)\s{0,12}[:=]\s{0,12}"
+    r"(?P<host>[A-Za-z][\w.-]{0,253})\s*$"
+)
+_DESCRIBED = re.compile(r"^Name:  {1,40}(?P<host>[a-z0-9][\w.-]{0,253})\s*$")
+_TOKEN = re.compile(
+    r"(?:\b(?P<key>ssh|host|hostname|node|pod|on|from|of)[ :=/]{1,2})?(?P<name>[A-Za-z0-9][\w.-]{0,62})",
+    re.IGNORECASE,
+)
+_KEYS = frozenset({"ssh", "host", "hostname", "node", "pod"})
+_FILE = re.compile(r"\.(?:log|out|err|txt)$")
+_DIGITS = re.compile(r"\d+")
+_NO_HOSTS = frozenset(
+    {
+        "", "rank", "step", "stage", "phase", "gpu", "gpus", "cuda", "nccl", "mlx", "test", "attempt", "python", "py",
+        "torch", "v", "run", "exp", "job", "slurm", "h", "a", "b", "l", "v.", "rtx", "ipv", "eth", "ib", "ens", "xid",
+        "part", "log", "train", "epoch", "iter", "iteration", "device", "layer", "round", "step_", "mlx_", "x_",
+        "section", "case", "trial", "task", "local_rank", "version", "nodes", "ranks", "x", "utc", "am", "pm",
+        "begin", "end", "dmesg", "size", "line", "lines", "hca", "nic", "port", "sm_", "fp", "bf", "int",
+    }
+)  # fmt: skip
+PATTERNS = (r"== |## |\*\* |==> |--- ", _PROMPT.pattern, _FIELD.pattern, _DESCRIBED.pattern)
+_FIELD_LINES = 12  # a field speaks for the lines of its own paragraph
+
+
+class Sections:
+    """The host that the lines here are about, as the last heading said."""
+
+    def __init__(self) -> None:
+        self._host = ""
+        self._until: int | None = None
+
+    def forget(self) -> None:
+        """Nothing that a heading of one file said holds in the next."""
+        self._host, self._until = "", None
+
+    def host_of(self, line: int) -> str:
+        """Return the host of that line; empty where no heading named one."""
+        return "" if self._until is not None and line > self._until else self._host
+
+    def read(self, text: str, line: int) -> None:
+        """Take a line that may be a heading."""
+        if match := _FIELD.match(text):
+            self._host, self._until = match["host"], line + _FIELD_LINES
+        elif match := _DESCRIBED.match(text):
+            self._host, self._until = match["host"], None
+        elif match := _PROMPT.match(text):
+            self._host, self._until = match["host"] or match["named"] or match["reached"], None
+        elif match := _RULES.match(text):
+            self._host, self._until = _host_in(match["rest"]), None
+
+
+def _host_in(heading: str) -> str:
+    """Return the name in the heading that is one of a host; empty where there is none."""
+    for match in _TOKEN.finditer(heading):
+        name = _FILE.sub("", match["name"])
+        stem = _DIGITS.sub("", name).strip("-_.").lower()
+        has_number = any(letter.isdigit() for letter in name) and name[0].isalpha()
+        key = (match["key"] or "").lower()
+        is_counted = (
+            stem in _NO_HOSTS and key not in _KEYS and not re.fullmatch(r"(?:gpu|nodes?)-?\d{2,4}", name)
+        )
+        if is_counted or ("." in name and name.rpartition(".")[2] in ("py", "sh", "json", "yaml", "pt")):
+            continue
+        if has_number or (key in _KEYS and "." not in match["name"]):
+            return name
+    return ""
