@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ncclcheck.checks.logs._view import troubles, failures, is_local, remarks
+from ncclcheck.checks.logs._view import failures, is_local, remarks, troubles
 from ncclcheck.model.events import ConnectFailure, Log, Process, Remark
 
 # Names that Linux, container engines and tunnels give; a cluster's own network has none of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import troubles, remarks
+from ncclcheck.checks.logs._view import remarks, troubles
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_cluster_name, names_in, unresolved
-from ncclcheck.checks.logs._view import troubles, culprits, failures, heads, matches, remarks
+from ncclcheck.checks.logs._view import culprits, failures, heads, matches, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, distinct_hosts
-from ncclcheck.checks.logs._view import troubles, culprits, failures, hosts_of, is_local, remarks
+from ncclcheck.checks.logs._view import culprits, failures, hosts_of, is_local, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

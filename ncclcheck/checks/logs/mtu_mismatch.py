@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import troubles, failures, remarks, timeouts
+from ncclcheck.checks.logs._view import failures, remarks, timeouts, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

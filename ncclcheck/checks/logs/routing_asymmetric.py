@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import tried
-from ncclcheck.checks.logs._view import troubles, culprits, remarks
+from ncclcheck.checks.logs._view import culprits, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
-from ncclcheck.checks.logs._view import troubles, culprits, failures, is_local, remarks, settings
+from ncclcheck.checks.logs._view import culprits, failures, is_local, remarks, settings, troubles
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 

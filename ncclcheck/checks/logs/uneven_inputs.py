@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import troubles, culprits, exceptions, remarks
+from ncclcheck.checks.logs._view import culprits, exceptions, remarks, troubles
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 

@@ -12,7 +12,7 @@ from ncclcheck.checks.logs._network import (
     tried,
     virtual_processes,
 )
-from ncclcheck.checks.logs._view import troubles, culprits, heads
+from ncclcheck.checks.logs._view import culprits, heads, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 

@@ -79,7 +79,8 @@ _NO_HOSTS = frozenset(
         "stderr", "failed", "fail", "failure", "success", "passed", "aborted", "killed", "assertion",
         "nvidia-imex", "nvidia-fabricmanager", "nvidia-smi", "systemd", "kubelet", "containerd", "dockerd",
         "make", "machine_rank", "node_rank", "num_machines", "main_process_ip", "main_process_port", "num_processes",
-        "name", "namespace", "status", "reason", "message", "labels", "annotations", "started", "finished", "containers",
+        "name", "namespace", "status", "reason", "message", "labels", "annotations", "started", "finished",
+        "containers",
         "command", "args", "limits", "requests", "events", "type", "age", "ip", "priority", "node", "image", "ready",
         "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }

@@ -54,6 +54,9 @@ def is_error(level: str | None, text: str) -> bool:
     )
 
 
-def sounds_like_trouble(text: str) -> bool:
-    """Return True if the line has a word of something that went wrong; alone it says neither what, nor for whom."""
-    return _TROUBLE.search(text) is not None
+def topic_of(level: str | None, text: str) -> str:
+    """Return the topic of a line that no table knows: an error, a word of something that went wrong, or none.
+
+    Such a word alone says neither what went wrong nor for whom.
+    """
+    return "error-line" if is_error(level, text) else "trouble-word" if _TROUBLE.search(text) else ""

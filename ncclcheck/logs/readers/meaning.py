@@ -234,10 +234,8 @@ class Meanings:
             found.append(Remark(place, kept, "nccl-warn", _meant(warning)))
         if why := why_harmless(text):
             found.append(Remark(place, kept, "harmless", {"why": why}))
-        if not found and not is_info and levels.is_error(raw.prefix.level, text):
-            found.append(Remark(place, kept, "error-line"))
-        if not found and not is_info and levels.sounds_like_trouble(text):
-            found.append(Remark(place, kept, "trouble-word"))
+        if not found and not is_info and (topic := levels.topic_of(raw.prefix.level, text)):
+            found.append(Remark(place, kept, topic))
         for event in found:
             self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
 
