@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import (
@@ -13,7 +13,7 @@ from ncclcheck.checks.logs._network import (
     virtual_processes,
 )
 from ncclcheck.checks.logs._view import culprits, heads, troubles
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
 _DOTS = 3
@@ -76,14 +76,9 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             to_itself,
             hosts=(),
         )
-    elif bridged := [
-        failure
-        for failure in failed
-        if (failure.final or failure.layer == "other") and is_bridge_address(failure.address)
-    ]:
+    elif bridged := _bridged(failed):
         yield suspect(
-            f"A peer advertised {bridged[0].address}, the address of a container bridge (docker0), which every node "
-            "has for itself.",
+            f"A peer advertised {bridged[0].address}, a container bridge's address, which every node has for itself.",
             bridged,
             confidence="likely",
             hosts=(),
@@ -98,6 +93,15 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
         )
+
+
+def _bridged(failed: Sequence[ConnectFailure]) -> list[ConnectFailure]:
+    """Return the failed connections to an address that a bridge of containers or virtual machines has."""
+    return [
+        failure
+        for failure in failed
+        if (failure.final or failure.layer == "other") and is_bridge_address(failure.address)
+    ]
 
 
 def _subnets(log: Log) -> dict[str, str]:

@@ -1,0 +1,216 @@
+"""What lines of the program itself mean: its libraries, data and collectives, and how the job ended.
+
+Sources: CPython's import system and errors, torch, nccl-tests, Slurm, Open MPI, trainers (Lightning, transformers).
+"""
+
+from __future__ import annotations
+
+from ncclcheck.logs.patterns.topic import Topic
+
+PROGRAM_TOPICS: tuple[Topic, ...] = (
+    # Python environment and libraries
+    Topic(
+        "nccl-symbol",
+        (
+            r"Unable to load NCCL library",
+            r"undefined symbol: ?_?\w*nccl\w*|libnccl\S*: (?:cannot open|version|undefined|file too short)",
+            r"libnccl.{0,80}(?:older|wrong|another|conflict|mismatch)|symbol nccl\w+ .{0,20}not (?:found|defined)",
+        ),
+        alarms=False,
+        has_own_cause=True,
+    ),
+    Topic(
+        "no-nccl-built",
+        (r"doesn't have NCCL built in|Torch not compiled with CUDA|NCCL (?:is )?not (?:available|compiled)",),
+        has_own_cause=True,
+    ),
+    Topic(
+        "import",
+        (
+            r"ModuleNotFoundError|ImportError|No module named|cannot import name|undefined symbol|symbol lookup error",
+            r"version `(?:GLIBC|GLIBCXX|CXXABI|CUDA)\w*_?[\d.]*' not found|VersionConflict|DistributionNotFound",
+            (
+                r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled "
+                r"using NumPy 1"
+            ),
+            r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",
+        ),
+        alarms=False,
+        has_own_cause=True,
+    ),
+    # data
+    Topic(
+        "missing-file",
+        (
+            r"FileNotFoundError|No such file or directory|Errno 2\]|does not appear to have a file named",
+            (
+                r"\b(?!Module)\w*NotFoundError|(?:dataset|checkpoint|model|data|file|path|tokenizer)\b.{0,160}(?:not "
+                r"found|not exist|cannot be found)"
+            ),
+            (
+                r"doesn't exist|does not exist|is not a (?:local folder|directory|file)|"
+                r"Stale file handle|NotADirectoryError"
+            ),
+            r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError",
+            # an error of the file system, with the path that Python names after it
+            (
+                r"\[Errno (?:5|13|20|21|30|107|108|112|116|117|121)\] [\w ,/()-]{1,60}: b?['\"]|"
+                r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle"
+            ),
+            r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)",
+        ),
+        alarms=False,
+        has_own_cause=True,
+    ),
+    # collectives
+    Topic(
+        "collective-mismatch",
+        (
+            r"Detected mismatch between collectives on ranks|Collective(?:s)? (?:mismatch|are mismatched)",
+            r"ranks? .{0,60}(?:running|calling) (?:a )?different collective|desync(?:hronized)?\b.{0,80}collective",
+            r"Ranks? \d+ is running collective|mismatched (?:collectives|sizes|shapes) across ranks",
+        ),
+        has_own_cause=True,
+    ),
+    Topic(
+        "uneven",
+        (
+            (
+                r"len\(\w*(?:loader|dataset|batches|sampler)\w*\) ?[=:] ?(?P<length>\d+)|"
+                r"(?<!\d)(?P<batches>\d+) (?:mini-?)?batches\b"
+            ),
+            r"(?:num_batches|steps_per_epoch|n_batches|batches per epoch) ?[=:] ?(?P<steps>\d+)",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "inputs-exhausted",
+        (
+            (
+                r"at least one rank that exhausted inputs|(?:rank|ranks) .{0,40}(?:ran out of|"
+                r"exhausted) (?:inputs|batches)|[Rr]ank \d+ exhausted all inputs"
+            ),
+            (
+                r"\b(?:data ?loader|dataset|iterator|sampler)\b.{0,40}\b(?:exhausted|ran out|ended) (?:early|after \d)|"
+                r"\bran out of (?:data|batches|samples)\b"
+            ),
+        ),
+        has_own_cause=True,
+    ),
+    Topic("setting-unfit", (r"no algorithm/protocol available.{0,200}NCCL_(?:ALGO|PROTO) was set",)),
+    Topic(
+        "quiet-phase",
+        (
+            (
+                r"\bno (?:communication|collectives?|traffic)\b|(?:idle|quiet|offline|generation|"
+                r"rollout) (?:phase|for|eval)|\bidle[_ -]?time-?out\b|rank 0 only|others? (?:ranks? )?wait\b"
+            ),
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "slow-word",
+        (
+            (
+                r"(?:expected (?:about|>)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s "
+                r"\d+ \(expected"
+            ),
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "global-timeout",
+        (
+            r"(?:Global|Run|Job) time(?:d)? ?-?out|timed out after \d+ ?s\b|DUE TO TIME LIMIT|time limit exhausted",
+        ),
+        has_own_cause=True,
+        ends_the_job=True,
+    ),
+    Topic(
+        "generic-nccl",
+        (
+            r"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalid\w+|NCCL (?:error|failure)\b",
+            r"unhandled (?:system|cuda) error|internal error - please report|Test NCCL failure",
+        ),
+        alarms=False,
+        has_own_cause=True,
+    ),
+    Topic(
+        "remote-error",
+        (r"ncclRemoteError|remote process exited or there was a network error",),
+        has_own_cause=True,
+    ),
+    Topic(
+        "nccl-crash",
+        (
+            (
+                r"libnccl\S{0,40}\(?\+0x|rasMsgHandle\w*|\bNCCL BUG\b|"
+                r"corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|"
+                r"Assertion .{0,80}nccl"
+            ),
+        ),
+    ),
+    Topic("torch-internal", (r"INTERNAL ASSERT FAILED",)),
+    Topic(
+        "crash",
+        (
+            r"Segmentation fault|SIGSEGV|signal 11\b|double free|stack smashing|Fatal Python error|core dumped|SIGABRT",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "torch-version",
+        (r"\b(?:PyTorch|torch)(?: version)?[:= ]{1,3}v?(?P<torch>\d+\.\d+\.\d+[\w.+-]*)",),
+        alarms=False,
+    ),
+    # how it ended
+    Topic(
+        "wrong-results",
+        (
+            r"Out of bounds values ?: (?P<wrong>\d+) FAILED",
+            # a row of nccl-tests: size, count, type, operation, root, time, two bandwidths and #wrong
+            (
+                r"^ {2,12}\d+ +\d+ +(?:float|double|half|bfloat16|fp8_\w+|u?int\d+) +"
+                r"(?:sum|prod|max|min|avg|mulsum|none) +"
+                r"-?\d+ +[\d.]+ +[\d.]+ +[\d.]+ +(?:[1-9]\d*|0 +[\d.]+ +[\d.]+ +[\d.]+ +[1-9])"
+            ),
+        ),
+        ends_the_job=True,
+    ),
+    Topic(
+        "failed",
+        (
+            r"exit(?:ed)?(?: with)?(?: exit)? ?(?:code|status):? ?(?:-?[1-9]\d*)|non-zero (?:status|exit)|Test failure",
+            (
+                r"(?:ORTE|PRTE|mpirun|prterun) (?:was unable|has lost)|unable to reliably start|"
+                r"Host key verification failed"
+            ),
+            r"killed by (?:the )?(?:operator|user|admin|scheduler)|\bjob (?:was )?(?:killed|cancell?ed|preempted)\b",
+            r"exits with return code = -?[1-9]|terminated with code -?[1-9]",
+            r"\bkilled after \d+ ?s\b|^\S+ FAILED$",
+            r"^FAILED\b(?! to)|CANCELLED AT|Job (?:aborted|failed)|terminate called after throwing|MPI_ABORT",
+        ),
+        ends_the_job=True,
+    ),
+    Topic(
+        "finished",
+        (
+            (
+                r"(?:training|train|job|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
+                r"complete(?:d|s)?|done|succe)"
+            ),
+            (
+                r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ing)? "
+                r"(?:code )?0\b"
+            ),
+            (
+                r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
+                r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
+            ),
+            r"validation loss at iteration \d+ on test set",  # Megatron's last work
+            r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
+            r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)",
+        ),
+        alarms=False,
+    ),
+)
