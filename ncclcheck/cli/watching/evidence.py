@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISFIFO
 
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.job.rank_processes import RankProcess, kernel_view
@@ -51,10 +52,11 @@ def dump_recorders(pipe_prefix: str, ranks: Sequence[RankProcess], folder: Path)
 
 
 def _asked(pipe: Path) -> bool:
+    """Write to the pipe; a file or a link that somebody left in its place stays as it is."""
     with suppress(OSError):
-        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         try:
-            return os.write(descriptor, b"1\n") > 0
+            return S_ISFIFO(os.fstat(descriptor).st_mode) and os.write(descriptor, b"1\n") > 0
         finally:
             os.close(descriptor)
     return False

@@ -36,3 +36,14 @@ def test_the_recorder_is_asked_through_its_pipe_without_waiting(tmp_path: Path) 
     assert dump_recorders(prefix, [OURS], tmp_path) == [str(tmp_path / "nccl_trace_rank_3")]
     thread.join()
     os.close(reader)
+
+
+def test_what_is_no_pipe_in_its_place_is_not_written_to(tmp_path: Path) -> None:
+    """The user's variable may name a folder that others write to, as /tmp."""
+    victim, pipe = tmp_path / "victim", tmp_path / "nccl_pipe_rank_3.pipe"
+    victim.write_text("precious")
+    for plant in (lambda: pipe.symlink_to(victim), lambda: pipe.hardlink_to(victim)):
+        plant()
+        assert dump_recorders(str(tmp_path / "nccl_pipe_rank_"), [OURS], tmp_path) == []
+        assert victim.read_text() == "precious"
+        pipe.unlink()
