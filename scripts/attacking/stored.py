@@ -180,6 +180,29 @@ _calls("many-small-keys", lambda store: [store.set(f"x{time.time_ns()}", "y" * 1
 _calls("queue-without-end", lambda store: store.queue_push("q", "y" * (1 << 20)))
 
 
+@attack
+def hellos_of_many_ranks(field: Field) -> None:
+    """Say hello in the name of many nodes, each with thousands of further ranks that never come."""
+    _many_hellos(field, local_world_size=1 << 12, world_size=1 << 18)
+
+
+@attack
+def hellos_of_a_huge_job(field: Field) -> None:
+    """Say hello as processes that know their rank alone, in a job of 262,144 processes."""
+    _many_hellos(field, told="rank", world_size=1 << 18, nnodes=1 << 18)
+
+
+def _many_hellos(field: Field, **told: Any) -> None:
+    def write(store: Any) -> None:
+        run = hashlib.sha256(bytes(store.get(f"{PREFIX}serving"))).hexdigest()
+        if int(store.add(f"{PREFIX}tickets", 0)) < 3 * 8:
+            ticket = int(store.add(f"{PREFIX}tickets", 1))
+            said = hello(f"evil{ticket}", ticket + 1)
+            put(store, f"hello/{ticket}", {**said, "launch": {**said["launch"], **told}, "run": run})
+
+    in_store(field, write)
+
+
 # --- what later parts of a run write ---
 
 
