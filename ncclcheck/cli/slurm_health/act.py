@@ -61,9 +61,17 @@ def health_request(given: Mapping[str, Any], environ: Mapping[str, str], host: s
     )
 
 
+class _Acting(Struct, frozen=True):
+    """What every step of it needs: what was asked for, until when, and how to tell."""
+
+    request: HealthRequest
+    deadline: Deadline
+    say: Callable[[str], None]
+
+
 def act(report: Report, request: HealthRequest, say: Callable[[str], None]) -> bool:
     """Drain or resume the node, if that is due; return False where Slurm or the history did not let us tell."""
-    deadline = Deadline(SLURM_HEALTH_S)
+    acting = _Acting(request, Deadline(SLURM_HEALTH_S), say)
     health = health_of(report.verdict.exit_code)
     if health == "unknown":
         say(f"slurm: {request.node} stays as it is: this run is inconclusive")
@@ -73,31 +81,30 @@ def act(report: Report, request: HealthRequest, say: Callable[[str], None]) -> b
     except UsageError as error:
         say(f"slurm: {request.node} stays as it is: {error}")
         return False
-    shown = shown_nodes(deadline, request.node)
+    shown = shown_nodes(acting.deadline, request.node)
     if isinstance(shown, Missing):
-        return _failed(request, shown, say)
+        return _failed(acting, shown)
     action = wanted(results, shown[0])
     if action.kind == "none":
         say(f"slurm: {request.node} stays as it is: {action.why}")
         return True
     if action.kind == "resume":
-        return _change(request, resume_words(request.node), action.why, deadline, say)
-    return _drain(report, request, action.why, deadline, say)
+        return _change(acting, resume_words(request.node), action.why)
+    return _drain(acting, report, action.why)
 
 
-def _drain(
-    report: Report, request: HealthRequest, why: str, deadline: Deadline, say: Callable[[str], None]
-) -> bool:
+def _drain(acting: _Acting, report: Report, why: str) -> bool:
     """Drain the node, unless too many are; give it back where too many were drained at the same moment."""
+    request, deadline, say = acting.request, acting.deadline, acting.say
     fleet = shown_nodes(deadline)
     if isinstance(fleet, Missing):
-        return _failed(request, fleet, say)
+        return _failed(acting, fleet)
     if not may_drain(fleet, request.most_percent):
         say(f"slurm: {request.node} stays as it is: {_cap(fleet, request)}")
         return True
     reason = report.verdict.reasons[0] if report.verdict.reasons else "not fit"
     words = drain_words(request.node, f"{OWN_REASON}{reason}")
-    if not _change(request, words, why, deadline, say) or request.dry_run:
+    if not _change(acting, words, why) or request.dry_run:
         return request.dry_run
     time.sleep(SLURM_SETTLE_S)  # Slurm starts its health check on all nodes at once
     fleet = shown_nodes(deadline)
@@ -105,7 +112,7 @@ def _drain(
         say(f"slurm: {request.node} was drained; whether too many nodes are is not known: {fleet}")
         return False
     if is_beyond(request.node, fleet, request.most_percent):
-        return _change(request, resume_words(request.node), _cap(fleet, request), deadline, say)
+        return _change(acting, resume_words(request.node), _cap(fleet, request))
     return True
 
 
@@ -118,19 +125,17 @@ def _cap(fleet: Sequence[SlurmNode], request: HealthRequest) -> str:
     )
 
 
-def _change(
-    request: HealthRequest, words: Sequence[str], why: str, deadline: Deadline, say: Callable[[str], None]
-) -> bool:
-    if request.dry_run:
-        say(f"slurm: would run: {shlex.join(words)} ({why})")
+def _change(acting: _Acting, words: Sequence[str], why: str) -> bool:
+    if acting.request.dry_run:
+        acting.say(f"slurm: would run: {shlex.join(words)} ({why})")
         return True
-    failed = update(words, deadline)
+    failed = update(words, acting.deadline)
     if failed is not None:
-        return _failed(request, failed, say)
-    say(f"slurm: ran: {shlex.join(words)} ({why})")
+        return _failed(acting, failed)
+    acting.say(f"slurm: ran: {shlex.join(words)} ({why})")
     return True
 
 
-def _failed(request: HealthRequest, why: Missing, say: Callable[[str], None]) -> bool:
-    say(f"slurm: {request.node} stays as it is: {why.detail or why.missing}")
+def _failed(acting: _Acting, why: Missing) -> bool:
+    acting.say(f"slurm: {acting.request.node} stays as it is: {why.detail or why.missing}")
     return False
