@@ -76,3 +76,14 @@ def test_who_is_silent_and_why_that_may_be_is_said_after_ten_seconds(lab: LabOf)
     assert "nothing is heard of node rank 2 by TCP, by datagram, or through another node" in said
     assert "it was told another master address than 10.78.0.1" in said
     assert ended["node1"].finished.seconds >= 16
+
+
+@pytest.mark.further
+def test_where_node_0_was_never_started_its_host_is_named_and_no_node_that_waits_for_it(lab: LabOf) -> None:
+    three = lab(3)
+    ended = run(three, "preflight", "--join-timeout", "5", nodes=three.nodes[1:])
+    for node in ended.values():
+        finding = node.finding("master-refused")
+        assert finding["hosts"] == ["10.78.0.1"], str(node.finished)
+        assert "its process was not started or has ended" in finding["summary"]
+        assert node.code == 1
