@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.hosts import named
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
@@ -43,33 +44,31 @@ class Surveyed(Struct, frozen=True):
     rdma: Rdma
     environment: dict[str, str]
     version: str
+    wanted: tuple[RdmaPort, ...]  # the ports NET/IB would take if they were ACTIVE; none where it is not wanted
+    active: tuple[RdmaPort, ...]  # those of them that are ACTIVE, and whose device can be opened as far as is known
 
     @property
     def is_switched_off(self) -> bool:
         """True if NCCL_IB_DISABLE or NCCL_NET=Socket says that NET/IB is not wanted."""
-        return (
-            number(self.environment.get("NCCL_IB_DISABLE"), 0, self.version) != 0
-            or self.environment.get("NCCL_NET", "").lower() == network.SOCKET.lower()
-        )
-
-    @property
-    def wanted(self) -> tuple[RdmaPort, ...]:
-        """The ports NET/IB would take if they were ACTIVE: NCCL_IB_HCA keeps them. None where NET/IB is not wanted."""
-        if self.is_switched_off:
-            return ()
-        pattern = hca.parse(self.environment.get("NCCL_IB_HCA"), self.version)
-        return tuple(
-            port for port in self.rdma.ports if is_verbs(port) and pattern.matches(port.device, port.port)
-        )
-
-    @property
-    def active(self) -> tuple[RdmaPort, ...]:
-        """Those of `wanted` that are ACTIVE, and whose device can be opened as far as is known."""
-        return tuple(
-            port for port in self.wanted if port.state == "ACTIVE" and not network.is_closed(port, self.rdma)
-        )
+        return _is_switched_off(self.environment, self.version)
 
 
+def _is_switched_off(environment: Mapping[str, str], version: str) -> bool:
+    return (
+        number(environment.get("NCCL_IB_DISABLE"), 0, version) != 0
+        or environment.get("NCCL_NET", "").lower() == network.SOCKET.lower()
+    )
+
+
+def _wanted(rdma: Rdma, environment: Mapping[str, str], version: str) -> tuple[RdmaPort, ...]:
+    """Return the ports that NCCL_IB_HCA keeps."""
+    if _is_switched_off(environment, version):
+        return ()
+    pattern = hca.parse(environment.get("NCCL_IB_HCA"), version)
+    return tuple([port for port in rdma.ports if is_verbs(port) and pattern.matches(port.device, port.port)])
+
+
+@once_per_snapshot
 def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
     """Every node whose RDMA devices and whose environment are known. A recorded machine has nothing set."""
     found = []
@@ -77,7 +76,11 @@ def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
         environment = environment_of(node.facts)
         if not isinstance(environment, Missing):
             version = known_version(node.facts) or versions.NEWEST
-            found.append(Surveyed(node.host, node.facts, rdma, environment, version))
+            wanted = _wanted(rdma, environment, version)
+            active = tuple(
+                [port for port in wanted if port.state == "ACTIVE" and not network.is_closed(port, rdma)]
+            )
+            found.append(Surveyed(node.host, node.facts, rdma, environment, version, wanted, active))
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from contextlib import suppress
 from typing import TypeVar
@@ -47,7 +48,7 @@ def load(file: str, option: str, reader: SharedReader | None = None) -> Saved | 
     data = read_bytes(file, option)
     if _BEGINS_AS_SAVED.match(data):  # a header of its own would be read through hundreds of megabytes
         with suppress(DecodeError):
-            saved = decode_shared(data, Saved, reader)
+            saved = _collected_never(data, Saved, reader)
             if (saved.schema_version, saved.kind) == (SCHEMA_VERSION, SAVED_KIND):
                 return saved
     try:
@@ -74,7 +75,7 @@ def load(file: str, option: str, reader: SharedReader | None = None) -> Saved | 
 
 def _decoded(data: bytes, document_type: type[T], where: str, reader: SharedReader) -> T:
     try:
-        return decode_shared(data, document_type, reader)
+        return _collected_never(data, document_type, reader)
     except DecodeError as error:
         name = {"Saved": "saved run", "FactsDocument": "facts file"}.get(document_type.__name__, "report")
         if version := _other_version(data):
@@ -83,6 +84,19 @@ def _decoded(data: bytes, document_type: type[T], where: str, reader: SharedRead
                 f"read it: use the newer one ({error})"
             ) from error
         raise UsageError(f"{where}: damaged {name}: {error}") from error
+
+
+def _collected_never(data: bytes, document_type: type[T], reader: SharedReader) -> T:
+    """Decode, and keep the garbage collector from walking what was decoded: it stays, and has no cycle."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        document = decode_shared(data, document_type, reader)
+        gc.freeze()
+    finally:
+        if was_enabled:
+            gc.enable()
+    return document
 
 
 def _other_version(data: bytes) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
+from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec
 
 from msgspec import Struct
@@ -27,6 +28,9 @@ _OF_ADDRESSES = ("NCCL_COMM_ID", "NCCL_IB_ADDR_RANGE")
 _LOCAL = ("127.", "0.", "::", "169.254.", "fe80:", "fe9", "fea", "feb")
 _MAPPED_GID = "0000:0000:0000:0000:0000:ffff:"
 _LINK_LOCAL_GID = "fe80:0000:0000:0000:"
+_READ_OF_PORT = attrgetter(
+    *(name for name in RdmaPort.__struct_fields__ if name not in ("lid", "node_guid", "gids"))
+)
 _MOST_KINDS = 4096  # of nodes; more are worked out one by one
 
 
@@ -43,6 +47,7 @@ class _Known(Struct, frozen=True):
     addresses: tuple[str, ...]
     pattern: re.Pattern[str]
     result: Any
+    naming: dict[str, str | tuple[str, ...]]  # the fields that name one of the addresses
 
 
 def once_per_kind(
@@ -83,7 +88,10 @@ def _first(node: _Alike, result: Fact[Any]) -> _Known | None:
         return None
     names = "|".join(re.escape(address) for address in sorted(node.addresses, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w.])(?:{names})(?![\w:]|\.\w)" if names else r"(?!)")
-    return _Known(node.addresses, pattern, result)
+    naming = {
+        name: text for name, text in _texts(result).items() if any(map(pattern.search, _flat(text)))
+    }
+    return _Known(node.addresses, pattern, result, naming)
 
 
 def _texts(result: Any) -> dict[str, Any]:
@@ -110,7 +118,7 @@ def _renamed(first: _Known, addresses: tuple[str, ...]) -> Any:
 
     changed = {
         name: rename(value) if isinstance(value, str) else tuple(map(rename, value))
-        for name, value in _texts(first.result).items()
+        for name, value in first.naming.items()
     }
     return replace(first.result, **changed)
 
@@ -191,12 +199,12 @@ def _nccl(nccl: NcclChoice, own: dict[str, str]) -> Hashable:
 
 def _rdma(rdma: Rdma, own: dict[str, str]) -> Hashable:
     rest = (rdma.device_files, rdma.peer_memory, rdma.unusable_files, rdma.verbs_library)
-    return tuple(_port(port, own) for port in rdma.ports), rest, tuple(rdma.unread.items())
+    return tuple([_port(port, own) for port in rdma.ports]), rest, tuple(rdma.unread.items())
 
 
 def _port(port: RdmaPort, own: dict[str, str]) -> Hashable:
-    gids = port.gids if isinstance(port.gids, Missing) else tuple(_gid(gid, own) for gid in port.gids)
-    return replace(port, lid=0, node_guid="", gids=()), gids
+    gids = port.gids if isinstance(port.gids, Missing) else tuple([_gid(gid, own) for gid in port.gids])
+    return _READ_OF_PORT(port), gids
 
 
 def _gid(gid: Gid, own: dict[str, str]) -> Hashable:
