@@ -30,17 +30,20 @@ class Reach(Struct, frozen=True):
 
     def failure(self, places: Places) -> Failure | None:
         """Return the first pair that did not connect, before pairs that were not tested; None when all connected."""
-        failures = [self._failure(source, target, places) for source, target in self.pairs]
-        found = sorted(
-            (failure for failure in failures if failure is not None), key=lambda failure: not failure.tested
-        )
-        return found[0] if found else None
+        outcome_of = self.outcomes.get
+        untested = None
+        for source, target in self.pairs:
+            outcome = outcome_of((source, target, places[target][1]))
+            if outcome == "ok":
+                continue
+            if outcome is not None:
+                return self._failure(source, target, places)
+            untested = untested or (source, target)
+        return self._failure(*untested, places) if untested else None
 
-    def _failure(self, source: str, target: str, places: Places) -> Failure | None:
+    def _failure(self, source: str, target: str, places: Places) -> Failure:
         interface, address = places[target]
         outcome = self.outcomes.get((source, target, address))
-        if outcome == "ok":
-            return None
         where = f"{source} to {target} on {interface} ({address})"
         return Failure(f"{where}: {outcome or 'not tested'}", tested=outcome is not None)
 

@@ -1,9 +1,10 @@
 """Nodes of one kind: thousands of equal nodes are judged as one.
 
 A check may say which sections it reads (`alike`). It first judges one node of each kind: nodes are of one kind if these
-sections are equal but for serial numbers, GUIDs, LIDs and addresses. Where it has nothing to say of these nodes, it has
-nothing to say of any; else it judges all of them. That holds for checks whose answer is empty or not whatever the
-number of nodes of a kind.
+sections are equal but for serial numbers, GUIDs, LIDs and what tells the hosts of a subnet apart. Where it has nothing
+to say of these nodes, it has nothing to say of any; else it judges all of them, or, if what it says is `by_node`, the
+nodes of the kinds that it named. That holds for checks whose answer is empty or not whatever the number of nodes of a
+kind.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ncclcheck.checks.addresses import network
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import Gpu, NcclChoice, NodeFacts
+from ncclcheck.model.facts import Address, Gpu, Interface, NcclChoice, NodeFacts
 from ncclcheck.model.gpu import GpuWork
 from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import Node, Snapshot
@@ -24,6 +26,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 _OWN_OF_PORT = ("lid", "node_guid", "gids")
 _READ_OF_PORT = attrgetter(*(name for name in RdmaPort.__struct_fields__ if name not in _OWN_OF_PORT))
 _READ_OF_GPU = attrgetter(*(name for name in Gpu.__struct_fields__ if name not in ("uuid", "state")))
+_READ_OF_INTERFACE = attrgetter(*(name for name in Interface.__struct_fields__ if name != "addresses"))
 _READ_OF_WORK = attrgetter(*(name for name in GpuWork.__struct_fields__ if name != "uuid"))
 
 
@@ -57,13 +60,15 @@ def _kinds_of_nodes(snapshot: Snapshot, sections: tuple[str, ...]) -> list[tuple
 def _kinds(snapshot: Snapshot, section: str) -> tuple[int, ...]:
     """Return the number of the kind of each node. Sections that were decoded once are one object."""
     kind_of = _KINDS.get(section, _same_object)
+    # The environment of a further rank is in no section of its node.
+    apart = {rank.host for rank in snapshot.ranks if rank.differs} if section == "environment" else ()
     numbers: dict[Hashable, int] = {}
     found = []
     for node in snapshot.nodes:
         facts = node.facts
         value = getattr(facts, section)
         kind = value if isinstance(value, Missing) else kind_of(value, facts)
-        found.append(numbers.setdefault(kind, len(numbers)))
+        found.append(numbers.setdefault(node.host if node.host in apart else kind, len(numbers)))
     return tuple(found)
 
 
@@ -116,9 +121,33 @@ def _nccl(nccl: NcclChoice, _: NodeFacts) -> Hashable:
     return asked, files, nccl.home_set
 
 
+def _interfaces(interfaces: tuple[Interface, ...], facts: NodeFacts) -> Hashable:
+    environment = {} if isinstance(facts.environment, Missing) else facts.environment
+    own = [address.address.partition("%")[0] for interface in interfaces for address in interface.addresses]
+    is_named = any(address in value for value in environment.values() for address in own)
+    return id(interfaces) if is_named else tuple([_interface(interface) for interface in interfaces])
+
+
+def _interface(interface: Interface) -> Hashable:
+    addresses = [
+        (_subnet(address), address.family, address.prefix_length, address.label, address.scope_id)
+        for address in interface.addresses
+    ]
+    return _READ_OF_INTERFACE(interface), tuple(addresses)
+
+
+def _subnet(address: Address) -> Hashable:
+    """Return the subnet; of an address that no other host has, the address."""
+    try:
+        return network(address.address, address.prefix_length)
+    except ValueError:  # facts of another node can hold anything
+        return address.address
+
+
 _KINDS: dict[str, Callable[[Any, NodeFacts], Hashable]] = {
     "gpus": _gpus,
     "gpu_work": _gpu_work,
     "rdma": _rdma,
     "nccl": _nccl,
+    "interfaces": _interfaces,
 }

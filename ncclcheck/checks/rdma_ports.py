@@ -44,8 +44,12 @@ class Surveyed(Struct, frozen=True):
     rdma: Rdma
     environment: dict[str, str]
     version: str
-    wanted: tuple[RdmaPort, ...]  # the ports NET/IB would take if they were ACTIVE; none where it is not wanted
-    active: tuple[RdmaPort, ...]  # those of them that are ACTIVE, and whose device can be opened as far as is known
+    wanted: tuple[
+        RdmaPort, ...
+    ]  # the ports NET/IB would take if they were ACTIVE; none where it is not wanted
+    active: tuple[
+        RdmaPort, ...
+    ]  # those of them that are ACTIVE, and whose device can be opened as far as is known
 
     @property
     def is_switched_off(self) -> bool:

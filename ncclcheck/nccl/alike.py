@@ -88,9 +88,7 @@ def _first(node: _Alike, result: Fact[Any]) -> _Known | None:
         return None
     names = "|".join(re.escape(address) for address in sorted(node.addresses, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w.])(?:{names})(?![\w:]|\.\w)" if names else r"(?!)")
-    naming = {
-        name: text for name, text in _texts(result).items() if any(map(pattern.search, _flat(text)))
-    }
+    naming = {name: text for name, text in _texts(result).items() if any(map(pattern.search, _flat(text)))}
     return _Known(node.addresses, pattern, result, naming)
 
 

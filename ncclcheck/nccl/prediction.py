@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import NcclAnswer, NodeFacts
+from ncclcheck.model.facts import NcclAnswer, NcclConfigFile, NodeFacts
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import GpuNic, HcaChoice
 from ncclcheck.nccl import environment as nccl_environment
@@ -230,14 +230,22 @@ def effective_environment(
     facts: NodeFacts, changes: Mapping[str, str | None] | None = None, version: str | None = None
 ) -> Fact[dict[str, str]]:
     """Return the environment NCCL reads here after `changes`, with config files; Missing where a part is not known."""
-    if not changes:
-        return _unchanged_environment(SameObject(facts), version)
-    return _environment(facts, changes, version)
+    if changes or isinstance(facts.environment, Missing) or isinstance(facts.nccl, Missing):
+        return _environment(facts, changes or {}, version)
+    rules = version or known_version(facts) or versions.NEWEST
+    files = SameObject(facts.nccl.config_files)
+    return _unchanged_environment(SameObject(facts.environment), files, rules, facts.nccl.home_set)
 
 
 @lru_cache(maxsize=MOST_NODES)
-def _unchanged_environment(node: SameObject[NodeFacts], version: str | None) -> Fact[dict[str, str]]:
-    return _environment(node.value, {}, version)
+def _unchanged_environment(
+    own: SameObject[dict[str, str]],
+    files: SameObject[tuple[NcclConfigFile, ...]],
+    rules: str,
+    home_set: bool,
+) -> Fact[dict[str, str]]:
+    """Worked out once for all nodes that hold the same objects."""
+    return _read(own.value, files.value, rules, home_set)
 
 
 def _environment(
@@ -250,7 +258,12 @@ def _environment(
     changed = {**facts.environment, **changes}
     environment = {name: value for name, value in changed.items() if value is not None}
     rules = version or known_version(facts) or versions.NEWEST
-    home_set, files = facts.nccl.home_set, facts.nccl.config_files
+    return _read(environment, facts.nccl.config_files, rules, facts.nccl.home_set)
+
+
+def _read(
+    environment: dict[str, str], files: tuple[NcclConfigFile, ...], rules: str, home_set: bool
+) -> Fact[dict[str, str]]:
     unknown = nccl_environment.unknown_file(environment, files, rules, home_set=home_set)
     if unknown is not None:
         return unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -11,8 +12,9 @@ from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.registry import Answer
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.facts import NcclConfigFile, NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import RankPlace, Snapshot
 from ncclcheck.nccl import versions
 from ncclcheck.nccl.environment import source_of
@@ -22,6 +24,9 @@ from ncclcheck.nccl.prediction import effective_environment, known_version
 HIDDEN = frozenset({"(redacted)", "(set)"})  # what the facts hold in place of a value
 ENVIRONMENT = "environment"
 _SHOWN = 80
+_MOST_PLACES = (
+    1 << 12
+)  # whose sources are remembered: the places of most clusters hold few different environments
 # Where rules change: enough versions to tell what holds for all of them.
 _SAMPLES = (
     "2.18.1",
@@ -140,22 +145,32 @@ def _place(
     host: str, facts: NodeFacts, own: Mapping[str, str], rank: int | None, changed: frozenset[str] | None
 ) -> EnvironmentPlace:
     version = known_version(facts)
-    everything = effective_environment(facts, {**dict.fromkeys(_own(facts)), **own})
+    if own is facts.environment:
+        everything = effective_environment(facts)
+    else:
+        everything = effective_environment(facts, {**dict.fromkeys(_own(facts)), **own})
     environment = dict(own) if isinstance(everything, Missing) else everything
-    sources = {}
+    sources: Mapping[str, str] = {}
     if not isinstance(facts.nccl, Missing):
-        for name in environment:
-            sources[name] = (
-                source_of(
-                    name,
-                    own,
-                    facts.nccl.config_files,
-                    version or versions.NEWEST,
-                    home_set=facts.nccl.home_set,
-                )
-                or ENVIRONMENT
-            )
+        rules, home_set = version or versions.NEWEST, facts.nccl.home_set
+        files = SameObject(facts.nccl.config_files)
+        sources = _sources(SameObject(environment), SameObject(own), files, rules, home_set)
     return EnvironmentPlace(host, rank, environment, sources, changed, version, _torch(facts), facts)
+
+
+@lru_cache(maxsize=_MOST_PLACES)
+def _sources(
+    environment: SameObject[Mapping[str, str]],
+    own: SameObject[Mapping[str, str]],
+    files: SameObject[tuple[NcclConfigFile, ...]],
+    rules: str,
+    home_set: bool,
+) -> Mapping[str, str]:
+    """Return where each setting comes from. Worked out once for all nodes that hold the same objects."""
+    return {
+        name: source_of(name, own.value, files.value, rules, home_set=home_set) or ENVIRONMENT
+        for name in environment.value
+    }
 
 
 def _own(facts: NodeFacts) -> Mapping[str, str]:

@@ -30,6 +30,8 @@ from ncclcheck.nccl.variables.variables_values import misread
     "env-bad-value",
     "Every setting is read as it is written",
     needs=("environment", "nccl"),
+    alike=("environment", "gpus", "interfaces", "nccl", "rdma", "software"),
+    by_node=True,
     image=True,
 )
 def env_bad_value(snapshot: Snapshot) -> Iterator[Answer]:

@@ -43,6 +43,8 @@ _OF_RDMA_ONLY = (
     "env-contradiction",
     "No settings contradict each other",
     needs=("environment", "nccl"),
+    alike=("environment", "gpus", "interfaces", "nccl", "rdma", "software"),
+    by_node=True,
     image=True,
 )
 def env_contradiction(snapshot: Snapshot) -> Iterator[Answer]:

@@ -26,6 +26,8 @@ from ncclcheck.nccl.variables.variables_types import Variable, is_gone, is_too_n
     "env-deprecated",
     "This version reads every setting",
     needs=("environment", "nccl"),
+    alike=("environment", "gpus", "interfaces", "nccl", "rdma", "software"),
+    by_node=True,
     image=True,
 )
 def env_deprecated(snapshot: Snapshot) -> Iterator[Answer]:

@@ -35,6 +35,8 @@ _SOURCE = "no such name in NCCL 2.4 to 2.32, torch 2.1 to 2.15, Gloo and the kno
     "env-unknown",
     "Every setting has a name that a program reads",
     needs=("environment", "nccl"),
+    alike=("environment", "gpus", "interfaces", "nccl", "rdma", "software"),
+    by_node=True,
     image=True,
 )
 def env_unknown(snapshot: Snapshot) -> Iterator[Answer]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.measure.links.kinds import of_kind
 from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotKnown
@@ -42,14 +43,14 @@ def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     targets = {choice.host: choice.address for choice in chosen(snapshot)}
     ended = {silent.host for silent in snapshot.silent if silent.phase == "probes"}
     worst: dict[tuple[str, str], Probe] = {}
-    for probed in _probes(snapshot):
+    for probed in of_kind(snapshot.probes, kind):
+        if targets.get(probed.to_host) != probed.address:
+            continue
         probe = _to_the_ended(probed) if probed.to_host in ended else probed
         pair = (probe.from_host, probe.to_host)
-        if probe.kind != kind or targets.get(probe.to_host) != probe.address:
-            continue
         if pair not in worst or _badness(probe) < _badness(worst[pair]):
             worst[pair] = probe
-    return tuple(_explained(worst[pair], worst) for pair in sorted(worst))
+    return tuple([_explained(worst[pair], worst) for pair in sorted(worst)])
 
 
 def _to_the_ended(probe: Probe) -> Probe:
@@ -61,10 +62,11 @@ def _to_the_ended(probe: Probe) -> Probe:
 
 def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
     """Return the probe; a lost answer counts as filtered unless the opposite direction is filtered too."""
+    if probe.outcome != "answer-lost":
+        return probe
     opposite = probed.get((probe.to_host, probe.from_host))
-    if probe.outcome == "answer-lost" and (opposite is None or opposite.outcome != "filtered"):
-        return replace(probe, outcome="filtered")
-    return probe
+    is_filtered = opposite is not None and opposite.outcome == "filtered"
+    return probe if is_filtered else replace(probe, outcome="filtered")
 
 
 def elsewhere(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
@@ -72,13 +74,9 @@ def elsewhere(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     targets = {choice.host: choice.address for choice in chosen(snapshot)}
     return tuple(
         probe
-        for probe in _probes(snapshot)
-        if probe.kind == kind and probe.to_host in targets and targets[probe.to_host] != probe.address
+        for probe in of_kind(snapshot.probes, kind)
+        if probe.to_host in targets and targets[probe.to_host] != probe.address
     )
-
-
-def _probes(snapshot: Snapshot) -> tuple[Probe, ...]:
-    return () if isinstance(snapshot.probes, Missing) else snapshot.probes
 
 
 def _badness(probe: Probe) -> int:

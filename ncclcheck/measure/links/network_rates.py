@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from msgspec import Struct
 
+from ncclcheck.measure.links.kinds import of_kind
 from ncclcheck.measure.statistics import nearest_rank
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Probe, ProbeKind
@@ -120,8 +121,8 @@ def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tu
     are told apart whose interface has one name on all nodes.
     """
     found: dict[str, dict[tuple[str, str], None]] = {host: {} for host in hosts}
-    for probe in () if isinstance(probes, Missing) else probes:
-        if probe.kind == "bandwidth" and probe.to_host in found:
+    for probe in of_kind(probes, "bandwidth"):
+        if probe.to_host in found:
             found[probe.to_host].setdefault((probe.interface, probe.address))
     counts = {len(places) for places in found.values()}
     if len(counts) == 1:
@@ -133,14 +134,14 @@ def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tu
     return tuple({host: by_name[host][name] for host in hosts} for name in dict.fromkeys(names))
 
 
-def attempts(probes: Iterable[Probe], places: Places, kind: ProbeKind) -> tuple[Probe, ...]:
+def attempts(probes: Sequence[Probe], places: Places, kind: ProbeKind) -> tuple[Probe, ...]:
     """Return all measurements of that kind between the hosts and to those places, also those that failed."""
     return tuple(
-        probe
-        for probe in probes
-        if probe.kind == kind
-        and probe.from_host in places
-        and places.get(probe.to_host) == (probe.interface, probe.address)
+        [
+            probe
+            for probe in of_kind(probes, kind)
+            if probe.from_host in places and places.get(probe.to_host) == (probe.interface, probe.address)
+        ]
     )
 
 
