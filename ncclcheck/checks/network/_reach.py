@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
-from ncclcheck.measure.links.kinds import of_kind
+from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotKnown

@@ -7,7 +7,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.kinds import of_kind
+from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.measure.statistics import nearest_rank
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Probe, ProbeKind
