@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.busbw import Sizing
 from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.measure.mesh.mesh_plan import mesh_sizings, mix_sizing
 from ncclcheck.measure.plan import memory_bytes
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.units import format_size
@@ -28,20 +29,29 @@ GPU_POOL_BYTES = 256 << 20  # beyond the last-level cache of any current GPU (B2
 
 
 def plan_sizings(plan: BenchPlan, world_size: int) -> Sequence[tuple[Sizing, bool]]:
-    """Return the sizing of every point of the plan, each with whether the op works in place."""
+    """Return the sizing of every point of the plan and of its groups, each with whether the op works in place."""
     element_bytes = ELEMENT_BYTES[plan.dtype]
-    return [
+    of_all = [
         (COLLECTIVES[op].sizing(size, element_bytes, world_size), COLLECTIVES[op].in_place)
         for op in plan.ops
         for size in plan.sizes_bytes
     ]
+    return of_all if plan.mesh is None else [*of_all, *mesh_sizings(plan.mesh, element_bytes)]
+
+
+def mixed_bytes(plan: BenchPlan) -> int:
+    """Return the memory of all calls of a mix together; 0 without one."""
+    element_bytes = ELEMENT_BYTES[plan.dtype]
+    sizing = mix_sizing(plan.mesh, element_bytes) if plan.mesh is not None else None
+    return 0 if sizing is None else (sizing.send_count + sizing.recv_count) * element_bytes
 
 
 def memory_needed(plan: BenchPlan, world_size: int) -> int:
     """Return how many bytes of memory each rank needs for the plan: of the host with gloo, of the GPU with nccl."""
     pool_bytes = GPU_POOL_BYTES if plan.backend == "nccl" else CPU_POOL_BYTES
     evicting = GPU_POOL_BYTES if plan.backend == "nccl" else 0  # bench/gpu/device.py, evict
-    return evicting + memory_bytes(plan_sizings(plan, world_size), ELEMENT_BYTES[plan.dtype], pool_bytes)
+    points = memory_bytes(plan_sizings(plan, world_size), ELEMENT_BYTES[plan.dtype], pool_bytes)
+    return evicting + points + mixed_bytes(plan)
 
 
 def shortage(plan: BenchPlan, world_size: int, ranks: int, has_bytes: int, whose: str) -> str:

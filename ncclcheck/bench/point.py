@@ -23,8 +23,9 @@ from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.point_result import Batch, PointOf, precision_samples_us, result_of, times_us
 from ncclcheck.bench.progress import Phase, ProgressPage
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.measure.busbw import Sizing
+from ncclcheck.measure.busbw import NOTHING, Sizing
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
+from ncclcheck.measure.mesh.mesh_plan import mix_sizing
 from ncclcheck.measure.plan import pool_buffers, storage
 from ncclcheck.measure.statistics import decide
 from ncclcheck.model.bench import Op, Point
@@ -52,7 +53,7 @@ class BenchRank(Struct, frozen=True):
     buffers: int = 1  # a batch rotates through so many at least
 
 
-class _Slot(Struct, frozen=True):
+class Slot(Struct, frozen=True):
     """One buffer of the pool, and the call on it."""
 
     send: Tensor
@@ -60,15 +61,15 @@ class _Slot(Struct, frozen=True):
     call: Callable[[], object]
 
 
-class _PointSetup(Struct, frozen=True):
+class PointSetup(Struct, frozen=True):
     """One point as this rank sees it. `lead_in` is for the call that goes before the timed ones of a batch."""
 
     collective: Collective
     own: RankContext
     tables: Tables
     sizing: Sizing
-    slots: list[_Slot]
-    lead_in: _Slot | None
+    slots: list[Slot]
+    lead_in: Slot | None
     number: int
 
 
@@ -85,8 +86,9 @@ def prepare(task: WorkerTask, device: Device, progress: ProgressPage) -> BenchRa
     fits = (more.send_count + more.recv_count) * element_bytes * sharing <= device.free_bytes() * _FREE_SHARE
     need, buffers = (more, _BUFFERS) if fits else (need, 1)
     dtype = getattr(torch, task.plan.dtype)
-    send = torch.zeros(need.send_count, dtype=dtype, device=device.torch_device)
-    recv = torch.zeros(need.recv_count, dtype=dtype, device=device.torch_device)
+    mixed = mix_sizing(task.plan.mesh, element_bytes) if task.plan.mesh is not None else NOTHING
+    send = torch.zeros(max(need.send_count, mixed.send_count), dtype=dtype, device=device.torch_device)
+    recv = torch.zeros(max(need.recv_count, mixed.recv_count), dtype=dtype, device=device.torch_device)
     send.fill_(1)
     recv.fill_(1)
     return BenchRank(task, device, send, recv, progress, Heartbeat(), time.monotonic(), buffers)
@@ -96,7 +98,7 @@ def with_agreed_buffers(rank: BenchRank) -> BenchRank:
     """Return the rank with as many buffers per batch as every rank of its GPUs has room for."""
     if rank.task.plan.backend == "gloo":
         return rank
-    reports = exchange(_own_report(rank, [0.0, float(rank.buffers)]), rank.device, rank.progress)
+    reports = exchange(own_report(rank, [0.0, float(rank.buffers)]), rank.device, rank.progress)
     return replace(rank, buffers=int(min(report.durations_us[0] for report in reports)))
 
 
@@ -104,7 +106,7 @@ def measure_all(rank: BenchRank) -> Iterator[Fact[Point]]:
     """Yield every point as it is finished, the same on every rank; Missing where the backend rejects the op."""
     plan = rank.task.plan
     rank.progress.move("agreeing")
-    now_s = _now(exchange(_own_report(rank, [0.0]), rank.device, rank.progress))
+    now_s = rank_0_clock_s(exchange(own_report(rank, [0.0]), rank.device, rank.progress))
     refused: dict[Op, Missing] = {}
     points = [(op, size) for op in plan.ops for size in plan.sizes_bytes]
     for number, (op, size_bytes) in enumerate(points):
@@ -131,16 +133,14 @@ def measure_round(rank: BenchRank, op: Op, size_bytes: int, iterations: int) -> 
     while len(slowest) < iterations:
         done = len(slowest)
         batch = range(done + 1, 1 + min(iterations, done + len(setup.slots)))
-        slowest += times_us(_batch(rank, setup, "measuring", batch, loop=loop))
+        slowest += times_us(run_batch(rank, setup, "measuring", batch, loop=loop))
     return fmean(slowest)
 
 
-def _measure(
-    rank: BenchRank, setup: _PointSetup, began_s: float, share_s: float
-) -> tuple[Fact[Point], float]:
+def _measure(rank: BenchRank, setup: PointSetup, began_s: float, share_s: float) -> tuple[Fact[Point], float]:
     """Return the point, and rank 0's clock at its end."""
     plan = rank.task.plan
-    first = _first_call(rank, setup)
+    first = first_call(rank, setup)
     if isinstance(first, Missing):
         return first, began_s
     (first_us,) = times_us(first)
@@ -157,10 +157,10 @@ def _measure(
             left = max(1, left // 2)
         size = min(len(setup.slots), room, left)
         iterations = range(iteration + 1, iteration + 1 + size)
-        batches.append(Batch(_batch(rank, setup, "measuring", iterations, loop=loop), loop))
+        batches.append(Batch(run_batch(rank, setup, "measuring", iterations, loop=loop), loop))
         iteration += size
         typical_us = fmean(times_us(batches[-1].reports))
-        now_s = _now(batches[-1].reports)
+        now_s = rank_0_clock_s(batches[-1].reports)
         samples_us = precision_samples_us(batches)
         wanted = None if plan.iters is None else len(samples_us) + plan.iters - iteration
         decision = decide(samples_us, iters=wanted, spent_s=now_s - began_s, share_s=share_s)
@@ -169,18 +169,18 @@ def _measure(
             return result_of(point_of, batches, decision.unstable), now_s
 
 
-def _recorded(rank: BenchRank, setup: _PointSetup, slot: _Slot) -> _Slot:
+def _recorded(rank: BenchRank, setup: PointSetup, slot: Slot) -> Slot:
     """Return the slot with its call as it is timed. Capturing a CUDA graph takes a while, so each is progress."""
     rank.progress.move("warm-up", setup.number)
     return replace(slot, call=rank.device.record(slot.call))
 
 
-def _has_loops(rank: BenchRank, setup: _PointSetup) -> bool:
+def _has_loops(rank: BenchRank, setup: PointSetup) -> bool:
     """Return whether the mean comes from loops in which no call is timed by itself."""
     return rank.device.time_loop is not None and setup.sizing.size_bytes <= rank.device.loop_bytes
 
 
-def _warm_up(rank: BenchRank, setup: _PointSetup, calls: int) -> None:
+def _warm_up(rank: BenchRank, setup: PointSetup, calls: int) -> None:
     """Make calls with iteration numbers below 0: their data differ from all data that are verified."""
     for start in range(-calls, 0, len(setup.slots)):
         iterations = range(start, min(0, start + len(setup.slots)))
@@ -188,21 +188,21 @@ def _warm_up(rank: BenchRank, setup: _PointSetup, calls: int) -> None:
         _run(rank, setup, iterations)
 
 
-def _batch(
-    rank: BenchRank, setup: _PointSetup, phase: Phase, iterations: Sequence[int], *, loop: bool = False
+def run_batch(
+    rank: BenchRank, setup: PointSetup, phase: Phase, iterations: Sequence[int], *, loop: bool = False
 ) -> list[BatchReport]:
     """Return what all ranks measured in one batch."""
     rank.progress.move(phase, setup.number, iterations[0])
     durations_us, idle = _run(rank, setup, iterations, loop=loop)
     wrong = _verify(rank, setup, iterations) if rank.task.plan.verify and phase == "measuring" else []
     rank.progress.move("agreeing", setup.number, iterations[-1])
-    return exchange(_own_report(rank, durations_us, idle, wrong), rank.device, rank.progress)
+    return exchange(own_report(rank, durations_us, idle, wrong), rank.device, rank.progress)
 
 
-def _first_call(rank: BenchRank, setup: _PointSetup) -> Fact[list[BatchReport]]:
+def first_call(rank: BenchRank, setup: PointSetup) -> Fact[list[BatchReport]]:
     """Return the ranks' reports of the first call; Missing, with the backend's text, where it rejected every rank's."""
     try:
-        return _batch(rank, setup, "first-call", [0])
+        return run_batch(rank, setup, "first-call", [0])
     except (RuntimeError, TypeError, ValueError) as error:
         if not _is_refusal(error):
             raise
@@ -223,7 +223,7 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _run(
-    rank: BenchRank, setup: _PointSetup, iterations: Sequence[int], *, loop: bool = False
+    rank: BenchRank, setup: PointSetup, iterations: Sequence[int], *, loop: bool = False
 ) -> tuple[list[float], Idle]:
     """Return the microseconds of the lead-in (0: none) and of each call, and how long this process could not run."""
     content = setup.collective.sent(setup.own)
@@ -245,7 +245,7 @@ def _run(
     return durations_us if lead_in is not None else [0.0, *durations_us], rank.heartbeat.take()
 
 
-def _verify(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
+def _verify(rank: BenchRank, setup: PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
     """Return where the receive buffers of the batch are wrong: iteration and difference."""
     if not setup.collective.receives(setup.own):
         return []
@@ -258,12 +258,13 @@ def _verify(rank: BenchRank, setup: _PointSetup, iterations: Sequence[int]) -> l
     return found
 
 
-def _own_report(
+def own_report(
     rank: BenchRank,
     durations_us: list[float],
     idle: Idle = NOT_IDLE,
     wrong: Sequence[tuple[int, Difference]] = (),
 ) -> BatchReport:
+    """Return what this rank tells the others: the first duration is that of the lead-in."""
     iteration, first = wrong[0] if wrong else (0, Difference(0, 0, 0.0, 0.0))
     conditions = rank.device.conditions()
     return BatchReport(
@@ -282,26 +283,28 @@ def _own_report(
     )
 
 
-def _now(reports: Sequence[BatchReport]) -> float:
+def rank_0_clock_s(reports: Sequence[BatchReport]) -> float:
+    """Return the clock by which all ranks decide."""
     return reports[0].now_s
 
 
-def _set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: int) -> _PointSetup:
+def _set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: int) -> PointSetup:
     import torch.distributed as dist
 
     task = rank.task
     element_bytes = ELEMENT_BYTES[task.plan.dtype]
     sizing = collective.sizing(size_bytes, element_bytes, task.world_size)
     buffers = pool_buffers(sizing, element_bytes, rank.device.pool_bytes, rank.buffers)
-    recv = _parts(rank.recv, sizing.recv_count, buffers)
-    send = recv if collective.in_place else _parts(rank.send, sizing.send_count, buffers)
+    recv = cut(rank.recv, sizing.recv_count, buffers)
+    send = recv if collective.in_place else cut(rank.send, sizing.send_count, buffers)
     own = RankContext(task.rank, task.world_size)
-    slots = [_Slot(*pair, collective.bind(dist, own, *pair)) for pair in zip(send, recv, strict=True)]
+    slots = [Slot(*pair, collective.bind(dist, own, *pair)) for pair in zip(send, recv, strict=True)]
     lead_in = slots.pop() if collective.pipelines and len(slots) > 1 else None
-    return _PointSetup(
+    return PointSetup(
         collective, own, Tables(task.world_size, task.plan.dtype), sizing, slots, lead_in, number
     )
 
 
-def _parts(whole: Tensor, count: int, parts: int) -> Sequence[Tensor]:
+def cut(whole: Tensor, count: int, parts: int) -> Sequence[Tensor]:
+    """Return so many neighbouring parts of `count` elements."""
     return [whole[start : start + count] for start in range(0, parts * count, count)]

@@ -23,7 +23,8 @@ from ncclcheck.bench.progress import new_page, read_page
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.tcp_connections import unanswered_peers
 from ncclcheck.bench.watch import RankState
-from ncclcheck.model.bench import Isolation, Point
+from ncclcheck.model.bench import BenchPlan, Isolation, Point
+from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.codec import decode, decode_fact, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.events import Process
@@ -68,6 +69,7 @@ class _Worker:
         self._looked_at = self._found_at = 0.0
         self.errors = b""
         self.isolation: Isolation | None = None
+        self.mesh: MeshBench | None = None
         self._line = b""
 
     def new_points(self) -> list[Fact[Point]]:
@@ -82,6 +84,8 @@ class _Worker:
             found = _result(line)
             if isinstance(found, Isolation):
                 self.isolation = found
+            elif isinstance(found, MeshBench):
+                self.mesh = found
             elif isinstance(found, DecodeError):
                 self.errors += f"\nunreadable result line: {found}\n".encode()
             else:
@@ -94,7 +98,7 @@ class _Worker:
         exit_code = self.process.poll()
         if self.failed_at is None and (exit_code is not None or progress.error_kind != "none"):
             self.failed_at = now
-        points = [(op, size) for op in task.plan.ops for size in task.plan.sizes_bytes]
+        points = points_of(task.plan)
         op, size_bytes = points[progress.point] if 0 <= progress.point < len(points) else ("", 0)
         if progress.phase == "starting":
             size_bytes = max(task.plan.sizes_bytes)
@@ -216,6 +220,11 @@ class Running:
         """Return how fast ranks and links are alone, once rank 0 has said it, if it runs on this node."""
         return next((worker.isolation for worker in self._workers if worker.isolation is not None), None)
 
+    @property
+    def mesh(self) -> MeshBench | None:
+        """Return what was measured in the parallel groups, once rank 0 has said it, if it runs on this node."""
+        return next((worker.mesh for worker in self._workers if worker.mesh is not None), None)
+
     def log(self, rank: int) -> str:
         """Return the last 8 KiB that the rank wrote to standard error."""
         errors = next((w.errors for w in self._workers if w.task.rank == rank), b"")
@@ -298,13 +307,26 @@ def _python_path(present: str) -> str:
     return os.pathsep.join(filter(None, (present, str(parent))))
 
 
-def _result(line: bytes) -> Fact[Point] | Isolation | DecodeError:
+def _result(line: bytes) -> Fact[Point] | Isolation | MeshBench | DecodeError:
     try:
         return decode_fact(line, Point)
     except DecodeError as error:
         with suppress(DecodeError):
             return decode(line, Isolation)
+        with suppress(DecodeError):
+            return decode(line, MeshBench)
         return error
+
+
+def points_of(plan: BenchPlan) -> list[tuple[str, int]]:
+    """Return what the numbers mean under which ranks say where they are: the op, in words, and its size."""
+    points: list[tuple[str, int]] = [(op, size) for op in plan.ops for size in plan.sizes_bytes]
+    if plan.mesh is not None:
+        points += [
+            (f"{call.op} in the groups of {call.dimension}", call.size_bytes) for call in plan.mesh.calls
+        ]
+        points.append(("the mix of all groups", max(call.size_bytes for call in plan.mesh.calls)))
+    return points
 
 
 def _drain(pipe: IO[bytes] | None) -> bytes:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ncclcheck.bench.gpu.device import Device, open_device
 from ncclcheck.bench.gpu.device_id import device_id
+from ncclcheck.bench.groups.mesh_benchmark import measure_mesh
 from ncclcheck.bench.isolation import isolate
 from ncclcheck.bench.point import measure_all, prepare, with_agreed_buffers
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
@@ -75,6 +76,10 @@ def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
             points.append(point)
             if task.rank == 0:
                 _write_all(results, encode(point) + b"\n")
+        if task.plan.mesh is not None:
+            mesh = measure_mesh(rank, task.plan.mesh)
+            if task.rank == 0:
+                _write_all(results, encode(mesh) + b"\n")
         found = isolate(rank, [point for point in points if not isinstance(point, Missing)])
         if task.rank == 0:
             _write_all(results, encode(found) + b"\n")

@@ -51,6 +51,9 @@ def bench_demands(
 
 
 def _refuse_unmatched(text: str, floor: Floor, request: BenchRequest) -> None:
+    if floor.dimension:
+        _refuse_unmatched_dimension(text, floor, request)
+        return
     if floor.op is not None and floor.op not in request.ops:
         raise UsageError(
             f"--min-busbw {text!r}: {floor.op} is not measured: add it to --ops ({','.join(request.ops)})"
@@ -59,6 +62,16 @@ def _refuse_unmatched(text: str, floor: Floor, request: BenchRequest) -> None:
         size = format_size(floor.size_bytes)
         sizes = ",".join(format_size(size) for size in request.sizes_bytes)
         raise UsageError(f"--min-busbw {text!r}: {size} is not measured: add it to --sizes ({sizes})")
+
+
+def _refuse_unmatched_dimension(text: str, floor: Floor, request: BenchRequest) -> None:
+    mesh = None if request.mesh is None else request.mesh.mesh
+    known = [] if mesh is None else [dimension.name for dimension in (*mesh.dimensions, *mesh.overlaid)]
+    if floor.dimension not in known:
+        raise UsageError(
+            f"--min-busbw {text!r}: {floor.dimension} is no dimension of --mesh"
+            + (f" ({', '.join(known)})" if known else ": add --mesh")
+        )
 
 
 def tolerance_of(text: str | None) -> float:

@@ -324,6 +324,34 @@ bench_options = _all(
         click.option("--advised", is_flag=True, help="Measure under the advised settings."),
     ]
 )
+mesh_bench_options = _all(
+    [
+        mesh,
+        click.option(
+            "--dims", multiple=True, type=NameList(), help="Measure only these dimensions of --mesh.  [all]"
+        ),
+        click.option(
+            "--mix", is_flag=True, help="All groups of --mesh together as well: one by one, and at once."
+        ),
+        click.option(
+            "--model",
+            type=FileName(),
+            metavar="FILE",
+            help="A model's config.json: what its training exchanges in the groups of --mesh, and in which sizes.",
+        ),
+        click.option(
+            "--batch", type=WholeNumber(1, 10**6), help="Sequences of a micro batch of --model.  [1]"
+        ),
+        click.option(
+            "--sequence", type=WholeNumber(1, 10**8), help="Tokens of a sequence of --model.  [4096]"
+        ),
+        click.option(
+            "--strategy",
+            type=click.Choice(["fsdp", "megatron"], case_sensitive=False),
+            help="How --model is trained: by layers (fsdp), or in buckets (megatron).  [fsdp]",
+        ),
+    ]
+)
 after_bench = click.option(
     "--isolate",
     is_flag=True,

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from ncclcheck import timeouts
 from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.checks.registry import Selection, all_checks, matching
+from ncclcheck.cli.benchmarks.mesh_request import given_mesh, mesh_request
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts import head_request
@@ -19,11 +20,9 @@ from ncclcheck.cli.run_key import given_key
 from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
-from ncclcheck.measure.mesh.parse import parse_mesh
 from ncclcheck.model.bench import Op
 from ncclcheck.model.bench_setup import BenchRequest, Under
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
-from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
@@ -72,7 +71,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         data_paths=tuple(given.get("data") or ()),
         shared_paths=tuple(given.get("shared_dir") or ()),
         checkpoint_paths=tuple(given.get("checkpoint") or ()),
-        mesh=_mesh(given),
+        mesh=given_mesh(given),
         selection=_selection(given, policy),
         fail_on=given.get("fail_on") or policy.fail_on or "error",
         timeout_s=timeout_s,
@@ -83,14 +82,6 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
     )
-
-
-def _mesh(given: Mapping[str, Any]) -> Mesh | None:
-    if given.get("mesh"):
-        return parse_mesh(given["mesh"], given.get("mesh_order"))
-    if given.get("mesh_order"):
-        raise UsageError("--mesh-order says in which order --mesh has its dimensions: add --mesh")
-    return None
 
 
 def _first(*values: int | None) -> int | None:
@@ -191,10 +182,10 @@ def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
 
 def bench_request(given: Mapping[str, Any]) -> BenchRequest:
     """Return what to measure, with defaults where nothing is given. Raises UsageError."""
-    usual = BenchRequest()
+    usual, ops = BenchRequest(), _ops(given)
     return BenchRequest(
         sizes_bytes=usual.sizes_bytes if given.get("sizes") is None else parse_sizes(given["sizes"]),
-        ops=_ops(given) or usual.ops,
+        ops=ops or usual.ops,
         backend=given.get("backend") or usual.backend,
         dtype=_dtype(given.get("dtype")) or usual.dtype,
         iters=_iters(given.get("iters")),
@@ -203,6 +194,7 @@ def bench_request(given: Mapping[str, Any]) -> BenchRequest:
         verify=not given.get("no_verify"),
         cuda_graph=_cuda_graph(given),
         under=_under(given),
+        mesh=mesh_request(given, ops),
     )
 
 

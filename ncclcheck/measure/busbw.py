@@ -16,6 +16,9 @@ class Sizing(Struct, frozen=True):
     size_bytes: int
 
 
+NOTHING = Sizing(0, 0, 0, 0)
+
+
 def whole_buffer(size_bytes: int, element_bytes: int, _world_size: int) -> Sizing:
     """Take the size as what every rank sends and receives.
 

@@ -1,7 +1,7 @@
 """The collectives that can be measured: one record each, and nothing about any of them elsewhere.
 
-Only the name of a new one is also listed in `model.bench.Op`, since it is part of the report. Nothing here imports
-torch: `bind` is given torch.distributed.
+Only the name of a new one is also listed in `model.benchmarks.op.Op`, since it is part of the report. Nothing here
+imports torch: `bind` is given torch.distributed, or what stands for it in a group (`bench/groups/group_calls.py`).
 """
 
 from __future__ import annotations

@@ -6,22 +6,13 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ncclcheck.model.benchmarks.mesh_bench import MeshBench, MeshPlan
+from ncclcheck.model.benchmarks.op import Backend as Backend
+from ncclcheck.model.benchmarks.op import Op as Op
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import LoggedError
 
-Backend: TypeAlias = Literal["gloo", "nccl"]
-Op: TypeAlias = Literal[
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-    "broadcast",
-    "reduce",
-    "gather",
-    "scatter",
-    "send_recv",
-]
 ComparisonVerdict: TypeAlias = Literal[
     "faster", "slower", "no effect", "as-is failed", "advised failed", "both failed", "not measured"
 ]
@@ -31,7 +22,8 @@ FailureState: TypeAlias = Literal["died", "stopped", "late", "lost", "error", "s
 class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """What the benchmark measures. `sizes_bytes` are nccl-tests' sizes. `iters` is per point; None: each decides.
 
-    `cuda_graph`: the calls are captured in CUDA graphs, and their replay is measured (nccl only).
+    `cuda_graph`: the calls are captured in CUDA graphs, and their replay is measured (nccl only). `mesh`: what is
+    measured in the parallel groups of a job, after that.
     """
 
     backend: Backend
@@ -43,6 +35,7 @@ class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
     budget_s: float
     verify: bool
     cuda_graph: bool = False
+    mesh: MeshPlan | None = None
 
 
 class TimeUs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -239,6 +232,7 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}  # host -> what the workers ran with beyond the job's environment (None: unset)
     places: dict[str, tuple[str, str]] = {}  # host -> (interface, address) bound; empty: its own choice
     logs: tuple[NodeLog, ...] = ()  # of nccl only
+    mesh: MeshBench | None = None
     undead: tuple[str, ...] = ()  # workers that SIGKILL did not end: "rank 3 (pid 4711, state D) on node02"
 
 

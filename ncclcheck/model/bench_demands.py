@@ -19,20 +19,25 @@ MOST_FLOORS = 1000
 _MOST_GB_S = 100_000.0
 # What a person writes, and no more: Python's float also reads 1_0, digits of other scripts, infinity and nan.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_DIMENSION = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}", re.ASCII)
 _RIGHT = "write GB/s like 300, all_reduce=300, @1G=300 or all_reduce@1G=300"
 
 
 class Floor(Struct, frozen=True, forbid_unknown_fields=True):
-    """The least bus bandwidth that is good enough. No op: of each; no size: of the largest that was measured."""
+    """The least bus bandwidth that is good enough. No op: of each; no size: of the largest that was measured.
+
+    `dimension`: of the slowest parallel group of that dimension; "": of all ranks together.
+    """
 
     busbw_gb_s: float
     op: Op | None = None
     size_bytes: int | None = None
+    dimension: str = ""
 
     def __str__(self) -> str:
         """Return the floor as `parse_floor` reads it."""
         size = f"@{format_size(self.size_bytes)}" if self.size_bytes is not None else ""
-        place = f"{self.op or ''}{size}"
+        place = f"{f'{self.dimension}:' if self.dimension else ''}{self.op or ''}{size}"
         return f"{place}={format_number(self.busbw_gb_s)}" if place else format_number(self.busbw_gb_s)
 
 
@@ -70,7 +75,7 @@ class BenchDemands(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_floor(text: str, *, option: str = "--min-busbw") -> Floor:
-    """Return the floor that `text` means: `300`, `all_reduce=300`, `@1G=300`, `all_reduce@1G=300`.
+    """Return the floor that `text` means: `300`, `all_reduce=300`, `@1G=300`, `all_reduce@1G=300`, `dp:@1G=300`.
 
     An op in any spelling that `--ops` takes too (allreduce, all-reduce), a size as in `--sizes`. Raises UsageError,
     which names `option`, the text and what would be right.
@@ -78,14 +83,18 @@ def parse_floor(text: str, *, option: str = "--min-busbw") -> Floor:
     if "," in text:
         raise UsageError(f"{option} {text!r}: one rule at a time: give {option} again for the next; {_RIGHT}")
     place, equals, number = text.strip().rpartition("=")
+    dimension, colon, place = place.rpartition(":")
     name, at, size = place.partition("@")
     try:
-        if equals and not place:
+        if colon and not _DIMENSION.fullmatch(dimension.strip()):
+            raise UsageError(f"{dimension!r} is no dimension of --mesh; {_RIGHT}")
+        if equals and not place and not colon:
             raise UsageError(f"nothing stands before the '='; {_RIGHT}")
         return Floor(
             busbw_gb_s=_bandwidth(number),
             op=_op(name.strip()) if name.strip() else None,
             size_bytes=parse_size(size.strip()) if at else None,
+            dimension=dimension.strip(),
         )
     except UsageError as error:
         raise UsageError(f"{option} {text!r}: {error}") from None

@@ -8,12 +8,27 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.model.bench import Backend, Op
+from ncclcheck.model.benchmarks.mesh import Mesh
+from ncclcheck.model.benchmarks.model_shape import ModelRequest
 
 # The environment to measure under: the job's own, the advised one, or the job's where it is proven to work, else the
 # advised one.
 Under: TypeAlias = Literal["as-is", "advised", "proven"]
 Binding: TypeAlias = dict[str, tuple[str, str]]  # host -> (interface, address)
 Changes: TypeAlias = dict[str, dict[str, str | None]]  # host -> variable -> value (None: unset)
+
+
+class MeshRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parallel groups to measure in. No `dimensions`: all; no `ops`: what usually runs in each dimension.
+
+    `model`: what it exchanges in a step is measured, and neither `ops` nor the sizes of the request.
+    """
+
+    mesh: Mesh
+    dimensions: tuple[str, ...] = ()
+    ops: tuple[Op, ...] = ()
+    mix: bool = False
+    model: ModelRequest | None = None
 
 
 class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,6 +44,7 @@ class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     verify: bool = True
     cuda_graph: bool = False
     under: Under = "proven"
+    mesh: MeshRequest | None = None
 
 
 # They make the host wait, look at every element, or talk between the calls: a benchmark on NCCL is run without them.

@@ -11,6 +11,7 @@ from ncclcheck.model.bench import BenchPlan, Comparison, GpuSpeed, Point, RankFa
 from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
 from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.benchmarks.mesh import MeshPlacement
+from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
@@ -122,6 +123,7 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     `used` is what NCCL's own log of the run tells of the transport. `remarks` are sentences about the figures: what is
     not known of the ceiling, whether the backend binds rather than the link, and what the figures were judged by.
     `gpus`: what each GPU did while all others did the same, after the collectives.
+    `mesh`: what was measured in the job's parallel groups (`bench --mesh`).
     """
 
     backend: str
@@ -137,6 +139,7 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     references: tuple[Comparable, ...] = ()
     remarks: tuple[str, ...] = ()
     gpus: tuple[GpuSpeed, ...] = ()
+    mesh: MeshBench | None = None
 
 
 class LogReport(Struct, frozen=True, forbid_unknown_fields=True):

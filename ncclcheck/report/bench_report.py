@@ -30,6 +30,8 @@ NAMED_BY_BENCH = (
     "bench-wrong-data",
     "bench-below-floor",
     "bench-below-baseline",
+    "mesh-group-slow",
+    "mesh-wrong-data",
 )
 
 
@@ -61,6 +63,7 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
         references=references,
         remarks=tuple(remarks),
         gpus=bench.isolation.gpus,
+        mesh=bench.mesh,
     )
 
 

@@ -158,6 +158,8 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
     elif measured < planned and not bench.failures:  # a failure is a finding, and says more
         why = bench.unfinished or "give it a longer --timeout, or fewer --sizes"
         yield f"the benchmark was not finished: {measured} of {planned} points were measured: {why}"
+    elif bench.plan.mesh is not None and bench.mesh is None and not bench.failures:
+        yield f"the parallel groups were not measured: {bench.unfinished or 'the time was over'}"
 
 
 def _late_facts(snapshot: Snapshot, runs: Sequence[CheckRun]) -> Iterator[str]:

@@ -15,13 +15,14 @@ SHARED = {
 PREFLIGHT = {"apply", "image", "mesh", "mesh_order"}
 BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is",
          "advised", "cuda_graph", "min_busbw", "baseline", "tolerance", "isolate"}  # fmt: skip
+MESH = {"mesh", "mesh_order", "dims", "mix", "model", "batch", "sequence", "strategy"}
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("preflight", SHARED | PREFLIGHT),
-        ("bench", SHARED | BENCH),
+        ("bench", SHARED | BENCH | MESH),
         ("run", SHARED | BENCH - {"no_preflight", "isolate"}),
     ],
 )

@@ -11,6 +11,7 @@ from msgspec import Struct
 from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.order_limits import environment_faults, seconds_faults
+from ncclcheck.measure.mesh.mesh_plan import mesh_plan_faults
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.timeouts import LONGEST_OPTION_S
 
@@ -60,7 +61,7 @@ class BenchState(Struct, frozen=True, forbid_unknown_fields=True):
 def order_faults(order: BenchOrder, ticket: int, most_ranks: int) -> Iterator[str]:
     """Yield why the node of that ticket, which starts so many ranks at most, does not follow the order."""
     yield from seconds_faults(order.deadline_s)
-    yield from _plan_faults(order.plan)
+    yield from _plan_faults(order.plan, order.world_size)
     for environment in order.environments.values():
         yield from environment_faults([environment])
     if not 1 <= order.world_size <= MOST_RANKS or len(order.hosts) != order.world_size:
@@ -76,7 +77,7 @@ def order_faults(order: BenchOrder, ticket: int, most_ranks: int) -> Iterator[st
         yield f"ranks {first} to {first + count - 1} of {order.world_size}"
 
 
-def _plan_faults(plan: BenchPlan) -> Iterator[str]:
+def _plan_faults(plan: BenchPlan, world_size: int) -> Iterator[str]:
     if not plan.ops or not plan.sizes_bytes or len(plan.ops) * len(plan.sizes_bytes) > _MOST_POINTS:
         yield f"a plan of {len(plan.ops)} collectives at {len(plan.sizes_bytes)} sizes"
     if not all(0 < size <= _LARGEST_BYTES for size in plan.sizes_bytes):
@@ -85,5 +86,8 @@ def _plan_faults(plan: BenchPlan) -> Iterator[str]:
         yield "a type of elements that is none"
     if not 0 <= plan.warmup <= _MOST_ITERATIONS or not 0 < (plan.iters or 1) <= _MOST_ITERATIONS:
         yield "a number of iterations out of bounds"
+    if plan.mesh is not None:
+        yield from mesh_plan_faults(plan.mesh, world_size)
+        yield from seconds_faults(plan.mesh.budget_s)
     if not 0.0 < plan.budget_s <= LONGEST_OPTION_S:
         yield "a budget out of bounds"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,11 +33,13 @@ from ncclcheck.measure.plan import refusals
 from ncclcheck.measure.remaining import Standing, seconds_left
 from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.codec import decode, decode_fact
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import LONGEST_GAP_S, WORKERS_POLL_S
 
+T = TypeVar("T")
 _BEFORE = ("starting", "joining")  # phases before a rank measures
 
 
@@ -246,21 +249,35 @@ class BenchWatch:
             self._keep(self.result(()))
 
     def _is_measured(self) -> bool:
-        """Return whether every point of the plan is there; only the comparison of single ranks may be missing."""
+        """Return whether everything of the plan is there; only the comparison of single ranks may be missing."""
+        return self._has_all_points() and (self._order.plan.mesh is None or self._mesh() is not None)
+
+    def _has_all_points(self) -> bool:
         return len(self._points) + len(self._refused) >= self._total
+
+    def _document(self, key: str, kind: type[T], what: str) -> T | None:
+        """Return what is measured after the points; None where they did not come so far."""
+        if not self._has_all_points() or self._store.lost is not None:
+            return None
+        data = self._store.get_document(key)
+        if isinstance(data, Missing):
+            return None
+        try:
+            return decode(data, kind, limit_bytes=REPORT_LIMIT_BYTES)
+        except DecodeError as error:
+            self._complain(f"what was measured {what} was refused: {error}")
+            return None
 
     def _isolation(self) -> Isolation:
         """Return how fast ranks and links are by themselves; nothing where they did not come so far."""
-        if not self._is_measured() or self._store.lost is not None:
-            return Isolation()
-        data = self._store.get_document(keys.bench_isolation(self._order.name))
-        if isinstance(data, Missing):
-            return Isolation()
-        try:
-            return decode(data, Isolation, limit_bytes=REPORT_LIMIT_BYTES)
-        except DecodeError as error:
-            self._complain(f"what was measured of single ranks was refused: {error}")
-            return Isolation()
+        key = keys.bench_isolation(self._order.name)
+        return self._document(key, Isolation, "of single ranks") or Isolation()
+
+    def _mesh(self) -> MeshBench | None:
+        """Return what was measured in the parallel groups, where there are any."""
+        if self._order.plan.mesh is None:
+            return None
+        return self._document(keys.bench_mesh(self._order.name), MeshBench, "in the parallel groups")
 
     def _complain(self, text: str) -> None:
         """Say it once: what was refused lies in the store for the next look, too."""
@@ -287,6 +304,7 @@ class BenchWatch:
         result = replace(
             result,
             undead=self._undead,
+            mesh=self._mesh(),
             unfinished="; ".join(filter(None, (result.unfinished, self._unsaid))),
         )
         if not self.on_nccl:

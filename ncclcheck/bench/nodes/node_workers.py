@@ -21,6 +21,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.host.free_memory import free_bytes
 from ncclcheck.model.bench import Isolation, NodeLog, Point
+from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.nccl.settable import first_refusal
@@ -107,7 +108,8 @@ class _Workers:
             return
         points, states = self._running.poll()
         self._states = states
-        self._word.say(states, points, isolation=self._running.isolation)
+        self._word.leave(self._running.isolation, self._running.mesh)
+        self._word.say(states, points)
         self._hang.look(states)
         if not isinstance(self._store.get(keys.bench_stop(self._order.name)), Missing):
             self.end("")
@@ -172,19 +174,25 @@ class _Word:
     def __init__(self, store: Store, ticket: int, name: str) -> None:
         self._store, self._ticket, self._name = store, ticket, name
         self._sequence, self._points = 0, 0
-        self._isolated = False
+        self._left: set[str] = set()
+
+    def leave(self, isolation: Isolation | None, mesh: MeshBench | None) -> None:
+        """Write what is measured after the points, once it is known."""
+        for key, found in (
+            (keys.bench_isolation(self._name), isolation),
+            (keys.bench_mesh(self._name), mesh),
+        ):
+            if found is not None and key not in self._left:
+                self._store.set_document(key, encode(found))
+                self._left.add(key)
 
     def say(
         self,
         states: tuple[RankState, ...],
         points: Sequence[Fact[Point]] = (),
         left: Left = "",
-        isolation: Isolation | None = None,
     ) -> None:
         """Write the states; points and what grows with the number of ranks come first."""
-        if isolation is not None and not self._isolated:
-            self._store.set_document(keys.bench_isolation(self._name), encode(isolation))
-            self._isolated = True
         for point in points:
             self._store.set_document(keys.bench_point(self._name, self._points), encode(point))
             self._points += 1

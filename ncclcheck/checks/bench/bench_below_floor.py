@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ncclcheck.checks.bench._ceilings import ceilings
 from ncclcheck.checks.bench._measured import bench_of, not_measured
+from ncclcheck.checks.bench._mesh_floors import judge_mesh_floor
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult, Op, Point
 from ncclcheck.model.bench_demands import Floor
@@ -20,8 +21,9 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
     """Every result reaches its floor (`--min-busbw`, or the policy).
 
     `300` is for each collective at its largest size, `all_reduce=300` for one of them, `@1G=300` for a size,
-    `all_reduce@1G=300` for one point. There is no hidden tolerance and no mean over sizes. A floor above the limit of
-    any algorithm on these links is rejected as impossible.
+    `all_reduce@1G=300` for one point, `dp:all_reduce@1G=300` for the slowest group of a dimension of `--mesh`. There is
+    no hidden tolerance and no mean over sizes. A floor above the limit of any algorithm on these links is rejected as
+    impossible.
 
     ## Why it matters
     A mean over sizes hides a slowdown at one size, and a floor that always passes or always fails has no value.
@@ -34,8 +36,11 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
     Bus bandwidth as nccl-tests defines it (doc/PERFORMANCE.md, and GetBw of each collective). Limits:
     ncclcheck/measure/op_ceiling.py.
     """
-    floors = snapshot.bench_demands.floors
-    if not floors:
+    for floor in snapshot.bench_demands.floors:
+        if floor.dimension:
+            yield from judge_mesh_floor(snapshot, floor)
+    floors = [floor for floor in snapshot.bench_demands.floors if not floor.dimension]
+    if not floors and not snapshot.bench_demands.floors:
         yield NotApplicable("no floor was given (--min-busbw)")
         return
     bench = bench_of(snapshot)

@@ -112,6 +112,11 @@ def bench_isolation(name: str) -> str:
     return f"{name}/isolation"
 
 
+def bench_mesh(name: str) -> str:
+    """Return where the node of rank 0 leaves what was measured in the parallel groups."""
+    return f"{name}/mesh"
+
+
 def bench_stop(name: str) -> str:
     """Return where node 0 tells the nodes to end the workers."""
     return f"{name}/stop"

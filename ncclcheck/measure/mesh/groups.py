@@ -47,6 +47,11 @@ def groups_of(mesh: Mesh, name: str) -> Iterator[Sequence[int]]:
             yield [base + offset for offset in offsets[first : first + size]]
 
 
+def group_sizes(mesh: Mesh) -> dict[str, int]:
+    """Return the ranks of a group of each dimension; all sizes have to be known."""
+    return {dimension.name: dimension.size for dimension in (*mesh.dimensions, *mesh.overlaid)}
+
+
 def names_of(mesh: Mesh) -> tuple[str, ...]:
     """Return the names in torch's order, without those that lie over others."""
     return tuple(dimension.name for dimension in mesh.dimensions)

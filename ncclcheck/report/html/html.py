@@ -35,6 +35,7 @@ from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
 from ncclcheck.report.text.fleet_text import fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
@@ -88,6 +89,7 @@ def to_html(report: Report) -> str:
         most_pairs=MOST_PAIRS,
         charts=charts,
         rounds_chart=rounds_chart(report.isolation),
+        groups_text=draw_plain(group_lines(report)),
         isolation_text=draw_plain(isolation_lines(report)),
         bench_setting=bench_setting(report.bench) if report.bench else "",
         measured_text=draw_plain(measured_lines(report)),

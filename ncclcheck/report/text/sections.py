@@ -9,6 +9,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.report.text.bench_text import bench_lines
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import harmless_lines, used_lines
+from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.mesh_text import mesh_lines
@@ -27,6 +28,7 @@ def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
         ("measured between the nodes", measured_lines(report)),
         ("as-is and advised", comparison_lines(report)),
         ("benchmark", bench_lines(report, verbose)),
+        ("measured in the parallel groups", group_lines(report)),
         ("pairs of nodes", isolation_lines(report)),
         ("parallel groups", mesh_lines(report)),
         ("logs that were read", (line(", ".join(file.name for file in log.files)),) if log else ()),

@@ -17,6 +17,7 @@ from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import render_explain
 from ncclcheck.report.text.findings_text import finding_lines
 from ncclcheck.report.text.fleet_text import fleet_lines
+from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.mesh_text import mesh_lines
@@ -50,6 +51,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         measured_lines(report),
         comparison_lines(report),
         bench_lines(report, verbose),
+        group_lines(report),
         isolation_lines(report),
         mesh_lines(report),
         settings_lines(report),

@@ -12,10 +12,11 @@ from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
 from ncclcheck.bench.nodes.ending import end_sets
 from ncclcheck.bench.nodes.node_workers import WorkerNode, run_workers
 from ncclcheck.bench.nodes.plan_memory import too_large_for, too_large_here
+from ncclcheck.bench.nodes.planned import planned
 from ncclcheck.bench.nodes.starting import Starting, order_of, starting_processes
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines
-from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
+from ncclcheck.model.bench import BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.run.session import Session, broadcast_order
@@ -37,7 +38,10 @@ def lead_bench(session: Session) -> Fact[BenchResult]:
     network = bench_network(wish_of(session), snapshot)
     if isinstance(network, Missing):
         return network
-    order = order_of(starting_of(session, network), network, _plan(session, network), deadline.left())
+    plan = planned(context.options.bench, network, snapshot, deadline.left())
+    if isinstance(plan, Missing):
+        return plan
+    order = order_of(starting_of(session, network), network, plan, deadline.left())
     too_large = too_large_for(order, network, snapshot)
     if too_large is None and context.options.head is None:  # else node 0 is another machine
         too_large = too_large_here(order, network, snapshot)
@@ -115,21 +119,6 @@ def _never_started(order: BenchOrder, network: BenchNetwork) -> RankFailure:
     rank = order.hosts.index(host)
     more = f"; likewise on {len(network.fault) - 1} more nodes" if len(network.fault) > 1 else ""
     return RankFailure(rank, host, "error", "choosing a network interface", fault + more, 0.0)
-
-
-def _plan(session: Session, network: BenchNetwork) -> BenchPlan:
-    request = session.context.options.bench
-    return BenchPlan(
-        backend=network.backend,
-        ops=request.ops,
-        sizes_bytes=request.sizes_bytes,
-        dtype=request.dtype,
-        warmup=request.warmup,
-        iters=request.iters,
-        budget_s=min(request.budget_s, max(1.0, session.deadline.left() / 2)),
-        verify=request.verify,
-        cuda_graph=request.cuda_graph,
-    )
 
 
 # A participant

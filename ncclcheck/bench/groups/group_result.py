@@ -1,0 +1,100 @@
+"""The figures of a call in groups, from what all ranks reported of its batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from ncclcheck.bench.agreement import BatchReport
+from ncclcheck.measure.busbw import Sizing, algbw_gb_s
+from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.measure.iterations import iteration_times_us
+from ncclcheck.measure.statistics import median_interval
+from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshCall, MeshPoint
+
+MOST_GROUPS = 256
+
+Batches = Sequence[Sequence[BatchReport]]  # of each batch the report of every rank of the job
+
+
+class CallOf(Struct, frozen=True):
+    """Which call it is, in which groups, and on which hosts the ranks are."""
+
+    call: MeshCall
+    sizing: Sizing
+    groups: tuple[tuple[int, ...], ...]
+    hosts: tuple[str, ...]
+    verified: bool
+
+
+def samples_us(batches: Batches, ranks: Sequence[int]) -> list[float]:
+    """Return the time of each iteration in one group: that of its slowest rank."""
+    return [
+        us for reports in batches for us in iteration_times_us([reports[rank].durations_us for rank in ranks])
+    ]
+
+
+def group_times(of: CallOf, batches: Batches) -> list[GroupTime]:
+    """Return the time of every group, slowest first."""
+    times = [_group_time(of, number, ranks, batches) for number, ranks in enumerate(of.groups)]
+    return sorted(times, key=lambda time: -time.time_us)
+
+
+def better_of(before: Sequence[GroupTime], again: Sequence[GroupTime]) -> list[GroupTime]:
+    """Return each group's better try, slowest first; what was wrong in either stays."""
+    second = {time.group: time for time in again}
+    best = []
+    for time in before:
+        retried = second[time.group]
+        better = time if time.time_us <= retried.time_us else retried
+        wrong = None if time.wrong is None or retried.wrong is None else time.wrong + retried.wrong
+        best.append(GroupTime(better.group, better.ranks, better.hosts, better.nodes, better.time_us,
+                              better.low_us, better.high_us, better.busbw_gb_s, wrong))  # fmt: skip
+    return sorted(best, key=lambda time: -time.time_us)
+
+
+def mesh_point(of: CallOf, times: Sequence[GroupTime], iters: int, alone_us: float | None) -> MeshPoint:
+    """Return the point; times are slowest first."""
+    call = of.call
+    return MeshPoint(
+        dimension=call.dimension,
+        op=call.op,
+        size_bytes=of.sizing.size_bytes,
+        group_size=len(of.groups[0]),
+        group_count=len(of.groups),
+        iters=iters,
+        fastest_us=times[-1].time_us,
+        median_us=round(median(time.time_us for time in times), 3),
+        groups=tuple(times[:MOST_GROUPS]),
+        alone_us=None if alone_us is None else round(alone_us, 3),
+        contention=None if not alone_us else round(times[0].time_us / alone_us, 3),
+        per_step=call.per_step,
+        what=call.what,
+    )
+
+
+def unsupported(of: CallOf, why: str) -> MeshPoint:
+    """Return the point of a call that the backend does not do."""
+    call, count = of.call, len(of.groups)
+    return MeshPoint(call.dimension, call.op, of.sizing.size_bytes, len(of.groups[0]), count, 0, 0.0, 0.0, (),
+                     per_step=call.per_step, what=call.what, unsupported=why)  # fmt: skip
+
+
+def _group_time(of: CallOf, number: int, ranks: Sequence[int], batches: Batches) -> GroupTime:
+    times = samples_us(batches, ranks)
+    around, middle = median_interval(times), median(times)
+    hosts = tuple(dict.fromkeys(of.hosts[rank] for rank in ranks))
+    wrong = sum(reports[rank].wrong for reports in batches for rank in ranks)
+    return GroupTime(
+        group=number,
+        ranks=tuple(ranks),
+        hosts=hosts,
+        nodes=len(hosts),
+        time_us=round(middle, 3),
+        low_us=None if around is None else round(around.low, 3),
+        high_us=None if around is None else round(around.high, 3),
+        busbw_gb_s=algbw_gb_s(of.sizing.size_bytes, middle) * COLLECTIVES[of.call.op].bus_factor(len(ranks)),
+        wrong=int(wrong) if of.verified else None,
+    )

@@ -1,0 +1,48 @@
+"""NC832 mesh-group-slow."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.snapshot import Snapshot
+from tests.bench_builders import bench_result
+from tests.builders import cluster
+from tests.checks.running import finding, is_silent, run
+from tests.mesh_builders import MESH_PLAN, mesh_point, mesh_result
+
+
+def seen(*times_us: float, **changes: object) -> Snapshot:
+    return replace(cluster(4), bench=mesh_result(mesh_point(*times_us, **changes)))
+
+
+def test_equal_groups_are_silent() -> None:
+    assert is_silent("mesh-group-slow", seen(1000, 1050))
+
+
+def test_the_slow_group_is_named_with_its_ranks_and_hosts() -> None:
+    found = finding("mesh-group-slow", seen(1000, 2000, alone_us=1900.0))
+    assert found.hosts == ("node03", "node04")
+    assert "group 1 of dp (ranks 2, 3) delays the job" in found.summary
+    assert "2.00 times as long as the others; alone it is as slow" in found.summary
+    assert found.severity == "warning"
+
+
+def test_what_is_slow_only_in_company_is_said() -> None:
+    assert "alone it is not" in finding("mesh-group-slow", seen(1000, 2000)).summary
+
+
+def test_a_group_is_named_once_with_its_worst_call() -> None:
+    slower = mesh_point(1000, 5000, op="all_gather")
+    found = finding("mesh-group-slow", replace(cluster(4), bench=mesh_result(mesh_point(1000, 2000), slower)))
+    assert "all_gather" in found.summary
+
+
+def test_without_groups_it_does_not_apply() -> None:
+    assert run("mesh-group-slow", replace(cluster(4), bench=bench_result())).outcome == "not_applicable"
+    assert run("mesh-group-slow", cluster(4)).outcome == "not_applicable"
+
+
+def test_groups_that_were_not_measured_are_not_known() -> None:
+    result = bench_result()
+    bench = replace(result, plan=replace(result.plan, mesh=MESH_PLAN))
+    assert run("mesh-group-slow", replace(cluster(4), bench=bench)).outcome == "unknown"
