@@ -120,11 +120,20 @@ def bench(
     join_timeout: float | None = None,
     from_: FilePath | None = None,
     isolate: bool = False,
+    mesh: str | None = None,
+    mesh_order: str | None = None,
+    dims: Several = (),
+    mix: bool = False,
+    model: FilePath | None = None,
+    batch: int | None = None,
+    sequence: int | None = None,
+    strategy: Literal["fsdp", "megatron"] | None = None,
 ) -> Report:
     """Return the report of `ncclcheck bench`: how fast are collectives between these nodes, and who is slow?
 
     `sizes` is "1M-1G" and the like, `budget` seconds for all measuring, `min_busbw` GB/s, `tolerance` per cent; the
-    measurements are `report.bench`. The ranks run in processes of their own. Raises UsageError.
+    measurements are `report.bench`, those in the groups of `mesh` ("pp=2,dp=4,tp=8") `report.bench.mesh`. The ranks run
+    in processes of their own. Raises UsageError.
     """
     return _report("bench", dict(locals()))
 

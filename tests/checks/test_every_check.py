@@ -28,7 +28,8 @@ NOT_OF_NODES = ("torch-unusable", "exception-expired")
 ON_REQUEST = (
     "rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place", "authenticated",
     "node-slow", "node-hangs", "node-intermittent", "link-slow", "group-slow", "slow-in-company",
-    "slow-at-scale", "rendezvous-id", "checkpoint-incomplete", "checkpoint-differs", "mesh-placement", "mesh-mismatch", "mesh-group-slow", "mesh-wrong-data",
+    "slow-at-scale", "rendezvous-id", "checkpoint-incomplete", "checkpoint-differs", "mesh-placement", "mesh-mismatch",
+    "mesh-group-slow", "mesh-wrong-data",
 )  # fmt: skip
 ABOUT_NODES = [
     check for check in CHECKS if check.code[:3] != "NC8" and check.slug not in (*NOT_OF_NODES, *ON_REQUEST)

@@ -17,7 +17,15 @@ from ncclcheck.launch.line.command import read_command
 from ncclcheck.model.errors import UsageError
 from tests.docs.code_blocks import PAGES, ROOT, SCRIPTS, Example, examples
 
-_FILES = ("key_file", "expect", "baseline", "hostfile", "from_")  # what the reader has, and we have not
+_FILES = (
+    "key_file",
+    "expect",
+    "baseline",
+    "hostfile",
+    "from_",
+    "model",
+)  # what the reader has, and we have not
+_OF_MODEL = ("batch", "sequence", "strategy")
 _INDEX = re.compile(r"\$\{?\w*(?:RANK|NODEID|INDEX|K)\}?")
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 _ANSWER = re.compile(r"\$\([^)]*\)")
@@ -63,7 +71,8 @@ def _judge(name: str, given: dict[str, Any]) -> None:
             raise UsageError(f"there is no check {slug}")
     if name not in ("preflight", "bench", "run"):
         return
-    own = {key: value for key, value in given.items() if key not in _FILES}
+    left_out = (*_FILES, *(_OF_MODEL if given.get("model") else ()))
+    own = {key: value for key, value in given.items() if key not in left_out}
     for key in ("select", "ignore", "demote", "require"):
         own[key] = tuple(tuple(one for one in names if not _PLACEHOLDER.fullmatch(one)) for names in own[key])
     if given.get("hosts") or not given.get(

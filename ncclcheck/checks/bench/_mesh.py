@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.bench._measured import bench_of, not_measured
+from ncclcheck.measure.mesh.job_mesh import meshes
 from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshBench
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
@@ -19,7 +20,7 @@ def groups_of_bench(snapshot: Snapshot) -> MeshBench | None:
 def groups_not_measured(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
     """Yield why there is nothing to judge."""
     bench = bench_of(snapshot)
-    if bench is not None and bench.plan.mesh is None:
+    if (bench is None and not meshes(snapshot)) or (bench is not None and bench.plan.mesh is None):
         yield NotApplicable("no groups were measured: bench --mesh does")
         return
     yield from not_measured(snapshot, points=False)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.measure.mesh.parse import parse_mesh
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_result
-from tests.builders import cluster
+from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run
 from tests.mesh_builders import MESH_PLAN, mesh_point, mesh_result
 
@@ -46,3 +48,10 @@ def test_groups_that_were_not_measured_are_not_known() -> None:
     result = bench_result()
     bench = replace(result, plan=replace(result.plan, mesh=MESH_PLAN))
     assert run("mesh-group-slow", replace(cluster(4), bench=bench)).outcome == "unknown"
+
+
+def test_a_benchmark_that_failed_leaves_the_groups_unknown_where_there_are_any() -> None:
+    lost = replace(cluster(2), bench=Missing("error", "lost"))
+    assert run("mesh-group-slow", lost).outcome == "not_applicable"
+    asked = with_facts(lost, "node01", mesh=parse_mesh("dp=2,tp=8"))
+    assert run("mesh-group-slow", asked).outcome == "unknown"
