@@ -131,9 +131,8 @@ def bench(
 ) -> Report:
     """Return the report of `ncclcheck bench`: how fast are collectives between these nodes, and who is slow?
 
-    `sizes` is "1M-1G" and the like, `budget` seconds for all measuring, `min_busbw` GB/s, `tolerance` per cent; the
-    measurements are `report.bench`, those in the groups of `mesh` ("pp=2,dp=4,tp=8") `report.bench.mesh`. The ranks run
-    in processes of their own. Raises UsageError.
+    `sizes` is "1M-1G" and the like, `budget` seconds for all measuring, `min_busbw` GB/s, `tolerance` per cent. The
+    measurements are `report.bench`, in the groups of `mesh` `report.bench.mesh`. Raises UsageError.
     """
     return _report("bench", dict(locals()))
 
