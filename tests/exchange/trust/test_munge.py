@@ -12,10 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from ncclcheck.exchange.join.knock import PROTOCOL, KnockMessage
+from ncclcheck.exchange.trust.datagrams import DatagramSeal
 from ncclcheck.exchange.trust.munge import Credentials, answers, credential_of, key_in_credential, trust_of
 from ncclcheck.exchange.trust.run_key import RunKey, new_key
+from ncclcheck.exchange.trust.trust import Trust
+from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.launch import Launch
+from ncclcheck.model.snapshot import Knock
 
 SLURM = {"SLURM_JOB_ID": "7"}
 NODE_0 = Launch("slurm", 0, 2, 0, 1, 0, 2, "node1", 29500)
@@ -59,6 +65,17 @@ def test_the_same_user_reads_the_key_as_often_as_it_likes() -> None:
     for _ in range(3):
         assert key_in_credential(credential) == key
     assert answers()
+
+
+@pytest.mark.usefixtures("munged")
+def test_the_shortest_knock_of_a_node_is_long_enough_for_a_real_credential_in_answer() -> None:
+    nowhere = Missing("absent")
+    way = MasterPath("n", 1, ("::1",), False, nowhere, nowhere, "refused")
+    knock = encode(KnockMessage(PROTOCOL, "", True, Knock("n", 1, way)))
+    key = new_key("munge")
+    answer = DatagramSeal(Trust(key), "", Credentials(key).current).received(knock, "10.0.0.2").answer
+    assert key_in_credential(answer.decode().removeprefix("munge ")) == key
+    assert len(answer) < 2 * len(knock)
 
 
 @pytest.mark.usefixtures("munged")
