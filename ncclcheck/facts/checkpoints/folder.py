@@ -9,6 +9,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.checkpoints.file_ends import SAVED, damage_of
@@ -120,12 +121,8 @@ def _judged(place: Path, name: str, until: float, *, beside: bool = False) -> Ch
     try:
         files = files_of(place, until)
         if beside:
-            files = Files(
-                files.folder,
-                {name: size for name, size in files.sizes.items() if _is_own(name)},
-                files.changed_s,
-                files.cut,
-            )
+            own = {name: size for name, size in files.sizes.items() if _is_own(name)}
+            files = replace(files, sizes=own)
         lacks = [lack for rule in RULES if (lack := rule(files)) is not None]
         if not lacks and beside:
             return None

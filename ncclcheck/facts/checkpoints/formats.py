@@ -91,7 +91,7 @@ def _dcp_needs(files: Files, below: str) -> tuple[Need, ...] | str:
     if data is None:
         return f"{below}{_DCP_METADATA} is longer than {METADATA_BYTES >> 20} MiB"
     try:
-        told = read_records(data)
+        told = read_records(data, is_late=files.is_late)
     except PickleTooLong as error:
         return f"{below}{_DCP_METADATA}: {error}"
     stored = told.field("storage_data") if isinstance(told, Record) else None

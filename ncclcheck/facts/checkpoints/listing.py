@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -26,6 +27,11 @@ class Files(Struct, frozen=True):
     sizes: dict[str, int]
     changed_s: float  # the newest modification time, seconds since the epoch
     cut: str = ""
+    until: float = math.inf  # monotonic: when their content has to be read
+
+    def is_late(self) -> bool:
+        """Return whether the time for reading is over."""
+        return time.monotonic() > self.until
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
         """Return the whole file; None where it is longer than that. Raises OSError."""
@@ -51,7 +57,7 @@ def files_of(place: Path, until: float) -> Files:
     """Return the files of a folder, or the one file. A link that leads nowhere is no file. Raises OSError."""
     status = place.stat()
     if not S_ISDIR(status.st_mode):
-        return Files(place.parent, {place.name: status.st_size}, status.st_mtime)
+        return Files(place.parent, {place.name: status.st_size}, status.st_mtime, until=until)
     sizes: dict[str, int] = {}
     newest, cut = status.st_mtime, ""
     todo = [("", 0)]
@@ -73,7 +79,7 @@ def files_of(place: Path, until: float) -> Files:
                 if len(sizes) >= MOST_FILES or time.monotonic() > until:
                     cut = f"only {len(sizes)} files were listed in the time for it"
                     break
-    return Files(place, sizes, newest, cut)
+    return Files(place, sizes, newest, cut, until)
 
 
 def step_of(name: str) -> int | None:

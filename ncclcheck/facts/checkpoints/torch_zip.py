@@ -18,7 +18,7 @@ def read_saved(files: Files, name: str) -> Any:
             for entry in archive.infolist():
                 if entry.filename.endswith("/data.pkl") and entry.file_size <= _PICKLE_BYTES:
                     with archive.open(entry) as file:
-                        return read_records(file.read(_PICKLE_BYTES))
+                        return read_records(file.read(_PICKLE_BYTES), is_late=files.is_late)
     except MemoryError:
         raise
     except (

@@ -5,6 +5,7 @@ What a pickle names is not even looked up: the name is dropped. A record only ke
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ncclcheck.model.errors import DecodeError
@@ -27,9 +28,14 @@ class Record:
         return self.state.get(name) if isinstance(self.state, dict) else None
 
 
-def read_records(data: bytes, *, most_operations: int = MOST_OPERATIONS) -> object:
-    """Return what the pickle holds, with records for objects and lists for sets. Raises DecodeError."""
-    return reading(_Reader(data), most_operations)
+def read_records(
+    data: bytes, *, most_operations: int = MOST_OPERATIONS, is_late: Callable[[], bool] = lambda: False
+) -> object:
+    """Return what the pickle holds, with records for objects and lists for sets.
+
+    Raises DecodeError; PickleTooLong also where `is_late` before it is read.
+    """
+    return reading(_Reader(data), most_operations, is_late)
 
 
 class _Reader(PickleReader):
@@ -102,4 +108,9 @@ class _Reader(PickleReader):
         items = target.items if isinstance(target, Record) else target
         if not isinstance(items, dict) or len(values) % 2:
             raise DecodeError("a damaged pickle: it sets items of what is no dict")
+        # The hash of tuples in tuples can take for ever, and nothing ends it.
+        if any(
+            isinstance(key, tuple) and any(isinstance(part, tuple) for part in key) for key in values[::2]
+        ):
+            raise DecodeError("a pickle with keys that are tuples of tuples")
         items |= dict(zip(values[::2], values[1::2], strict=True))

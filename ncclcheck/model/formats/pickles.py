@@ -20,6 +20,12 @@ MOST_OPERATIONS = 4_000_000  # a dump takes some 100 an entry, with its stack tr
 LONGEST_INTEGER_BYTES = 16
 LONGEST_NUMBER_TEXT = 40
 _MEMO_MOST = 1 << 32
+_LOOKS_AT_THE_CLOCK = (1 << 14) - 1  # once in so many steps
+
+
+def _never() -> bool:
+    return False
+
 
 # What each opcode of a constant or an empty container leaves on the stack.
 _MAKE: dict[int, Callable[[], object]] = {
@@ -50,10 +56,10 @@ def read_pickle(data: bytes, *, most_operations: int = MOST_OPERATIONS) -> objec
     return reading(PickleReader(data), most_operations)
 
 
-def reading(reader: PickleReader, most_operations: int) -> object:
-    """Return what the reader reads, whatever is wrong with it as DecodeError."""
+def reading(reader: PickleReader, most_operations: int, is_late: Callable[[], bool] = _never) -> object:
+    """Return what the reader reads before `is_late`, whatever is wrong with it as DecodeError."""
     try:
-        return reader.read(most_operations)
+        return reader.read(most_operations, is_late)
     except (IndexError, struct.error, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
         raise DecodeError(f"a damaged pickle: {error}") from error
 
@@ -78,10 +84,12 @@ class PickleReader:
         self._stack: list[object] = []
         self._memo: dict[int, object] = {}
 
-    def read(self, most_operations: int) -> object:
+    def read(self, most_operations: int, is_late: Callable[[], bool] = _never) -> object:
         """Return what the pickle holds."""
         data, stack, quick = self._data, self._stack, self._quick
-        for _ in range(most_operations):
+        for done in range(most_operations):
+            if not done & _LOOKS_AT_THE_CLOCK and is_late():
+                raise PickleTooLong("a pickle that takes longer than there is time for it")
             opcode = data[self._at]
             self._at += 1
             make = _MAKE.get(opcode)

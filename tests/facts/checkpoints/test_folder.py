@@ -9,8 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.folder import LOOKED_INTO, read_folder
+from ncclcheck.facts.checkpoints.formats import dcp
+from ncclcheck.facts.checkpoints.listing import files_of
 from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
@@ -187,3 +190,12 @@ def test_a_name_of_any_length_fits_a_report(tmp_path: Path) -> None:
     found = newest(tmp_path)
     assert (found.complete, found.missing_count) == (False, 20)
     assert len(encode(found)) < 50_000
+
+
+def test_metadata_that_takes_too_long_is_not_called_damaged(tmp_path: Path) -> None:
+    written.save_dcp(tmp_path / "step2")
+    (tmp_path / "step2" / ".metadata").write_bytes(b"\x80\x02" + b"]" * 3_000_000 + b".")
+    files = files_of(tmp_path / "step2", time.monotonic() + 30)
+    found = dcp(replace(files, until=time.monotonic() - 1))
+    assert found is not None
+    assert "there is time for it" in found.unknown

@@ -15,6 +15,7 @@ import torch.distributed.checkpoint as dcp
 
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.formats.pickle_records import Record, read_records
+from ncclcheck.model.formats.pickles import PickleTooLong
 
 
 class Attack:
@@ -62,3 +63,16 @@ def test_any_cut_of_a_real_one_is_refused_or_read() -> None:
     for length in range(len(buffer.getvalue())):
         with pytest.raises(DecodeError):
             read_records(buffer.getvalue()[:length])
+
+
+def test_one_that_takes_too_long_is_left_off_and_not_called_damaged() -> None:
+    late = iter([False, True])
+    with pytest.raises(PickleTooLong):
+        read_records(b"\x80\x02" + b"]" * 100_000 + b".", is_late=lambda: next(late))
+
+
+def test_a_key_whose_hash_takes_for_ever_is_refused_at_once() -> None:
+    doubled = b"".join(b"h" + bytes([n]) + b"h" + bytes([n]) + b"\x86q" + bytes([n + 1]) for n in range(60))
+    with pytest.raises(DecodeError, match="tuples of tuples"):
+        read_records(b"\x80\x02)q\x00" + doubled + b"}h\x3cK\x01s.")
+    assert read_records(pickle.dumps({("a", 1): 2, 3: 4})) == {("a", 1): 2, 3: 4}
