@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ncclcheck.checks.logs._view import failures, is_local, remarks, troubles
-from ncclcheck.model.events import ConnectFailure, Log, Process, Remark
+from ncclcheck.model.events import CommInit, ConnectFailure, Log, Process, Remark
 
 # Names that Linux, container engines and tunnels give; a cluster's own network has none of them.
 VIRTUAL = re.compile(
@@ -61,11 +61,24 @@ def is_bridge_address(address: str) -> bool:
 def unmade(log: Log) -> list[ConnectFailure]:
     """Return connections to other machines that were given up, without those whose name never resolved."""
     names = names_in(remarks(log, "name-resolution"))
-    return [
+    found = [
         failure
         for failure in failures(log)
-        if failure.final and not is_local(failure.address) and failure.address not in names
+        if not is_local(failure.address) and failure.address not in names
     ]
+    given_up = [failure for failure in found if failure.final]
+    return given_up or [failure for failure in found if failure.reason in UNANSWERED and _is_last(log, failure)]
+
+
+def _is_last(log: Log, failure: ConnectFailure) -> bool:
+    """Return True if the log shows no work and no communicator after a connection that was to be tried again."""
+    there = failure.place
+    later = [word.last for word in log.words] + [
+        event.place for event in log.events if isinstance(event, CommInit) and event.stage != "start"
+    ]
+    return not remarks(log, "finished") and not any(
+        place.file == there.file and place.line > there.line for place in later
+    )
 
 
 def tried(log: Log) -> list[ConnectFailure]:

@@ -110,10 +110,16 @@ def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
             yield suspect(
                 f"At the same step (SeqNum {at_step[0].sequence}) the ranks are in different collectives: {words}.",
                 [timeout for group in sorted(kinds.values(), key=len) for timeout in group[:2]],
+                confidence="likely" if _some_left(log) else "certain",
                 hosts=culprits(log, [timeout.place for timeout in fewest]),
                 at=at_step[0].place,
             )
             return
+
+
+def _some_left(log: Log) -> bool:
+    """Return True if a rank says that it had finished: it went on to the next collective without the others."""
+    return any(remark.place.rank is not None for remark in remarks(log, "finished"))
 
 
 def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], list[CollectiveTimeout]]:

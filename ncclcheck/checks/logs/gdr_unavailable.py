@@ -56,12 +56,13 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
         if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
     ]
     slow = remarks(log, "slow-word")
-    if (told and troubles(log)) or (off and slow):
+    disabled = remarks(log, "gdr-disabled") if slow else ()
+    if (told and troubles(log)) or ((off or disabled) and slow):
         yield suspect(
             "GPUDirect RDMA is not available: data between GPUs of different nodes goes through host memory.",
-            [*told, *lines, *slow],
+            [*told, *lines, *disabled, *slow],
             confidence="likely",
-            at=(told or lines)[0].place,
+            at=(told or lines or disabled)[0].place,
             hosts=culprits(log, [remark.place for remark in told] + [process.place for process in off])
             if not slow
             else (),

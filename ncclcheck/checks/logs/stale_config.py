@@ -25,6 +25,11 @@ _HARMFUL = (
     ("NCCL_CUMEM_ENABLE", "0", "the ranks disagree about how memory is shared"),
 )
 
+_NEVER_SET = {  # in production, by NCCL's own authors
+    "NCCL_GRAPH_FILE": "it forces the rings of another number or kind of GPUs; look for it in /etc/nccl.conf and "
+    "~/.nccl.conf too",
+}
+
 
 @cause(
     "NC938",
@@ -72,6 +77,16 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
         )
     yield from _on_some_only(log)
+    for name, why in _NEVER_SET.items():
+        for value, setting in settings(log, name).items():
+            if troubles(log):
+                yield suspect(
+                    f"{name}={value} is set: {why}.",
+                    [_line(process, name, value) for process in setting[:4]],
+                    confidence="likely",
+                    hosts=culprits(log, [process.place for process in setting]),
+                    explains=(),
+                )
     for value, setting in settings(log, "NCCL_COMM_ID").items():
         if troubles(log) and not subnet:
             yield suspect(

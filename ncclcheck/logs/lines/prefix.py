@@ -34,6 +34,7 @@ _DMESG_DATE = re.compile(
 _DMESG = re.compile(r"\[ {0,8}(?P<uptime>\d{1,9}\.\d{3,6})\] ?")
 
 _TASK = re.compile(r" {0,6}(?P<task>\d{1,6}): ?")
+_RAISED = re.compile(r"\[(?P<task>\d{1,5})\] (?=Traceback|  File |(?:\w{1,40}\.){0,6}\w{1,40}(?:Error|Exception)\b)")  # Hydra
 _OPEN_MPI = re.compile(r"\[\d{1,6},(?P<task>\d{1,6})\]<(?:stdout|stderr|stddiag)>: ?")
 _PRRTE = re.compile(r"\[(?:prterun-|mpirun-|mpiexec-)?[\w.@-]{0,255},(?P<task>\d{1,6})\](?:<\w+>)?: ?")
 _LOCAL = re.compile(
@@ -52,7 +53,7 @@ _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _ACTOR = re.compile(
-    r"\((?:\w{1,64}(?:\([\w.-]{1,64}\)|(?::\w{1,64}){1,3})?(?= rank=| pid=|, ip=)|(?=pid=))"
+    r"\((?:(?:Vllm)?Worker[_ ]TP(?P<tensor>\d{1,4})(?:_EP\d{1,4})?(?= pid=)|\w{1,64}(?:\([\w.-]{1,64}\)|(?::\w{1,64}){1,3})?(?= rank=| pid=|, ip=)|(?=pid=))"
     r"(?: rank=(?P<rank>\d{1,6}))?(?: ?pid=\w{1,20})?"
     r"(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 )  # Ray and vLLM
@@ -139,7 +140,8 @@ def _one(found: Prefix) -> Prefix | None:
         timed = replace(found, message=text[match.end() :], time_s=_seconds(match))
         return timed if match["host"] in _NO_HOSTS else replace(timed, host=match["host"])
     if first == "(" and (match := _ACTOR.match(text)):
-        rank = int(match["rank"]) if match["rank"] else found.rank
+        number = match["rank"] or match["tensor"]
+        rank = int(number) if number else found.rank
         return replace(found, message=text[match.end() :], rank=rank, host=match["ip"] or found.host)
     if match := _KERNEL.match(text):
         return replace(found, message=text[match.end() :], host=match["host"])
@@ -189,7 +191,7 @@ def _timed(found: Prefix) -> Prefix | None:
 
 def _numbered(found: Prefix) -> Prefix | None:
     text = found.message
-    for pattern in (_OPEN_MPI, _TASK, _PRRTE):
+    for pattern in (_OPEN_MPI, _TASK, _PRRTE, _RAISED):
         if match := pattern.match(text):
             return replace(found, message=text[match.end() :], task=int(match["task"]))
     if match := _LOCAL.match(text):

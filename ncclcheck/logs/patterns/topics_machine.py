@@ -17,6 +17,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation",
             r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
             r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
+            r"(?:CUDA|HIP|GPU) (?:\w{1,20} )?error\b.{0,200}: out of memory\b|[Oo]ut of (?:GPU|device|HBM|VRAM) memory",
             r"OOM when allocating tensor|\bResourceExhaustedError|RESOURCE_EXHAUSTED: Out of memory",
         ),
         has_own_cause=True,
@@ -31,7 +32,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "device-ordinal",
         (
-            r"invalid device ordinal|No CUDA GPUs are available|CUDA_ERROR_(?:INVALID|NO)_DEVICE",
+            r"invalid device ordinal|No (?:CUDA|HIP|XPU) GPUs are available|CUDA_ERROR_(?:INVALID|NO)_DEVICE",
             r"no CUDA-capable device is detected|Invalid device id|device (?:index|ordinal) .{0,40}out of range",
             (
                 r"no GPUs? (?:were |was )?found|\bnum_gpus\b.{0,80}INTERNAL ASSERT|"
@@ -43,7 +44,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             ),
             (
                 r"(?:not enough|insufficient|too few) (?:visible )?(?:GPU|CUDA device|accelerator)s?\b|"
-                r"\bdevice_count\(\) (?:returned|==?|is|was) \d|\d GPUs? (?:are|is|were) (?:visible|available)"
+                r"available GPUs? \d{1,5} is less than|\bdevice_count\(\) (?:returned|==?|is|was) \d|\d GPUs? (?:are|is|were) (?:visible|available)"
             ),
             (
                 r"(?:expected|requested|requires|needs|asked for|wants?) (?:at least |exactly )?\d{1,3} "
@@ -57,6 +58,10 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"no kernel image is available|not compatible with the current PyTorch installation",
             r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible",
+            r"ptxas.{0,40}Value 'sm_\w{1,8}' is not|(?:no|not a) (?:valid|compiled) (?:kernel|cubin|code).{0,40}sm_?\d",
+            r"only supports? \w{1,20} GPUs? or newer|requires? (?:a )?(?:GPU with )?compute capability",
+            r"only supported on (?:GPUs|devices) with (?:CUDA )?compute capability|supported for (?:GPU )?arch(?:itecture)? sm_?\d",
+            r"(?:device|GPU) (?:of|with|has) (?:CUDA )?(?:compute )?capability \S{1,8},? .{0,60}(?:not supported|unsupported|too (?:low|old))",
         ),
         has_own_cause=True,
     ),
@@ -99,7 +104,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"^(?!.{0,120}(?:lacks GPU P2P|Custom allreduce))"
                 r".{0,200}(?:P2P|peer).{0,60}(?:test|verification).{0,60}fail"
             ),
-            r"could not enable P2P|NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)",
+            r"\bsimpleP2P\b.{0,40}(?:fail|error)|Verification error @ element|could not enable P2P|NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)",
         ),
         at_info=True,
         has_own_cause=True,
@@ -149,6 +154,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"insufficient shared memory|\(shm\)"
             ),
             r"unable to (?:write to file|open shared memory object|allocate shared memory).{0,40}(?:/torch_|shm)",
+            r"No space left on device: b?['\"]/(?:psm_|dev/shm|torch_|sem\.|nccl-)",
             r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|Bus error\b",
             r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)",
         ),
@@ -166,6 +172,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed",
             r"tasks? [\d,-]{1,200}: Out Of Memory\b|\bTERM_MEMLIMIT\b|state OUT_OF_MEMORY",
+            r"\bearlyoom\b.{0,80}(?:SIGTERM|SIGKILL|killing)|systemd-oomd\b.{0,80}[Kk]ill|job killed: mem \S{1,20} exceed",
             r"exceeded (?:job |step )?memory limit|Killed process \d+|DefaultCPUAllocator: (?:can't|not enough)",
             (
                 r"killed due to memory pressure|node running low on memory|"

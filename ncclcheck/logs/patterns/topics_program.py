@@ -33,6 +33,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled "
                 r"using NumPy 1"
             ),
+            r"is used but incompatible|\bPlease (?:re)?install (?:the )?[\w.-]{1,40} ?[<>=!~]=|\bpip install -U\b",
             r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",
         ),
         alarms=False,
@@ -67,6 +68,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "collective-mismatch",
         (
             r"Detected mismatch between collectives on ranks|Collective(?:s)? (?:mismatch|are mismatched)",
+            r"[Mm]ismatched collectives?\b|shapes? into the collective are mismatched",
             r"ranks? .{0,60}(?:running|calling) (?:a )?different collective|desync(?:hronized)?\b.{0,80}collective",
             r"Ranks? \d+ is running collective|mismatched (?:collectives|sizes|shapes) across ranks",
         ),
@@ -112,8 +114,13 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "slow-word",
         (
             (
-                r"(?:expected (?:about|>)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s "
+                r"(?:expected (?:about|>|~)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s "
                 r"\d+ \(expected"
+            ),
+            (
+                r"\b(?:expected|should be|used to be|was|vs\.?) (?:around |about |>|~)?\d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps|%)|"
+                r"\b(?:busbw|algbw|bandwidth)\b.{0,60}\b(?:expected|should be|instead)\b|"
+                r"\bonly \d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps)"
             ),
         ),
         alarms=False,

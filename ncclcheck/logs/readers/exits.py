@@ -37,7 +37,7 @@ _POD_ROW = re.compile(
     r"^(?P<pod>[a-z0-9][a-z0-9.-]{1,252})\s+\d+/\d+\s+(?P<state>OOMKilled|Error|CrashLoopBackOff|Evicted)\b"
 )
 _HYDRA_HOST = re.compile(r"^=\s+(?:PID|RANK) .{0,40}RUNNING AT (?P<host>[\w.-]{1,255})")
-_HYDRA_CODE = re.compile(r"^=\s+EXIT CODE: (?P<code>\d{1,3})")
+_HYDRA_CODE = re.compile(r"^=\s+(?:EXIT CODE|KILLED BY SIGNAL): (?P<code>\d{1,3})")
 _DEEPSPEED = re.compile(r"exits with return code = (?P<code>-?\d{1,4})")
 _SHELL = re.compile(
     r"^(?:(?:exit (?:code|status)|exited with(?: exit)? code):? |(?:rc|exit)=)(?P<code>-?\d{1,4})$",

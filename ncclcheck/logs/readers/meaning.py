@@ -40,6 +40,7 @@ _OWN_RANK = re.compile(r"^\w{1,64}(?:Error|Exception): [Rr]ank (?P<rank>\d{1,6})
 _SETS_UP = re.compile(r"\[(?P<rank>\d{1,6})\] is setting up NCCL communicator")
 _RAY_TASK = re.compile(r"\bray::\S{1,200} ?\(pid=\d{1,10}, ip=(?P<ip>[0-9a-fA-F.:]{2,45})[,)]")
 _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
+_SAYS_NOTHING = _NEWS - {"finished", "workaround", "requeued"}  # of how it went
 _CONTAINER_CLI = "nvidia-container-cli"  # whose error stands on a line of its own below the event of a pod
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
@@ -234,7 +235,8 @@ class Meanings:
             found.append(Remark(place, kept, "nccl-warn", _meant(warning)))
         if why := why_harmless(text):
             found.append(Remark(place, kept, "harmless", {"why": why}))
-        if not found and not is_info and (topic := levels.topic_of(raw.prefix.level, text)):
+        is_news = all(isinstance(event, Remark) and event.topic in _SAYS_NOTHING for event in found)
+        if is_news and not is_info and (topic := levels.topic_of(raw.prefix.level, text)):
             found.append(Remark(place, kept, topic))
         for event in found:
             self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
