@@ -21,7 +21,8 @@ _NAME = re.compile(
     r"|')?(?P<other>[\w.-]{1,253})"
 )
 _TIMED_OUT = re.compile(r"\b110\b|timed out", re.IGNORECASE)
-_GID = re.compile(r"GID ::ffff:(?P<network>\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}")
+_RETRIES_USED = re.compile(r"(?:status=|error )(?:IBV_WC_RETRY_EXC_ERR\()?12\b")
+_GID = re.compile(r"(?:GID|Gids?) ?::ffff:(?P<network>\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}")
 UNANSWERED = ("timed-out", "no-route", "unreachable")
 
 
@@ -47,6 +48,11 @@ def is_cluster_name(text: str) -> bool:
     return bool(_CLUSTER_NAME.search(text))
 
 
+def is_of_cluster(log: Log, line: Remark) -> bool:
+    """Return True if the name that did not resolve is of Kubernetes, by its form or because the log speaks of it."""
+    return is_cluster_name(line.text) or bool(remarks(log, "kubernetes", "k8s-policy"))
+
+
 def is_container(process: Process) -> bool:
     """Return True if host name or address are what Docker gives a container on its default bridge."""
     is_id = bool(_CONTAINER_ID.match(process.host)) and any(letter.isdigit() for letter in process.host)
@@ -62,12 +68,12 @@ def unmade(log: Log) -> list[ConnectFailure]:
     """Return connections to other machines that were given up, without those whose name never resolved."""
     names = names_in(remarks(log, "name-resolution"))
     found = [
-        failure
-        for failure in failures(log)
-        if not is_local(failure.address) and failure.address not in names
+        failure for failure in failures(log) if not is_local(failure.address) and failure.address not in names
     ]
     given_up = [failure for failure in found if failure.final]
-    return given_up or [failure for failure in found if failure.reason in UNANSWERED and _is_last(log, failure)]
+    return given_up or [
+        failure for failure in found if failure.reason in UNANSWERED and _is_last(log, failure)
+    ]
 
 
 def _is_last(log: Log, failure: ConnectFailure) -> bool:
@@ -105,9 +111,11 @@ def rails_apart(text: str) -> bool:
 
     NCCL's own hint for it is that the adapters are not cross-connected (NCCL_CROSS_NIC).
     """
-    if not _TIMED_OUT.search(text):
+    if not (_TIMED_OUT.search(text) or _RETRIES_USED.search(text)):
         return False
     networks = [match["network"] for match in _GID.finditer(text)]
+    if _RETRIES_USED.search(text):  # of routed rails whose third number differs many work
+        networks = [network.partition(".")[0] for network in networks]
     return len(networks) > 1 and networks[0] != networks[1]
 
 

@@ -32,7 +32,7 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     open_question = [suspect for suspect in suspects if suspect.slug == UNDETERMINED]
     ranked = ranking(log, [suspect for suspect in suspects if suspect.slug != UNDETERMINED])
     if finished_well(log):
-        noted = tuple(_plain(replace(suspect, severity="warning")) for suspect in ranked)
+        noted = tuple(_plain(replace(suspect, severity="warning", hosts=())) for suspect in ranked)
         return Explained(
             "healthy", noted, "the log says that the job finished, and nothing says that it failed"
         )

@@ -117,14 +117,21 @@ def alarms(log: Log) -> tuple[Event, ...]:
 def troubles(log: Log) -> tuple[Event, ...]:
     """Return the alarms; in a job without any that did not finish, NCCL's warnings and closed connections."""
     found = alarms(log)
-    if found or remarks(log, "finished"):
-        return found
+    return found or after_the_end(
+        log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "exception-mentioned", "error-line"
+    )
+
+
+def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:
+    """Return the lines on the topics after which the job did not finish, without harmless ones."""
+    ends: dict[str, int] = {}
+    for end in remarks(log, "finished"):
+        ends[end.place.file] = max(end.place.line, ends.get(end.place.file, 0))
+    last = max(ends.values(), default=0) if len(log.files) > 1 else 0
     return tuple(
         remark
-        for remark in remarks(
-            log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "exception-mentioned", "error-line"
-        )
-        if remark.values.get("kind") != "harmless"
+        for remark in remarks(log, *topics)
+        if remark.values.get("kind") != "harmless" and remark.place.line > ends.get(remark.place.file, last)
     )
 
 
@@ -149,15 +156,29 @@ def finished_well(log: Log) -> bool:
     What a program can survive (an adapter that was asked for in vain, an old line of the kernel) does not count where
     the job says afterwards that it finished, and nothing ended with an error.
     """
+    if _succeeded(log):
+        return True
     ends = remarks(log, "finished")
     found = _of_last_attempt(log)
     if not ends or not found:
         again = remarks(log, "requeued")[-1:]
+        weak = ("trouble-word",) if ends and not _WHOLE.search(ends[-1].text) else ()
+        if not found and after_the_end(log, "error-line", "exception-mentioned", *weak):
+            return False
         return bool(ends) and not (again and ends[-1].place.line < again[0].place.line)
     if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(event, ends) for event in found):
         return False
     order = {id(event): number for number, event in enumerate(log.events)}
     return order[id(ends[-1])] > max(order[id(event)] for event in found)
+
+
+def _succeeded(log: Log) -> bool:
+    """Return True if the launcher or scheduler says that the job succeeded, after all that went wrong before."""
+    told = remarks(log, "succeeded")
+    if not told or remarks(log, "wrong-results"):
+        return False
+    order = {id(event): number for number, event in enumerate(log.events)}
+    return order[id(told[-1])] > max((order[id(event)] for event in alarms(log)), default=-1)
 
 
 def _of_last_attempt(log: Log) -> tuple[Event, ...]:

@@ -43,10 +43,13 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
         first = found[0]
         pair = [first.values[name] for name in ("first", "second") if name in first.values]
         which = f"Rank {pair[0]} and rank {pair[1]}" if len(pair) > 1 else "Two ranks"
+        ranks = sorted(
+            {int(line.values[name]) for line in found for name in ("first", "second") if name in line.values}
+        )
         hosts = culprits(log, [remark.place for remark in found if remark.place.host])
         hosts = tuple(host for host in hosts if not host.startswith("rank "))
         yield suspect(
             f"{which} use the same GPU.",
             found,
-            hosts=hosts or tuple(f"rank {rank}" for rank in pair),
+            hosts=(*hosts[:1], *(f"rank {rank}" for rank in ranks[: 4 if hosts else 2])),
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade, virtual_processes
-from ncclcheck.checks.logs._view import culprits, heads, registered
-from ncclcheck.model.events import Log
+from ncclcheck.checks.logs._view import culprits, heads, hosts_of_address, registered
+from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
 
@@ -54,7 +54,7 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             f"Connections to {targets} get no answer: a firewall between the nodes drops or rejects them.",
             [*found, *registered(log)],
             confidence="likely",
-            hosts=culprits(log, [failure.place for failure in found]),
+            hosts=_ends(log, found),
         )
     elif refused and not virtual_processes(log):
         yield suspect(
@@ -64,3 +64,17 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [failure.place for failure in refused]),
             explains=(),
         )
+
+
+def _ends(log: Log, found: Sequence[ConnectFailure]) -> tuple[str, ...]:
+    """Return whom nobody reached and who tried, where that is one of each; where several tried one, that one."""
+    spoken = culprits(log, [failure.place for failure in found])
+    reached = tuple(
+        dict.fromkeys(
+            host for failure in found for host in hosts_of_address(log, failure.address) or (failure.address,)
+        )
+    )
+    hosts = tuple(host for host in spoken if not host.startswith("rank "))
+    if len(reached) != 1:
+        return spoken
+    return reached if len(hosts) > 1 else (*reached, *(hosts or spoken)[:1])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import remarks, troubles
+from ncclcheck.checks.logs._network import as_line
+from ncclcheck.checks.logs._view import remarks, settings, troubles
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
@@ -46,6 +47,21 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL misc/utils.cc getHostHash (host name up to the first dot and boot_id; NCCL_HOSTID).
     """
+    for value, setting in settings(log, "NCCL_HOSTID").items():
+        hosts = tuple(dict.fromkeys(process.host for process in setting))
+        if len(hosts) > 1 and troubles(log):
+            yield suspect(
+                f"NCCL_HOSTID={value} is set on {', '.join(hosts[:3])}, so NCCL takes them for one host.",
+                [
+                    *(
+                        as_line(process, f"NCCL_HOSTID set by environment to {value}")
+                        for process in setting[:4]
+                    ),
+                    *troubles(log),
+                ],
+                at=setting[0].place,
+            )
+            return
     by_host: dict[str, set[str]] = {}
     for process in log.processes:
         if process.host and process.address:

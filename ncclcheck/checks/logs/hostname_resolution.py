@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import is_cluster_name, names_in, unresolved
+from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved
 from ncclcheck.checks.logs._view import culprits, failures, heads
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -45,7 +45,7 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
     ## Source
     getaddrinfo(3): EAI_NONAME, EAI_AGAIN; torch c10d/socket.cpp prints the gai error as a warning.
     """
-    found = [remark for remark in unresolved(log) if not is_cluster_name(remark.text)]
+    found = [remark for remark in unresolved(log) if not is_of_cluster(log, remark)]
     if not found:
         return
     names = names_in(found)

@@ -51,7 +51,9 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             [*told, *odd],
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
         )
-    elif apart := [remark for remark in remarks(log, "ib-modify-qp") if rails_apart(remark.text)]:
+    elif apart := [
+        remark for remark in remarks(log, "ib-modify-qp", "ib-completion") if rails_apart(remark.text)
+    ]:
         yield suspect(
             "A queue pair between adapters of different networks timed out: the rails are not connected to each other. "
             "NCCL_CROSS_NIC=0 keeps each adapter on its own rail.",
@@ -60,14 +62,15 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
         )
     elif odd and troubles(log):
         mixed = len(networks) > 1
+        lost = [remark for remark in remarks(log, "nccl-warn") if "Unable to open device" in remark.text]
         yield suspect(
             "The nodes do not use the same RDMA adapters"
             + (f": some use {' and others '.join(sorted(networks))}." if mixed else "."),
-            odd,
-            confidence="likely" if mixed else "possible",
+            [*odd, *lost],
+            confidence="likely" if mixed or lost else "possible",
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
             explains=("slow-rank-timeout", "firewall-blocked-ports", "nccl-version-mismatch")
-            if mixed
+            if mixed or lost
             else (),
         )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import uses_infiniband
+from ncclcheck.checks.logs._network import rails_apart, uses_infiniband
 from ncclcheck.checks.logs._view import culprits, heads, hosts_of_address, remarks, troubles
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import Log, Remark
@@ -55,10 +55,19 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     down = remarks(log, "ib-port-down")
     hardware = remarks(log, "ib-hardware")
     completions = remarks(log, "ib-completion")
-    lost = [remark for remark in completions if _speaks_for(remark) == "ib-link-or-fabric"]
+    lost = [
+        remark
+        for remark in completions
+        if _speaks_for(remark) == "ib-link-or-fabric" and not rails_apart(remark.text)
+    ]
     flushed = [remark for remark in completions if not _speaks_for(remark)]
     nothing_else = down and remarks(log, "rdma-wanted") and troubles(log)
-    if events or nothing_else or (down and (lost or flushed)) or (hardware and (uses_infiniband(log) or lost)):
+    if (
+        events
+        or nothing_else
+        or (down and (lost or flushed))
+        or (hardware and (uses_infiniband(log) or lost))
+    ):
         first = events or down or hardware
         yield suspect(
             "A port of the RDMA fabric is down or failed.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import is_cluster_name, names_in, unresolved
+from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved
 from ncclcheck.checks.logs._view import culprits, failures, heads, matches, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -47,7 +47,7 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     ## Source
     Kubernetes DNS for services and pods; Istio's traffic interception (PassthroughCluster).
     """
-    found = [remark for remark in unresolved(log) if is_cluster_name(remark.text)]
+    found = [remark for remark in unresolved(log) if is_of_cluster(log, remark)]
     if found:
         given_up = [
             failure

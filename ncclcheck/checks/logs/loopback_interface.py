@@ -63,5 +63,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
             ],
             confidence="certain" if failed or own else "likely",
             at=(failed or troubles(log))[0].place,
-            hosts=distinct_hosts(own) or culprits(log, [event.place for event in fallback or failed]),
+            hosts=distinct_hosts(own)
+            or tuple(dict.fromkeys(remark.values["name"] for remark in remarks(log, "hosts-file")))[:2]
+            or culprits(log, [event.place for event in fallback or failed]),
         )

@@ -16,7 +16,13 @@ _ETHERNET = 1500
     "NC933",
     "mtu-mismatch",
     "Large packets reached the peers",
-    explains=("idle-connection-dropped", "slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
+    explains=(
+        "idle-connection-dropped",
+        "slow-rank-timeout",
+        "firewall-blocked-ports",
+        "rank-exception",
+        "collective-mismatch",
+    ),
     between_nodes=True,
     fixes=(
         Fix(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks, troubles
+from ncclcheck.checks.logs._view import culprits, is_local, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -51,8 +51,16 @@ def port_in_use(log: Log) -> Iterator[Suspect]:
             taken,
             fixes=(_fix(port),),
             confidence="certain" if len(troubles(log)) else "likely",
-            hosts=culprits(log, [remark.place for remark in taken]),
+            hosts=tuple(
+                dict.fromkeys((*_listens(log), *culprits(log, [remark.place for remark in taken])[:1]))
+            ),
         )
+
+
+def _listens(log: Log) -> tuple[str, ...]:
+    """Return the host on which rank 0 listens, where the log names it by a name."""
+    named = {remark.values["address"] for remark in remarks(log, "master-address")}
+    return tuple(named) if len(named) == 1 and not is_local(next(iter(named))) else ()
 
 
 def _fix(port: str) -> Fix:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, failures, is_local, remarks, settings, troubles
@@ -66,7 +66,8 @@ def stale_config(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "NCCL_ALGO or NCCL_PROTO forces an algorithm that NCCL cannot use here.",
             unfit,
-            hosts=culprits(log, [remark.place for remark in unfit]),
+            hosts=_who_set(log, ("NCCL_ALGO", "NCCL_PROTO"))
+            or culprits(log, [remark.place for remark in unfit]),
         )
     if subnet:
         yield suspect(
@@ -96,6 +97,14 @@ def stale_config(log: Log) -> Iterator[Suspect]:
                 hosts=culprits(log, [process.place for process in setting]),
                 explains=(),
             )
+
+
+def _who_set(log: Log, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the hosts that have one of the settings, where others have none."""
+    hosts = {
+        process.host for name in names for setting in settings(log, name).values() for process in setting
+    }
+    return tuple(sorted(hosts)) if hosts < {process.host for process in log.processes} else ()
 
 
 def _on_some_only(log: Log) -> Iterator[Suspect]:

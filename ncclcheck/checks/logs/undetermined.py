@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._outcome import cut_short, stuck
 from ncclcheck.checks.logs._view import (
+    after_the_end,
     behind,
     culprits,
     exceptions,
@@ -70,8 +71,9 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     NCCL's and torch's documented debug variables.
     """
     found: list[Event] = [*troubles(log), *stuck(log)]
-    if not found and not remarks(log, "finished"):
-        found = list(remarks(log, "trouble-word"))  # words only, but nothing says that the job went on
+    found = found or list(
+        after_the_end(log, "trouble-word")
+    )  # words only, but nothing says that the job went on
     if not found:
         yield from _cut_short(log)
         return

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import (
+    VIRTUAL,
     as_line,
     distinct_hosts,
     is_bridge_address,
     tried,
     virtual_processes,
 )
-from ncclcheck.checks.logs._view import culprits, heads, troubles
+from ncclcheck.checks.logs._view import culprits, heads, remarks, troubles
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
@@ -76,12 +77,12 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             to_itself,
             hosts=(),
         )
-    elif bridged := _bridged(failed):
+    elif bridged := _bridged(log, failed):
         yield suspect(
             f"A peer advertised {bridged[0].address}, a container bridge's address, which every node has for itself.",
             bridged,
             confidence="likely",
-            hosts=(),
+            hosts=tuple(dict.fromkeys(_holders(log, bridged[0].address)))[:1] or (bridged[0].address,),
         )
     elif failed and len(set(_subnets(log).values())) > 1:
         odd = _odd_hosts(log)
@@ -95,12 +96,27 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _bridged(failed: Sequence[ConnectFailure]) -> list[ConnectFailure]:
+def _bridged(log: Log, failed: Sequence[ConnectFailure]) -> list[ConnectFailure]:
     """Return the failed connections to an address that a bridge of containers or virtual machines has."""
+    listed = {
+        remark.values.get("address") or remark.values.get("held", "")
+        for remark in remarks(log, "address-listing")
+        if VIRTUAL.match(remark.values.get("device") or remark.values.get("holder", ""))
+    }
     return [
         failure
         for failure in failed
-        if (failure.final or failure.layer == "other") and is_bridge_address(failure.address)
+        if (failure.final or failure.layer == "other")
+        and (is_bridge_address(failure.address) or failure.address in listed)
+    ]
+
+
+def _holders(log: Log, address: str) -> list[str]:
+    """Return the hosts whose own listing of addresses has it; a bridge's address is on every host."""
+    return [
+        remark.place.host
+        for remark in remarks(log, "address-listing")
+        if address in remark.values.values() and remark.place.host and not is_bridge_address(address)
     ]
 
 

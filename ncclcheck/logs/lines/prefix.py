@@ -34,7 +34,9 @@ _DMESG_DATE = re.compile(
 _DMESG = re.compile(r"\[ {0,8}(?P<uptime>\d{1,9}\.\d{3,6})\] ?")
 
 _TASK = re.compile(r" {0,6}(?P<task>\d{1,6}): ?")
-_RAISED = re.compile(r"\[(?P<task>\d{1,5})\] (?=Traceback|  File |(?:\w{1,40}\.){0,6}\w{1,40}(?:Error|Exception)\b)")  # Hydra
+_RAISED = re.compile(
+    r"\[(?P<task>\d{1,5})\] (?=Traceback|  File |(?:\w{1,40}\.){0,6}\w{1,40}(?:Error|Exception)\b)"
+)  # Hydra
 _OPEN_MPI = re.compile(r"\[\d{1,6},(?P<task>\d{1,6})\]<(?:stdout|stderr|stddiag)>: ?")
 _PRRTE = re.compile(r"\[(?:prterun-|mpirun-|mpiexec-)?[\w.@-]{0,255},(?P<task>\d{1,6})\](?:<\w+>)?: ?")
 _LOCAL = re.compile(
@@ -50,10 +52,15 @@ _LISTED = re.compile(
 )
 _POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?")
 _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
+_PIPED = re.compile(
+    r"(?P<word>[A-Za-z0-9][\w.-]{0,62})(?: {0,40}\|| {1,4}>>) ?"
+)  # docker compose and the like
+_TWO_WORDS = re.compile(r"\[(?:node|host|rank|worker)[ _-]?\d{1,5} (?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _ACTOR = re.compile(
-    r"\((?:(?:Vllm)?Worker[_ ]TP(?P<tensor>\d{1,4})(?:_EP\d{1,4})?(?= pid=)|\w{1,64}(?:\([\w.-]{1,64}\)|(?::\w{1,64}){1,3})?(?= rank=| pid=|, ip=)|(?=pid=))"
+    r"\((?:(?:Vllm)?Worker[_ ]TP(?P<tensor>\d{1,4})(?:_EP\d{1,4})?(?= pid=)|"
+    r"\w{1,64}(?:\([\w.-]{1,64}\)|(?::\w{1,64}){1,3})?(?= rank=| pid=|, ip=)|(?=pid=))"
     r"(?: rank=(?P<rank>\d{1,6}))?(?: ?pid=\w{1,20})?"
     r"(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 )  # Ray and vLLM
@@ -203,7 +210,7 @@ def _worded(found: Prefix) -> Prefix | None:
     text = found.message
     if match := _STREAM.match(text):
         return replace(found, message=text[match.end() :])
-    for pattern in (_NODE, _BRACKET, _WORD):
+    for pattern in (_NODE, _TWO_WORDS, _BRACKET, _PIPED, _WORD):
         match = pattern.match(text)
         if match and is_name(match["word"]) and found.word in (None, match["word"]):
             return replace(found, message=text[match.end() :], word=match["word"])

@@ -44,7 +44,8 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             ),
             (
                 r"(?:not enough|insufficient|too few) (?:visible )?(?:GPU|CUDA device|accelerator)s?\b|"
-                r"available GPUs? \d{1,5} is less than|\bdevice_count\(\) (?:returned|==?|is|was) \d|\d GPUs? (?:are|is|were) (?:visible|available)"
+                r"available GPUs? \d{1,5} is less than|\bdevice_count\(\) (?:returned|==?|is|was) \d|"
+                r"\d GPUs? (?:are|is|were) (?:visible|available)"
             ),
             (
                 r"(?:expected|requested|requires|needs|asked for|wants?) (?:at least |exactly )?\d{1,3} "
@@ -60,8 +61,14 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible",
             r"ptxas.{0,40}Value 'sm_\w{1,8}' is not|(?:no|not a) (?:valid|compiled) (?:kernel|cubin|code).{0,40}sm_?\d",
             r"only supports? \w{1,20} GPUs? or newer|requires? (?:a )?(?:GPU with )?compute capability",
-            r"only supported on (?:GPUs|devices) with (?:CUDA )?compute capability|supported for (?:GPU )?arch(?:itecture)? sm_?\d",
-            r"(?:device|GPU) (?:of|with|has) (?:CUDA )?(?:compute )?capability \S{1,8},? .{0,60}(?:not supported|unsupported|too (?:low|old))",
+            (
+                r"only supported on (?:GPUs|devices) with (?:CUDA )?compute capability|"
+                r"supported for (?:GPU )?arch(?:itecture)? sm_?\d"
+            ),
+            (
+                r"(?:device|GPU) (?:of|with|has) (?:CUDA )?(?:compute )?capability \S{1,8},? .{0,60}(?:not "
+                r"supported|unsupported|too (?:low|old))"
+            ),
         ),
         has_own_cause=True,
     ),
@@ -84,7 +91,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"Multicast memory.{0,200}(?:CUDA error|fail)|transport/nvls\S* (?:\(\w+\) )?NCCL WARN Cuda failure",
             (
                 r"(?:IMEX|imex)\b.{0,120}(?:not|fail|error|missing|unavailable|permit)|MNNVL.{0,80}(?:fail|error|not "
-                r"configured)|fabric state is not|domain state (?:DEGRADED|DOWN)"
+                r"configured)|fabric state is not|domain state:? (?:DEGRADED|DOWN)"
             ),
             r"CUDA_ERROR_NOT_PERMITTED|cuMemCreate.{0,80}(?:operation not permitted|fail)|Cuda failure 800\b",
             (
@@ -104,7 +111,10 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"^(?!.{0,120}(?:lacks GPU P2P|Custom allreduce))"
                 r".{0,200}(?:P2P|peer).{0,60}(?:test|verification).{0,60}fail"
             ),
-            r"\bsimpleP2P\b.{0,40}(?:fail|error)|Verification error @ element|could not enable P2P|NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)",
+            (
+                r"\bsimpleP2P\b.{0,40}(?:fail|error)|Verification error @ element|could not enable P2P|"
+                r"NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)"
+            ),
         ),
         at_info=True,
         has_own_cause=True,
@@ -172,7 +182,10 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed",
             r"tasks? [\d,-]{1,200}: Out Of Memory\b|\bTERM_MEMLIMIT\b|state OUT_OF_MEMORY",
-            r"\bearlyoom\b.{0,80}(?:SIGTERM|SIGKILL|killing)|systemd-oomd\b.{0,80}[Kk]ill|job killed: mem \S{1,20} exceed",
+            (
+                r"\bearlyoom\b.{0,80}(?:SIGTERM|SIGKILL|killing)|systemd-oomd\b.{0,80}[Kk]ill|"
+                r"job killed: mem \S{1,20} exceed"
+            ),
             r"exceeded (?:job |step )?memory limit|Killed process \d+|DefaultCPUAllocator: (?:can't|not enough)",
             (
                 r"killed due to memory pressure|node running low on memory|"

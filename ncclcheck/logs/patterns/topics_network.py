@@ -82,11 +82,11 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"gai error: ?-(?!(?:5|6|7|9)\b)\d+|Name or service not known",
             r"Temporary failure in name resolution",
             r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
-            r"gethostbyname\(.{0,255}\) failed|unable to resolve host",
+            r"gethostbyname\(.{0,255}\) failed|unable to resolve host(?!name to a)",
             r"nodename nor servname|no such host|Name resolution fail|can't resolve '|server can't find \S",
             r"DNS resolution failed|Domain name not found|NXDOMAIN|Name does not resolve|[Hh]ost ?name lookup fail",
             r"UnknownHostException|unknown host\b|can(?:not|'t| not) resolve (?:host|name|address|node)",
-            r"(?:unable|failed) to (?:resolve|look ?up) (?:the )?(?:host|name|address|node|DNS|IP)",
+            r"(?:unable|failed) to (?:resolve|look ?up) (?:the )?(?:host(?!name to a)|name|address|node|DNS|IP)",
         ),
         alarms=False,
         has_own_cause=True,
@@ -285,7 +285,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         at_info=True,
     ),
     # MTU and routes
-    Topic("mtu", (r"(?:\bmtu|\bactive_mtu)[ =:]+(?P<mtu>\d{3,5})\b",), alarms=False),
+    Topic("mtu", (r"(?:\bmtu|\bactive_mtu)[\s=:]{1,6}(?P<mtu>\d{3,5})\b",), alarms=False),
     Topic(
         "mtu-error",
         (
@@ -315,6 +315,34 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "k8s-policy",
         (r"NetworkPolicy|network policy.{0,60}(?:den|block|drop)|CoreDNS|kube-dns",),
+        alarms=False,
+    ),
+    Topic(
+        "kubernetes",
+        (
+            r"\bkubectl\b|\bkubelet\b|\bkube-system\b|\b(?:pytorch|mpi|vc|ray)job\b|kubeflow\.org|\bkubernetes\b",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "address-listing",  # of `ip -brief address` and `ip address`
+        (
+            r"^(?P<device>[A-Za-z][\w.@:-]{1,30}) +(?:UP|UNKNOWN|DOWN) +(?P<address>\d{1,3}(?:\.\d{1,3}){3})/",
+            (
+                r"\binet (?P<held>\d{1,3}(?:\.\d{1,3}){3})/\d.{0,60}\bscope "
+                r"global\b.{0,40}\b(?P<holder>[A-Za-z][\w.-]{1,30})$"
+            ),
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "hosts-file",
+        (r"^127\.0\.(?:1\.1|0\.1)\s+(?!localhost)(?P<name>[A-Za-z][\w.-]{1,253})",),
+        alarms=False,
+    ),
+    Topic(
+        "master-address",
+        (r"\bMASTER_ADDR[=: ]{1,3}(?P<address>[\w.-]{1,253})",),
         alarms=False,
     ),
     Topic(

@@ -22,6 +22,19 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         ends_the_job=True,
     ),
     Topic(
+        "succeeded",  # said by the launcher or scheduler, which sees all workers end
+        (
+            r"\bJob '?[\w.-]{1,80}'? (?:succeeded|completed successfully)\b|Local worker group finished \(SUCCEEDED\)",
+            r"worker group successfully finished|\bJob completed successfully|\bCOMPLETED\b.{0,20}\b0:0\b",
+            (
+                r"\b(?:job|process|script|run|step)\b.{0,60}\b(?:finished|completed|exited|done)\b.{0,40}"
+                r"\b(?:status|code):? 0\b"
+            ),
+            r"\b(?:state|phase|status)[\"']?[:=] ?[\"']?(?:Succeeded|COMPLETED)\b",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "workaround",
         (r"^[$#>] .{0,200}\b(?P<setting>NCCL_\w{1,40}_DISABLE=1|NCCL_P2P_LEVEL=LOC)\b",),
         alarms=False,

@@ -118,7 +118,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"\d+ \(expected"
             ),
             (
-                r"\b(?:expected|should be|used to be|was|vs\.?) (?:around |about |>|~)?\d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps|%)|"
+                r"\b(?:expected|should be|used to be|was|vs\.?) (?:around |about |>|"
+                r"~)?\d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps|%)|"
                 r"\b(?:busbw|algbw|bandwidth)\b.{0,60}\b(?:expected|should be|instead)\b|"
                 r"\bonly \d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps)"
             ),
@@ -151,7 +152,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "nccl-crash",
         (
             (
-                r"libnccl\S{0,40}\(?\+0x|rasMsgHandle\w*|\bNCCL BUG\b|"
+                r"0x[0-9a-f]{6,16} nccl\w{1,60}\(|libnccl\S{0,40}\(?\+0x|rasMsgHandle\w*|\bNCCL BUG\b|"
                 r"corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|"
                 r"Assertion .{0,80}nccl"
             ),

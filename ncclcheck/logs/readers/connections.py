@@ -58,11 +58,14 @@ _STORE_NONE = re.compile(
 _GRPC = re.compile(r"ipv[46]:(?P<address>\S{1,255}): Failed to connect to remote host: (?P<why>[^;]{1,80})")
 # What any other program says of a connection: verb, address and port, then the reason.
 _ANY = re.compile(
-    r"(?:connect(?:ion|ing)?|dial tcp|HTTPConnectionPool)\b[^0-9\n]{1,60}"
+    r"(?:connect(?:ion|ing)?|dial tcp|HTTPConnectionPool)\b(?:\(fd=\d{1,6}, )?[^0-9\n]{1,60}"
     r"(?P<address>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:'|\b)"
     r"(?:(?::|, ?(?:port=)?|<| port )(?P<port>\d{2,5}))?[^\n]{0,240}?"
     r"\b(?P<why>timed out|timeout|refused|no route to host|network is unreachable|host is unreachable)",
     re.IGNORECASE,
+)
+_HYDRA = re.compile(
+    r"unable to connect from \"[^\"]{1,253}\" to \"(?P<address>[^\"]{1,253})\" \((?P<why>[^)]{1,80})"
 )
 _JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) clients joined")
 _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
@@ -70,7 +73,7 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _JOINED, _BARRIER,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _HYDRA, _JOINED, _BARRIER,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -173,14 +176,14 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
 
 def _of_any_program(text: str, place: LogPosition) -> Iterator[Event]:
     """Yield the connection that another program could not make. One that was refused may be made later."""
-    if match := _ANY.search(text):
+    if match := _HYDRA.search(text) or _ANY.search(text):
         reason = reason_of(match["why"])
         yield ConnectFailure(
             place=place,
             text=text,
             layer="other",
             address=match["address"],
-            port=whole(match["port"]) or 0,
+            port=whole(match.groupdict().get("port")) or 0,
             reason=reason,
             final=reason != "refused" and not _TRIES_AGAIN.search(text),
         )

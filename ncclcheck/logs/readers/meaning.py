@@ -26,8 +26,9 @@ MOST_EVENTS = 60_000
 MOST_TASKS = 64  # of one line of Slurm
 IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
 _GUESSES = re.compile(
-    "There are some potential root causes|Some common causes include"
-)  # all that Ray can think of
+    "There are some potential root causes|Some common causes include|"
+    r"\bprompts?: ?['\"\[]|\[(?:prompt|response|question|answer|ground_truth|output)\] "
+)  # all that Ray can think of; what a model was asked, or says
 _LAST_ENTRY = "Last NCCL warning(error) log entry (may be unrelated) '"  # of XLA
 LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
 LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix

@@ -9,11 +9,20 @@ from __future__ import annotations
 import re
 
 _RULES = re.compile(r"^[=#*>-]{2,80} ?(?P<rest>[^=#*\n]{2,120}?)(?: ?[=#*<-]{2,80})?\s*$")
+_COMMENT = re.compile(r"^# (?P<rest>(?:node|host|on|from) [^\n]{1,80})$")
 _PROMPT = re.compile(
     r"^\[\w[\w.-]{0,31}@(?P<host>[A-Za-z][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
     r"^(?:\([\w.-]{1,40}\) )?(?:root|ubuntu|user|admin|ec2-user|centos|azureuser|opc|nvidia)@"
     r"(?P<named>[A-Za-z][\w.-]{0,253}):[^\s$#]{0,200}[$#] |"
     r"^(?:[$>#] |\+ )?ssh (?:-\S{1,80} ){0,4}(?:\w{1,32}@)?(?P<reached>[A-Za-z][\w.-]{1,253}) \S"
+)
+_SHORT_PROMPT = re.compile(
+    r"^\[(?P<host>[A-Za-z][\w.-]{0,62}) [~/][^\]\n]{0,80}(?:\]# |\]\$ )|"
+    r"^(?P<named>[A-Za-z][\w.-]{1,62}\d)(?:\$ |# |> )(?:cat |dmesg|nvidia-smi|ibstat|ibv_|systemctl|journalctl|ping |"
+    r"tcpdump|ethtool|lsmod|ulimit|getent|free -|lspci|show_gids|ibdev2netdev|py-spy|ip route|"
+    r"ip -|ip addr|ss -|df -|ls -)|"
+    r"^(?:[$>#] |\+ )?kubectl (?:-n \S{1,63} )?(?:logs|describe|get|exec)(?: -\S{1,40}){0,3} (?:pods?[ /])?"
+    r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
 )
 _FIELD = re.compile(
     r"^\s{0,8}(?:Local host|Hostname|Host name|Node name|nodename|hostname)\s{0,12}[:=]\s{0,12}"
@@ -29,14 +38,22 @@ _FILE = re.compile(r"\.(?:log|out|err|txt)$")
 _DIGITS = re.compile(r"\d+")
 _NO_HOSTS = frozenset(
     {
-        "", "rank", "step", "stage", "phase", "gpu", "gpus", "cuda", "nccl", "mlx", "test", "attempt", "python", "py",
-        "torch", "v", "run", "exp", "job", "slurm", "h", "a", "b", "l", "v.", "rtx", "ipv", "eth", "ib", "ens", "xid",
+        "", "of", "the", "a", "in", "at", "all", "each", "every", "one",
+        "rank", "step", "stage", "phase", "gpu", "gpus", "cuda", "nccl", "mlx", "test",
+        "attempt", "python", "py",
+        "torch", "v", "run", "exp", "job", "slurm", "h", "b", "l", "v.", "rtx", "ipv", "eth", "ib", "ens", "xid",
         "part", "log", "train", "epoch", "iter", "iteration", "device", "layer", "round", "step_", "mlx_", "x_",
         "section", "case", "trial", "task", "local_rank", "version", "nodes", "ranks", "x", "utc", "am", "pm",
         "begin", "end", "dmesg", "size", "line", "lines", "hca", "nic", "port", "sm_", "fp", "bf", "int",
     }
 )  # fmt: skip
-PATTERNS = (r"== |## |\*\* |==> |--- ", _PROMPT.pattern, _FIELD.pattern, _DESCRIBED.pattern)
+PATTERNS = (
+    r"== |## |\*\* |==> |--- |# node|# host|# on |# from ",
+    _SHORT_PROMPT.pattern,
+    _PROMPT.pattern,
+    _FIELD.pattern,
+    _DESCRIBED.pattern,
+)
 _FIELD_LINES = 12  # a field speaks for the lines of its own paragraph
 
 
@@ -63,6 +80,10 @@ class Sections:
             self._host, self._until = match["host"], None
         elif match := _PROMPT.match(text):
             self._host, self._until = match["host"] or match["named"] or match["reached"], None
+        elif match := _SHORT_PROMPT.match(text):
+            self._host, self._until = match["host"] or match["named"] or match["pod"], None
+        elif match := _COMMENT.match(text):
+            self._host, self._until = _host_in(match["rest"]) or self._host, None
         elif match := _RULES.match(text):
             self._host, self._until = _host_in(match["rest"]), None
 
@@ -77,7 +98,11 @@ def _host_in(heading: str) -> str:
         is_counted = (
             stem in _NO_HOSTS and key not in _KEYS and not re.fullmatch(r"(?:gpu|nodes?)-?\d{2,4}", name)
         )
-        if is_counted or ("." in name and name.rpartition(".")[2] in ("py", "sh", "json", "yaml", "pt")):
+        if (
+            is_counted
+            or stem in ("of", "the", "in", "at", "all", "each", "every", "one")
+            or ("." in name and name.rpartition(".")[2] in ("py", "sh", "json", "yaml", "pt"))
+        ):
             continue
         if has_number or (key in _KEYS and "." not in match["name"]):
             return name

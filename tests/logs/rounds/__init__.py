@@ -86,7 +86,9 @@ def explain(name: str, text: bytes) -> Explained:
     collector = Collector()
     collector.read(name, batches([text]))
     log = collector.log()
-    return explained(log, run_checks(Snapshot(nodes=(), log=log), Selection(), "log"))
+    runs = list(run_checks(Snapshot(nodes=(), log=log), Selection(), "log"))
+    assert [run.reason for run in runs if run.outcome == "crashed"] == []
+    return explained(log, runs)
 
 
 def names_the_culprit(log: HeldOut, given: Answer) -> bool:
