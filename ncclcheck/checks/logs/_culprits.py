@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.checks.logs._causes import Suspect
-from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, is_local, remarks, timeouts
+from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, remarks, timeouts
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
@@ -15,9 +15,7 @@ _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-c
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
     if suspect.hosts:
-        everyone = hosts_of(log)
-        alone = everyone if len(everyone) == 1 and not is_local(everyone[0]) else ()
-        return suspect.hosts if set(everyone) & set(suspect.hosts) else (*alone, *suspect.hosts)
+        return suspect.hosts
     places = () if suspect.slug in _SPEAKER_WAITED else suspect.places
     spoken = culprits(log, _of(places, suspect.between_nodes))
     if spoken:

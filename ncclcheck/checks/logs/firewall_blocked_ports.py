@@ -67,14 +67,13 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
 
 
 def _ends(log: Log, found: Sequence[ConnectFailure]) -> tuple[str, ...]:
-    """Return whom nobody reached and who tried, where that is one of each; where several tried one, that one."""
+    """Return whom nobody reached where several tried, both ends where the log knows them, else who tried."""
     spoken = culprits(log, [failure.place for failure in found])
-    reached = tuple(
-        dict.fromkeys(
-            host for failure in found for host in hosts_of_address(log, failure.address) or (failure.address,)
-        )
-    )
-    hosts = tuple(host for host in spoken if not host.startswith("rank "))
-    if len(reached) != 1:
+    addresses = tuple(dict.fromkeys(failure.address for failure in found))
+    if len(addresses) != 1:
         return spoken
-    return reached if len(hosts) > 1 else (*reached, *(hosts or spoken)[:1])
+    known = hosts_of_address(log, addresses[0])[:1]
+    hosts = tuple(host for host in spoken if not host.startswith("rank "))
+    if len(hosts) > 1:
+        return known or addresses
+    return (*known, *hosts) if known else spoken
