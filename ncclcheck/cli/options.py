@@ -210,7 +210,7 @@ isolate_options = _all(
             type=WholeNumber(1, 8),
             help="Rounds that test all nodes; more find nodes bad at times.  [1]",
         ),
-        click.option("--max-rounds", type=WholeNumber(1, 30), help="Number of rounds, at most.  [8]"),
+        click.option("--max-rounds", type=WholeNumber(1, 30), help="Number of rounds, at most.  [9]"),
         click.option(
             "--groups",
             is_flag=True,

@@ -15,7 +15,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.measure.isolation.pair_tests import MANY_TRANSFERS
+from ncclcheck.measure.isolation.pair_tests import MOST_TRANSFERS
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -152,7 +152,7 @@ class _PairNode:
                 order.most_bytes,
                 len(group),
                 min(planned.ring_bytes, order.most_bytes) if planned.ring else 0,
-                max(1, min(planned.transfers, MANY_TRANSFERS)),
+                max(1, min(planned.transfers, MOST_TRANSFERS)),
                 join_s=PAIR_JOIN_S + len(group) * RING_OF_A_NODE_S,
             )
             for rail in range(order.rails)
@@ -179,6 +179,7 @@ def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:
         seconds=round(seconds, 3),
         transfer_s=round(max(result.transfer_s for result in results), 4),
         rails_gbit_s=rates if len(rates) > 1 else (),
+        deviation=round(max(result.deviation for result in results), 5),
     )
 
 

@@ -66,6 +66,7 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
     `own`: the fault is this node's own, as where its process was stopped. `seconds`: how long its pair took, with its
     start; `transfer_s`: one of its transfers. `rails_gbit_s`: what each GPU received, where there are several.
+    `deviation`: the standard deviation of one transfer, as a part.
     """
 
     schema_version: str
@@ -77,6 +78,7 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
     transfer_s: float = 0.0
     rails_gbit_s: tuple[float, ...] = ()
+    deviation: float = 0.0
 
 
 def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:

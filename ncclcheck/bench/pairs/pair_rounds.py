@@ -183,6 +183,7 @@ def _test(planned: Round, pair: tuple[int, int], answers: Mapping[int, PairAnswe
         detail,
         _rails(first, second) if outcome == "ok" else (),
         planned.transfers,
+        (second.deviation, first.deviation) if first is not None and second is not None else (0.0, 0.0),
     )
 
 

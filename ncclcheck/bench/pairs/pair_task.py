@@ -13,7 +13,7 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     """One rank of a pair, or of a ring of more. They meet in the store under `store_prefix`, which is theirs alone.
 
     `rail`: the GPU that is used, on NCCL. `most_bytes`: of one transfer. `ring_bytes`: of one transfer of a ring, 0: a
-    pair finds it out by itself. `transfers`: of each direction; the median counts.
+    pair finds it out by itself. `transfers`: of each direction; the mean of the middle half counts.
     """
 
     number: int  # of the round
@@ -35,6 +35,7 @@ class PairResult(Struct, frozen=True, forbid_unknown_fields=True):
     """What one end measured: the rate at which it received, in 1e9 bit/s; `error`: why there is none.
 
     `rail`: over which GPU. `transfer_s`: how long one transfer took. `wrong`: elements that were not those sent.
+    `deviation`: the standard deviation of one transfer, as a part.
     """
 
     number: int
@@ -43,3 +44,4 @@ class PairResult(Struct, frozen=True, forbid_unknown_fields=True):
     wrong: int = 0
     error: str = ""
     rail: int = 0
+    deviation: float = 0.0

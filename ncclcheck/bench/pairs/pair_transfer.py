@@ -6,9 +6,9 @@ More ranks are a ring, in which all of them send and receive at the same time.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from msgspec import Struct
 from ncclcheck.bench.gpu.device_id import device_id
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
 from ncclcheck.exchange.store.torch_versions import make_store
+from ncclcheck.measure.isolation.pair_tests import deviation_of, middle_mean
 from ncclcheck.timeouts import GROUP_CALL_S
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FIRST_BYTES = 1 << 20  # of the transfer that finds the size; it also takes what a shaper lets through at once
 LEAST_BYTES = 1 << 16
+STREAM = 9  # counted parts of one stream: all of them lie in memory until they are verified
 PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
 
 
@@ -75,10 +77,10 @@ def _both_ways(task: PairTask, device: torch.device) -> PairResult:
 
 
 def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
-    """Transfer from `sender` to the other rank: once to find the size, then one stream of four parts.
+    """Transfer from `sender` to the other rank: once to find the size, then one stream of parts.
 
-    The receiver times the last three, from the end of a part to the end of the next. So no part begins after a pause,
-    in which a queue or a shaper would save up what it lets through at once.
+    The receiver times all parts but the first, from the end of a part to the end of the next. So no part begins after
+    a pause, in which a queue or a shaper would save up what it lets through at once. Many parts are several streams.
     """
     import torch
 
@@ -89,15 +91,22 @@ def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
         size.fill_(max(LEAST_BYTES, min(task.most_bytes, int(rate * task.transfer_s))))
     _exchange(device, size, 1 - sender, task.rank)  # the receiver has measured, so it decides
     size_bytes = int(size.item())
-    stream = _stream(task, device, sender, size_bytes, 1 + task.transfers)
-    return _result(task, size_bytes, stream)
+    streams = [
+        _stream(task, device, sender, size_bytes, 1 + min(STREAM, task.transfers - done))
+        for done in range(0, task.transfers, STREAM)
+    ]
+    return _result(task, size_bytes, streams)
 
 
-def _result(task: PairTask, size_bytes: int, stream: _Stream) -> PairResult:
-    """Return the rate of the stream: the median of its parts, without the first one."""
-    transfer_s = max(median(end - begin for begin, end in pairwise(stream.ends_s[1:])), 1e-9)
+def _result(task: PairTask, size_bytes: int, streams: Sequence[_Stream]) -> PairResult:
+    """Return the rate of the streams: the middle mean of their parts, each without its first one."""
+    took_s = [max(end - begin, 1e-9) for stream in streams for begin, end in pairwise(stream.ends_s[1:])]
+    transfer_s = middle_mean(took_s)
     rate_gbit_s = size_bytes / transfer_s * 8 / 1e9
-    return PairResult(task.number, rate_gbit_s, transfer_s, stream.wrong, rail=task.rail)
+    wrong = sum(stream.wrong for stream in streams)
+    return PairResult(
+        task.number, rate_gbit_s, transfer_s, wrong, rail=task.rail, deviation=deviation_of(took_s)
+    )
 
 
 def _ring(task: PairTask, device: torch.device) -> PairResult:
@@ -118,7 +127,7 @@ def _ring(task: PairTask, device: torch.device) -> PairResult:
     stream = _Stream(tuple(ends_s), sum(int((buffer != expected).sum().item()) for buffer in buffers))
     dist.all_reduce(torch.zeros(1, device=device))  # nobody leaves while its neighbour still reads
     _synchronize(device)
-    return _result(task, task.ring_bytes, stream)
+    return _result(task, task.ring_bytes, (stream,))
 
 
 class _Stream(Struct, frozen=True):

@@ -189,7 +189,7 @@ def _links(
 ) -> list[tuple[int, int, bool]]:
     """Return the paths that were bad in every one of several tests, though both ends are sound."""
     of: dict[Pair, list[PairTest]] = {}
-    for test in tests:
+    for test in standing.told_by(tests):
         if settled.isdisjoint(test.pair) and are_sound(test.pair, standing):
             of.setdefault(test.pair, []).append(test)
     found = []

@@ -17,11 +17,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.pair_tests import (
+    LEAST_SPREAD,
     PairTest,
     Scale,
     log_part,
     most_telling,
-    noise_of,
+    noise_between,
+    noise_within,
     scale_of,
     scale_of_sound,
 )
@@ -34,6 +36,9 @@ PRIOR_TESTS = 10  # what was expected before the run counts as much as so many t
 MOST_DISTURBED = 0.6  # above it a slow test would speak for its ends
 EXPECTED_BAD = 0.02  # share of bad nodes before the first test
 FALSE_NAMES = 0.01  # the expected number of sound nodes that a run names
+# Spreads in the effect: with fewer of them a short test says nothing, once there are longer ones, is weak, says all
+NOTHING, WEAK, ALL = 3.0, 4.0, 5.0
+SHORTER = 2  # times as long
 _PASSES = 6
 LEAST_FITTED = 4  # tests between sound members
 NEAR, FAR = (
@@ -63,22 +68,28 @@ class Standing(Struct, frozen=True):
     ratios: tuple[float, ...]
     ever_suspect: int
     between: tuple[int, int]
+    effect: float
 
     def is_bad(self, test: PairTest) -> bool:
         """Return whether the test is slow, or did not finish."""
         return is_bad(test, self.scale)
 
+    def told_by(self, tests: Sequence[PairTest]) -> list[PairTest]:
+        """Return those of the tests that are long enough to say something."""
+        return [test for test in tests if not is_weak(test, self.scale, self.effect)]
+
 
 def is_bad(test: PairTest, scale: Scale | None) -> bool:
     """Return whether the test is slow on this scale, or did not finish."""
     rates = test.rates_gbit_s
-    return rates is None or (scale is not None and min(rates) < scale.least_gbit_s)
+    return rates is None or (scale is not None and min(rates) < scale.least_gbit_s(test.transfers))
 
 
 def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float) -> Standing:
     """Return what the tests say about the members. `effect`: the least loss that counts, as a part."""
     telling, transfers = most_telling(tests)
-    scale = scale_of(_rates(tests), effect, noise_of(telling))
+    floor = max(LEAST_SPREAD, noise_within(telling, transfers) or 0.0)
+    scale = scale_of(_rates(tests), effect, noise_between(telling, transfers), floor)
     if scale is not None:
         scale = replace(scale, transfers=transfers)
     disturbed, between = FIRST_DISTURBED, (0, 0)
@@ -92,7 +103,7 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
         _propagate(tests, ratios, evidence, told)
         between = _between(tests, evidence, scale)
         disturbed = share_disturbed(*between)
-        fitted = _fitted(scale, tests, evidence, effect)
+        fitted = _fitted(scale, tests, evidence, effect, floor)
         if fitted is not scale:
             scale = fitted
             uncapped = [_ratio(test, scale, effect) for test in tests]
@@ -100,6 +111,8 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
     own_good: defaultdict[int, list[int]] = defaultdict(list)
     against: defaultdict[int, set[int]] = defaultdict(set)
     for test, ratio in zip(tests, ratios, strict=True):
+        if is_weak(test, scale, effect):
+            continue
         bad = is_bad(test, scale)
         for member, partner in ((test.first, test.second), (test.second, test.first)):
             if not bad:
@@ -118,11 +131,23 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
         tuple(ratios),
         len({end for test, ratio in zip(tests, ratios, strict=True) if ratio > 0 for end in test.pair}),
         between,
+        effect,
     )
 
 
+def is_weak(test: PairTest, scale: Scale | None, effect: float) -> bool:
+    """Return whether the rates vary too much for so short a test, where there are longer ones."""
+    if scale is None or test.rates_gbit_s is None or not _is_short(test, scale):
+        return False
+    return WEAK * scale.spread_of(test.transfers) > effect
+
+
+def _is_short(test: PairTest, scale: Scale) -> bool:
+    return SHORTER * test.transfers <= scale.transfers
+
+
 def _fitted(
-    scale: Scale | None, tests: Sequence[PairTest], evidence: dict[int, float], effect: float
+    scale: Scale | None, tests: Sequence[PairTest], evidence: dict[int, float], effect: float, floor: float
 ) -> Scale | None:
     """Return the scale of the tests between members that nothing speaks against; the same one where they agree."""
     sound = [
@@ -133,7 +158,7 @@ def _fitted(
     telling = [test for test in sound if scale is not None and test.transfers >= scale.transfers]
     if scale is None or len(telling) < LEAST_FITTED:
         return scale
-    fitted = scale_of_sound(sound, telling, effect)
+    fitted = scale_of_sound(sound, telling, effect, floor)
     moved = abs(fitted.reference_gbit_s / scale.reference_gbit_s - 1)
     agree = moved < NEAR * scale.spread and abs(fitted.spread / scale.spread - 1) < NEAR
     is_elsewhere = moved > FAR * scale.spread  # then it is bad members that look sound to each other
@@ -160,9 +185,12 @@ def _ratio(test: PairTest, scale: Scale | None, effect: float) -> float:
         return _ODDS_LIMIT
     lost = math.log(1 - effect)
     spread = scale.spread_of(test.transfers)
+    weight = (
+        min(1.0, max(0.0, (effect / spread - NOTHING) / (ALL - NOTHING))) if _is_short(test, scale) else 1.0
+    )
     forth, back = (_one_way(log_part(rate, scale), lost, spread) for rate in test.rates_gbit_s)
     ways = math.log((math.exp(forth) + math.exp(back) + math.exp(forth + back)) / 3)
-    return max(LEAST_EVIDENCE, min(_ODDS_LIMIT, ways))
+    return weight * max(LEAST_EVIDENCE, min(_ODDS_LIMIT, ways))
 
 
 def _one_way(part: float, lost: float, spread: float) -> float:

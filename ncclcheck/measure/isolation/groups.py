@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from ncclcheck.measure.isolation.evidence import Standing
+from ncclcheck.measure.isolation.evidence import CLEARED, Standing
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
 
 SPLIT_SHARE = 0.2  # from such a share of bad tests on, of members that were good as well
@@ -42,9 +42,15 @@ def components(members: Iterable[int], joined: Iterable[Pair]) -> list[list[int]
 
 def is_split(tests: Sequence[PairTest], standing: Standing) -> bool:
     """Return whether many tests are bad of members that were good with others: a bad node is bad with all."""
+    good = {
+        member
+        for test, ratio in zip(tests, standing.ratios, strict=True)
+        if ratio <= CLEARED and not standing.is_bad(test)
+        for member in test.pair
+    }
+    tests = standing.told_by(tests)
     if len(tests) < LEAST_SPLIT_TESTS:
         return False
-    good = {member for test in tests if not standing.is_bad(test) for member in test.pair}
     across = sum(standing.is_bad(test) and good.issuperset(test.pair) for test in tests)
     return across >= SPLIT_SHARE * len(tests)
 
@@ -54,6 +60,7 @@ def two_sides(members: Sequence[int], tests: Sequence[PairTest], standing: Stand
 
     Few tests may contradict: one pair across has the common path for itself.
     """
+    tests = standing.told_by(tests)
     of: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
     bad_of = [standing.is_bad(test) for test in tests]
     for test, bad in zip(tests, bad_of, strict=True):

@@ -19,15 +19,15 @@ from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing,
 from ncclcheck.measure.isolation.groups import is_split, two_sides
 from ncclcheck.measure.isolation.pair_tests import (
     FEW_TRANSFERS,
-    MANY_TRANSFERS,
     Pair,
     PairTest,
     Scale,
-    noise_of,
+    transfers_for,
 )
 from ncclcheck.measure.isolation.two_members import MOST_TESTS, two_members
 
 FEW_NAMED, GROUP_SHARE = 6, 0.15  # so few that are such a share of all may be of both sides of a shared path
+FEW_ROUNDS, FEW_BAD = 5, 16  # so many rounds are enough for so many bad members
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
 LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
 LINK_TESTS = 3  # of a pair whose ends are sound
@@ -47,7 +47,7 @@ class Plan(Struct, frozen=True):
 
     seed: int
     effect: float = 0.1
-    most_rounds: int = 8
+    most_rounds: int = 9
     screen: int = 1
     rings: bool = False
 
@@ -55,7 +55,7 @@ class Plan(Struct, frozen=True):
 class Round(Struct, frozen=True):
     """Pairs to be tested at the same time; none: all is decided. `why` says it to the user.
 
-    A rate is the median of so many `transfers`.
+    A rate is the middle mean of so many `transfers`.
     """
 
     number: int
@@ -69,11 +69,12 @@ def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) ->
 
     Where the rates vary, its tests are longer.
     """
-    noise = noise_of(tests)
-    is_noisy = noise is not None and SCREEN_SPREADS * noise > plan.effect
-    longer = is_noisy or any(test.transfers > FEW_TRANSFERS for test in tests)
     planned = _next_round(plan, members, tests)
-    return replace(planned, transfers=MANY_TRANSFERS) if longer else planned
+    return (
+        replace(planned, transfers=transfers_for(plan.effect, len(members), tests))
+        if planned.pairs
+        else planned
+    )
 
 
 def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
@@ -85,14 +86,19 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
     met = {test.pair for test in tests}
     few = len(members) <= FEW and len(met) < len(members) * (len(members) - 1) // 2
     if number <= plan.screen or few:
-        return Round(number, _paired(order, met), "all nodes, in random pairs")
+        first = _unmet(order, met) if few else ()
+        rest = _paired([member for member in order if member not in first], met)
+        return Round(number, ((first, *rest) if first else rest), "all nodes, in random pairs")
     present = frozenset(members)
     tests = [test for test in tests if test.first in present and test.second in present]
     if len(members) == PAIR:
         is_open = not two_members(members, tests, plan.effect).is_decided and len(tests) < MOST_TESTS
         return Round(number, ((order[0], order[1]),) if is_open else (), "both directions of the pair again")
     standing = standing_of(members, tests, plan.effect)
-    if number <= screens_for(standing.scale, plan.effect):
+    if number > FEW_ROUNDS and _is_enough(tests, standing):
+        return Round(number, (), "")
+    told = {test.round for test in standing.told_by(tests)}
+    if number <= MOST_SCREENS and len(told) < screens_for(standing.scale, plan.effect):
         return Round(number, _paired(order, met), "all nodes again, since the rates vary")
     if number <= MOST_SCREENS and _has_fast_ones(tests, standing.scale):
         return Round(
@@ -120,6 +126,12 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         busy = {member for pair in pairs for member in pair}
         pairs += _paired([member for member in order if member not in busy], met)
     return Round(number, tuple(pairs), why if suspects or named else "all nodes, once more")
+
+
+def _is_enough(tests: Sequence[PairTest], standing: Standing) -> bool:
+    """Return whether so few members are suspect that the first rounds are enough: what is open then stays open."""
+    against = sum(evidence > 0 for evidence in standing.evidence.values())
+    return against <= FEW_BAD and not is_split(tests, standing)
 
 
 def screens_for(scale: Scale | None, effect: float) -> int:
@@ -174,6 +186,7 @@ def suspects_of(members: Sequence[int], standing: Standing) -> list[int]:
 
 def open_links(tests: Sequence[PairTest], standing: Standing) -> dict[Pair, int]:
     """Return the pairs that were bad, so many times and never good, though both ends are sound; until often enough."""
+    tests = standing.told_by(tests)
     good = {test.pair for test in tests if not standing.is_bad(test)}
     bad: dict[Pair, int] = {}
     for test in tests:
@@ -207,6 +220,12 @@ def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
         )
         pairs.append((first, left.pop(place)))
     return tuple(pairs)
+
+
+def _unmet(order: Sequence[int], met: set[Pair]) -> Pair | tuple[()]:
+    """Return two members that have not met."""
+    pairs = ((first, second) for at, first in enumerate(order) for second in order[at + 1 :])
+    return next((pair for pair in pairs if _pair(*pair) not in met), ())
 
 
 def _with_sound(

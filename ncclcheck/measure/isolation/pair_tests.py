@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,13 +18,18 @@ LEAST_SPREAD = 0.005  # of the reference; fewer transfers than this can resolve
 USUAL_SPREAD, USUAL_VALUES = 0.01, 4
 HIDING_VALUES = 6  # the spread of so many values may be 1.4 times what they show
 START_PERCENT = 75  # of all tests: up to so many per cent of the tests may be slow
-TRIM_SPREADS, CUT_SPREADS = 3.0, 3.5
-SHARE_OF_LONGEST = 4  # every fourth test at least has to be long to set the scale
+TRIM_SPREADS, CUT_SPREADS, MOST_LOSS = 3.0, 3.5, 0.95
+FEW_MEMBERS = 4
+EXACT = 7.0  # spreads of a test in an effect: half of it is then 3.5 spreads from both sides
+MOST_OF_ALL = 0.75  # of the nodes: a round that tests so many is one of all
 LEAST_BOTH_WAYS = 8  # pairs whose differences between both ways tell the noise
 _MOST_PASSES = 20
 
 
-FEW_TRANSFERS, MANY_TRANSFERS = 3, 9  # of a test; many where the rates vary
+FEW_TRANSFERS, MOST_TRANSFERS = 3, 31  # of a test; more where the rates vary
+FIRST_OF_FEW = 9  # transfers of a test of few nodes, whose few tests tell little of the spread
+OF_THE_MEAN = 1.1  # the deviation of the middle mean, times that of a transfer over the root of their number
+SEEN_OF_FEW = 2.0  # standard errors by which a deviation is raised that few transfers show
 
 
 class PairTest(Struct, frozen=True):
@@ -31,7 +37,8 @@ class PairTest(Struct, frozen=True):
 
     A rate is None where it was not measured; then `outcome` says why. `lone`: nothing else was measured
     meanwhile. `detail`: what an end said, where it failed. `rails`: the rates forth and back of each GPU, where
-    several measured at once; the rates are then those of the slowest. `transfers`: a rate is the median of so many.
+    several measured at once; the rates are then those of the slowest. `transfers`: a rate is the middle mean of so
+    many, and `deviations` are the standard deviations of one of them, forth and back, as a part; 0: not known.
     """
 
     round: int
@@ -44,6 +51,7 @@ class PairTest(Struct, frozen=True):
     detail: str = ""
     rails: tuple[tuple[float, float], ...] = ()
     transfers: int = FEW_TRANSFERS
+    deviations: tuple[float, float] = (0.0, 0.0)
 
     @property
     def pair(self) -> Pair:
@@ -67,29 +75,33 @@ class Scale(Struct, frozen=True):
     """What a sound pair reaches one way, in 1e9 bit/s, and the standard deviation of it, as a part of the reference.
 
     The deviation is that of tests of so many `transfers`; of shorter tests it is larger.
-    A test is slow if one way is below `cut` (a natural logarithm of its part of the reference).
+    A test is slow if one way is below `cut` (a natural logarithm of its part of the reference), or a lower value where
+    it is shorter. `least_loss`: what counts at all, as a part.
     """
 
     reference_gbit_s: float
     spread: float
     cut: float
     transfers: int = FEW_TRANSFERS
+    least_loss: float = 0.05
 
     def spread_of(self, transfers: int) -> float:
         """Return the standard deviation of tests of so many transfers."""
         return self.spread * math.sqrt(max(1.0, self.transfers / transfers))
 
-    @property
-    def least_gbit_s(self) -> float:
-        """The rate below which a test is slow."""
-        return self.reference_gbit_s * math.exp(self.cut)
+    def least_gbit_s(self, transfers: int) -> float:
+        """Return the rate below which a test of so many transfers is slow."""
+        loss = min(MOST_LOSS, max(self.least_loss, CUT_SPREADS * self.spread_of(transfers)))
+        return self.reference_gbit_s * (1 - loss)
 
 
-def scale_of(values_gbit_s: Sequence[float], effect: float, noise: float | None = None) -> Scale | None:
+def scale_of(
+    values_gbit_s: Sequence[float], effect: float, noise: float | None = None, floor: float = LEAST_SPREAD
+) -> Scale | None:
     """Return the scale of these rates (of all tests, both ways); None without any.
 
     `noise`: the spread of the rates as the difference between both ways of a pair shows it, which faults of whole nodes
-    do not raise; without it the rates themselves tell.
+    do not raise; without it the rates themselves tell. `floor`: the spread is that at least.
 
     The slow ones must not shift it: it starts at a value that up to three quarters of the tests may lie below, and
     drops what lies further below the median of the rest than half of `effect`, or three spreads. The spread of all
@@ -99,47 +111,107 @@ def scale_of(values_gbit_s: Sequence[float], effect: float, noise: float | None 
         return None
     ordered = sorted(values_gbit_s)
     middle = ordered[min(len(ordered) - 1, math.ceil(START_PERCENT / 100 * len(ordered)) - 1)]
-    spread = LEAST_SPREAD if noise is None else max(LEAST_SPREAD, noise)
+    spread = max(floor, noise or 0.0)
     for _ in range(_MOST_PASSES):
         limit = middle * (1 - max(effect / 2, TRIM_SPREADS * spread))
         kept = [value for value in ordered if value >= limit]
         before, middle = middle, median(kept)
         seen = MAD_TO_SIGMA * median(abs(value / middle - 1) for value in kept) if noise is None else noise
-        spread = max(LEAST_SPREAD, _with_usual(seen, len(kept)))
+        spread = max(floor, _with_usual(seen, len(kept)))
         if middle == before:
             break
     return _scale(middle, spread, effect)
 
 
-def scale_of_sound(tests: Sequence[PairTest], telling: Sequence[PairTest], effect: float) -> Scale:
+def scale_of_sound(
+    tests: Sequence[PairTest], telling: Sequence[PairTest], effect: float, floor: float = LEAST_SPREAD
+) -> Scale:
     """Return the scale of tests between members that are held for sound; `telling`: those that show the spread."""
     middle = median(rate for test in tests for rate in test.rates_gbit_s or ())
     parts = [rate / middle - 1 for test in telling for rate in test.rates_gbit_s or ()]
     seen = MAD_TO_SIGMA * median(map(abs, parts))
-    return _scale(middle, max(LEAST_SPREAD, _with_usual(seen, len(parts))), effect)
+    return _scale(middle, max(floor, _with_usual(seen, len(parts))), effect)
 
 
 def most_telling(tests: Sequence[PairTest]) -> tuple[Sequence[PairTest], int]:
-    """Return the tests with the most transfers, if there are enough of them, else all; and their transfers."""
+    """Return the longest tests of rounds of all nodes, and the median of their transfers.
+
+    The tests of other rounds are those of the suspects.
+    """
     finished = [test for test in tests if test.rates_gbit_s is not None]
-    most = max((test.transfers for test in finished), default=FEW_TRANSFERS)
-    longest = [test for test in finished if test.transfers == most]
-    if len(longest) * SHARE_OF_LONGEST >= len(finished) and len(longest) >= LEAST_BOTH_WAYS:
-        return longest, most
-    return finished, min((test.transfers for test in finished), default=FEW_TRANSFERS)
+    if not finished:
+        return finished, FEW_TRANSFERS
+    ends = {end for test in finished for end in test.pair}
+    pairs = Counter(test.round for test in finished)
+    of_all = [test for test in finished if pairs[test.round] >= MOST_OF_ALL * (len(ends) // 2)] or finished
+    most = max(test.transfers for test in of_all)
+    longest = [test for test in of_all if 2 * test.transfers > most]
+    return longest, int(median(test.transfers for test in longest))
 
 
-def noise_of(tests: Sequence[PairTest]) -> float | None:
-    """Return the spread of one rate, as a part, by the differences between both ways of each pair; None: too few."""
-    both = [test.rates_gbit_s for test in tests if test.rates_gbit_s is not None]
+def middle_mean(values: Sequence[float]) -> float:
+    """Return the mean of the middle half: nearly as exact as the mean, and no single disturbed value shifts it."""
+    ordered = sorted(values)
+    outside = max(1, len(ordered) // 4) if len(ordered) > 2 else 0  # noqa: PLR2004 (of two none is in the middle)
+    return fmean(ordered[outside : len(ordered) - outside])
+
+
+def deviation_of(seconds: Sequence[float]) -> float:
+    """Return the standard deviation of one of these times, as a part; 0 where one alone tells nothing."""
+    return stdev(math.log(max(value, 1e-12)) for value in seconds) if len(seconds) > 1 else 0.0
+
+
+def transfers_for(effect: float, members: int, tests: Sequence[PairTest]) -> int:
+    """Return of how many transfers a test has to be, so that its spread is small against the effect."""
+    telling, transfers = most_telling(tests)
+    noise = noise_of(telling, transfers)
+    if noise is None:
+        return FIRST_OF_FEW if members <= FEW_MEMBERS else FEW_TRANSFERS
+    values = 2 * len(telling)
+    upper = noise * math.sqrt(1 + SEEN_OF_FEW * math.sqrt(2 / values))
+    needed = math.ceil(transfers * (upper * EXACT / effect) ** 2)
+    before = max(test.transfers for test in tests)
+    return max(FEW_TRANSFERS, before, min(MOST_TRANSFERS, needed))
+
+
+def noise_of(tests: Sequence[PairTest], transfers: int) -> float | None:
+    """Return the spread of one rate, as a part, if tests have so many transfers.
+
+    It is that between both ways of each pair; of few pairs that of the transfers of each test; None: not known.
+    """
+    return noise_between(tests, transfers) or noise_within(tests, transfers)
+
+
+def noise_between(tests: Sequence[PairTest], transfers: int) -> float | None:
+    """Return that spread by the differences between both ways of each pair; None of too few."""
+    both = [(test.rates_gbit_s, test.transfers) for test in tests if test.rates_gbit_s is not None]
     if len(both) < LEAST_BOTH_WAYS:
         return None
-    differences = [math.log(max(forth, 1e-12) / max(back, 1e-12)) for forth, back in both]
-    return MAD_TO_SIGMA * median(map(abs, differences)) / math.sqrt(2)
+    differences = [
+        abs(math.log(max(rates[0], 1e-12) / max(rates[1], 1e-12))) * math.sqrt(own / transfers)
+        for rates, own in both
+    ]
+    return MAD_TO_SIGMA * median(differences) / math.sqrt(2)
+
+
+def noise_within(tests: Sequence[PairTest], transfers: int) -> float | None:
+    """Return that spread by the deviations of the transfers: the median, which a disturbance does not raise.
+
+    Of so few values the median of variances is below the mean: a chi-squared distribution is not symmetric
+    (Wilson and Hilferty, 1931).
+    """
+    variances = [
+        deviation**2 / (1 - 2 / (9 * (test.transfers - 1))) ** 3
+        for test in tests
+        for deviation in test.deviations
+        if deviation and test.transfers > 1
+    ]
+    return OF_THE_MEAN * math.sqrt(median(variances) / transfers) if variances else None
 
 
 def _scale(middle: float, spread: float, effect: float) -> Scale:
-    return Scale(middle, spread, math.log(1 - min(0.95, max(effect / 2, CUT_SPREADS * spread))))
+    loss = min(MOST_LOSS, max(effect / 2, CUT_SPREADS * spread))
+    return Scale(middle, spread, math.log(1 - loss), least_loss=effect / 2)
 
 
 def _with_usual(spread: float, values: int) -> float:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ncclcheck.measure.isolation.pair_tests import PairTest
 
-LEAST_SOUND, MOST_TESTS = 2, 6
+LEAST_SOUND, MOST_TESTS = 2, 5
 LEAST_SPREAD = 0.01  # of the differences between both directions
 SIGNIFICANT = {3: 22.3, 4: 10.2, 5: 7.17, 6: 5.89}  # Student's t of so many tests: chance gives more in 0.2 %
 LEAST_TESTS = min(SIGNIFICANT)

@@ -20,7 +20,7 @@ class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
     effect: float = 0.1
     most_bytes: int = 64 << 20
     screen: int = 1
-    most_rounds: int = 8
+    most_rounds: int = 9
     seed: int = 0
     rings: bool = False
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import random
 import time
-from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.conclusion import Conclusion, conclude
 from ncclcheck.measure.isolation.next_round import Plan, Round, next_round
-from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.measure.isolation.pair_tests import PairTest, deviation_of, middle_mean
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 
 USUAL_GBIT_S = 100.0
@@ -44,6 +44,7 @@ class Played(Struct, frozen=True):
     found: Conclusion
     rounds: int
     planner_s: float = 0.0
+    transfers: int = 0
 
     @property
     def named(self) -> set[int]:
@@ -72,7 +73,8 @@ def play(world: World, seed: int, plan: Plan | None = None) -> Played:
         tests += [_tested(world, draw, planned, pair, crossing) for pair in planned.pairs]
         ends = [end for pair in planned.pairs for end in pair]
         assert len(set(ends)) == len(ends)
-    return Played(conclude(plan, members, tests), rounds, planner_s)
+    transfers = tests[-1].transfers if tests else 0
+    return Played(conclude(plan, members, tests), rounds, planner_s, transfers)
 
 
 def _tested(
@@ -85,7 +87,7 @@ def _tested(
         return PairTest(number, first, second, outcome=outcome, lone=lone)
     bad_now = {end for end in pair if end in world.slow and draw.random() < world.flaky}
     whole = draw.random() < world.disturbed / 2
-    rates = []
+    rates, deviations = [], []
     for source, target in ((first, second), (second, first)):
         left = 1.0
         if source in bad_now and world.way in ("both", "send"):
@@ -101,5 +103,43 @@ def _tested(
         transfers = [left * math.exp(draw.gauss(0, world.noise)) for _ in range(planned.transfers)]
         if draw.random() < world.disturbed / 2:
             transfers[0] *= DISTURBED
-        rates.append(median(transfers) * USUAL_GBIT_S * (DISTURBED if whole else 1.0))
-    return PairTest(number, first, second, rates[0], rates[1], lone=lone, transfers=planned.transfers)
+        deviations.append(deviation_of(transfers))
+        rates.append(middle_mean(transfers) * USUAL_GBIT_S * (DISTURBED if whole else 1.0))
+    test = PairTest(number, first, second, rates[0], rates[1], lone=lone, transfers=planned.transfers)
+    return replace(test, deviations=(deviations[0], deviations[1]))
+
+
+class Outcome(Struct, frozen=True):
+    """What came of one world: how many bad things there were and were found, and sound ones that were named.
+
+    `transfers`: of a test in the last round.
+    """
+
+    bad: int
+    found: int
+    false: int
+    rounds: int
+    undecided: bool
+    transfers: int
+    planner_s: float
+
+
+def judged(world: World, seed: int) -> Outcome:
+    """Play the world and compare what is said of it with what is true."""
+    run = play(world, seed)
+    bad = set(world.slow) | set(world.hangs)
+    side = frozenset(range(world.leaf or world.trunk))
+    others = frozenset(range(world.nodes)) - side
+    false = len(run.named - bad)
+    found = len(run.named & bad)
+    for members, _ in run.found.groups:
+        is_one = bool(side) and (
+            side.issuperset(members) or (bool(world.trunk) and others.issuperset(members))
+        )
+        found, false = found + is_one, false + (not is_one)
+    links = {frozenset(link[:2]) for link in run.found.links}
+    met_links = len(links & world.links)
+    false += len(links - world.links)
+    wanted = len(bad) + len(world.links) + bool(side)
+    is_open = bool(run.found.undecided)
+    return Outcome(wanted, found + met_links, false, run.rounds, is_open, run.transfers, run.planner_s)

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from ncclcheck.measure.isolation.next_round import Plan, next_round
-from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS, MANY_TRANSFERS, PairTest
+from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS, MOST_TRANSFERS, PairTest
 from tests.measure.isolation.scripted_world import Played, World, play, with_slow
 
 RUNS = 40
@@ -118,4 +118,4 @@ def test_the_tests_are_longer_only_where_the_rates_vary() -> None:
         return next_round(Plan(1), range(64), tests).transfers
 
     assert transfers(0.01) == FEW_TRANSFERS
-    assert transfers(0.06) == MANY_TRANSFERS
+    assert 15 <= transfers(0.04) <= MOST_TRANSFERS
