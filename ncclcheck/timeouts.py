@@ -314,6 +314,14 @@ WATCH_STUDY_S = 300.0  # both stacks of all ranks of a node, and the files that 
 STACK_S = 20.0  # py-spy at one process, on a loaded machine
 DEATHS_POLL_S = 0.2  # processes to wait for are added as often
 WATCH_STOP_S = 10.0  # --on-hang stop: between SIGTERM and SIGKILL
+WATCH_TICK_S = 1.0  # between two looks of node 0 at whether a node has something urgent to say
+WATCH_MEET_S = 120.0  # the watchers of all nodes come within so long; who comes later is still let in
+WATCH_RETRY_S = 5.0  # between two attempts to reach node 0's watcher
+WATCH_CALL_S = 10.0  # one attempt
+WATCH_SILENT_S = 15.0  # a node that sends no beat for so long (and three of them) counts as silent
+WATCH_SETTLE_S = 2.0  # after a rank failed: until an earlier failure on another node is known
+WATCH_LAST_WORD_S = 5.0  # after the job ended with a failure: for node 0 to say which rank was first
+SOCK_DIAG_S = 2.0  # the kernel lists the TCP connections of this node
 WATCH_FORWARD_S = 1.0  # the same signal again within so long is passed on once
 DUMP_S = 10.0  # torch writes the flight recorder after it was asked through its pipe
 

@@ -30,7 +30,12 @@ def _all(decorators: Sequence[Decorator]) -> Decorator:
     return decorate
 
 
-_launch = _all(
+key_file = click.option(
+    "--key-file",
+    type=FileName(),
+    help="Take part only with nodes that have this key (mode 600; or set NCCLCHECK_KEY).",
+)
+launch_place = _all(
     [
         click.option("--nnodes", type=WholeNumber(1, MOST_NODES), help="Number of nodes in the job."),
         click.option("--node-rank", type=WholeNumber(0, MOST_NODES - 1), help="Rank of this node, from 0."),
@@ -69,11 +74,7 @@ _hosts = _all(
             metavar="DIR",
             help="Meet in this shared folder instead of over TCP.",
         ),
-        click.option(
-            "--key-file",
-            type=FileName(),
-            help="Take part only with nodes that have this key (mode 600; or set NCCLCHECK_KEY).",
-        ),
+        key_file,
     ]
 )
 _expectations = _all(
@@ -174,7 +175,7 @@ verbosity = _all(
         click.option("-q", "--quiet", is_flag=True, help="No progress on standard error."),
     ]
 )
-preflight_options = _all([_launch, _hosts, _expectations, _time, from_file, verbosity])
+preflight_options = _all([launch_place, _hosts, _expectations, _time, from_file, verbosity])
 _slurm_health = _all(
     [
         click.option(

@@ -40,6 +40,13 @@ from ncclcheck.model.errors import UsageError
     type=WholeNumber(2, 2**31),
     help="Watch the job of this process, which runs already, and start nothing.",
 )
+@options.launch_place
+@options.key_file
+@click.option(
+    "--meet-port",
+    type=WholeNumber(1, 65535),
+    help="TCP port on node 0 at which the watchers meet.  [master port - 10007]",
+)
 @options.outputs
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but what was found.")
 @click.pass_context
@@ -53,7 +60,8 @@ def watch(context: click.Context, /, **given: Any) -> None:
     job hangs when nothing advanced for --patience, the Python stacks of its ranks do not change, and one of them is
     inside a collective. Stacks need py-spy: pip install 'ncclcheck[watch]'.
 
-    Each node watches its own ranks: start it on every node, as the job. SIGUSR1 to watch: read the stacks now.
+    Start it on every node, as the job: the watchers meet, and node 0 decides over all ranks. SIGUSR1 to watch: read the
+    stacks now.
 
     Exit codes: those of the job; 4 after --on-hang stop. With --attach: 0, or 1 with a finding.
     """

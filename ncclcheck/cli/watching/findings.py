@@ -20,13 +20,16 @@ from ncclcheck.run.judge import RunClock
 _REPORTS = ("report.json", "report.txt")
 
 
-def tell(watch: Watch, folder: Path, clock: RunClock, *, quiet: bool) -> None:
-    """Say the decision on standard error, and write the report of now to the folder."""
+def tell(watch: Watch, folder: Path, clock: RunClock, *, quiet: bool, aloud: bool = True) -> None:
+    """Say the decision on standard error, and write the report of now to the folder.
+
+    Not aloud: node 0 says it for all nodes, and only the report is written here.
+    """
     if watch.decision == "ok":
-        if not quiet:
+        if not quiet and aloud:
             write_error(f"watch: {watch.remarks[0] if watch.remarks else told(watch)}")
         return
-    if watch.decision != "quiet" or not quiet:
+    if aloud and (watch.decision != "quiet" or not quiet):
         write_error(f"watch: {told(watch)}")
         for remark in watch.remarks:
             write_error(f"watch: {remark}")

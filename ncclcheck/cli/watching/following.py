@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from ncclcheck.cli.crash import describe, save_traceback
 from ncclcheck.cli.screen import write_error
 from ncclcheck.cli.watching.watcher import Watcher
-from ncclcheck.timeouts import WATCH_FORWARD_S
+from ncclcheck.timeouts import WATCH_FORWARD_S, WATCH_TICK_S
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LOOK_NOW = signal.SIGUSR1
@@ -35,7 +35,7 @@ def follow(watcher: Watcher, is_over: Callable[[], bool], job: int | None) -> No
     next_look = time.monotonic()
     works = True
     while not is_over():
-        came = signal.sigtimedwait(taken, max(0.0, min(next_look - time.monotonic(), 1.0)))
+        came = signal.sigtimedwait(taken, max(0.0, min(next_look - time.monotonic(), WATCH_TICK_S)))
         if came is not None and came.si_signo in _ENDING:
             watcher.interrupted = True
             if job is None:
@@ -44,7 +44,7 @@ def follow(watcher: Watcher, is_over: Callable[[], bool], job: int | None) -> No
                 _pass_on(job, came.si_signo, passed_on)
         if came is not None and came.si_signo == _LOOK_NOW and works:
             works = _guarded(watcher.look_closely)
-        if works and time.monotonic() >= next_look:
+        if works and (time.monotonic() >= next_look or watcher.is_urgent()):
             works = _guarded(watcher.look)
             next_look = time.monotonic() + watcher.plan.look_s
 

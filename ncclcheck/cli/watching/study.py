@@ -6,12 +6,19 @@ import time
 
 from msgspec import Struct
 
+from ncclcheck.facts.bounded_call import within
+from ncclcheck.facts.job.connections import connections_of
 from ncclcheck.facts.job.rank_processes import RankProcess, look_at
 from ncclcheck.facts.job.rank_stacks import StacksRead, read_stacks
-from ncclcheck.measure.watching.decision import Studied, decide
+from ncclcheck.measure.watching.blocked import Connection, blocked_links
+from ncclcheck.measure.watching.decision import decide
+from ncclcheck.measure.watching.node_study import Studied, node_study
 from ncclcheck.measure.watching.stacks import main_stack
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.together import NodeStudy
 from ncclcheck.model.job.watched import Frame, Watch, WatchedRank
+from ncclcheck.timeouts import SOCK_DIAG_S
 
 
 class Question(Struct, frozen=True):
@@ -28,6 +35,7 @@ class Answered(Struct, frozen=True):
     """The decision, and all threads' stacks as they were read the second time."""
 
     watch: Watch
+    study: NodeStudy
     ranks: tuple[RankProcess, ...]
     documents: dict[int, bytes]
 
@@ -36,9 +44,11 @@ def study(question: Question) -> Answered:
     """Read the stacks twice and decide."""
     pids = [rank.pid for rank in question.ranks]
     first = read_stacks(pids)
+    connected = _connections(question.ranks)
     before = look_at(question.ranks, time.monotonic())
     time.sleep(question.apart_s)
     after = look_at(question.ranks, time.monotonic())
+    blocked = blocked_links(question.host, connected, _connections(question.ranks))
     second = read_stacks(pids)
     stacks, remarks = _main_stacks(second)
     studied = Studied(
@@ -51,8 +61,15 @@ def study(question: Question) -> Answered:
         max((rank.world_size for rank in question.ranks), default=0),
         question.ended,
         remarks,
+        tuple(blocked),
     )
-    return Answered(decide(studied), question.ranks, second.documents or first.documents)
+    documents = second.documents or first.documents
+    return Answered(decide(studied), node_study(studied), question.ranks, documents)
+
+
+def _connections(ranks: tuple[RankProcess, ...]) -> tuple[Connection, ...]:
+    found = within(SOCK_DIAG_S * 2, connections_of, ranks)
+    return () if isinstance(found, Missing) else found
 
 
 def _main_stacks(read: StacksRead) -> tuple[dict[int, tuple[Frame, ...]], tuple[str, ...]]:

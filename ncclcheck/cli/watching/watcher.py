@@ -9,24 +9,29 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.evidence import dump_recorders, keep
 from ncclcheck.cli.watching.study import Answered, Question, study
 from ncclcheck.facts.bounded_call import Started, start, within
 from ncclcheck.facts.job.deaths import Death, DeathWatch
 from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
+from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
 from ncclcheck.measure.watching.decision import stands
 from ncclcheck.measure.watching.progress import (
     Pace,
+    Signs,
     first_pace,
     next_pace,
     overlooked,
     patience_s,
     rested,
+    signs,
     still_s,
 )
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
 from ncclcheck.model.job.watched import Look, Watch, WatchedRank
 from ncclcheck.timeouts import (
     DUMP_S,
@@ -66,20 +71,31 @@ class WatchPlan(Struct, frozen=True):
 class Watcher:
     """Watches until `close`. `tell` gets each decision that is news; `worst` is the gravest one that still holds."""
 
-    def __init__(self, plan: WatchPlan, tell: Callable[[Watch], None]) -> None:
+    def __init__(
+        self, plan: WatchPlan, tell: Callable[[Watch, bool], None], company: Company | None = None
+    ) -> None:
         self.plan = plan
         self.worst = Watch("ok")
         self.ranks: tuple[RankProcess, ...] = ()
         self._tell = tell
         self._host = host_name()
         self._deaths = DeathWatch()
-        self._deaths_told = 0
+        self._deaths_told = self._deaths_seen = self._ends_posted = 0
         self._pace: Pace | None = None
         self._study: Started[Answered] | None = None
         self._study_until = 0.0
         self._studies = 0
         self._study_next_s = 0.0  # of standing still
         self._told_standing: frozenset[int] = frozenset()
+        self._standing: tuple[WatchedRank, ...] = ()
+        self._company = company
+        self._beats = 0
+        self._signs = Signs(moves_bytes=False, wakes=False)
+        self._ordered = self._answered = 0  # the number of node 0's order to study
+        self._answer: NodeStudy | None = None
+        self._heard = 0  # node 0's decisions
+        self._addresses = tuple(sorted(addresses_now()))[:64]
+        self._bytes_s = time.monotonic()  # when bytes moved last
         self.interrupted = False  # the user ends the job: what ends now is no finding
 
     def look(self) -> None:
@@ -95,15 +111,35 @@ class Watcher:
         self._tell_deaths()
         if isinstance(seen, Missing) or not seen.ranks:
             return
-        before, self._pace = self._pace, self._next_pace(seen)
+        before = self._pace
+        can_tell = before is not None and self._study is None
+        self._signs = signs(before, seen) if before is not None and can_tell else Signs(False, False)
+        if self._signs.moves_bytes:
+            self._bytes_s = time.monotonic()
+        self._pace = self._next_pace(seen)
         if before is not None:
             self._tell_standing(before.look, seen)
         self._follow_study()
+        self._exchange()
+
+    def is_urgent(self) -> bool:
+        """Return whether there is a reason to look before the time: a rank ended, here or elsewhere."""
+        is_news = len(self._deaths.deaths) > self._deaths_seen
+        self._deaths_seen = len(self._deaths.deaths)
+        return is_news or (self._company is not None and self._company.is_urgent())
 
     def look_closely(self) -> None:
-        """Study the ranks now, whatever they do."""
-        if self._study is None and self.ranks:
+        """Study the ranks now, whatever they do; on node 0 those of all nodes."""
+        if self._company is not None and self._company.lead is not None and self._is_led:
+            self._company.lead.study_now()
+            self._exchange()
+        elif self._study is None and self.ranks:
             self._begin_study()
+
+    @property
+    def moves_no_bytes(self) -> bool:
+        """Return whether the ranks of this node have moved no bytes for half of the patience."""
+        return time.monotonic() - self._bytes_s > self.plan.patience_s / 2
 
     def close(self, status: int | None = None) -> None:
         """Wait for the last deaths to be seen, and tell of them. `status`: how our child ended, as of wait(2)."""
@@ -114,6 +150,10 @@ class Watcher:
                 for rank in self.ranks
                 if rank.pid == self.plan.root and rank.rank is not None
             ]
+        if self._company is not None:
+            self._exchange(left=True)
+            self._company.close(self._is_told)
+            self._company = None  # what node 0 did not tell by now is told here
         self._tell_deaths()
 
     def _next_pace(self, seen: Look) -> Pace:
@@ -127,14 +167,14 @@ class Watcher:
         after = next_pace(pace, seen)
         if after.advanced_at_s == seen.at_s:
             self._study_next_s = 0.0
-            if self.worst.decision in ("hang", "quiet", "stopped"):
+            if self.worst.decision in ("hang", "quiet", "stopped") and not self._is_led:
                 self._recovered(seen.at_s - pace.advanced_at_s)
         return after
 
     def _recovered(self, paused_s: float) -> None:
         self.worst = Watch("ok", remarks=(f"the job advances again after {paused_s:.0f} s",))
         self._told_standing = frozenset()
-        self._tell(self.worst)
+        self._tell(self.worst, True)
 
     def _follow_study(self) -> None:
         pace = self._pace
@@ -142,7 +182,7 @@ class Watcher:
             return
         if self._study is None:
             patience = patience_s(pace, self.plan.patience_s)
-            if still_s(pace) >= max(patience, self._study_next_s):
+            if not self._is_led and still_s(pace) >= max(patience, self._study_next_s):
                 self._study_next_s = still_s(pace) + patience
                 self._begin_study()
             return
@@ -166,9 +206,10 @@ class Watcher:
 
     def _keep(self, answer: Answered) -> None:
         watch, plan = answer.watch, self.plan
+        self._answer, self._answered = answer.study, self._ordered
         kept = within(WATCH_KEEP_S, keep, plan.folder, self._studies, answer.ranks, answer.documents)
         files, remarks = self._written(kept)
-        if watch.decision == "hang" and plan.dumps:
+        if watch.decision == "hang" and plan.dumps and not self._is_led:
             dumped = within(
                 WATCH_KEEP_S + DUMP_S, dump_recorders, plan.pipe_prefix, answer.ranks, plan.folder
             )
@@ -183,7 +224,7 @@ class Watcher:
         return tuple(files), ()
 
     def _tell_standing(self, before: Look, after: Look) -> None:
-        standing = stands(before, after, self._host)
+        self._standing = standing = stands(before, after, self._host)
         pids = frozenset(rank.pid for rank in standing)
         if standing and not pids <= self._told_standing and len(standing) < len(after.ranks):
             self._studies += 1
@@ -198,7 +239,7 @@ class Watcher:
     def _tell_deaths(self) -> None:
         deaths = self._deaths.deaths
         failed = [death for death in deaths[self._deaths_told :] if death.is_failure]
-        if not failed or self.interrupted:
+        if not failed or self.interrupted or self._is_led:
             return
         self._deaths_told = len(deaths)
         if self.worst.decision == "died":  # the first one is told
@@ -224,10 +265,78 @@ class Watcher:
     def _ended(self, death: Death) -> WatchedRank:
         return WatchedRank(death.rank, self._host, death.pid, reason=death.words)
 
+    @property
+    def _is_led(self) -> bool:
+        """Return whether node 0 decides, over the ranks of all nodes."""
+        return self._company is not None and self._company.is_met
+
+    def _exchange(self, *, left: bool = False) -> None:
+        """Tell node 0 how the ranks of this node are, and do what it asks."""
+        company = self._company
+        if company is None:
+            return
+        self._beats += 1
+        ended = () if self.interrupted else tuple(self._end_of(death) for death in self._failed())
+        beat = Beat(
+            self._host,
+            company.watcher,
+            self._beats,
+            time.time(),
+            len(self.ranks),
+            max((rank.world_size for rank in self.ranks), default=0),
+            self._signs.moves_bytes,
+            self._signs.wakes,
+            self._study is not None,
+            self._addresses,
+            self._standing,
+            ended,
+            self._answered,
+            left=left,
+        )
+        company.post(beat, self._answer, urgent=left or len(ended) > self._ends_posted)
+        self._ends_posted = len(ended)
+        self._obey(company.order)
+
+    def _obey(self, order: WatchOrder | None) -> None:
+        if order is None or self._company is None:
+            return
+        if order.study > self._ordered and self._study is None and self.ranks:
+            self._ordered = order.study
+            self._begin_study()
+        if order.decided > self._heard and order.watch is not None:
+            self._heard = order.decided
+            self.worst = order.watch
+            is_ours = any(rank.host == self._host for rank in order.watch.culprits)
+            if order.watch.decision == "hang" and self.plan.dumps:
+                within(
+                    WATCH_KEEP_S + DUMP_S,
+                    dump_recorders,
+                    self.plan.pipe_prefix,
+                    self.ranks,
+                    self.plan.folder,
+                )
+            self._tell(order.watch, is_ours or self._company.lead is not None)
+
+    def _is_told(self) -> bool:
+        """Return whether there is nothing to wait for: no rank of this node failed, or node 0 said who was first."""
+        if self._company is None or not self._is_led or self.interrupted or not self._failed():
+            return True
+        self._exchange(left=True)
+        return self.worst.decision == "died"
+
+    def _failed(self) -> list[Death]:
+        return [death for death in self._deaths.deaths if death.is_failure]
+
+    def _end_of(self, death: Death) -> RankEnd:
+        at_s = time.time() - (time.monotonic() - death.at_s)
+        return RankEnd(self._ended(death), at_s, by_signal=death.by_fatal_signal)
+
     def _decided(self, watch: Watch) -> None:
+        if self._is_led:
+            return
         is_news = watch.decision != self.worst.decision or watch.culprits != self.worst.culprits
         if watch.decision == "ok" or not is_news:
             return
         if _GRAVITY.index(watch.decision) >= _GRAVITY.index(self.worst.decision):
             self.worst = watch
-        self._tell(watch)
+        self._tell(watch, True)

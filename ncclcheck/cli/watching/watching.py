@@ -10,11 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ncclcheck.cli.commands.prefix import read_prefixed
+from ncclcheck.cli.commands.prefix import Prefixed, read_prefixed
 from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
+from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.findings import conclude, report_of, tell
 from ncclcheck.cli.watching.following import block_signals, follow
+from ncclcheck.cli.watching.lead import LeadPlan
+from ncclcheck.cli.watching.meeting import flags_of, meeting_of
 from ncclcheck.cli.watching.settings import added_settings, pipe_prefix
 from ncclcheck.cli.watching.watcher import Watcher, WatchPlan
 from ncclcheck.facts.job.rank_processes import stat_fields
@@ -34,7 +37,7 @@ def run_watched(given: Mapping[str, Any]) -> int:
     """Start the command, watch it to its end, and end as it does; return 4 where it was stopped for a hang."""
     mask = block_signals()  # before any thread: each would take them
     clock, folder = start_clock(), _folder(given)
-    prefixed = read_prefixed(given["command"], os.environ)
+    prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
     added = {} if given["as_is"] else added_settings(prefixed.environ, folder)
     _say_start(given, folder, added)
     environ = {**prefixed.environ, **added}
@@ -51,7 +54,8 @@ def run_watched(given: Mapping[str, Any]) -> int:
         status = ended_status(job) if status is None else status
         return status is not None
 
-    stopped = _watched(given, folder, clock, (job, pipe_prefix(environ)), (is_over, lambda: status))
+    company = _company(given, prefixed)
+    stopped = _watched(given, folder, clock, (job, pipe_prefix(environ), company), (is_over, lambda: status))
     while not is_over():  # it is ending
         os.waitid(os.P_PID, job, os.WEXITED | os.WNOWAIT)
     assert status is not None  # noqa: S101 (the loop's condition)
@@ -83,7 +87,7 @@ def attach(given: Mapping[str, Any]) -> int:
         now = stat_fields(pid)
         return not now or now[0] in ("Z", "X") or now[19] != fields[19]
 
-    ended = _watched(given, folder, clock, (pid, ""), (is_over, lambda: None))
+    ended = _watched(given, folder, clock, (pid, "", None), (is_over, lambda: None))
     report = report_of(ended.found, None, clock, given)
     _leave_empty(folder)
     return STOPPED if ended.hung else report.verdict.exit_code
@@ -101,26 +105,42 @@ def _watched(
     given: Mapping[str, Any],
     folder: Path,
     clock: RunClock,
-    job: tuple[int, str],
+    job: tuple[int, str, Company | None],
     ending: tuple[Callable[[], bool], Callable[[], int | None]],
 ) -> _Ended:
-    ended, (pid, pipes), (is_over, status_of) = _Ended(), job, ending
+    ended, (pid, pipes, company), (is_over, status_of) = _Ended(), job, ending
     is_child = given["command"] is not None
 
-    def heard(watch: Watch) -> None:
-        tell(watch, folder, clock, quiet=bool(given["quiet"]))
-        if watch.decision == "hang" and given["on_hang"] == "stop":
+    def heard(watch: Watch, aloud: bool) -> None:
+        tell(watch, folder, clock, quiet=bool(given["quiet"]), aloud=aloud)
+        stops = watch.decision == "hang" and given["on_hang"] == "stop"
+        if stops and (
+            company is None or watcher.moves_no_bytes
+        ):  # node 0's word alone ends no job that works
             ended.hung = True
             watcher.interrupted = True
             write_error(f"watch: ending the job (SIGTERM, then SIGKILL after {WATCH_STOP_S:g} s)")
             end_processes([*(rank.pid for rank in watcher.ranks), pid], WATCH_STOP_S)
 
     plan = WatchPlan(pid, folder, given["patience"], given["on_hang"] != "report", pipes, is_child)
-    watcher = Watcher(plan, heard)
+    watcher = Watcher(plan, heard, company)
     follow(watcher, is_over, pid if is_child else None)
     watcher.close(status_of())
     ended.found = watcher.worst
     return ended
+
+
+def _company(given: Mapping[str, Any], prefixed: Prefixed) -> Company:
+    """Begin to meet the watchers of the other nodes, beside the job."""
+    plan = WatchPlan(0, Path(), given["patience"], dumps=False)
+
+    def say(text: str) -> None:
+        if not given["quiet"]:
+            write_error(f"watch: {text}")
+
+    return Company(
+        lambda: meeting_of(given, prefixed), LeadPlan(plan.look_s, plan.patience_s, plan.apart_s), say
+    )
 
 
 def _folder(given: Mapping[str, Any]) -> Path:

@@ -170,3 +170,20 @@ def pairs_round(number: int) -> str:
 def pairs_answer(number: int, ticket: int) -> str:
     """Return where a node says what became of its pair in that round."""
     return f"pairs/answer/{number}/{ticket}"
+
+
+# The watchers of a running job
+
+WATCH_SLOTS = "watch/slots"  # a counter: each watcher draws its slot
+WATCH_URGENT = "watch/urgent"  # a counter: a watcher has something that node 0 should read at once
+WATCH_ORDER = "watch/order"  # node 0's watcher: what all have to do, and what it decided
+
+
+def watch_beat(slot: int) -> str:
+    """Return where a watcher leaves its last beat."""
+    return f"watch/beat/{slot}"
+
+
+def watch_study(slot: int) -> str:
+    """Return where a watcher leaves its last study of its ranks."""
+    return f"watch/study/{slot}"

@@ -14,6 +14,8 @@ from msgspec import Struct
 from ncclcheck.facts.job.rank_processes import RankProcess, stat_fields
 from ncclcheck.timeouts import DEATHS_POLL_S
 
+_AT_ONCE = (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+
 
 class Death(Struct, frozen=True):
     """The end of a rank. `status` is that of wait(2); None: its parent had collected it already."""
@@ -27,6 +29,13 @@ class Death(Struct, frozen=True):
     def is_failure(self) -> bool:
         """Return True if the rank did not end with exit code 0, as far as is known."""
         return bool(self.status)
+
+    @property
+    def by_fatal_signal(self) -> bool:
+        """Return True if the kernel ended the rank at once: it had no time to notice that another one failed."""
+        return (
+            self.status is not None and os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) in _AT_ONCE
+        )
 
     @property
     def words(self) -> str:

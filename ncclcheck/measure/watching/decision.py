@@ -2,58 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ncclcheck.measure.watching.progress import is_still
-from ncclcheck.measure.watching.stacks import grouped, is_in_collective, own_frame, waiting_call
-from ncclcheck.model.job.watched import Frame, Look, RankLook, Watch, WatchDecision, WatchedRank
+from ncclcheck.measure.watching.node_study import Studied, node_study
+from ncclcheck.model.job.together import NodeStudy, RankStudy
+from ncclcheck.model.job.watched import Frame, Look, StackGroup, Watch, WatchDecision, WatchedRank
 
-Stacks = Mapping[int, tuple[Frame, ...]]
-_BUSY = 0.5  # of a core: the rank computes
 _STOPPED, _IN_KERNEL = ("T", "t"), "D"
+_MOST_GROUPS = 32
+_MOST_REMARKS = 8
 
 
-class Studied(Struct, frozen=True):
-    """Two looks at a frozen job, with the stacks by process id at each; `world_size` 0: not known.
+class JobStudy(Struct, frozen=True):
+    """All nodes that were studied at about the same time, and those whose watchers stopped answering."""
 
-    `ended` are ranks that ended before, with how.
-    """
+    nodes: tuple[NodeStudy, ...]
+    silent: tuple[str, ...] = ()
 
-    host: str
-    before: Look
-    after: Look
-    first: Stacks
-    second: Stacks
-    still_s: float
-    world_size: int = 0
-    ended: tuple[WatchedRank, ...] = ()
-    remarks: tuple[str, ...] = ()
+    @property
+    def ranks(self) -> list[tuple[str, RankStudy]]:
+        """Return all ranks, each with its host."""
+        return [(node.host, rank) for node in self.nodes for rank in node.ranks]
+
+    @property
+    def ended(self) -> tuple[WatchedRank, ...]:
+        """Return the ranks that ended before, and are not there again."""
+        return tuple(rank for node in self.nodes for rank in node.ended)
+
+
+_Ranks = Sequence[tuple[str, RankStudy]]
 
 
 def decide(studied: Studied) -> Watch:
-    """Return what the frozen job is: ok (it moves after all), quiet, or hang with the culprits."""
-    ranks = {rank.pid: rank for rank in studied.after.ranks}
-    earlier = {rank.pid: rank for rank in studied.before.ranks}
-    read = [pid for pid in ranks if studied.second.get(pid) and pid in earlier]
+    """Return what the frozen job is by the ranks of one node: ok (it moves), quiet, or hang with the culprits."""
+    return decide_job(JobStudy((node_study(studied),)))
+
+
+def decide_job(job: JobStudy) -> Watch:
+    """Return what the frozen job is by all its ranks: ok (it moves after all), quiet, or hang with the culprits."""
+    read = [(host, rank) for host, rank in job.ranks if rank.stack]
     if not read:
         why = "no stack could be read, so nothing tells whether the ranks wait for each other"
-        return _watch(studied, "quiet", remarks=(*studied.remarks, why))
-    seconds = max(studied.after.at_s - studied.before.at_s, 1e-3)
-    inside = [pid for pid in read if is_in_collective(studied.second[pid])]
-    if _moves(studied, read, inside, seconds):
-        return _watch(studied, "ok")
-    outside = [pid for pid in read if pid not in inside]
+        return _watch(job, "quiet", remarks=(why,))
+    if any(rank.moved for _, rank in read):
+        return _watch(job, "ok")
+    inside = [(host, rank) for host, rank in read if rank.inside]
+    outside = [(host, rank) for host, rank in read if not rank.inside]
     if not inside:
-        return _watch(studied, "quiet", [_seen(studied, ranks[pid]) for pid in outside])
-    busy = [pid for pid in outside if (ranks[pid].cpu_s - earlier[pid].cpu_s) / seconds > _BUSY]
-    if busy:
-        return _watch(studied, "quiet", [_seen(studied, ranks[pid], "computes") for pid in busy], inside)
+        return _watch(job, "quiet", [_seen(host, rank) for host, rank in outside])
+    computing = [(host, rank) for host, rank in outside if rank.computes]
+    if computing:
+        return _watch(job, "quiet", [_seen(host, rank, "computes") for host, rank in computing], inside)
     if outside:
-        culprits = [_seen(studied, ranks[pid]) for pid in outside]
-        return _watch(studied, "hang", culprits, inside)
-    return _all_inside(studied, ranks, inside)
+        return _watch(job, "hang", [_seen(host, rank) for host, rank in outside], inside)
+    return _all_inside(job, inside)
 
 
 def stands(before: Look, after: Look, host: str) -> tuple[WatchedRank, ...]:
@@ -74,59 +79,64 @@ def stands(before: Look, after: Look, host: str) -> tuple[WatchedRank, ...]:
     return tuple(found)
 
 
-def _moves(studied: Studied, read: Sequence[int], inside: Sequence[int], seconds: float) -> bool:
-    """Return True if a stack changed, or a rank inside a collective woke up: then it gets somewhere."""
-    if any(studied.first.get(pid) != studied.second[pid] for pid in read):
-        return True
-    earlier = {rank.pid: rank for rank in studied.before.ranks}
-    return any(
-        not is_still(earlier[rank.pid], rank, seconds) for rank in studied.after.ranks if rank.pid in inside
-    )
-
-
-def _all_inside(studied: Studied, ranks: Mapping[int, RankLook], inside: Sequence[int]) -> Watch:
-    if studied.ended:
-        return _watch(studied, "hang", studied.ended, inside)
-    calls: dict[str, list[int]] = {}
-    for pid in inside:
-        calls.setdefault(waiting_call(studied.second[pid]), []).append(pid)
+def _all_inside(job: JobStudy, inside: _Ranks) -> Watch:
+    if job.ended:
+        return _watch(job, "hang", job.ended, inside)
+    calls = Counter(rank.call for _, rank in inside)
     if len(calls) > 1:
-        fewest = min(len(pids) for pids in calls.values())
-        odd = [(call, pid) for call, pids in calls.items() if len(pids) == fewest for pid in pids]
-        culprits = [_seen(studied, ranks[pid], f"calls another collective ({call})") for call, pid in odd]
-        named = {culprit.pid for culprit in culprits}
-        return _watch(studied, "hang", culprits, [pid for pid in inside if pid not in named])
-    if studied.world_size == len(ranks) == len(inside) > 1:
-        return _watch(studied, "hang", (), inside)
-    return _watch(studied, "quiet", (), inside)  # whoever is missing is not on this node
+        fewest = min(calls.values())
+        odd = [(host, rank) for host, rank in inside if calls[rank.call] == fewest]
+        culprits = [_seen(host, rank, f"calls another collective ({rank.call})") for host, rank in odd]
+        return _watch(
+            job, "hang", culprits, [(host, rank) for host, rank in inside if calls[rank.call] > fewest]
+        )
+    world_size = max((node.world_size for node in job.nodes), default=0)
+    stuck = any(link.unacknowledged for node in job.nodes for link in node.blocked)
+    if stuck or job.silent or (world_size == len(job.ranks) == len(inside) > 1):
+        return _watch(job, "hang", (), inside)
+    return _watch(job, "quiet", (), inside)  # whoever is missing is not on these nodes
 
 
 def _watch(
-    studied: Studied,
+    job: JobStudy,
     decision: WatchDecision,
     culprits: Sequence[WatchedRank] = (),
-    inside: Sequence[int] = (),
+    inside: _Ranks = (),
     remarks: tuple[str, ...] = (),
 ) -> Watch:
-    rank_of = {look.pid: look.rank for look in studied.after.ranks}
-    victims = sorted(rank for pid in inside if (rank := rank_of[pid]) is not None)
-    calls = [waiting_call(studied.second[pid]) for pid in inside]
-    stacks = {rank: studied.second.get(pid, ()) for pid, rank in rank_of.items() if rank is not None}
+    calls = Counter(rank.call for _, rank in inside)
+    told = tuple(dict.fromkeys(remark for node in job.nodes for remark in node.remarks))
     return Watch(
         decision,
-        round(studied.still_s, 1),
+        round(max((node.still_s for node in job.nodes), default=0.0), 1),
         tuple(culprits),
-        tuple(victims),
-        groups=grouped({rank: frames for rank, frames in stacks.items() if frames}),
-        waits_in=max(calls, key=calls.count) if calls else "",
-        remarks=remarks or studied.remarks,
+        tuple(sorted(rank.rank for _, rank in inside if rank.rank is not None)),
+        groups=_groups(job),
+        waits_in=calls.most_common(1)[0][0] if calls else "",
+        remarks=(*told[:_MOST_REMARKS], *remarks),
+        hosts=tuple(dict.fromkeys(node.host for node in job.nodes)),
+        silent=job.silent,
+        blocked=tuple(link for node in job.nodes for link in node.blocked),
     )
 
 
-def _seen(studied: Studied, rank: RankLook, reason: str = "") -> WatchedRank:
-    frame = own_frame(studied.second[rank.pid])
-    if frame is None:
-        return WatchedRank(rank.rank, studied.host, rank.pid, reason=reason)
-    return WatchedRank(
-        rank.rank, studied.host, rank.pid, frame.file, frame.line, frame.function, reason=reason
-    )
+def _groups(job: JobStudy) -> tuple[StackGroup, ...]:
+    """Return the groups of ranks with equal stacks, the smallest group first: the odd one out."""
+    frames: dict[str, tuple[Frame, ...]] = {}
+    for node in job.nodes:
+        frames.update(node.stacks)
+    ranks_of: dict[tuple[str, bool], list[int]] = {}
+    for _, rank in job.ranks:
+        if rank.stack and rank.rank is not None:
+            ranks_of.setdefault((rank.stack, rank.inside), []).append(rank.rank)
+    groups = [
+        StackGroup(tuple(sorted(ranks)), frames.get(stack, ()), inside)
+        for (stack, inside), ranks in ranks_of.items()
+    ]
+    return tuple(sorted(groups, key=lambda group: (len(group.ranks), group.ranks))[:_MOST_GROUPS])
+
+
+def _seen(host: str, rank: RankStudy, reason: str = "") -> WatchedRank:
+    if rank.at is None:
+        return WatchedRank(rank.rank, host, rank.pid, reason=reason)
+    return WatchedRank(rank.rank, host, rank.pid, rank.at.file, rank.at.line, rank.at.function, reason=reason)

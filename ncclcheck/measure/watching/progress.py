@@ -6,6 +6,7 @@ idlest rank count, since a rank that polls for something wakes up often and gets
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 
 from msgspec import Struct
@@ -48,22 +49,63 @@ def first_pace(look: Look) -> Pace:
     return Pace(look, look.at_s)
 
 
+class Signs(Struct, frozen=True):
+    """What tells that the ranks of a node advance: bytes moved, or even the idlest rank woke up often."""
+
+    moves_bytes: bool
+    wakes: bool
+
+
+def signs(pace: Pace, look: Look) -> Signs:
+    """Return the signs of an advance since the look before; ranks that were started since count as one."""
+    moved = moved_between(pace.look, look)
+    least_bytes = max(_LEAST_BYTES_PER_S, _PART_OF_USUAL * median(pace.byte_rates or (0.0,)))
+    least_network = max(_LEAST_NETWORK_PER_S, _PART_OF_NETWORK * median(pace.network_rates or (0.0,)))
+    least_switches = max(_LEAST_SWITCHES_PER_S, _PART_OF_USUAL * median(pace.switch_rates or (0.0,)))
+    started = _started(pace, look)
+    moves_bytes = moved.bytes_per_s > least_bytes or moved.network_per_s > least_network
+    return Signs(moves_bytes or started, moved.switches_per_s > least_switches or started)
+
+
 def next_pace(pace: Pace, look: Look) -> Pace:
     """Return the pace after another look."""
-    moved = moved_between(pace.look, look)
-    started = {rank.pid for rank in pace.look.ranks} != {rank.pid for rank in look.ranks}
-    if not started and not _is_advance(pace, moved):
+    seen = signs(pace, look)
+    if not (seen.moves_bytes or seen.wakes):
         return replace(pace, look=look)
+    moved = moved_between(pace.look, look)
+    return replace(
+        _advanced(pace, look, started=_started(pace, look)),
+        byte_rates=(*pace.byte_rates, moved.bytes_per_s)[-_KEPT_RATES:],
+        network_rates=(*pace.network_rates, moved.network_per_s)[-_KEPT_RATES:],
+        switch_rates=(*pace.switch_rates, moved.switches_per_s)[-_KEPT_RATES:],
+    )
+
+
+def next_job_pace(pace: Pace, at_s: float, nodes: Sequence[Signs]) -> Pace:
+    """Return the pace of a whole job after its nodes told their signs.
+
+    It advances where one node moves bytes, or where the ranks of all nodes wake up: one that polls for something while
+    the others wait gets nowhere.
+    """
+    look = Look(at_s, ())
+    if any(node.moves_bytes for node in nodes) or (nodes and all(node.wakes for node in nodes)):
+        return _advanced(pace, look, started=False)
+    return replace(pace, look=look)
+
+
+def _started(pace: Pace, look: Look) -> bool:
+    return {rank.pid for rank in pace.look.ranks} != {rank.pid for rank in look.ranks}
+
+
+def _advanced(pace: Pace, look: Look, *, started: bool) -> Pace:
     spell_s = pace.look.at_s - pace.advanced_at_s  # nothing advanced up to the look before
     is_steady = pace.steady_looks >= _STEADY_LOOKS
-    return Pace(
-        look,
-        look.at_s,
-        (*pace.byte_rates, moved.bytes_per_s)[-_KEPT_RATES:],
-        (*pace.network_rates, moved.network_per_s)[-_KEPT_RATES:],
-        (*pace.switch_rates, moved.switches_per_s)[-_KEPT_RATES:],
-        0 if started else pace.steady_looks + 1,
-        max(pace.longest_quiet_s, spell_s) if is_steady else pace.longest_quiet_s,
+    return replace(
+        pace,
+        look=look,
+        advanced_at_s=look.at_s,
+        steady_looks=0 if started else pace.steady_looks + 1,
+        longest_quiet_s=max(pace.longest_quiet_s, spell_s) if is_steady else pace.longest_quiet_s,
     )
 
 
@@ -103,14 +145,3 @@ def is_still(before: RankLook, after: RankLook, seconds: float) -> bool:
     switches = (after.switches - before.switches) / seconds
     io_bytes = (after.io_bytes - before.io_bytes) / seconds
     return switches <= _LEAST_SWITCHES_PER_S and io_bytes <= _LEAST_BYTES_PER_S
-
-
-def _is_advance(pace: Pace, moved: Moved) -> bool:
-    least_bytes = max(_LEAST_BYTES_PER_S, _PART_OF_USUAL * median(pace.byte_rates or (0.0,)))
-    least_network = max(_LEAST_NETWORK_PER_S, _PART_OF_NETWORK * median(pace.network_rates or (0.0,)))
-    least_switches = max(_LEAST_SWITCHES_PER_S, _PART_OF_USUAL * median(pace.switch_rates or (0.0,)))
-    return (
-        moved.bytes_per_s > least_bytes
-        or moved.network_per_s > least_network
-        or moved.switches_per_s > least_switches
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ncclcheck.measure.watching.blocked import directions
 from ncclcheck.model.job.watched import Watch, WatchedRank
 
 _MOST = 4
@@ -21,6 +22,8 @@ def told(watch: Watch) -> str:
             return f"{who}: the other ranks will wait for it"
         case "quiet":
             return _quiet(watch)
+        case "silent":
+            return _silent(watch)
     return "the job advances"
 
 
@@ -39,13 +42,32 @@ def ranks_words(ranks: Sequence[int]) -> str:
 def _hang(watch: Watch) -> str:
     since = f"nothing has advanced for {watch.since_s:.0f} s"
     waiting = _waiting(watch)
-    if not watch.culprits:
+    if not watch.culprits and watch.silent:
         return (
-            f"the job hangs: {since}; {waiting}, all ranks in the same call: a collective that does not end, "
-            "so look at the network or the GPUs between them"
+            f"the job hangs: {since}; {waiting}, all ranks that can be seen in the same call; "
+            f"{_hosts(watch.silent)} is not heard from{_lost(watch)}"
         )
+    if not watch.culprits:
+        where = _lost(watch) or ", so look at the network or the GPUs between them"
+        return f"the job hangs: {since}; {waiting}, all ranks in the same call: a collective that does not end{where}"
     culprits = [_placed(rank) for rank in watch.culprits]
     return f"the job hangs: {_listed(culprits)}; {since}" + (f"; {waiting} for it" if waiting else "")
+
+
+def _lost(watch: Watch) -> str:
+    told = directions(watch.blocked, watch.hosts)
+    return f": {'; '.join(told)}" if told else ""
+
+
+def _silent(watch: Watch) -> str:
+    return (
+        f"{_hosts(watch.silent)} fell silent {watch.since_s:.0f} s ago: the watcher there ended or is not reached, "
+        "so look whether the node and its network are up"
+    )
+
+
+def _hosts(hosts: Sequence[str]) -> str:
+    return _listed(list(hosts))
 
 
 def _died(watch: Watch) -> str:
@@ -55,13 +77,17 @@ def _died(watch: Watch) -> str:
 
 
 def _quiet(watch: Watch) -> str:
-    text = f"nothing has advanced for {watch.since_s:.0f} s, and this is no hang as far as this node tells"
+    text = f"nothing has advanced for {watch.since_s:.0f} s, and this is no hang as far as {_seen_by(watch)}"
     if watch.culprits:
         text += f": {_listed([_placed(rank) for rank in watch.culprits])}"
     waiting = _waiting(watch)
     if waiting:
         text += f"; {waiting}" + ("" if watch.culprits else ": whoever they wait for is on another node")
     return text + (f"; {watch.remarks[0]}" if watch.remarks and not waiting else "")
+
+
+def _seen_by(watch: Watch) -> str:
+    return "this node tells" if len(watch.hosts) <= 1 else f"{len(watch.hosts)} nodes tell"
 
 
 def _waiting(watch: Watch) -> str:

@@ -63,11 +63,27 @@ class StackGroup(Struct, frozen=True, forbid_unknown_fields=True):
     in_collective: bool
 
 
+class BlockedLink(Struct, frozen=True, forbid_unknown_fields=True):
+    """A TCP connection of a rank on which packets get lost, as one end sees it.
+
+    `unacknowledged`: bytes that the peer did not acknowledge at two looks in a row. `heard`: packets of the peer
+    arrived in between; None: the kernel does not tell.
+    """
+
+    host: str
+    peer: str
+    rank: int | None
+    unacknowledged: int
+    resent: int = 0
+    heard: bool | None = None
+
+
 class Watch(Struct, frozen=True, forbid_unknown_fields=True):
     """The decision on a job, and what it stands on.
 
     `since_s`: seconds since anything advanced, or since the death, when the decision was made. `victims`: the ranks
-    that wait. `evidence`: files that were kept. `remarks`: what could not be read.
+    that wait. `evidence`: files that were kept. `remarks`: what could not be read. `hosts`: whose ranks were studied;
+    `silent`: those of the job whose watchers stopped answering. `blocked`: what the sockets of the ranks tell.
     """
 
     decision: WatchDecision
@@ -78,3 +94,6 @@ class Watch(Struct, frozen=True, forbid_unknown_fields=True):
     groups: tuple[StackGroup, ...] = ()
     waits_in: str = ""  # the call in which the victims wait
     remarks: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    blocked: tuple[BlockedLink, ...] = ()

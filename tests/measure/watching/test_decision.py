@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ncclcheck.measure.watching.decision import Studied, decide, stands
+from ncclcheck.measure.watching.decision import decide, stands
+from ncclcheck.measure.watching.node_study import Studied
 from ncclcheck.measure.watching.words import told
 from ncclcheck.model.job.watched import Frame, Look, RankLook, WatchedRank
 from tests.measure.watching.test_stacks import ALL_REDUCE, JOB, LOADER

@@ -1,0 +1,152 @@
+"""The watchers of the other nodes: met in a thread beside the job, which neither waits for them nor depends on them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+
+from ncclcheck.cli.watching.lead import BEAT_BYTES, Lead, LeadPlan
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.watchers import Meeting, join_watchers, serve_watchers
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.together import Beat, NodeStudy, WatchOrder
+from ncclcheck.timeouts import PROCESS_POLL_S, WATCH_LAST_WORD_S, WATCH_MEET_S, WATCH_RETRY_S, WATCH_SETTLE_S
+
+
+class Company:
+    """Exchanges beats for orders. State: the connection or the store that is served, the last beat and order.
+
+    `meeting` finds out who we are and is called in the thread; None: the job has one watcher.
+    """
+
+    def __init__(
+        self, meeting: Callable[[], Meeting | None], plan: LeadPlan, say: Callable[[str], None]
+    ) -> None:
+        self.watcher = secrets.token_hex(8)
+        self.lead: Lead | None = None
+        self._plan, self._say = plan, say
+        self._order: WatchOrder | None = None
+        self._beat: Beat | None = None
+        self._study: tuple[int, NodeStudy] | None = None
+        self._wake, self._ends = threading.Event(), threading.Event()
+        self._is_urgent = False
+        self._met = False
+        self._began = time.monotonic()
+        self._thread = threading.Thread(target=self._work, args=(meeting,), name="company", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether node 0 decides: it is reached, or this is node 0 and others have come."""
+        return self.lead.is_company if self.lead is not None else self._met
+
+    @property
+    def order(self) -> WatchOrder | None:
+        """Return what node 0 said last."""
+        return self.lead.order if self.lead is not None else self._order
+
+    def post(self, beat: Beat, study: NodeStudy | None, *, urgent: bool = False) -> None:
+        """Give the beat to node 0. `study` is the one that `beat.studied` counts."""
+        if self.lead is not None:
+            self.lead.look(beat, study)
+            return
+        self._beat = beat
+        self._study = None if study is None else (beat.studied, study)
+        self._is_urgent = self._is_urgent or urgent
+        self._wake.set()
+
+    def is_urgent(self) -> bool:
+        """Return whether node 0 should look now."""
+        return self.lead is not None and self.lead.is_urgent()
+
+    def close(self, is_told: Callable[[], bool]) -> None:
+        """Take leave. Where a rank failed (`is_told` says whether it was told), node 0's last word is waited for."""
+        deadline = time.monotonic() + WATCH_LAST_WORD_S
+        while not is_told() and time.monotonic() < deadline:
+            self._wake.set()
+            time.sleep(PROCESS_POLL_S * 4)
+        if self.lead is not None:
+            self.lead.leave()
+            deadline = time.monotonic() + WATCH_SETTLE_S
+            while not self.lead.all_left() and time.monotonic() < deadline:
+                self.lead.refresh()
+                time.sleep(PROCESS_POLL_S * 4)
+        self._ends.set()
+        self._wake.set()
+        self._thread.join(WATCH_SETTLE_S)
+
+    def _work(self, find: Callable[[], Meeting | None]) -> None:
+        try:
+            meeting = find()
+        except Exception as error:
+            self._say(f"this node is watched alone: {error}")
+            return
+        if meeting is None:
+            return
+        if meeting.launch.node_rank == 0 and meeting.launch.is_agent:
+            served = serve_watchers(meeting)
+            if isinstance(served, Missing):
+                self._say(f"the nodes are watched alone, each by itself: node 0 cannot serve them: {served}")
+                return
+            self.lead = Lead(served, self._plan)
+            self._ends.wait()
+            served.close()
+            return
+        self._follow(meeting)
+
+    def _follow(self, meeting: Meeting) -> None:
+        has_said = False
+        lost: Missing = Missing("timeout", "node 0 does not answer")
+        alone_since = self._began
+        while not self._ends.is_set():
+            store = join_watchers(meeting)
+            if isinstance(store, Missing):
+                lost = store
+            else:
+                slot = store.add(keys.WATCH_SLOTS, 1)
+                if not isinstance(slot, Missing):
+                    if has_said:
+                        self._say("node 0's watcher is reached again")
+                    has_said = False
+                    self._exchange(store, slot)
+                    alone_since = time.monotonic()
+                lost = store.lost or lost
+                store.close()
+            self._met = False
+            order = self._order
+            is_over = order is not None and order.left
+            patience_s = WATCH_MEET_S if order is None else self._plan.silent_s
+            if not has_said and not is_over and time.monotonic() - alone_since > patience_s:
+                has_said = True
+                self._say(f"node 0's watcher is not reached ({lost.detail}): this node is watched alone")
+            self._ends.wait(WATCH_RETRY_S if self._order is not None else 1.0)
+
+    def _exchange(self, store: Store, slot: int) -> None:
+        """Pass beats and orders on until the connection breaks or we leave."""
+        sent_study = 0
+        while store.lost is None:
+            beat, study = self._beat, self._study
+            urgent, self._is_urgent = self._is_urgent, False
+            if study is not None and study[0] != sent_study:
+                store.set(keys.watch_study(slot), encode(study[1]))
+                sent_study = study[0]
+            if beat is not None:
+                store.set(keys.watch_beat(slot), encode(beat))
+            if urgent:
+                store.add(keys.WATCH_URGENT, 1)
+            data = store.get(keys.WATCH_ORDER)
+            self._met = self._met or store.lost is None
+            if not isinstance(data, Missing):
+                try:
+                    self._order = decode(data, WatchOrder, limit_bytes=BEAT_BYTES)
+                except DecodeError:
+                    return
+            if self._ends.is_set():
+                return
+            self._wake.wait(self._plan.look_s)
+            self._wake.clear()

@@ -1,0 +1,275 @@
+"""Node 0's watcher as the one that decides: reads the beats of all nodes, has all ranks studied, names the culprit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.base import Store
+from ncclcheck.measure.watching.blocked import named
+from ncclcheck.measure.watching.decision import JobStudy, decide_job
+from ncclcheck.measure.watching.first_end import in_order
+from ncclcheck.measure.watching.progress import Pace, Signs, next_job_pace, patience_s, rested, still_s
+from ncclcheck.model.codec import decode, encode
+from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
+from ncclcheck.model.job.watched import Look, Watch
+from ncclcheck.timeouts import WATCH_SETTLE_S, WATCH_SILENT_S, WATCH_STUDY_S
+
+MOST_WATCHERS = 1 << 15
+BEAT_BYTES = 1 << 20
+_BEATS_MISSED = 3
+_UNSTUDIED_S = 20.0  # how much longer than its own stacks a node's answer may take
+
+
+class LeadPlan(Struct, frozen=True):
+    """How often beats come, how long the job may stand still, and how long two stacks of a rank take."""
+
+    look_s: float
+    patience_s: float
+    apart_s: float
+
+    @property
+    def silent_s(self) -> float:
+        """Return after how many seconds without a beat a node counts as silent."""
+        return max(WATCH_SILENT_S, _BEATS_MISSED * self.look_s)
+
+
+class _Node:
+    """A node as its beats show it. State: the last beat and when it came, and the study that was asked for last."""
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+        self.beat: Beat | None = None
+        self.heard_s = time.monotonic()
+        self.behind_s = 0.0
+        self.study: NodeStudy | None = None
+
+
+class Lead:
+    """Decides over all nodes. `order` is what they are told."""
+
+    def __init__(self, store: Store, plan: LeadPlan) -> None:
+        self.order = WatchOrder(0)
+        self._store, self._plan = store, plan
+        self._nodes: dict[int, _Node] = {}
+        self._pace = Pace(Look(time.monotonic(), ()), time.monotonic())
+        self._urgent = 0
+        self._asked_s: float | None = None  # since when all ranks are being studied
+        self._study_next_s = 0.0
+        self._ends_since: float | None = None
+        self._ends_told = 0
+        self._silent: frozenset[str] = frozenset()
+        self._standing: frozenset[tuple[str, int]] = frozenset()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Return the nodes whose watchers have come."""
+        beats = (node.beat for node in self._nodes.values())
+        return tuple(dict.fromkeys(beat.host for beat in beats if beat is not None))
+
+    @property
+    def is_company(self) -> bool:
+        """Return whether another watcher has come."""
+        return sum(node.beat is not None for node in self._nodes.values()) > 1
+
+    def is_urgent(self) -> bool:
+        """Return whether a node has something to say that should be read now."""
+        value = self._store.get(keys.WATCH_URGENT)
+        count = int(value) if isinstance(value, bytes) and value.isdigit() else 0
+        is_new, self._urgent = count != self._urgent, count
+        return is_new or (self._ends_since is not None and not self._ends_told)
+
+    def all_left(self) -> bool:
+        """Return whether every watcher but ours has said its last word, or fell silent."""
+        now = time.monotonic()
+        living = (
+            node for node in self._nodes.values() if node.slot and now - node.heard_s < self._plan.silent_s
+        )
+        return all(node.beat is None or node.beat.left for node in living)
+
+    def look(self, own: Beat, study: NodeStudy | None) -> None:
+        """Read what all nodes say, and decide."""
+        now = time.monotonic()
+        self._hear(0, own, now)
+        self._nodes[0].study = study if own.studied == self.order.study else None
+        self._read(now)
+        self._note_ends(now)
+        if self.is_company:
+            self._note_silent(now)
+            self._note_standing()
+            self._follow(now, own.ranks > 0)
+
+    def study_now(self) -> None:
+        """Have all ranks studied, whatever they do."""
+        if self._asked_s is None:
+            self._asked_s = time.monotonic()
+            self._told(replace(self.order, study=self.order.study + 1))
+
+    def refresh(self) -> None:
+        """Read the beats once more, without deciding."""
+        self._read(time.monotonic())
+
+    def leave(self) -> None:
+        """Tell the others that the job of this node has ended."""
+        self._told(replace(self.order, left=True))
+
+    def _read(self, now: float) -> None:
+        drawn = self._store.get(keys.WATCH_SLOTS)
+        count = int(drawn) if isinstance(drawn, bytes) and drawn.isdigit() else 0
+        for slot in range(1, min(count, MOST_WATCHERS) + 1):
+            known = self._nodes.get(slot)
+            if known is not None and known.beat is not None and known.beat.left:
+                continue
+            data = self._store.get(keys.watch_beat(slot))
+            if isinstance(data, Missing):
+                continue
+            try:
+                self._hear(slot, decode(data, Beat, limit_bytes=BEAT_BYTES), now)
+            except DecodeError:
+                continue
+        self._forget_replaced()
+
+    def _hear(self, slot: int, beat: Beat, now: float) -> None:
+        node = self._nodes.setdefault(slot, _Node(slot))
+        if node.beat is not None and node.beat.number == beat.number:
+            return
+        behind_s = time.time() - beat.sent_s
+        node.behind_s = behind_s if node.beat is None else min(node.behind_s, behind_s, key=abs)
+        node.beat, node.heard_s = beat, now
+        if slot and beat.studied == self.order.study and node.study is None and self._asked_s is not None:
+            data = self._store.get(keys.watch_study(slot))
+            if not isinstance(data, Missing):
+                try:
+                    node.study = decode(data, NodeStudy, limit_bytes=BEAT_BYTES)
+                except DecodeError:
+                    node.study = None
+
+    def _forget_replaced(self) -> None:
+        """Drop the slots of watchers that have joined again, after a broken connection."""
+        last = {
+            node.beat.watcher: slot for slot, node in sorted(self._nodes.items()) if node.beat is not None
+        }
+        for slot, node in list(self._nodes.items()):
+            if node.beat is not None and last[node.beat.watcher] != slot:
+                del self._nodes[slot]
+
+    def _note_ends(self, now: float) -> None:
+        ends = self._ends()
+        if not ends:
+            return
+        self._ends_since = now if self._ends_since is None else self._ends_since
+        if len(ends) == self._ends_told or now - self._ends_since < WATCH_SETTLE_S:
+            return
+        self._ends_told = len(ends)
+        clocks = {node.beat.host: node.behind_s for node in self._nodes.values() if node.beat is not None}
+        first, *later = in_order(ends, clocks)
+        victims = sorted({end.rank.rank for end in later if end.rank.rank is not None} - {first.rank.rank})
+        since_s = max(0.0, time.time() - first.at_s)
+        self._decided(Watch("died", round(since_s, 1), (first.rank,), tuple(victims), hosts=self.hosts))
+
+    def _ends(self) -> list[RankEnd]:
+        return [end for node in self._nodes.values() if node.beat is not None for end in node.beat.ended]
+
+    def _note_silent(self, now: float) -> None:
+        silent = {
+            node.beat.host: now - node.heard_s
+            for node in self._nodes.values()
+            if node.beat is not None and not node.beat.left and now - node.heard_s > self._plan.silent_s
+        }
+        hosts = frozenset(silent)
+        if hosts - self._silent and not self._ends():
+            self._decided(
+                Watch("silent", round(max(silent.values()), 1), silent=tuple(sorted(hosts)), hosts=self.hosts)
+            )
+        if self._silent and not hosts and self._decision == "silent":
+            back = ", ".join(sorted(self._silent))
+            self._decided(Watch("ok", remarks=(f"{back} is heard again",), hosts=self.hosts))
+        self._silent = hosts
+
+    def _note_standing(self) -> None:
+        beats = [node.beat for node in self._nodes.values() if node.beat is not None and not node.beat.left]
+        standing = [rank for beat in beats for rank in beat.standing]
+        found = frozenset((rank.host, rank.pid) for rank in standing)
+        if found - self._standing and len(standing) < sum(beat.ranks for beat in beats):
+            self._decided(Watch("stopped", 0.0, tuple(standing), hosts=self.hosts))
+        if self._standing and not found and self._decision == "stopped":
+            self._decided(Watch("ok", remarks=("no rank is stopped any more",), hosts=self.hosts))
+        self._standing = found
+
+    def _follow(self, now: float, has_ranks: bool) -> None:
+        living = [
+            node.beat
+            for node in self._nodes.values()
+            if node.beat is not None and not node.beat.left and now - node.heard_s <= self._plan.silent_s
+        ]
+        if self._asked_s is not None:
+            self._pace = replace(self._pace, look=Look(now, ()))
+            self._conclude(now)
+            return
+        if now - self._pace.look.at_s > _BEATS_MISSED * max(self._plan.look_s, WATCH_SETTLE_S):
+            self._pace = rested(self._pace, Look(now, ()))
+            return
+        if now - self._pace.look.at_s < self._plan.look_s / 2 or not has_ranks:
+            return
+        before = self._pace
+        studying = any(beat.studying for beat in living)
+        told = [Signs(beat.moves_bytes, beat.wakes) for beat in living if beat.ranks and not beat.studying]
+        self._pace = next_job_pace(before, now, () if studying else told)
+        if self._pace.advanced_at_s == now:
+            self._study_next_s = 0.0
+            if self._decision in ("hang", "quiet"):
+                paused_s = now - before.advanced_at_s
+                remark = f"the job advances again after {paused_s:.0f} s"
+                self._decided(Watch("ok", remarks=(remark,), hosts=self.hosts))
+            return
+        patience = patience_s(self._pace, self._plan.patience_s)
+        if still_s(self._pace) >= max(patience, self._study_next_s):
+            self._study_next_s = still_s(self._pace) + patience
+            self.study_now()
+
+    def _conclude(self, now: float) -> None:
+        """Decide once all nodes have answered; without those that take too long or are silent."""
+        assert self._asked_s is not None  # noqa: S101 (the caller looked)
+        waited_s = now - self._asked_s
+        present = [node for node in self._nodes.values() if node.beat is not None and not node.beat.left]
+        missing = [node for node in present if node.study is None]
+        heard = [node for node in missing if now - node.heard_s <= self._plan.silent_s]
+        late_s = min(WATCH_STUDY_S, self._plan.apart_s + _UNSTUDIED_S + self._plan.look_s)
+        if heard and waited_s < late_s:
+            return
+        studies = [node.study for node in present if node.study is not None]
+        silent = tuple(sorted({node.beat.host for node in missing if node.beat is not None}))
+        self._asked_s = None
+        for node in self._nodes.values():
+            node.study = None
+        if not studies:
+            return
+        host_of = self._host_of()
+        studies = [replace(study, blocked=named(study.blocked, host_of)) for study in studies]
+        watch = decide_job(JobStudy(tuple(studies), silent))
+        self._decided(replace(watch, since_s=round(still_s(self._pace), 1)))
+
+    def _host_of(self) -> Mapping[str, str]:
+        beats = (node.beat for node in self._nodes.values() if node.beat is not None)
+        return {address: beat.host for beat in beats for address in beat.addresses}
+
+    @property
+    def _decision(self) -> str:
+        return self.order.watch.decision if self.order.watch is not None else "ok"
+
+    def _decided(self, watch: Watch) -> None:
+        last = self.order.watch
+        is_news = last is None or (watch.decision, watch.culprits) != (last.decision, last.culprits)
+        if is_news and (watch.decision != "ok" or (last is not None and last.decision != "ok")):
+            self._told(replace(self.order, decided=self.order.decided + 1, watch=watch))
+
+    def _told(self, order: WatchOrder) -> None:
+        self.order = replace(order, number=order.number + 1)
+        watch = None if order.watch is None else replace(order.watch, groups=())
+        self._store.set(keys.WATCH_ORDER, encode(replace(self.order, watch=watch)))

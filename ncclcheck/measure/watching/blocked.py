@@ -1,0 +1,93 @@
+"""Which connections of the ranks do not get rid of their bytes, and in which direction the packets get lost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
+
+from ncclcheck.model.job.watched import BlockedLink
+
+_MOST_TOLD = 4
+_BETWEEN = "packets between them get lost"
+
+
+class Connection(Struct, frozen=True):
+    """A TCP connection of a rank: what its kernel counted so far. `segments_in` None: the kernel does not tell."""
+
+    rank: int | None
+    local: tuple[str, int]
+    peer: tuple[str, int]
+    unacknowledged: int
+    resent: int = 0
+    segments_in: int | None = None
+
+
+def blocked_links(host: str, before: Sequence[Connection], after: Sequence[Connection]) -> list[BlockedLink]:
+    """Return the connections on which packets get lost, as this end sees it between two looks; one per rank and peer.
+
+    Either no peer acknowledged bytes that the kernel sent again (a peer that is only slow to read acknowledges), or
+    packets arrive on a connection that stands still: the peer sends again what this end has acknowledged.
+    """
+    earlier = {(connection.local, connection.peer): connection for connection in before}
+    found: dict[tuple[int | None, str], BlockedLink] = {}
+    for now in after:
+        then = earlier.get((now.local, now.peer))
+        if then is None:
+            continue
+        heard = None if now.segments_in is None else now.segments_in > (then.segments_in or 0)
+        stuck = min(now.unacknowledged, then.unacknowledged) > 0 and now.resent > 0
+        if not stuck and not heard:
+            continue
+        link = BlockedLink(host, now.peer[0], now.rank, now.unacknowledged if stuck else 0, now.resent, heard)
+        known = found.get((now.rank, link.peer))
+        if known is None or known.unacknowledged < link.unacknowledged:
+            found[now.rank, link.peer] = link
+    return list(found.values())
+
+
+def named(links: Sequence[BlockedLink], host_of: Mapping[str, str]) -> tuple[BlockedLink, ...]:
+    """Return the links with their peers' host names, where a node told its addresses."""
+    return tuple(
+        BlockedLink(
+            link.host,
+            host_of.get(link.peer, link.peer),
+            link.rank,
+            link.unacknowledged,
+            link.resent,
+            link.heard,
+        )
+        for link in links
+    )
+
+
+def directions(links: Sequence[BlockedLink], seen: Collection[str] = ()) -> list[str]:
+    """Return one sentence for each two hosts with bytes that are not acknowledged, those with a direction first.
+
+    `seen`: the hosts whose connections were looked at; what they do not hear tells, too.
+    """
+    heard = {(link.host, link.peer) for link in links if link.heard}
+    grouped: dict[tuple[str, str], int] = {}
+    for link in links:
+        if link.unacknowledged:
+            pair = link.host, link.peer
+            grouped[pair] = grouped.get(pair, 0) + link.unacknowledged
+    unknown = {(link.host, link.peer) for link in links if link.heard is None}
+    told: list[tuple[int, str]] = []
+    for (host, peer), count in grouped.items():
+        rank, lost = _lost(host, peer, heard, seen) if (host, peer) not in unknown else (2, _BETWEEN)
+        told.append((rank, f"{count} bytes from {host} to {peer} are not acknowledged: {lost}"))
+    more = [f"{len(told) - _MOST_TOLD} further pairs of nodes are like it"] if len(told) > _MOST_TOLD else []
+    return [text for _, text in sorted(told)[:_MOST_TOLD]] + more
+
+
+def _lost(host: str, peer: str, heard: Collection[tuple[str, str]], seen: Collection[str]) -> tuple[int, str]:
+    """Return which packets get lost: what arrives at either end tells the direction."""
+    toward = f"packets from {host} to {peer} get lost"
+    if (host, peer) in heard:
+        return 0, f"{toward}, those from {peer} to {host} arrive"
+    if (peer, host) in heard:
+        return 0, f"packets from {peer} to {host} get lost, those from {host} to {peer} arrive"
+    if peer in seen:
+        return 0, f"{toward}"
+    return 1, f"nothing arrives from {peer}: packets to it, from it, or both get lost"
