@@ -159,7 +159,7 @@ class Outcome(Struct, frozen=True):
 
 def start(lab: Lab, case: WatchCase, *options: str) -> dict[str, Running]:
     """Start the job of the case on all nodes."""
-    words = {node: [*_watch(lab, node, *options), *_torchrun(lab, node)] for node in lab.nodes}
+    words = {node: [*_watch(node, *options), *_torchrun(lab, node)] for node in lab.nodes}
     for node in lab.nodes:
         (node.folder / "home" / "job.py").write_text(JOB)
     env = job_environment({"GLOO_SOCKET_IFNAME": "eth0", "CASE": case.name, "OMP_NUM_THREADS": "1"})
@@ -215,7 +215,7 @@ def _place(case: WatchCase) -> str:
     return f"job.py:{number}" if case.line else ""
 
 
-def _watch(lab: Lab, node: Node, *options: str) -> list[str]:
+def _watch(node: Node, *options: str) -> list[str]:
     kept = str(node.folder / "home" / "kept")
     words = ["-m", "ncclcheck", "watch", "--dir", kept, "--patience", f"{PATIENCE_S:g}", *options, "--"]
     return [PYTHON, *words]

@@ -22,13 +22,17 @@ from ncclcheck.timeouts import SOCK_DIAG_S
 
 
 class Question(Struct, frozen=True):
-    """Which ranks to look at, and what is known before: for how long they stand, and who ended."""
+    """Which ranks to look at, and what is known before: for how long they stand, and who ended.
+
+    `connected`: their connections when they came to a stand.
+    """
 
     host: str
     ranks: tuple[RankProcess, ...]
     apart_s: float
     still_s: float
     ended: tuple[WatchedRank, ...] = ()
+    connected: tuple[Connection, ...] = ()
 
 
 class Answered(Struct, frozen=True):
@@ -44,11 +48,11 @@ def study(question: Question) -> Answered:
     """Read the stacks twice and decide."""
     pids = [rank.pid for rank in question.ranks]
     first = read_stacks(pids)
-    connected = _connections(question.ranks)
+    connected = question.connected or read_connections(question.ranks)
     before = look_at(question.ranks, time.monotonic())
     time.sleep(question.apart_s)
     after = look_at(question.ranks, time.monotonic())
-    blocked = blocked_links(question.host, connected, _connections(question.ranks))
+    blocked = blocked_links(question.host, connected, read_connections(question.ranks))
     second = read_stacks(pids)
     stacks, remarks = _main_stacks(second)
     studied = Studied(
@@ -67,7 +71,8 @@ def study(question: Question) -> Answered:
     return Answered(decide(studied), node_study(studied), question.ranks, documents)
 
 
-def _connections(ranks: tuple[RankProcess, ...]) -> tuple[Connection, ...]:
+def read_connections(ranks: tuple[RankProcess, ...]) -> tuple[Connection, ...]:
+    """Return the ranks' connections to other machines; none where the kernel does not tell."""
     found = within(SOCK_DIAG_S * 2, connections_of, ranks)
     return () if isinstance(found, Missing) else found
 

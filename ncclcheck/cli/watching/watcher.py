@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.evidence import dump_recorders, keep
-from ncclcheck.cli.watching.study import Answered, Question, study
+from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
 from ncclcheck.facts.bounded_call import Started, start, within
 from ncclcheck.facts.job.deaths import Death, DeathWatch
 from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
+from ncclcheck.measure.watching.blocked import Connection
 from ncclcheck.measure.watching.decision import stands
 from ncclcheck.measure.watching.progress import (
     Pace,
@@ -95,6 +96,7 @@ class Watcher:
         self._answer: NodeStudy | None = None
         self._heard = 0  # node 0's decisions
         self._addresses = tuple(sorted(addresses_now()))[:64]
+        self._connected: tuple[Connection, ...] = ()
         self._bytes_s = time.monotonic()  # when bytes moved last
         self.interrupted = False  # the user ends the job: what ends now is no finding
 
@@ -114,8 +116,7 @@ class Watcher:
         before = self._pace
         can_tell = before is not None and self._study is None
         self._signs = signs(before, seen) if before is not None and can_tell else Signs(False, False)
-        if self._signs.moves_bytes:
-            self._bytes_s = time.monotonic()
+        self._note_stand(can_tell=can_tell)
         self._pace = self._next_pace(seen)
         if before is not None:
             self._tell_standing(before.look, seen)
@@ -155,6 +156,14 @@ class Watcher:
             self._company.close(self._is_told)
             self._company = None  # what node 0 did not tell by now is told here
         self._tell_deaths()
+
+    def _note_stand(self, *, can_tell: bool) -> None:
+        """Keep the connections as they are when bytes cease to move: what they count later is compared with that."""
+        if self._signs.moves_bytes:
+            self._bytes_s = time.monotonic()
+            self._connected = ()
+        elif can_tell and not self._connected:
+            self._connected = read_connections(self.ranks)
 
     def _next_pace(self, seen: Look) -> Pace:
         pace = self._pace
@@ -198,7 +207,12 @@ class Watcher:
     def _begin_study(self) -> None:
         pace = self._pace
         question = Question(
-            self._host, self.ranks, self.plan.apart_s, still_s(pace) if pace else 0.0, self._ended_before()
+            self._host,
+            self.ranks,
+            self.plan.apart_s,
+            still_s(pace) if pace else 0.0,
+            self._ended_before(),
+            self._connected,
         )
         self._studies += 1
         self._study_until = time.monotonic() + WATCH_STUDY_S

@@ -1,14 +1,12 @@
-"""Stacks of ranks: read what py-spy printed, tell who is inside a collective, and group the ranks by where they are."""
+"""Stacks of ranks: read what py-spy printed, and tell who is inside a collective, and in which."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from msgspec import Struct
 
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.job.watched import Frame, StackGroup
+from ncclcheck.model.job.watched import Frame
 
 _LIMIT_BYTES = 4 << 20
 _MOST_FRAMES = 60
@@ -94,14 +92,3 @@ def waiting_call(frames: tuple[Frame, ...]) -> str:
         if not frame.function.endswith("wrapper"):  # the logger around every collective of torch
             name = frame.function
     return name or frames[0].function
-
-
-def grouped(stacks: Mapping[int, tuple[Frame, ...]]) -> tuple[StackGroup, ...]:
-    """Return the groups of ranks with equal stacks, the smallest group first: the odd one out."""
-    ranks_of: dict[tuple[Frame, ...], list[int]] = {}
-    for rank, frames in sorted(stacks.items()):
-        ranks_of.setdefault(frames, []).append(rank)
-    groups = [
-        StackGroup(tuple(ranks), frames, is_in_collective(frames)) for frames, ranks in ranks_of.items()
-    ]
-    return tuple(sorted(groups, key=lambda group: (len(group.ranks), group.ranks)))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+import tracemalloc
 from typing import Any
 
 import pytest
 
-from ncclcheck.measure.watching.decision import decide, stands
+from ncclcheck.measure.watching.decision import JobStudy, decide, decide_job, stands
 from ncclcheck.measure.watching.node_study import Studied
 from ncclcheck.measure.watching.words import told
-from ncclcheck.model.job.watched import Frame, Look, RankLook, WatchedRank
+from ncclcheck.model.job.together import NodeStudy, RankStudy
+from ncclcheck.model.job.watched import BlockedLink, Frame, Look, RankLook, WatchedRank
 from tests.measure.watching.test_stacks import ALL_REDUCE, JOB, LOADER
 
 BARRIER = (Frame(ALL_REDUCE[0].file, 5000, "barrier"), *ALL_REDUCE[1:])
@@ -129,3 +132,73 @@ def test_a_stopped_rank_is_seen_at_once(state: str, words: str) -> None:
 def test_a_rank_that_reads_from_disk_is_not_stuck() -> None:
     before, after = (_look(at_s, 1, state={0: "D"}, io_bytes={0: int(at_s) * 1000}) for at_s in (0, 5))
     assert stands(before, after, "node01") == ()
+
+
+def test_the_odd_stack_out_comes_first() -> None:
+    groups = decide(_studied(ALL_REDUCE, ALL_REDUCE, LOADER, ALL_REDUCE)).groups
+    assert [(group.ranks, group.in_collective) for group in groups] == [((2,), False), ((0, 1, 3), True)]
+    assert groups[0].frames == LOADER
+
+
+def _node(number: int, *ranks: RankStudy, **changes: Any) -> NodeStudy:
+    return NodeStudy(f"node{number}", ranks, **changes)
+
+
+def _waits(rank: int, call: str = "all_reduce") -> RankStudy:
+    return RankStudy(rank, 100 + rank, call, inside=True, call=call, at=JOB)
+
+
+_SLEEPS = RankStudy(2, 102, "sleeping", at=SLEEPING[0])
+
+
+def test_the_culprit_is_found_on_whichever_node_it_is() -> None:
+    job = JobStudy((_node(1, _waits(0), _waits(1)), _node(2, _SLEEPS, _waits(3))))
+    watch = decide_job(job)
+    assert (watch.decision, [rank.host for rank in watch.culprits]) == ("hang", ["node2"])
+    assert watch.victims == (0, 1, 3)
+    assert watch.hosts == ("node1", "node2")
+
+
+def test_one_rank_that_moves_anywhere_is_no_hang() -> None:
+    moves = RankStudy(3, 103, "x", moved=True)
+    assert decide_job(JobStudy((_node(1, _waits(0)), _node(2, moves)))).decision == "ok"
+
+
+def test_who_calls_another_collective_is_found_over_all_nodes() -> None:
+    nodes = [_node(number, *(_waits(8 * number + local) for local in range(8))) for number in range(3)]
+    watch = decide_job(JobStudy((*nodes, _node(3, _waits(24, "barrier")))))
+    assert [rank.rank for rank in watch.culprits] == [24]
+
+
+def test_a_silent_node_is_named_where_all_others_wait() -> None:
+    job = JobStudy((_node(1, _waits(0), _waits(1), world_size=4),), silent=("node2",))
+    watch = decide_job(job)
+    assert watch.decision == "hang"
+    assert "node2 is not heard from" in told(watch)
+
+
+def test_bytes_that_are_not_acknowledged_are_a_hang_of_the_network() -> None:
+    link = BlockedLink("node1", "node2", 0, 4096, 5, heard=True)
+    watch = decide_job(JobStudy((_node(1, _waits(0), world_size=4, blocked=(link,)),)))
+    assert watch.decision == "hang"
+    assert "packets from node1 to node2 get lost" in told(watch)
+
+
+def test_16384_ranks_are_decided_in_seconds() -> None:
+    stacks = {"all_reduce": ALL_REDUCE, "sleeping": SLEEPING}
+    nodes = [
+        _node(number, *(_waits(8 * number + local) for local in range(8)), stacks=stacks)
+        for number in range(2047)
+    ]
+    job = JobStudy((*nodes, _node(2047, *(_waits(16376 + local) for local in range(7)), _SLEEPS)))
+    tracemalloc.start()
+    began = time.process_time()
+    watch = decide_job(job)
+    seconds = time.process_time() - began
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [rank.host for rank in watch.culprits] == ["node2047"]
+    assert len(watch.victims) == 16383
+    assert seconds < 5
+    assert peak_bytes < 1 << 30
+    assert len(told(watch)) < 1000

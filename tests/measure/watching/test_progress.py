@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.measure.watching.progress import Pace, first_pace, next_pace, overlooked, patience_s, still_s
+from ncclcheck.measure.watching.progress import (
+    Pace,
+    Signs,
+    first_pace,
+    next_job_pace,
+    next_pace,
+    overlooked,
+    patience_s,
+    still_s,
+)
 from ncclcheck.model.job.watched import Look, RankLook
 
 
@@ -91,3 +100,19 @@ def test_a_look_while_stacks_are_read_is_no_advance() -> None:
     pace = overlooked(_paced(*looks), woken)
     assert still_s(pace) == 1
     assert still_s(next_pace(pace, Look(woken.at_s + 5, woken.ranks))) == 6
+
+
+@pytest.mark.parametrize(
+    ("nodes", "stands_still"),
+    [
+        ([Signs(moves_bytes=False, wakes=True), Signs(moves_bytes=False, wakes=False)], True),  # one polls
+        ([Signs(moves_bytes=False, wakes=True), Signs(moves_bytes=False, wakes=True)], False),
+        ([Signs(moves_bytes=True, wakes=False), Signs(moves_bytes=False, wakes=False)], False),  # one saves
+        ([], True),
+    ],
+)
+def test_a_job_advances_where_a_node_moves_bytes_or_all_wake_up(
+    nodes: list[Signs], stands_still: bool
+) -> None:
+    pace = next_job_pace(first_pace(Look(0, ())), 5, nodes)
+    assert still_s(pace) == (5 if stands_still else 0)

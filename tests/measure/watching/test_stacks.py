@@ -7,7 +7,6 @@ import json
 import pytest
 
 from ncclcheck.measure.watching.stacks import (
-    grouped,
     is_in_collective,
     main_stack,
     own_frame,
@@ -68,8 +67,3 @@ def test_the_line_of_the_job_itself_is_named_not_that_of_a_library() -> None:
     assert own_frame(ALL_REDUCE) == JOB
     assert own_frame(LOADER) == LOADER[1]
     assert own_frame(()) is None
-
-
-def test_the_odd_one_out_comes_first() -> None:
-    groups = grouped({0: ALL_REDUCE, 1: ALL_REDUCE, 2: LOADER, 3: ALL_REDUCE})
-    assert [(group.ranks, group.in_collective) for group in groups] == [((2,), False), ((0, 1, 3), True)]
