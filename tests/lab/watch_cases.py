@@ -166,7 +166,7 @@ def start(lab: Lab, case: WatchCase, *options: str) -> dict[str, Running]:
     return lab.start_all(words, env, fresh=True)
 
 
-def judge(lab: Lab, running: dict[str, Running], case: WatchCase, limit_s: float = 90.0) -> Outcome:
+def judge(lab: Lab, running: dict[str, Running], case: WatchCase, limit_s: float = 40.0) -> Outcome:
     """Wait until the job is under way, strike, and return what node 0 says."""
     first = running["node1"]
     first.wait_for("under way", 120)
@@ -197,8 +197,13 @@ def told(process: Running) -> list[str]:
 
 
 def said_by_all(running: dict[str, Running]) -> str:
-    """Return what all watchers said."""
-    return "\n".join(f"[{name}] {line}" for name, process in running.items() for line in told(process))
+    """Return what all watchers said, but for what they set."""
+    return "\n".join(
+        f"[{name}] {line}"
+        for name, process in running.items()
+        for line in told(process)
+        if " watch: set " not in line and " watch: evidence " not in line
+    )
 
 
 def _calm(first: Running, began: float, limit_s: float) -> Outcome:

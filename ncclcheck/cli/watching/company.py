@@ -29,6 +29,7 @@ class Company:
     ) -> None:
         self.watcher = secrets.token_hex(8)
         self.lead: Lead | None = None
+        self.has_key = False
         self._plan, self._say = plan, say
         self._order: WatchOrder | None = None
         self._beat: Beat | None = None
@@ -88,6 +89,7 @@ class Company:
             return
         if meeting is None:
             return
+        self.has_key = meeting.trust.key is not None or meeting.trust.asks_munge
         if meeting.launch.node_rank == 0 and meeting.launch.is_agent:
             served = serve_watchers(meeting)
             if isinstance(served, Missing):

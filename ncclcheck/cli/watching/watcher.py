@@ -97,7 +97,7 @@ class Watcher:
         self._heard = 0  # node 0's decisions
         self._addresses = tuple(sorted(addresses_now()))[:64]
         self._connected: tuple[Connection, ...] = ()
-        self._bytes_s = time.monotonic()  # when bytes moved last
+        self._advanced_s = time.monotonic()  # when anything moved here last
         self.interrupted = False  # the user ends the job: what ends now is no finding
 
     def look(self) -> None:
@@ -138,9 +138,18 @@ class Watcher:
             self._begin_study()
 
     @property
-    def moves_no_bytes(self) -> bool:
-        """Return whether the ranks of this node have moved no bytes for half of the patience."""
-        return time.monotonic() - self._bytes_s > self.plan.patience_s / 2
+    def agrees_to_stop(self) -> bool:
+        """Return whether the job may be ended for a hang on node 0's word.
+
+        That is so where node 0 proved that it has the user's key; else only if the ranks here stand still, too.
+        """
+        if self._company is None or self._company.lead is not None or self._company.has_key:
+            return True
+        return self._stands_for_s > self.plan.patience_s / 2
+
+    @property
+    def _stands_for_s(self) -> float:
+        return time.monotonic() - self._advanced_s
 
     def close(self, status: int | None = None) -> None:
         """Wait for the last deaths to be seen, and tell of them. `status`: how our child ended, as of wait(2)."""
@@ -158,11 +167,11 @@ class Watcher:
         self._tell_deaths()
 
     def _note_stand(self, *, can_tell: bool) -> None:
-        """Keep the connections as they are when bytes cease to move: what they count later is compared with that."""
-        if self._signs.moves_bytes:
-            self._bytes_s = time.monotonic()
+        """Keep the connections as they are soon after nothing moves any more: what they count later is compared."""
+        if self._signs.moves_bytes or self._signs.wakes:
+            self._advanced_s = time.monotonic()
             self._connected = ()
-        elif can_tell and not self._connected:
+        elif can_tell and not self._connected and self._stands_for_s > self.plan.patience_s / 4:
             self._connected = read_connections(self.ranks)
 
     def _next_pace(self, seen: Look) -> Pace:

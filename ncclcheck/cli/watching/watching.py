@@ -114,9 +114,7 @@ def _watched(
     def heard(watch: Watch, aloud: bool) -> None:
         tell(watch, folder, clock, quiet=bool(given["quiet"]), aloud=aloud)
         stops = watch.decision == "hang" and given["on_hang"] == "stop"
-        if stops and (
-            company is None or watcher.moves_no_bytes
-        ):  # node 0's word alone ends no job that works
+        if stops and watcher.agrees_to_stop:
             ended.hung = True
             watcher.interrupted = True
             write_error(f"watch: ending the job (SIGTERM, then SIGKILL after {WATCH_STOP_S:g} s)")
