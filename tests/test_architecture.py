@@ -134,6 +134,8 @@ TESTED_BY = {
     "cli/watching/following.py": "cli/commands/test_watch.py",
     "cli/watching/findings.py": "cli/commands/test_watch.py",
     "cli/watching/watching.py": "cli/commands/test_watch.py",
+    "cli/watching/company.py": "lab/test_watch.py",
+    "cli/watching/meeting.py": "lab/test_watch.py",
     "checks/bench/job_died.py": "checks/bench/test_job_hang.py",
     "checks/bench/job_quiet.py": "checks/bench/test_job_hang.py",
     "checks/bench/_watched.py": "checks/bench/test_job_hang.py",

@@ -111,6 +111,7 @@ class WatchCase(Struct, frozen=True):
     """A case: what the job does, what is done to the network then, and what node 0 must say, all of it in one line.
 
     `line`: the text of the source line that is named. `calm`: no line may speak of a hang, and the job goes on.
+    `there`: what the watcher of the struck node itself must say, which node 0 cannot know.
     """
 
     name: str
@@ -119,11 +120,23 @@ class WatchCase(Struct, frozen=True):
     strike: Callable[[Lab], None] | None = None
     calm: bool = False
     within_s: float = 0.0
+    there: str = ""
 
 
 def _drop(chain: str) -> Callable[[Lab], None]:
     def strike(lab: Lab) -> None:
-        rule = ["-A", chain, "-p", "tcp", "!", "--syn", "-j", "DROP"]
+        rule = [
+            "-A",
+            chain,
+            "-i" if chain == "INPUT" else "-o",
+            "eth0",
+            "-p",
+            "tcp",
+            "!",
+            "--syn",
+            "-j",
+            "DROP",
+        ]
         call(inside(lab[HOST].namespace, ["iptables", "-w", *rule]))
 
     return strike
@@ -140,7 +153,12 @@ CASES = (
     WatchCase("kill", (_WHO, "was killed by SIGKILL"), within_s=_SOON_S),
     WatchCase("exception", (_WHO, "ended with exit code 1"), within_s=_SOON_S),
     WatchCase("drop-in", ("the job hangs", f"to {HOST} get lost"), strike=_drop("INPUT")),
-    WatchCase("drop-out", ("the job hangs", HOST, "get lost"), strike=_drop("OUTPUT")),
+    WatchCase(
+        "drop-out",
+        ("the job hangs", f"{HOST} is not heard from"),
+        strike=_drop("OUTPUT"),
+        there=f"bytes from {HOST} to",
+    ),
     WatchCase("save", calm=True),
     WatchCase("compile", calm=True),
     WatchCase("compile-one", calm=True),
@@ -180,9 +198,19 @@ def judge(lab: Lab, running: dict[str, Running], case: WatchCase, limit_s: float
             if all(text in line for text in (*case.says, _place(case))):
                 others = [said for said in told(first) if "the job hangs" in said or "of all ranks" in said]
                 is_first = not others or others[0] == line
-                return Outcome(is_first, time.monotonic() - began, line)
+                is_told = _waits_for(running[HOST], case.there, limit_s)
+                return Outcome(is_first and is_told, time.monotonic() - began, line)
         time.sleep(0.05)
     return Outcome(False, time.monotonic() - began, said_by_all(running))
+
+
+def _waits_for(process: Running, text: str, limit_s: float) -> bool:
+    deadline = time.monotonic() + limit_s
+    while not any(text in line for line in told(process)) and text:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def end(running: dict[str, Running]) -> None:

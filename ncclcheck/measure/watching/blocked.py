@@ -66,7 +66,7 @@ def directions(links: Sequence[BlockedLink], seen: Collection[str] = ()) -> list
 
     `seen`: the hosts whose connections were looked at; what they do not hear tells, too.
     """
-    heard = {(link.host, link.peer) for link in links if link.heard}
+    heard = {(link.host, link.peer) for link in links if link.heard and link.host != link.peer}
     grouped: dict[tuple[str, str], int] = {}
     for link in links:
         if link.unacknowledged:
@@ -88,6 +88,8 @@ def _lost(host: str, peer: str, heard: Collection[tuple[str, str]], seen: Collec
         return 0, f"{toward}, those from {peer} to {host} arrive"
     if (peer, host) in heard:
         return 0, f"packets from {peer} to {host} get lost, those from {host} to {peer} arrive"
+    if any(listener == host and sender not in (host, peer) for listener, sender in heard):
+        return 0, f"packets from {host} get lost, while it hears others send theirs again"
     if peer in seen:
         return 0, f"{toward}"
     return 1, f"nothing arrives from {peer}: packets to it, from it, or both get lost"
