@@ -19,12 +19,11 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
 from ncclcheck.model.job.watched import Look, Watch
-from ncclcheck.timeouts import WATCH_SETTLE_S, WATCH_SILENT_S, WATCH_STUDY_S
+from ncclcheck.timeouts import WATCH_ANSWER_S, WATCH_SETTLE_S, WATCH_SILENT_S, WATCH_STUDY_S
 
 MOST_WATCHERS = 1 << 15
 BEAT_BYTES = 1 << 20
 _BEATS_MISSED = 3
-_UNSTUDIED_S = 20.0  # how much longer than its own stacks a node's answer may take
 
 
 class LeadPlan(Struct, frozen=True):
@@ -240,7 +239,7 @@ class Lead:
         present = [node for node in self._nodes.values() if node.beat is not None and not node.beat.left]
         missing = [node for node in present if node.study is None]
         heard = [node for node in missing if now - node.heard_s <= self._plan.silent_s]
-        late_s = min(WATCH_STUDY_S, self._plan.apart_s + _UNSTUDIED_S + self._plan.look_s)
+        late_s = min(WATCH_STUDY_S, self._plan.apart_s + WATCH_ANSWER_S + self._plan.look_s)
         if heard and waited_s < late_s:
             return
         studies = [node.study for node in present if node.study is not None]

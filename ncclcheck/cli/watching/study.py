@@ -10,14 +10,14 @@ from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.job.connections import connections_of
 from ncclcheck.facts.job.rank_processes import RankProcess, look_at
 from ncclcheck.facts.job.rank_stacks import StacksRead, read_stacks
-from ncclcheck.measure.watching.blocked import Connection, blocked_links
+from ncclcheck.measure.watching.blocked import blocked_links
 from ncclcheck.measure.watching.decision import decide
 from ncclcheck.measure.watching.node_study import Studied, node_study
 from ncclcheck.measure.watching.stacks import main_stack
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.together import NodeStudy
-from ncclcheck.model.job.watched import Frame, Watch, WatchedRank
+from ncclcheck.model.job.watched import Connection, Frame, Watch, WatchedRank
 from ncclcheck.timeouts import SOCK_DIAG_S
 
 

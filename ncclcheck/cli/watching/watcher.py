@@ -18,7 +18,6 @@ from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
-from ncclcheck.measure.watching.blocked import Connection
 from ncclcheck.measure.watching.decision import stands
 from ncclcheck.measure.watching.progress import (
     Pace,
@@ -33,7 +32,7 @@ from ncclcheck.measure.watching.progress import (
 )
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
-from ncclcheck.model.job.watched import Look, Watch, WatchedRank
+from ncclcheck.model.job.watched import Connection, Look, Watch, WatchedRank
 from ncclcheck.timeouts import (
     DUMP_S,
     WATCH_KEEP_S,

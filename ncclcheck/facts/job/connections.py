@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ncclcheck.facts.job.rank_processes import RankProcess
-from ncclcheck.measure.watching.blocked import Connection
+from ncclcheck.model.job.watched import Connection
 from ncclcheck.timeouts import SOCK_DIAG_S
 
 _SOCK_DIAG, _BY_FAMILY, _DONE, _ERROR = 4, 20, 3, 2

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from msgspec import Struct
-
-from ncclcheck.model.job.watched import BlockedLink
+from ncclcheck.model.job.watched import BlockedLink, Connection
 
 _MOST_TOLD = 4
 _BETWEEN = "packets between them get lost"
-
-
-class Connection(Struct, frozen=True):
-    """A TCP connection of a rank: what its kernel counted so far. `segments_in` None: the kernel does not tell."""
-
-    rank: int | None
-    local: tuple[str, int]
-    peer: tuple[str, int]
-    unacknowledged: int
-    resent: int = 0
-    segments_in: int | None = None
 
 
 def blocked_links(host: str, before: Sequence[Connection], after: Sequence[Connection]) -> list[BlockedLink]:

@@ -63,6 +63,17 @@ class StackGroup(Struct, frozen=True, forbid_unknown_fields=True):
     in_collective: bool
 
 
+class Connection(Struct, frozen=True):
+    """A TCP connection of a rank: what its kernel counted so far. `segments_in` None: the kernel does not tell."""
+
+    rank: int | None
+    local: tuple[str, int]
+    peer: tuple[str, int]
+    unacknowledged: int
+    resent: int = 0
+    segments_in: int | None = None
+
+
 class BlockedLink(Struct, frozen=True, forbid_unknown_fields=True):
     """A TCP connection of a rank on which packets get lost, as one end sees it.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ncclcheck.measure.watching.blocked import Connection, blocked_links, directions, named
-from ncclcheck.model.job.watched import BlockedLink
+from ncclcheck.measure.watching.blocked import blocked_links, directions, named
+from ncclcheck.model.job.watched import BlockedLink, Connection
 
 A, B = ("10.0.0.1", 40001), ("10.0.0.2", 40002)
 
