@@ -19,10 +19,8 @@ def read_saved(files: Files, name: str) -> Any:
                 if entry.filename.endswith("/data.pkl") and entry.file_size <= _PICKLE_BYTES:
                     with archive.open(entry) as file:
                         return read_records(file.read(_PICKLE_BYTES), is_late=files.is_late)
-    except MemoryError:
-        raise
     except (
         Exception
-    ):  # zipfile raises what its decompressors do: zlib.error, LZMAError, EOFError, RuntimeError ...
+    ):  # zipfile raises what its decompressors do: zlib.error, MemoryError, RuntimeError, EOFError ...
         return None
     return None
