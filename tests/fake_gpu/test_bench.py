@@ -49,3 +49,18 @@ def test_the_script_for_machines_with_a_gpu_ends_well_on_one(torch: FakeTorch, t
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "`bench --ops all --cuda-graph`: 9 points" in page.read_text()
     assert " 0 wrong elements" in page.read_text()
+
+
+def test_the_groups_of_a_mesh_and_their_mix_measure_and_verify(torch: FakeTorch, tmp_path: Path) -> None:
+    words = (*BENCH, "--ops", "all_reduce,all_gather,all_to_all", "--sizes", "64K", "--iters", "6")
+    outcome = run(torch, tmp_path, *words, "--mesh", "pp=2,tp=2", "--mix")
+    mesh = outcome.report["bench"]["mesh"]
+    assert mesh is not None, outcome.printed
+    assert [(point["dimension"], point["op"]) for point in mesh["points"]] == [
+        (name, op) for name in ("pp", "tp") for op in ("all_reduce", "all_gather", "all_to_all")
+    ]
+    assert {group["wrong"] for point in mesh["points"] for group in point["groups"]} == {0}
+    assert all(point["alone_us"] > 0 for point in mesh["points"])
+    assert mesh["mix"]["wrong"] == 0
+    assert mesh["mix"]["overlapped_us"] > 0
+    assert outcome.errors == set(), outcome.printed
