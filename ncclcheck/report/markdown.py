@@ -22,7 +22,9 @@ from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
 from ncclcheck.report.text.fleet_text import HEADER, fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.measured_text import measured_lines
+from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.sections import reach_lines
 
@@ -48,6 +50,7 @@ def _sections(report: Report) -> Iterator[Iterator[str]]:
     yield _between(report)
     yield _comparison(report)
     yield _bench(report)
+    yield _groups(report)
     yield _used(report)
     yield _checks(report)
 
@@ -244,6 +247,13 @@ def _row(point: Point) -> list[str]:
         str(point.count),
         format_number(point.first_us),
     ]
+
+
+def _groups(report: Report) -> Iterator[str]:
+    lines = [*draw_plain(group_lines(report)).splitlines(), *draw_plain(mesh_lines(report)).splitlines()]
+    if lines:
+        yield "## Parallel groups\n\n"
+        yield block(lines, "text")
 
 
 def _used(report: Report) -> Iterator[str]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from ncclcheck.model.benchmarks.mesh_bench import GroupTime
 
 EFFECT = 0.2  # slower than the others by more than this part, with 95 %
+_LEAST_TIME_US = 0.001  # what another node says may be 0
 _LEAST_US = 200.0  # what a busy core may take from a small message
 
 
@@ -37,7 +38,7 @@ def slow_groups(times: Sequence[GroupTime], *, on_gpus: bool) -> tuple[SlowGroup
                  if theirs_key != key and theirs[0].nodes == slowest.nodes]  # fmt: skip
         if not alike or (slowest.nodes == 1 and not on_gpus):
             continue
-        usual_us, mean_us = median(alike), fmean(time.time_us for time in own)
+        usual_us, mean_us = max(median(alike), _LEAST_TIME_US), fmean(time.time_us for time in own)
         least_us = fmean(time.time_us if time.low_us is None else time.low_us for time in own)
         if least_us > (1 + EFFECT) * usual_us and mean_us - usual_us > _LEAST_US:
             found.append(SlowGroup(slowest, usual_us, len(alike)))

@@ -25,7 +25,7 @@ def group_lines(report: Report) -> Iterator[Line]:
     if bench is None or mesh is None:
         return
     yield line(Span("in the groups", "bold"), f" of {plain(mesh.order)}, all groups of a dimension at once")
-    measured = [point for point in mesh.points if not point.unsupported]
+    measured = [point for point in mesh.points if point.groups]
     yield from _table([_HEADER, _UNITS, *map(_row, measured)])
     for point in mesh.points:
         if point.unsupported:

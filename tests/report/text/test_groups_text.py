@@ -6,6 +6,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.mesh_bench import MeshPoint
 from ncclcheck.report.bench_report import bench_report
+from ncclcheck.report.html.html import to_html
+from ncclcheck.report.junit import to_junit
+from ncclcheck.report.markdown import to_markdown
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.page import draw_plain
 from tests.builders import cluster
@@ -43,3 +46,10 @@ def test_what_was_not_measured_has_its_reason() -> None:
 
 def test_without_groups_there_is_nothing() -> None:
     assert draw_plain(group_lines(replace(report(), bench=None))) == ""
+
+
+def test_every_document_has_the_tables() -> None:
+    bench = mesh_result(mesh_point(1000, 2000))
+    whole = replace(report(), bench=bench_report(replace(cluster(4), bench=bench), bench))
+    for document in (to_markdown(whole), to_html(whole), to_junit(whole)):
+        assert "takes 2000 us, where 1000 us is usual" in document
