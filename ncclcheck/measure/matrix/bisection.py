@@ -1,0 +1,102 @@
+"""How much slower all nodes are at once across leaves than within them: the oversubscription of the trunks."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import mean, stdev
+
+from msgspec import Struct
+
+from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
+from ncclcheck.measure.matrix.leaves import Leaves
+
+REPEATS = 5  # of the matching across; the one within is repeated less often, since its rate varies less
+WITHIN_REPEATS = 3
+STUDENT = {
+    2: 12.71,
+    3: 4.30,
+    4: 3.18,
+    5: 2.78,
+    6: 2.57,
+    7: 2.45,
+    8: 2.36,
+}  # 95 %, two sides, of so many values
+MOST_STUDENT = 8
+LEAST_SPREAD = 0.005  # of a repeat
+FITTING = 0.95  # of the pairs of a repeat have to be of its kind: a few others change the load little
+
+
+class Bisection(Struct, frozen=True):
+    """The mean rates of a pair within and across leaves, in 1e9 bit/s, all nodes at once, and their ratio.
+
+    `low`, `high`: the 95 % interval of the ratio, over so many `repeats`.
+    """
+
+    within_gbit_s: float
+    across_gbit_s: float
+    ratio: float
+    low: float
+    high: float
+    repeats: int
+
+
+def within(leaves: Leaves, repeat: int) -> tuple[Pair, ...]:
+    """Return disjoint pairs of nodes of the same leaf, other ones in each repeat."""
+    pairs: list[Pair] = []
+    for group in leaves.groups:
+        turn = repeat % len(group)
+        turned = [*group[turn:], *group[:turn]]
+        pairs += zip(turned[0::2], turned[1::2], strict=False)
+    return tuple(pairs)
+
+
+def across(leaves: Leaves, repeat: int) -> tuple[Pair, ...]:
+    """Return disjoint pairs of nodes of different leaves: node i of the first half with node i of the second.
+
+    The order is leaf by leaf, so whole leaves send at the same time, which loads their trunks most. In each repeat the
+    second half is turned. Pairs that would stay in a leaf, where it is larger than half of all, are left out.
+    """
+    order = [member for group in leaves.groups for member in group]
+    half = len(order) // 2
+    second = order[-half:] if half else []
+    turn = repeat % max(1, half)
+    number_of = leaves.number_of()
+    return tuple(
+        (near, far)
+        for near, far in zip(order[:half], [*second[turn:], *second[:turn]], strict=True)
+        if leaves.is_flat or number_of[near] != number_of[far]
+    )
+
+
+def bisection_of(leaves: Leaves, tests: Sequence[PairTest], kinds: dict[int, str]) -> Bisection | None:
+    """Return the ratio; None where a repeat of either kind is missing.
+
+    `kinds`: what each round was for. A repeat counts if it fits these leaves: they may have changed since.
+    """
+    number_of = leaves.number_of()
+    rounds: defaultdict[int, list[PairTest]] = defaultdict(list)
+    for test in tests:
+        if kinds.get(test.round) in ("within", "across"):
+            rounds[test.round].append(test)
+    means: dict[str, list[float]] = {"within": [], "across": []}
+    for number, own in rounds.items():
+        kind = kinds[number]
+        fits = [
+            test
+            for test in own
+            if leaves.is_flat
+            or (number_of.get(test.first) == number_of.get(test.second)) == (kind == "within")
+        ]
+        rates = [rate for test in fits for rate in test.rates_gbit_s or ()]
+        if rates and len(fits) >= FITTING * len(own):
+            means[kind].append(mean(rates))
+    if not means["within"] or len(means["across"]) < 2:  # noqa: PLR2004 (an interval takes two)
+        return None
+    logs = [math.log(mean(means["within"]) / rate) for rate in means["across"]]
+    repeats = len(logs)
+    error = STUDENT[min(repeats, MOST_STUDENT)] * math.hypot(stdev(logs), LEAST_SPREAD) / math.sqrt(repeats)
+    middle = mean(logs)
+    low, ratio, high = (math.exp(value) for value in (middle - error, middle, middle + error))
+    return Bisection(mean(means["within"]), mean(means["across"]), ratio, low, high, repeats)

@@ -1,0 +1,150 @@
+"""Which pairs `matrix` measures next, and what all rounds together say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.measure.isolation.next_round import Round
+from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.measure.matrix.bisection import (
+    REPEATS,
+    WITHIN_REPEATS,
+    Bisection,
+    across,
+    bisection_of,
+    within,
+)
+from ncclcheck.measure.matrix.cells import CellScale, cell_scale
+from ncclcheck.measure.matrix.leaves import Leaves, leaves_of
+from ncclcheck.measure.matrix.slow_cells import (
+    Kinds,
+    SlowCell,
+    SlowRow,
+    pairs_again,
+    slow_cells,
+    slow_rows,
+)
+from ncclcheck.measure.matrix.tournament import tournament_round, tournament_rounds
+from ncclcheck.measure.matrix.units import NEIGHBOUR_ROUNDS, leaves_of_units, neighbour_round, unit_round
+
+RoundKind: TypeAlias = Literal["all", "units", "within", "across", "again"]
+FULL_NODES = 64  # of so many nodes all pairs are measured
+LEAST_NODES = 4  # fewer have no two leaves
+MOST_UNIT_ROUNDS = 48
+MOST_ACROSS = 2 * REPEATS  # where the leaves change while they are measured
+
+
+class MatrixPlan(Struct, frozen=True):
+    """The nodes in their order, and whether all pairs are measured; `kinds`: what each planned round was for."""
+
+    order: tuple[int, ...]
+    full: bool
+    kinds: dict[int, str]
+
+
+class MatrixFound(Struct, frozen=True):
+    """What all rounds say: leaves, bisection, slow nodes and slow paths; None without enough tests."""
+
+    scale: CellScale
+    leaves: Leaves
+    bisection: Bisection | None
+    rows: tuple[SlowRow, ...]
+    cells: tuple[SlowCell, ...]
+
+
+def matrix_plan(order: Sequence[int], *, full: bool | None = None) -> MatrixPlan:
+    """Return the plan for these nodes: all pairs of few nodes, or if told so; else the leaves only."""
+    return MatrixPlan(tuple(order), len(order) <= FULL_NODES if full is None else full, {})
+
+
+def next_matrix_round(plan: MatrixPlan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
+    """Return the next round for the members that still answer, and note its kind in the plan. No pairs: the end."""
+    number = max((test.round for test in tests), default=0) + 1
+    present = frozenset(members)
+    order = [member for member in plan.order if member in present]
+    if len(order) < 2:  # noqa: PLR2004 (a pair)
+        return Round(number, (), "")
+    kind, planned = _structure(plan, order, number, tests)
+    if not planned:
+        kind, planned = _after_structure(plan, order, tests)
+    pairs = tuple(pair for pair in planned if present.issuperset(pair))
+    plan.kinds[number] = kind
+    return Round(number, pairs, _WHY[kind])
+
+
+_WHY: dict[RoundKind, str] = {
+    "all": "all nodes, each pair once",
+    "units": "which nodes are behind one switch",
+    "within": "all nodes within their leaves",
+    "across": "all nodes across leaves",
+    "again": "the slowest paths again",
+}
+
+
+def _structure(
+    plan: MatrixPlan, order: Sequence[int], number: int, tests: Sequence[PairTest]
+) -> tuple[RoundKind, tuple[tuple[int, int], ...]]:
+    """Return a round that tells the leaves; none where they are known."""
+    if plan.full:
+        if number > tournament_rounds(len(plan.order)):
+            return "all", ()
+        return "all", tournament_round(plan.order, number - 1)
+    if number <= NEIGHBOUR_ROUNDS:
+        return "units", neighbour_round(order, number - 1)
+    scale = cell_scale(tests)
+    if scale is None or number > MOST_UNIT_ROUNDS or {"within", "across"} & set(plan.kinds.values()):
+        return "units", ()
+    return "units", unit_round(order, tests, scale)
+
+
+def _after_structure(
+    plan: MatrixPlan, order: Sequence[int], tests: Sequence[PairTest]
+) -> tuple[RoundKind, tuple[tuple[int, int], ...]]:
+    """Return a round of the bisection, or of the slowest paths again; none at the end."""
+    known = _known(plan, order, tests)
+    if known is None or len(order) < LEAST_NODES:
+        return "again", pairs_again(known) if known is not None else ()
+    done = [kind for kind in plan.kinds.values() if kind in ("within", "across")]
+    repeats = {kind: done.count(kind) for kind in ("within", "across")}
+    bisection = bisection_of(known.leaves, tests, plan.kinds)
+    is_enough = bisection is not None and bisection.repeats >= REPEATS
+    if not is_enough and repeats["across"] < MOST_ACROSS:
+        if repeats["within"] < WITHIN_REPEATS and repeats["within"] <= repeats["across"]:
+            return "within", within(known.leaves, repeats["within"])
+        return "across", across(known.leaves, repeats["across"])
+    return "again", pairs_again(known)
+
+
+def conclude_matrix(
+    plan: MatrixPlan, members: Sequence[int], tests: Sequence[PairTest]
+) -> MatrixFound | None:
+    """Return what these tests of the members say; None where none finished."""
+    present = frozenset(members)
+    order = [member for member in plan.order if member in present]
+    known = _known(plan, order, tests)
+    if known is None:
+        return None
+    return MatrixFound(
+        known.scale,
+        known.leaves,
+        bisection_of(known.leaves, tests, plan.kinds),
+        slow_rows(known),
+        slow_cells(known),
+    )
+
+
+def _known(plan: MatrixPlan, order: Sequence[int], tests: Sequence[PairTest]) -> Kinds | None:
+    scale = cell_scale(tests)
+    if scale is None:
+        return None
+    if len(order) < LEAST_NODES:
+        leaves = Leaves((tuple(order),))
+    elif plan.full:
+        leaves = leaves_of(order, tests, scale)
+    else:
+        of_units = [test for test in tests if plan.kinds.get(test.round) == "units"]
+        leaves = leaves_of_units(order, of_units, scale)
+    return Kinds(tests, plan.kinds, leaves, scale)

@@ -1,0 +1,49 @@
+"""Matchings within and across leaves, and the ratio of their rates with its interval."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.measure.matrix.bisection import across, bisection_of, within
+from ncclcheck.measure.matrix.leaves import Leaves
+
+LEAVES = Leaves(((0, 1, 2), (3, 4, 5)))
+FLAT = Leaves((tuple(range(6)),))
+
+
+@pytest.mark.parametrize("repeat", range(4))
+def test_pairs_are_disjoint_and_of_their_kind(repeat: int) -> None:
+    number_of = LEAVES.number_of()
+    for pairs, is_within in ((within(LEAVES, repeat), True), (across(LEAVES, repeat), False)):
+        assert len({end for pair in pairs for end in pair}) == 2 * len(pairs) > 0
+        assert all((number_of[first] == number_of[second]) is is_within for first, second in pairs)
+    assert len(across(LEAVES, repeat)) == 3
+    assert all(first < 3 <= second for first, second in across(FLAT, repeat))
+
+
+def test_of_unequal_leaves_only_crossing_pairs_are_across() -> None:
+    assert {second for _, second in across(Leaves(((0, 1, 2, 3), (4, 5))), 0)} == {4, 5}
+
+
+def test_the_ratio_lies_in_its_interval_and_needs_repeats_of_both_kinds() -> None:
+    kinds = {1: "within", 2: "across", 3: "across", 4: "across", 5: "all"}
+    tests = [PairTest(1, 0, 1, 100.0, 100.0), PairTest(5, 0, 3, 1.0, 1.0)]
+    tests += [PairTest(number, 0, 3, 25.0 + number / 10, 25.0) for number in (2, 3, 4)]
+    found = bisection_of(LEAVES, tests, kinds)
+    assert found is not None
+    assert found.ratio == pytest.approx(4.0, rel=0.02)
+    assert found.low < found.ratio < found.high < 4.2
+    assert found.repeats == 3
+    assert bisection_of(LEAVES, tests[1:], kinds) is None
+    assert bisection_of(LEAVES, tests[:2], kinds) is None
+
+
+def test_a_repeat_that_does_not_fit_the_leaves_does_not_count() -> None:
+    kinds = {1: "within", 2: "across", 3: "across", 4: "across"}
+    tests = [PairTest(1, 0, 1, 100.0, 100.0), PairTest(2, 0, 1, 100.0, 100.0)]
+    tests += [PairTest(number, 0, 3, 50.0, 50.0) for number in (3, 4)]
+    found = bisection_of(LEAVES, tests, kinds)
+    assert found is not None
+    assert found.repeats == 2
+    assert found.ratio == pytest.approx(2.0)
