@@ -80,11 +80,15 @@ def leaves_of(members: Sequence[int], tests: Sequence[PairTest], scale: CellScal
 
 
 def _weights(counts: Mapping[tuple[int, int], Sequence[int]], crossing: float) -> Weights:
-    """Return by pair how much more likely its tests are if both are behind one switch (logarithm)."""
+    """Return by pair how much more likely its tests are if both are behind one switch (logarithm).
+
+    A pair counts as one test, and as two if it was fast: a path that is slow in ten tests is one slow path.
+    """
     fast, slow = math.log((1 - DISTURBED) / (1 - crossing)), math.log(DISTURBED / crossing)
     weights: defaultdict[int, dict[int, float]] = defaultdict(dict)
     for (first, second), (fast_tests, slow_tests) in counts.items():
-        weights[first][second] = weights[second][first] = fast_tests * fast + slow_tests * slow
+        told = min(2 * fast, max(slow, fast_tests * fast + slow_tests * slow))
+        weights[first][second] = weights[second][first] = told
     return weights
 
 

@@ -108,9 +108,9 @@ def _between(units: Units, evidence: Evidence) -> dict[Pair, float]:
     number_of = {member: number for number, unit in enumerate(units) for member in unit}
     between = defaultdict[Pair, float](float)
     for (first, second), value in evidence.items():
-        one, two = number_of[first], number_of[second]
-        if one != two:
-            between[(one, two) if one < two else (two, one)] += value
+        units_met = (number_of[first], number_of[second])
+        if units_met[0] != units_met[1]:
+            between[min(units_met), max(units_met)] += value
     return between
 
 

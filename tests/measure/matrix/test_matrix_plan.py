@@ -55,6 +55,13 @@ def test_one_slow_path_of_120_pairs_is_named_with_its_direction(leaves: tuple[in
         assert played.rounds <= 30
 
 
+def test_a_slow_path_of_few_nodes_is_no_leaf_however_often_it_was_slow() -> None:
+    for seed in range(20):
+        played = play(Fabric((8,), slow={(5, 1): 0.5}), seed)
+        assert played.found.leaves.is_flat
+        assert [(cell.source, cell.target) for cell in played.found.cells] == [(5, 1)]
+
+
 def test_a_node_that_sends_slowly_is_named_instead_of_its_paths() -> None:
     for seed in SEEDS:
         found = play(Fabric((16,), sends={6: 0.6}), seed).found
