@@ -7,6 +7,7 @@ from itertools import permutations
 
 from msgspec import Struct
 
+from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import ProbeOutcome, Snapshot
 
@@ -74,7 +75,7 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
         return snapshot.probes
     outcomes: dict[tuple[str, str, str], ProbeOutcome] = {}
     stalled = set()
-    for probe in snapshot.probes:
+    for probe in (*of_kind(snapshot.probes, "tcp"), *of_kind(snapshot.probes, "mtu")):
         key = probe.from_host, probe.to_host, probe.address
         if probe.listener == "nccl" and probe.outcome in {"error", "self"}:
             continue  # NCCL's own listener was not tried: what ours proved stands

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import not_reported, unread
 from ncclcheck.checks.registry import Answer
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.finding import NotApplicable, NotKnown
@@ -35,9 +37,10 @@ def label(gpu: Gpu) -> str:
     return f"GPU {gpu.index}" if isinstance(gpu.pci, Missing) else f"GPU {gpu.index} ({gpu.pci})"
 
 
-def listed_gpus(snapshot: Snapshot) -> list[GpuOn]:
+@once_per_snapshot
+def listed_gpus(snapshot: Snapshot) -> tuple[GpuOn, ...]:
     """All GPUs that the drivers list, node by node."""
-    return [GpuOn(node.host, gpu) for node, gpus in snapshot.known("gpus") for gpu in gpus]
+    return tuple([GpuOn(node.host, gpu) for node, gpus in snapshot.known("gpus") for gpu in gpus])
 
 
 def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], list[NotKnown]]:
@@ -45,9 +48,9 @@ def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], 
 
     A GPU whose model does not have it is in neither: the driver calls it unsupported, for every GPU of that model.
     """
-    return told((gpu, getattr(gpu.gpu.state, field)) for gpu in gpus), untold(
-        ((gpu, getattr(gpu.gpu.state, field)) for gpu in gpus), field.replace("_", " ")
-    )
+    read_of = attrgetter(field)
+    read = [(gpu, read_of(gpu.gpu.state)) for gpu in gpus]
+    return told(read), untold(read, field.replace("_", " "))
 
 
 def told(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
@@ -58,10 +61,12 @@ def told(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
 def untold(read: Iterable[tuple[GpuOn, Any]], what: str) -> list[NotKnown]:
     """Return what is not known of `what`; "unsupported" counts only if another GPU of the same model reports it."""
     unique = list(read)
+    if not (unknown := [(on, value) for on, value in unique if isinstance(value, Missing)]):
+        return []
     telling = {_model(on.gpu) for on, _ in told(unique)}
     missing: dict[tuple[str, str], list[str]] = {}
-    for on, value in unique:
-        if isinstance(value, Missing) and (value.missing != "unsupported" or _model(on.gpu) in telling):
+    for on, value in unknown:
+        if value.missing != "unsupported" or _model(on.gpu) in telling:
             missing.setdefault((on.host, str(value)), []).append(f"GPU {on.gpu.index}")
     return [
         NotKnown(f"{what} of {together(labels)}: {why}", (host,)) for (host, why), labels in missing.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, together, values
@@ -61,6 +61,8 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     allowed = Counter(pair for pairs in statuses.values() for pair, status in pairs.items() if status == _OK)
     found: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
     for host, pairs in statuses.items():
+        if all(status == _OK for status in pairs.values()):
+            continue
         for (first, second), status in sorted(pairs.items()):
             own = states[host, first], states.get((host, second), GpuState())
             if status == _OK or any(state.mig is True for state in own):
@@ -76,7 +78,7 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     yield from closing(snapshot, any(statuses.values()), "shares its node with another GPU")
 
 
-def _with_several(gpus: list[GpuOn]) -> set[str]:
+def _with_several(gpus: Sequence[GpuOn]) -> set[str]:
     """The hosts with more than one GPU: the others have no peers."""
     return {host for host, count in Counter(gpu.host for gpu in gpus).items() if count > 1}
 

@@ -101,25 +101,32 @@ def _is_unread(port: RdmaPort) -> bool:
 
 
 def _down_ports(nodes: Sequence[Surveyed]) -> list[_Down]:
-    found = []
+    down = [
+        (node, port)
+        for node in nodes
+        for port in _mattering(node)
+        if not _is_unread(port) and port.state != ACTIVE
+    ]
+    if not down:
+        return []
+    like: dict[tuple[str, int], list[tuple[str, RdmaPort]]] = {
+        (port.device, port.port): [] for _, port in down
+    }
     for node in nodes:
-        for port in _mattering(node):
-            if _is_unread(port) or port.state == ACTIVE:
-                continue
-            found.append(_judged(node, port, _elsewhere(nodes, node.host, port)))
-    return found
+        for port in node.rdma.ports:
+            if (port.device, port.port) in like:
+                like[port.device, port.port].append((node.host, port))
+    return [
+        _judged(node, port, _elsewhere(like[port.device, port.port], node.host, port)) for node, port in down
+    ]
 
 
-def _elsewhere(nodes: Sequence[Surveyed], host: str, port: RdmaPort) -> dict[str, str]:
+def _elsewhere(like: Sequence[tuple[str, RdmaPort]], host: str, port: RdmaPort) -> dict[str, str]:
     """The state of the same port on the other nodes; a port of that name on another kind of card is not the same."""
     return {
-        node.host: rdma_port.state
-        for node in nodes
-        for rdma_port in node.rdma.ports
-        if node.host != host
-        and isinstance(rdma_port.state, str)
-        and (rdma_port.device, rdma_port.port) == (port.device, port.port)
-        and _may_be_alike(rdma_port, port)
+        name: rdma_port.state
+        for name, rdma_port in like
+        if name != host and isinstance(rdma_port.state, str) and _may_be_alike(rdma_port, port)
     }
 
 

@@ -166,7 +166,8 @@ def _plan(part_type: Any) -> _Plan:
 
 @cache
 def _split(value_type: Any) -> _Split:
-    hints = {name: _without_unset(hint) for name, hint in get_type_hints(value_type).items()}
+    declared = get_type_hints(value_type)
+    hints = {name: _without_unset(hint) for name, hint in declared.items()}
     fields = msgspec.structs.fields(value_type)
     parts = {name: hint for name, hint in hints.items() if _is_part(hint, value_type)}
     shallow = msgspec.defstruct(
@@ -174,7 +175,7 @@ def _split(value_type: Any) -> _Split:
         [
             (
                 field.name,
-                *_shallow_field(field, parts.get(field.name), get_type_hints(value_type)[field.name]),
+                *_shallow_field(field, parts.get(field.name), declared[field.name]),
             )
             for field in fields
         ],
