@@ -26,7 +26,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-CASE, AT = os.environ["CASE"], 40
+CASE = os.environ["CASE"]
+AT, MORE = (6, 6) if CASE == "loader" else (40, 40)
 RANK = int(os.environ["RANK"])
 
 def strike():
@@ -77,7 +78,7 @@ def train():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     step = 0
     while True:
-        if CASE == "loader" and step > 4:
+        if CASE == "loader":
             time.sleep(3)
         loss = model(torch.randn(8, 64)).square().mean()
         optimizer.zero_grad()
@@ -94,7 +95,7 @@ def train():
                 time.sleep(1)
                 strike()
             pause()
-        if step == AT + 40 and RANK == 0:
+        if step == AT + MORE and RANK == 0:
             print("went on", flush=True)
 
 if CASE == "read":

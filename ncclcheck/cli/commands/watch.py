@@ -33,6 +33,9 @@ from ncclcheck.model.errors import UsageError
     default="report",
     help="dump: also torch's flight recorder; stop: then end the job, exit 4.  [report]",
 )
+@click.option(
+    "--preflight", is_flag=True, help="Check first (ncclcheck preflight); start COMMAND if all checks pass."
+)
 @click.option("--as-is", is_flag=True, help="Add nothing to the environment of the job.")
 @click.option(
     "--attach",
@@ -70,5 +73,9 @@ def watch(context: click.Context, /, **given: Any) -> None:
 
     if (given["command"] is None) == (given["attach"] is None):
         raise UsageError("watch: which job? give its command after '--', or --attach PID of one that runs")
+    if given["preflight"] and given["attach"] is not None:
+        raise UsageError(
+            "--preflight checks before a job starts, and --attach watches one that runs: leave one out"
+        )
     refuse_bad_outputs(given)
     context.exit(run_watched(given) if given["command"] else attach(given))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ncclcheck.cli.commands.prefix import Prefixed, read_prefixed
+from msgspec.structs import replace
+
+from ncclcheck.cli.commands.prefix import Prefixed, become, read_prefixed
 from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
 from ncclcheck.cli.watching.company import Company
@@ -35,6 +37,8 @@ STOPPED = 4
 
 def run_watched(given: Mapping[str, Any]) -> int:
     """Start the command, watch it to its end, and end as it does; return 4 where it was stopped for a hang."""
+    if given["preflight"]:
+        become(_checked_first(given), ())
     mask = block_signals()  # before any thread: each would take them
     clock, folder = start_clock(), _folder(given)
     prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
@@ -69,6 +73,31 @@ def run_watched(given: Mapping[str, Any]) -> int:
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
     return end_alike(status)
+
+
+def _checked_first(given: Mapping[str, Any]) -> Prefixed:
+    """Return `preflight` as the command to become, which becomes this one where all checks pass."""
+    own = (sys.executable, "-m", "ncclcheck")
+    place = ("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "key_file")
+    shared = _words(given, place)
+    watch = _words(given, (*place, "dir_", "patience", "on_hang", "meet_port"))
+    watch += [word for file in given.get("output") or () for word in ("--output", file)]
+    watch += [f"--{name.replace('_', '-')}" for name in ("as_is", "quiet") if given[name]]
+    prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
+    quiet = ["--quiet"] if given["quiet"] else []
+    words = (*own, "preflight", *shared, *quiet, "--", *own, "watch", *watch, "--", *given["command"])
+    return replace(prefixed, words=words, program=sys.executable)
+
+
+def _words(given: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the options as words again."""
+    told = [(name, given.get(name)) for name in names]
+    return [
+        word
+        for name, value in told
+        if value is not None
+        for word in (f"--{name.strip('_').replace('_', '-')}", str(value))
+    ]
 
 
 def attach(given: Mapping[str, Any]) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
+import struct
 import threading
 import time
 from contextlib import suppress
@@ -15,6 +17,12 @@ from ncclcheck.facts.job.rank_processes import RankProcess, stat_fields
 from ncclcheck.timeouts import DEATHS_POLL_S
 
 _AT_ONCE = (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+
+
+# struct pidfd_info: mask, cgroup, eleven ids, and the status as of wait(2); PIDFD_GET_INFO is _IOWR(0xFF, 11, it).
+_INFO = struct.Struct("=Q52xi")
+_INFO_EXIT = 1 << 3
+_GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11
 
 
 class Death(Struct, frozen=True):
@@ -92,9 +100,20 @@ class DeathWatch:
             if rank is None:
                 continue
             self._poll.unregister(descriptor)
-            fields = stat_fields(rank.pid)
-            is_zombie = bool(fields) and fields[0] == "Z" and fields[19] == rank.started
-            self.deaths.append(
-                Death(rank.rank, rank.pid, time.monotonic(), int(fields[49]) if is_zombie else None)
-            )
+            at_s = time.monotonic()
+            self.deaths.append(Death(rank.rank, rank.pid, at_s, _status_of(rank, descriptor)))
             os.close(descriptor)
+
+
+def _status_of(rank: RankProcess, descriptor: int) -> int | None:
+    """Return the status of a process that ended: of a zombie, or as its pidfd keeps it after that (Linux 6.15)."""
+    fields = stat_fields(rank.pid)
+    if fields and fields[0] == "Z" and fields[19] == rank.started:
+        return int(fields[49])
+    info = bytearray(_INFO.size)
+    _INFO.pack_into(info, 0, _INFO_EXIT, 0)
+    with suppress(OSError):
+        fcntl.ioctl(descriptor, _GET_INFO, info)
+        mask, status = _INFO.unpack(info)
+        return int(status) if mask & _INFO_EXIT else None
+    return None

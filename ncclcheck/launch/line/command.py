@@ -22,6 +22,7 @@ _WRAPPERS = frozenset(
         "strace", "catchsegv", "apptainer", "singularity", "enroot", "busybox", "systemd-run", "tini", "dumb-init",
     }
 )  # fmt: skip
+_OWN = "ncclcheck"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _MODULE_OPTIONS = ("-m", "--module")
 
@@ -119,6 +120,8 @@ def _joined(folder: str, inner: str) -> str:
 
 def _of_python(words: Sequence[str], environ: Mapping[str, str], read: ReadFile) -> CommandLine:
     run = read_python(words[1:])
+    if run.module == _OWN and "--" in run.rest:  # `watch` stays beside the command behind it
+        return read_command(run.rest[run.rest.index("--") + 1 :], environ, read)
     if run.module is not None:
         found = _of_module((run.module, *run.rest), environ, read)
         return found or CommandLine(None, Script(run.module, is_module=True) if run.module else None)

@@ -185,6 +185,67 @@ def test_a_job_is_needed_and_only_one() -> None:
     assert "no such command" in refused(ncclcheck("watch", "--", "no-such-command-here"))
 
 
+def test_preflight_is_not_for_a_job_that_runs() -> None:
+    assert "leave one out" in refused(ncclcheck("watch", "--preflight", "--attach", "4711"))
+
+
+@pytest.mark.slow
+def test_with_preflight_the_job_is_checked_first_and_then_watched(tmp_path: Path) -> None:
+    kept = str(tmp_path / "kept dir")
+    words = [
+        "watch",
+        "--preflight",
+        "--dir",
+        kept,
+        "--patience",
+        "9",
+        "--",
+        "sh",
+        "-c",
+        "echo on; kill -9 $$",
+    ]
+    done = ncclcheck(*words)
+    if "not started" in done.err or done.code == 1:
+        assert "on\n" not in done.out  # this machine does not pass
+    else:
+        assert done.code == -signal.SIGKILL, done.err
+        assert done.out.endswith("on\n")
+        assert f"goes to {kept}" in done.err
+
+
+@NEEDS_STACKS
+@pytest.mark.slow
+def test_a_job_that_hangs_already_is_attached_to_and_a_signal_has_it_looked_at_now(tmp_path: Path) -> None:
+    script = _job("time.sleep(3600)")
+    (tmp_path / "job.py").write_text(script)
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(free_port())]
+    errors = tmp_path / "errors"
+    with (
+        errors.open("wb") as stderr,
+        subprocess.Popen(
+            [sys.executable, *launch, str(tmp_path / "job.py")],
+            stdout=subprocess.PIPE,
+            env=clean_environment(PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1"),
+        ) as torchrun,
+    ):
+        assert torchrun.stdout is not None
+        assert torchrun.stdout.readline() == b"training\n"
+        assert torchrun.stdout.readline() == b"training\n"
+        words = [*WATCH, "--attach", str(torchrun.pid), "--dir", str(tmp_path / "kept")]
+        with subprocess.Popen(words, stderr=stderr, env=_environ()) as watch:
+            job = Job(watch, errors)
+            job.said("evidence of a hang")
+            time.sleep(8)  # two looks
+            watch.send_signal(signal.SIGUSR1)
+            line = job.said("the job hangs")
+            watch.send_signal(signal.SIGINT)
+            assert watch.wait(60) == 1
+        assert "rank 1 on " in line
+        assert f"job.py:{_line_of(script, 'time.sleep(3600)')} in fault" in line
+        assert torchrun.poll() is None  # only the watching has ended
+        torchrun.terminate()
+
+
 @NEEDS_STACKS
 @pytest.mark.slow
 def test_a_rank_that_sleeps_before_a_collective_is_named_with_its_line_and_stop_ends_the_job(

@@ -7,9 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import pytest
 
 from ncclcheck.facts.job.deaths import Death, DeathWatch
 from ncclcheck.facts.job.rank_processes import RankProcess, stat_fields
+from ncclcheck.timeouts import DEATHS_POLL_S
 
 # A parent that collects its children late, as launchers do.
 _PARENT = (
@@ -51,6 +55,29 @@ def test_an_exit_code_that_was_collected_before_is_not_made_up() -> None:
     assert not death.is_failure
     assert death.words == "ended; its exit code was not seen"
     assert not Death(0, 1, 0.0, 0).is_failure
+
+
+@pytest.mark.skipif(
+    tuple(int(part) for part in os.uname().release.split(".")[:2]) < (6, 15),
+    reason="the kernel forgets the exit code of a process that was collected (Linux 6.15 keeps it)",
+)
+def test_the_exit_code_of_a_rank_that_a_shell_collects_at_once_is_seen() -> None:
+    watch = DeathWatch()
+    with subprocess.Popen(["sh", "-c", "sh -c 'read line; exit 7'; cat"], stdin=subprocess.PIPE) as shell:
+        assert shell.stdin is not None
+        children = Path(f"/proc/{shell.pid}/task/{shell.pid}/children")
+        deadline = time.monotonic() + 30
+        while not children.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        pid = int(children.read_text())
+        watch.follow((RankProcess(0, pid, stat_fields(pid)[19]),))
+        time.sleep(DEATHS_POLL_S * 2)  # until the thread waits for it
+        shell.stdin.write(b"\n")
+        shell.stdin.flush()
+        _until(watch, 1)
+        watch.close()
+    assert watch.deaths[0].words == "ended with exit code 7"
 
 
 def _until(watch: DeathWatch, count: int) -> None:

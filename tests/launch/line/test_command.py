@@ -121,3 +121,9 @@ def test_what_cannot_be_checked_from_here_is_refused(words: list[str], sentence:
     with pytest.raises(UsageError) as told:
         read(words)
     assert sentence in str(told.value)
+
+
+def test_behind_our_own_watch_is_the_job() -> None:
+    behind = read(["python3", "-m", "ncclcheck", "watch", "--patience", "9", "--", *TORCHRUN])
+    assert behind == read([*TORCHRUN])
+    assert behind.launch is not None
