@@ -43,6 +43,7 @@ from ncclcheck.model.errors import UsageError
     type=WholeNumber(2, 2**31),
     help="Watch the job of this process, which runs already, and start nothing.",
 )
+@click.option("--status", is_flag=True, help="Print how the job is whose watchers have this --dir, and end.")
 @options.launch_place
 @options.key_file
 @click.option(
@@ -69,8 +70,13 @@ def watch(context: click.Context, /, **given: Any) -> None:
     Exit codes: those of the job; 4 after --on-hang stop. With --attach: 0, or 1 with a finding.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs
+    from ncclcheck.cli.watching.status import show_status
     from ncclcheck.cli.watching.watching import attach, run_watched
 
+    if given["status"]:
+        if given["dir_"] is None or given["command"] or given["attach"]:
+            raise UsageError("--status reads what watchers leave in their folder: give --dir DIR, and no job")
+        context.exit(show_status(given["dir_"]))
     if (given["command"] is None) == (given["attach"] is None):
         raise UsageError("watch: which job? give its command after '--', or --attach PID of one that runs")
     if given["preflight"] and given["attach"] is not None:

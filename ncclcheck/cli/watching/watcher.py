@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.evidence import dump_recorders, keep
+from ncclcheck.cli.watching.status import Status, write_status
 from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
 from ncclcheck.facts.bounded_call import Started, start, within
 from ncclcheck.facts.job.deaths import Death, DeathWatch
@@ -30,6 +32,7 @@ from ncclcheck.measure.watching.progress import (
     signs,
     still_s,
 )
+from ncclcheck.measure.watching.words import told
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
 from ncclcheck.model.job.watched import Connection, Look, Watch, WatchedRank
@@ -84,6 +87,7 @@ class Watcher:
         self._pace: Pace | None = None
         self._study: Started[Answered] | None = None
         self._study_until = 0.0
+        self._writing: Started[None] | None = None
         self._studies = 0
         self._study_next_s = 0.0  # of standing still
         self._told_standing: frozenset[int] = frozenset()
@@ -121,6 +125,7 @@ class Watcher:
             self._tell_standing(before.look, seen)
         self._follow_study()
         self._exchange()
+        self._leave_status()
 
     def is_urgent(self) -> bool:
         """Return whether there is a reason to look before the time: a rank ended, here or elsewhere."""
@@ -192,6 +197,22 @@ class Watcher:
         self.worst = Watch("ok", remarks=(f"the job advances again after {paused_s:.0f} s",))
         self._told_standing = frozenset()
         self._tell(self.worst, True)
+
+    def _leave_status(self) -> None:
+        if self._writing is not None and isinstance(self._writing.result(0.0), Missing):
+            return  # a disk that hangs
+        status = Status(
+            self._host,
+            os.getpid(),
+            time.time(),
+            self.plan.look_s,
+            tuple(rank.rank for rank in self.ranks if rank.rank is not None),
+            round(self._stands_for_s, 1),
+            self.worst.decision,
+            "" if self.worst.decision == "ok" else told(self.worst),
+            self._is_led,
+        )
+        self._writing = start(write_status, self.plan.folder, status)
 
     def _follow_study(self) -> None:
         pace = self._pace

@@ -21,6 +21,7 @@ from ncclcheck.cli.watching.following import block_signals, follow
 from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.meeting import flags_of, meeting_of
 from ncclcheck.cli.watching.settings import added_settings, pipe_prefix
+from ncclcheck.cli.watching.status import remove_status
 from ncclcheck.cli.watching.watcher import Watcher, WatchPlan
 from ncclcheck.facts.job.rank_processes import stat_fields
 from ncclcheck.facts.job.rank_stacks import NO_PY_SPY, py_spy
@@ -185,6 +186,7 @@ def _folder(given: Mapping[str, Any]) -> Path:
 
 
 def _leave_empty(folder: Path) -> None:
+    remove_status(folder)
     with suppress(OSError):  # what is in it stays
         folder.rmdir()
 
