@@ -81,6 +81,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         and word.last.rank not in waiting
     ]
     absent = _absent(log, waiting)
+    told = [remark for remark in remarks(log, "busy-word") if remark.place.rank not in waiting]
     numbered = [*_named_by_barrier(log), *_named_by_torch(log), *_behind_by_number(log, late)][:1]
     if numbered:
         yield from numbered
@@ -102,6 +103,15 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             at=late[0].place,
             hosts=culprits(log, places),
+        )
+    elif late and told:
+        yield suspect(
+            "The other ranks waited in a collective until they timed out, while one was held up: "
+            f"{told[-1].text.strip()[:120]}.",
+            [*told[-2:], *late],
+            confidence="likely",
+            at=late[0].place,
+            hosts=culprits(log, [remark.place for remark in told[-1:]]),
         )
     elif late or over:
         yield suspect(

@@ -111,6 +111,16 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "busy-word",  # what keeps one rank from a collective
+        (
+            r"\bnfs: server \S{1,253} not responding|\bblocked for more than \d{2,6} seconds|soft lockup",
+            r"(?:Thermal Slowdown|HW Power Brake Slowdown|Power Brake)\s{0,30}: Active|\bthermal throttl\w+",
+            r"\b(?:took|stalled for|blocked for|busy for) \d{3,6}(?:\.\d{1,3})? ?(?:s|sec|seconds)\b",
+            r"\b(?:upload|consolidat|sav|writ)\w{0,8} \d{1,6}(?:\.\d{1,3})? ?(?:GB|GiB|TB)\b",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "slow-word",
         (
             (
