@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect
 from ncclcheck.checks.logs._culprits import attributed, lost_nodes, without_a_word
-from ncclcheck.checks.logs._view import alarms, finished_well, remarks
+from ncclcheck.checks.logs._view import alarms, fell_back, finished_well, remarks
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
@@ -31,6 +31,11 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     suspects = [finding for run in runs for finding in run.findings if isinstance(finding, Suspect)]
     open_question = [suspect for suspect in suspects if suspect.slug == UNDETERMINED]
     ranked = ranking(log, [suspect for suspect in suspects if suspect.slug != UNDETERMINED])
+    if fell_back(log):
+        ranked = [
+            replace(suspect, severity="warning") if suspect.slug == "net-plugin-config" else suspect
+            for suspect in ranked
+        ]
     if finished_well(log):
         noted = tuple(_plain(replace(suspect, severity="warning", hosts=())) for suspect in ranked)
         return Explained(

@@ -10,6 +10,7 @@ from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.model.events import (
     AnyEvent,
     CollectiveTimeout,
+    CommInit,
     ConnectFailure,
     Event,
     GroupStatus,
@@ -42,9 +43,10 @@ _NOT_ALARMING = frozenset(
 ).union(topic.name for topic in ALL_TOPICS if not topic.alarms)
 
 
+_FALLBACK = "using point-to-point network instead"
 _NCCL_VERSION = re.compile(r"NCCL version (?P<version>\d{1,3}\.\d{1,3}\.\d{1,3})")
 _WHOLE = re.compile(
-    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|\bfit\b|concluded|bounds", re.IGNORECASE
+    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds", re.IGNORECASE
 )
 # After these no word of the job that it finished counts; all others a program may survive (a fallback, a retry).
 _ENDINGS = frozenset(topic.name for topic in ALL_TOPICS if topic.ends_the_job)
@@ -111,7 +113,21 @@ def exits(log: Log) -> tuple[WorkerExit, ...]:
 
 def alarms(log: Log) -> tuple[Event, ...]:
     """Everything that says that the job failed, as opposed to what only sounds so."""
-    return tuple(event for event in log.events if is_alarm(event))
+    found = tuple(event for event in log.events if is_alarm(event))
+    return tuple(event for event in found if not _is_plugin(event)) if fell_back(log) else found
+
+
+def fell_back(log: Log) -> bool:
+    """Return True if NCCL says that it goes on without the plug-in, and a communicator was complete after that."""
+    told = [remark for remark in remarks(log, "nccl-warn") if _FALLBACK in remark.text]
+    complete = [event for event in log.events if isinstance(event, CommInit) and event.stage != "start"]
+    return bool(told) and any(event.place.line > told[0].place.line for event in complete)
+
+
+def _is_plugin(event: Event) -> bool:
+    return isinstance(event, Remark) and (
+        event.topic == "plugin-sharp" or event.values.get("cause") == "net-plugin-config"
+    )
 
 
 def troubles(log: Log) -> tuple[Event, ...]:
@@ -128,10 +144,13 @@ def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:
     for end in remarks(log, "finished"):
         ends[end.place.file] = max(end.place.line, ends.get(end.place.file, 0))
     last = max(ends.values(), default=0) if len(log.files) > 1 else 0
+    normal = {(remark.place.file, remark.place.line) for remark in remarks(log, "harmless")}
     return tuple(
         remark
         for remark in remarks(log, *topics)
-        if remark.values.get("kind") != "harmless" and remark.place.line > ends.get(remark.place.file, last)
+        if remark.values.get("kind") != "harmless"
+        and (remark.place.file, remark.place.line) not in normal
+        and remark.place.line > ends.get(remark.place.file, last)
     )
 
 
@@ -166,10 +185,11 @@ def finished_well(log: Log) -> bool:
         if not found and after_the_end(log, "error-line", "exception-mentioned", *weak):
             return False
         return bool(ends) and not (again and ends[-1].place.line < again[0].place.line)
-    if not _WHOLE.search(ends[-1].text) or not all(_is_survivable(event, ends) for event in found):
+    if not all(_is_survivable(event, ends) for event in found):
         return False
     order = {id(event): number for number, event in enumerate(log.events)}
-    return order[id(ends[-1])] > max(order[id(event)] for event in found)
+    last = max(order[id(event)] for event in found)
+    return any(order[id(end)] > last and _WHOLE.search(end.text) for end in ends)
 
 
 def _succeeded(log: Log) -> bool:
@@ -185,7 +205,7 @@ def _of_last_attempt(log: Log) -> tuple[Event, ...]:
     """Return the alarms after the scheduler put the job, which it had ended itself, into its queue again."""
     found = alarms(log)
     again = remarks(log, "requeued")
-    ended = remarks(log, "scheduler-end")
+    ended = remarks(log, "scheduler-end", "previous-attempt")
     if not again or not ended or ended[-1].place.line > again[-1].place.line or len(log.files) > 1:
         return found
     return tuple(event for event in found if event.place.line > again[-1].place.line)

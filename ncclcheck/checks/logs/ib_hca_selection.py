@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, rails_apart
-from ncclcheck.checks.logs._view import remarks, troubles
+from ncclcheck.checks.logs._view import remarks, settings, troubles
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
@@ -63,11 +63,12 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     elif odd and troubles(log):
         mixed = len(networks) > 1
         lost = [remark for remark in remarks(log, "nccl-warn") if "Unable to open device" in remark.text]
+        is_forced = bool(settings(log, "NCCL_IGNORE_NET_MISMATCH"))
         yield suspect(
             "The nodes do not use the same RDMA adapters"
             + (f": some use {' and others '.join(sorted(networks))}." if mixed else "."),
             [*odd, *lost],
-            confidence="likely" if mixed or lost else "possible",
+            confidence="likely" if mixed or lost or is_forced else "possible",
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
             explains=("slow-rank-timeout", "firewall-blocked-ports", "nccl-version-mismatch")
             if mixed or lost

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, finished_well, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.checks.logs._view import alarms, finished_well, is_local, remarks
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _FEWEST_LETTERS = 4
+_DOTS = 3
 
 
 @cause(
@@ -39,6 +40,15 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
     NCCL misc/socket.cc (socketFinalizeAccept: wrong magic or type).
     """
     found = remarks(log, "wrong-magic", "foreign-service")
+    strangers = () if found else _of_another_network(log)
+    if strangers:
+        yield suspect(
+            f"{strangers[0].values['address']} connected to NCCL's socket and closed it: it is of another network than "
+            "all ranks of the log.",
+            strangers,
+            confidence="likely",
+            hosts=(strangers[0].values["address"].partition("<")[0],),
+        )
     if found:
         # The magic was right: who speaks it is of this job, and ranks with another network want another socket.
         of_this_job = all("wrong type" in remark.text for remark in found)
@@ -52,6 +62,20 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             found,
             confidence="possible" if finished_well(log) else "certain" if said or alarms(log) else "likely",
         )
+
+
+def _of_another_network(log: Log) -> tuple[Remark, ...]:
+    """Return closed connections of a start whose other end is in a network that no rank uses."""
+    known = {".".join(process.address.split(".")[:2]) for process in log.processes if process.address}
+    return tuple(
+        remark
+        for remark in remarks(log, "closed-by-peer")
+        if known
+        and (address := remark.values.get("address", "")).count(".") == _DOTS
+        and ".".join(address.split(".")[:2]) not in known
+        and not is_local(address.partition("<")[0])
+        and len(known) == 1
+    )
 
 
 def as_text(magic: str) -> str:

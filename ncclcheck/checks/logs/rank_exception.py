@@ -17,6 +17,10 @@ _ABORTED = re.compile(
     r"SIGABRT|Signal 6\b|signal 6\b|\bAborted\b"
 )  # the watchdog's way to end: an after-effect
 
+_BY_LAUNCHER = re.compile(
+    r"traceback +: Signal|exitcode|received by PID"
+)  # of a process that left no word itself
+
 
 @cause(
     "NC928",
@@ -73,7 +77,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         yield suspect(
             f"{who(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
             fallen,
-            confidence="likely",
+            confidence="possible" if all(_BY_LAUNCHER.search(event.text) for event in fallen) else "likely",
             hosts=culprits(log, [fallen[0].place]),
             explains=(),
         )

@@ -102,7 +102,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             [*(Remark(words.last, words.last_text.strip(), "busy") for words in busy[:2]), *late],
             confidence="likely",
             at=late[0].place,
-            hosts=culprits(log, places),
+            hosts=culprits(log, places) or (() if 0 in waiting or not waiting else ("rank 0",)),
         )
     elif late and told:
         yield suspect(

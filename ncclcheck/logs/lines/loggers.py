@@ -28,6 +28,8 @@ _LOGGERS = tuple(
         rf"{_LEVEL}:[\w.]{{1,120}}: ?",
         # Ray and others, after their time: `ERROR worker.py:409 -- `
         rf"{_LEVEL} {{1,8}}[\w./-]{{1,120}}:\d{{1,6}} --? ",
+        # a bare level before a rank: `INFO rank 0: `
+        rf"{_LEVEL} (?=\[?[Rr]ank ?\d)",
         # a bare level: `ERROR: `; `WARNING: ` is no label, since what follows is no error
         r"(?:ERROR|CRITICAL|FATAL): ",
         # SGLang, after its time: ` TP3] `, ` DP0 TP0 EP0] `

@@ -55,6 +55,10 @@ _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _PIPED = re.compile(
     r"(?P<word>[A-Za-z0-9][\w.-]{0,62})(?: {0,40}\|| {1,4}>>) ?"
 )  # docker compose and the like
+_ROUND = re.compile(
+    r"\((?:(?:node|host) (?P<host>[\w.:-]{1,253})|(?P<word>(?:node|host|worker|master)[\w.-]{0,62}))"
+    r"(?:, [\d.:]{3,45})?\) ?"
+)
 _TWO_WORDS = re.compile(r"\[(?:node|host|rank|worker)[ _-]?\d{1,5} (?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _WORD = re.compile(r"(?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
 _NODE = re.compile(r"node (?P<word>[A-Za-z0-9][\w.-]{0,62}): ")
@@ -90,7 +94,7 @@ _NO_HOSTS = frozenset(
         "name", "namespace", "status", "reason", "message", "labels", "annotations", "started", "finished",
         "containers",
         "command", "args", "limits", "requests", "events", "type", "age", "ip", "priority", "node", "image", "ready",
-        "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
+        "ls", "cat", "df", "grep", "ps", "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip
 _CLASS = re.compile(
@@ -146,10 +150,8 @@ def _one(found: Prefix) -> Prefix | None:
     if first.isupper() and (match := _SYSLOG.match(text)):
         timed = replace(found, message=text[match.end() :], time_s=_seconds(match))
         return timed if match["host"] in _NO_HOSTS else replace(timed, host=match["host"])
-    if first == "(" and (match := _ACTOR.match(text)):
-        number = match["rank"] or match["tensor"]
-        rank = int(number) if number else found.rank
-        return replace(found, message=text[match.end() :], rank=rank, host=match["ip"] or found.host)
+    if first == "(" and (after := _bracketed(found)):
+        return after
     if match := _KERNEL.match(text):
         return replace(found, message=text[match.end() :], host=match["host"])
     if match := _RANK.match(text):
@@ -157,6 +159,19 @@ def _one(found: Prefix) -> Prefix | None:
     if match := _POD.match(text):
         return replace(found, message=text[match.end() :], host=match["pod"])
     return _of_platform(found) or _logged(found) or _worded(found)
+
+
+def _bracketed(found: Prefix) -> Prefix | None:
+    """Take the label of an actor (Ray, vLLM), or a node's name, in round brackets."""
+    text = found.message
+    if match := _ACTOR.match(text):
+        number = match["rank"] or match["tensor"]
+        rank = int(number) if number else found.rank
+        return replace(found, message=text[match.end() :], rank=rank, host=match["ip"] or found.host)
+    if match := _ROUND.match(text):
+        after = replace(found, message=text[match.end() :])
+        return replace(after, host=match["host"]) if match["host"] else replace(after, word=match["word"])
+    return None
 
 
 def _of_platform(found: Prefix) -> Prefix | None:

@@ -19,6 +19,13 @@ class Raw(Struct, frozen=True):
     host: str | None = None
     pid: int | None = None
 
+    @property
+    def is_labelled(self) -> bool:
+        """Return True if labels before the message tell whose line it is."""
+        prefix = self.prefix
+        labels = (self.host, prefix.host, prefix.rank, prefix.task, prefix.local_rank, prefix.word)
+        return any(label is not None for label in labels)
+
     def at(self, number: int) -> Raw:
         """Return the same speaker on another line."""
         return replace(self, number=number)

@@ -30,9 +30,13 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
                 r"\b(?:job|process|script|run|step)\b.{0,60}\b(?:finished|completed|exited|done)\b.{0,40}"
                 r"\b(?:status|code):? 0\b"
             ),
+            r"^exit (?:code|status):? 0$",
             r"\b(?:state|phase|status)[\"']?[:=] ?[\"']?(?:Succeeded|COMPLETED)\b",
         ),
         alarms=False,
+    ),
+    Topic(
+        "previous-attempt", (r"\bkubectl (?:-n \S{1,63} )?logs .{0,200}(?:--previous| -p\b)",), alarms=False
     ),
     Topic(
         "workaround",
@@ -41,7 +45,10 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "requeued",
-        (r"\bJob \d+ requeued|requeued,? (?:restart count|as attempt|attempt)|\brestart count [1-9]",),
+        (
+            r"\bJob \d+ requeued|requeued,? (?:restart count|as attempt|attempt)|\brestart count [1-9]|"
+            r"^[$#>] kubectl (?:-n \S{1,63} )?logs (?!.{0,200}(?:--previous| -p\b))",
+        ),
         alarms=False,
     ),
     Topic(

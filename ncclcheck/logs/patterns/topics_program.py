@@ -94,7 +94,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             (
                 r"\b(?:data ?loader|dataset|iterator|sampler)\b.{0,40}\b(?:exhausted|ran out|ended) (?:early|after \d)|"
-                r"\bran out of (?:data|batches|samples)\b"
+                r"\bran out of (?:data|batches|samples)\b|StopIteration after \d|leaving (?:the )?\w{1,20} loop\b"
             ),
         ),
         has_own_cause=True,
@@ -162,7 +162,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "nccl-crash",
         (
             (
-                r"0x[0-9a-f]{6,16} nccl\w{1,60}\(|libnccl\S{0,40}\(?\+0x|rasMsgHandle\w*|\bNCCL BUG\b|"
+                r"File \"[^\"]{1,300}(?:nccl|NCCL)\w{0,60}\.py\", line \d{1,6} in |0x[0-9a-f]{6,16} nccl\w{1,60}\(|"
+                r"libnccl\S{0,40}\(?\+0x|rasMsgHandle\w*|\bNCCL BUG\b|"
                 r"corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|"
                 r"Assertion .{0,80}nccl"
             ),
@@ -226,6 +227,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
+            r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
             r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)",
         ),

@@ -27,6 +27,9 @@ _NCCL_RECV = re.compile(
     re.IGNORECASE,
 )
 _TRIES_AGAIN = re.compile(r"retry|retries left|try(?:ing)? again|attempt \d", re.IGNORECASE)
+_NCCL_BLIND = re.compile(
+    r"NCCL WARN Call to connect (?:failed|timeout) ?: ?(?P<why>.{1,80})"
+)  # 2.9 and older
 _NCCL_AGAIN = re.compile(r"retry|errno 115|exceeded", re.IGNORECASE)
 _GLOO_TRY = re.compile(
     r"failed to connect.{0,200}?local=(?P<local>\S+?), remote=(?P<address>[^\s,]+), error=(?:SO_ERROR: "
@@ -64,6 +67,7 @@ _ANY = re.compile(
     r"\b(?P<why>timed out|timeout|refused|no route to host|network is unreachable|host is unreachable)",
     re.IGNORECASE,
 )
+_STORE_OLD = re.compile(r"RuntimeError: connect\(\) failed\. Last error: (?P<why>.{1,60})")
 _HYDRA = re.compile(
     r"unable to connect from \"[^\"]{1,253}\" to \"(?P<address>[^\"]{1,253})\" \((?P<why>[^)]{1,80})"
 )
@@ -72,8 +76,8 @@ _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_worker
 PATTERNS = tuple(
     pattern.pattern
     for pattern in (
-        _NCCL, _NCCL_RECV, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _HYDRA, _JOINED, _BARRIER,
+        _NCCL, _NCCL_RECV, _NCCL_BLIND, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _HYDRA, _STORE_OLD, _JOINED, _BARRIER,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -93,6 +97,10 @@ def read(text: str, place: LogPosition) -> Iterator[Event]:
 
 
 def _nccl(text: str, place: LogPosition) -> Iterator[Event]:
+    if match := _NCCL_BLIND.search(text):
+        yield ConnectFailure(
+            place=place, text=text, layer="nccl", address="a peer", port=0, reason=reason_of(match["why"])
+        )
     for pattern, established in ((_NCCL_RECV, True), (_NCCL, False)):
         if match := pattern.search(text):
             address, port = address_and_port(match["address"])
@@ -160,6 +168,15 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
             address=match["address"].strip(),
             port=whole(match["port"]) or 0,
             reason="refused" if "refused" in text else "timed-out",
+        )
+    elif match := _STORE_OLD.search(text):
+        yield ConnectFailure(
+            place=place,
+            text=text,
+            layer="store",
+            address="MASTER_ADDR",
+            port=0,
+            reason=reason_of(match["why"]),
         )
     elif match := _STORE_TRY.search(text) or _GRPC.search(text):
         address, port = address_and_port(match["address"])

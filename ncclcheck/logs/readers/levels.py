@@ -27,6 +27,7 @@ _ENDED = re.compile(
 _TROUBLE = re.compile(
     r"\b(?:fail(?:ed|s|ure|ures|ing)?|cannot|could ?n[o']t|unable to|refused|timed? ?out|timeout|unreachable|"
     r"hangs?|hanging|hung|stuck|stalled|deadlock\w*|no progress|not responding|denied|corrupt\w*|mismatch\w*|"
+    r"killing job|forwarding signal|no (?:further |more )?output|"
     r"abort\w*|crash\w*|died|dead|killed|unresponsive|terminated)\b",
     re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
 from ncclcheck.logs.readers.named_nodes import node_named_in
 from ncclcheck.logs.readers.ras_text import RasText
 from ncclcheck.logs.readers.sections import Sections
-from ncclcheck.model.events import AnyEvent, PythonException, Remark, WorkerExit
+from ncclcheck.model.events import AnyEvent, ConnectFailure, Event, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept
 MOST_EVENTS = 60_000
@@ -127,7 +127,7 @@ class Meanings:
 
     def _of_its_section(self, raw: Raw) -> Raw:
         """Return the line on the host that the heading above names, where the line has no labels of its own."""
-        if not _is_labelled(raw):
+        if not raw.is_labelled:
             self._sections.read(raw.prefix.message, raw.number)
             host = self._sections.host_of(raw.number)
             return raw.on(host, None) if host else raw
@@ -146,7 +146,7 @@ class Meanings:
 
     def _lend(self, raw: Raw) -> None:
         """Remember who wrote an error whose traceback follows without labels: a logger writes only one."""
-        if _is_labelled(raw) and (raw.prefix.level in _ERROR_LEVELS or TRACEBACK in raw.prefix.message):
+        if raw.is_labelled and (raw.prefix.level in _ERROR_LEVELS or TRACEBACK in raw.prefix.message):
             self._lent = (raw.number, raw)
 
     def in_traceback(self, raw: Raw) -> bool:
@@ -227,7 +227,7 @@ class Meanings:
             about = tuple(topic for topic, _ in topics)
             found.append(self._exception(speaker, exception, kept, raw, about, group))
         found += collectives.read(text, place)  # type: ignore[arg-type]
-        found += connections.read(text, place)  # type: ignore[arg-type]
+        found = _with_connections(found, list(connections.read(text, place)))
         found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
         if group is not None:
             found.append(Remark(place, kept, "message", {"text": text[:255], **_told(group)}))
@@ -251,7 +251,7 @@ class Meanings:
         number, pod = self._event_at
         if raw.prefix.word == _CONTAINER_CLI and raw.number - number == 1:
             return raw.on(pod, None)
-        if self._lent is not None and not _is_labelled(raw) and exceptions.split(text, in_traceback=False):
+        if self._lent is not None and not raw.is_labelled and exceptions.split(text, in_traceback=False):
             begun, of = self._lent
             if raw.number - begun <= MOST_LENT_LINES:
                 return replace(
@@ -330,16 +330,16 @@ class Meanings:
             self.events.append((raw, event))
 
 
-def _is_labelled(raw: Raw) -> bool:
-    """Return True if labels before the message tell whose line it is."""
-    prefix = raw.prefix
-    return raw.host is not None or not (
-        prefix.host is None
-        and prefix.rank is None
-        and prefix.task is None
-        and prefix.local_rank is None
-        and prefix.word is None
-    )
+def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[AnyEvent]:
+    """Return the events with the failed connections of the line: an exception that tells one is no rank's own error."""
+    if any(isinstance(event, ConnectFailure) and event.final for event in connected):
+        found = [
+            replace(event, kind="after-effect")
+            if isinstance(event, PythonException) and event.kind == "ordinary"
+            else event
+            for event in found
+        ]
+    return [*found, *connected]  # type: ignore[list-item]
 
 
 def _rank_named_in(text: str) -> int | None:

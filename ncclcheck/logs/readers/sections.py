@@ -25,7 +25,7 @@ _SHORT_PROMPT = re.compile(
     r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
 )
 _FIELD = re.compile(
-    r"^\s{0,8}(?:Local host|Hostname|Host name|Node name|nodename|hostname)\s{0,12}[:=]\s{0,12}"
+    r"^\s{0,8}(?:Local host|Host|Hostname|Host name|Node name|nodename|hostname)\s{0,12}[:=]\s{0,12}"
     r"(?P<host>[A-Za-z][\w.-]{0,253})\s*$"
 )
 _DESCRIBED = re.compile(r"^Name:  {1,40}(?P<host>[a-z0-9][\w.-]{0,253})\s*$")

@@ -1,0 +1,103 @@
+"""What explain does with lines that no table knows: by class, errno, words, labels, and how a job ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.logs.rounds import explain
+
+TIMEOUT = (
+    "[rank1]:[E ProcessGroupNCCL.cpp:1] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4, "
+    "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n"
+)
+
+
+def first(log: str) -> tuple[str, tuple[str, ...]]:
+    found = explain("job.log", log.encode())
+    return (found.findings[0].slug if found.outcome == "named" else found.outcome), (
+        found.findings[0].hosts if found.findings else ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("OSError: [Errno 116] Stale file handle: '/nfs/train.idx'", "data-or-file-missing"),
+        ("OSError: Incorrect path_or_model_id: '/mnt/models/llama'. Please provide", "data-or-file-missing"),
+        ("OSError: [Errno 24] Too many open files: '/proc/cpuinfo'", "fd-limit"),
+        ("OSError: [Errno 28] No space left on device: '/psm_2bd8c3f1'", "shm-too-small"),
+        ("ValueError: connect to 10.31.2.9:36789 timed out (errno 110)", "firewall-blocked-ports"),
+        ("dial tcp 10.0.0.3:6379: connect: no route to host", "firewall-blocked-ports"),
+        ("E: connect(fd=48, dest_addr=172.17.0.1:42887) failed: Connection refused", "wrong-interface"),
+        ("socket.gaierror: [Errno -2] Name or service not known", "hostname-resolution"),
+        ("AssertionError: Expected at least 4 GPUs but only 1 is visible", "gpu-visibility"),
+        ("x.cpp:1] slice failed on mlx5_1: transport retry counter exceeded", "ib-link-or-fabric"),
+        ("h:1:2 [0] x.h:3 WARN Call to connect failed : Connection timed out", "firewall-blocked-ports"),
+    ],
+)
+def test_a_class_or_number_tells_the_cause(line: str, cause: str) -> None:
+    assert first(f"step 1\n{line}\n")[0] == cause
+
+
+@pytest.mark.parametrize(
+    "line", ["the run hangs here", "peer gpu-3 is not responding", "mpirun: killing job...", "it crashed"]
+)
+def test_a_log_that_ends_with_trouble_is_not_called_fine(line: str) -> None:
+    assert first(f"step 1\n{line}\n")[0] == "undetermined"
+    assert first(f"step 1\n{line}\nstep 2\nTraining finished successfully\n")[0] == "healthy"
+
+
+def test_a_job_that_its_launcher_saw_succeed_worked_and_nobody_is_blamed() -> None:
+    log = (
+        "[rank3]: RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n"
+        "(raylet) 1 Workers (tasks / actors) killed due to memory pressure (OOM)\n"
+    )
+    assert first(f"{log}{{}}\n")[0] == "host-oom-kill"
+    assert first(f"{log}Job 'raysubmit_9' succeeded\n") == ("healthy", ())
+
+
+def test_what_a_model_was_asked_is_no_error_of_the_job() -> None:
+    log = "Received request 1: prompt: 'torch.cuda.OutOfMemoryError: CUDA out of memory'\nTraining finished\n"
+    assert first(log) == ("healthy", ())
+
+
+def test_labels_of_docker_compose_name_the_host() -> None:
+    log = "".join(f"worker-{n}  | step {s}\n" for s in range(3) for n in range(2))
+    log += "worker-1  | Traceback (most recent call last):\nworker-1  | KeyError: 'x'\n"
+    assert first(log) == ("rank-exception", ("worker-1",))
+
+
+def test_a_traceback_without_labels_is_of_who_logged_the_error_above_it() -> None:
+    log = (
+        "[2025-05-01 10:00:00 TP3] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "a.py", line 1, in f\nKeyError: 1\n'
+    )
+    assert first(log) == ("rank-exception", ("rank 3",))
+
+
+def test_a_plugin_that_nccl_did_without_is_no_error() -> None:
+    log = (
+        "a:1:2 [7] sharp_plugin.c:320 NCCL WARN NET/IB : SHARP coll init error: Cannot create SHARP job(-11)\n"
+        "a:1:2 [0] transport.cc:323 NCCL WARN Cannot initialize CollNet, using point-to-point network instead\n"
+        "a:1:2 [0] NCCL INFO comm 0x55 rank 0 nranks 96 cudaDev 0 nvmlDev 0 busId 1000 commId 0x8 - Init COMPLETE\n"
+        "iteration 100\n"
+    )
+    assert {finding.severity for finding in explain("a", log.encode()).findings} <= {"warning"}
+
+
+def test_the_pods_previous_attempt_does_not_count_where_the_next_worked() -> None:
+    failed = "$ kubectl logs w-0 --previous\nTraceback (most recent call last):\nValueError: host not found: Name or "
+    failed += "service not known\n"
+    assert first(failed)[0] == "k8s-dns-or-mesh"
+    assert first(f"{failed}$ kubectl logs w-0\niter 1\ntarget iterations reached\n")[0] == "healthy"
+
+
+def test_the_rank_that_the_kernel_holds_up_is_the_late_one() -> None:
+    log = f"[rank0]: upload 162.3 GB / 611 GB (104 MB/s)\n{TIMEOUT}"
+    assert first(log) == ("slow-rank-timeout", ("rank 0",))
+
+
+def test_the_same_host_id_on_two_hosts_makes_nccl_take_them_for_one() -> None:
+    log = "".join(f"w-{n}:{n}1:9 [0] NCCL INFO NCCL_HOSTID set by environment to rack7\n" for n in (1, 2))
+    log += "w-1:11:9 [0] misc/shmutils.cc:1 NCCL WARN Error: failed to open shared memory segment /dev/shm/nccl-1\n"
+    assert first(log)[0] == "host-hash-collision"
