@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import behind, culprits, remarks, statuses, timeouts, waits, world_size
-from ncclcheck.model.events import CollectiveTimeout, Event, Log, LogPosition, RankBehind, Remark
+from ncclcheck.model.events import CollectiveTimeout, Event, Log, LogPosition, RankBehind, Remark, Words
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
@@ -87,32 +87,9 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         yield from numbered
         return
     if late and busy:
-        places = [words.last for words in busy if words.last.rank is not None]
-        places = places or (
-            [
-                LogPosition(busy[0].last.file, busy[0].last.line, rank, log.hosts_of_ranks.get(rank))
-                for rank in absent
-            ]
-            if len(absent) == 1
-            else [words.last for words in busy]
-        )
-        yield suspect(
-            "The other ranks waited in a collective until they timed out, while one was busy with other work: "
-            f"{busy[0].last_text.strip()[:120]}.",
-            [*(Remark(words.last, words.last_text.strip(), "busy") for words in busy[:2]), *late],
-            confidence="likely",
-            at=late[0].place,
-            hosts=culprits(log, places) or (() if 0 in waiting or not waiting else ("rank 0",)),
-        )
+        yield _busy(log, late, busy)
     elif late and told:
-        yield suspect(
-            "The other ranks waited in a collective until they timed out, while one was held up: "
-            f"{told[-1].text.strip()[:120]}.",
-            [*told[-2:], *late],
-            confidence="likely",
-            at=late[0].place,
-            hosts=culprits(log, [remark.place for remark in told[-1:]]),
-        )
+        yield _held_up(log, late, told)
     elif late or over:
         yield suspect(
             "Ranks waited for each other until they timed out; the log does not show which rank was late, or why."
@@ -122,6 +99,37 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
             confidence="possible",
             hosts=tuple(f"rank {rank}" for rank in absent) if len(absent) == 1 else (),
         )
+
+
+def _busy(log: Log, late: Sequence[CollectiveTimeout], busy: Sequence[Words]) -> Suspect:
+    """Return the rank that worked on something else; the main process, which shows its progress, often has no label."""
+    waiting = {timeout.place.rank for timeout in late if timeout.place.rank is not None}
+    absent = _absent(log, waiting)
+    places = [words.last for words in busy if words.last.rank is not None]
+    first = busy[0].last
+    if not places and len(absent) == 1:
+        places = [LogPosition(first.file, first.line, absent[0], log.hosts_of_ranks.get(absent[0]))]
+    main = ("rank 0",) if waiting and 0 not in waiting else ()
+    return suspect(
+        "The other ranks waited in a collective until they timed out, while one was busy with other work: "
+        f"{busy[0].last_text.strip()[:120]}.",
+        [*(Remark(words.last, words.last_text.strip(), "busy") for words in busy[:2]), *late],
+        confidence="likely",
+        at=late[0].place,
+        hosts=culprits(log, places or [words.last for words in busy]) or main,
+    )
+
+
+def _held_up(log: Log, late: Sequence[CollectiveTimeout], told: Sequence[Remark]) -> Suspect:
+    """Return the rank that the kernel, the driver or its own words say was held up."""
+    return suspect(
+        "The other ranks waited in a collective until they timed out, while one was held up: "
+        f"{told[-1].text.strip()[:120]}.",
+        [*told[-2:], *late],
+        confidence="likely",
+        at=late[0].place,
+        hosts=culprits(log, [remark.place for remark in told[-1:]]),
+    )
 
 
 def _waited_for_id(log: Log) -> Iterator[Suspect]:
