@@ -13,7 +13,7 @@ from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import USER_FILE_S
 
-LIMIT_BYTES = 1 << 28
+LIMIT_BYTES = 1 << 30  # the saved run of 16,384 nodes has 830 MB
 TEXT_LIMIT_BYTES = 1 << 20  # policies and host files: 4,096 names of 253 characters fit
 
 
@@ -42,13 +42,17 @@ def _read(file: str, option: str, limit_bytes: int) -> bytes | str:
             path.stat().st_dev == Path("/proc").stat().st_dev
         ):  # /proc/kmsg: read once and gone, then it waits for more
             return f"{option} {file}: not a regular file, but a part of /proc"
+        if path.stat().st_size > limit_bytes:  # what is too large is not read
+            return _too_large(file, option, limit_bytes)
         with path.open("rb") as stream:
             data = stream.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
         return f"{option} {file}: cannot be read: {_reason(error)}"
-    if len(data) > limit_bytes:
-        return f"{option} {file}: more than {limit_bytes >> 20} MiB, which no such file of ncclcheck has"
-    return data
+    return _too_large(file, option, limit_bytes) if len(data) > limit_bytes else data
+
+
+def _too_large(file: str, option: str, limit_bytes: int) -> str:
+    return f"{option} {file}: more than {limit_bytes >> 20} MiB, which no such file of ncclcheck has"
 
 
 def refuse_hung(file: str, option: str) -> None:

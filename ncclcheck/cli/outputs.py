@@ -23,7 +23,7 @@ from ncclcheck.cli.screen import (
     write_out,
 )
 from ncclcheck.facts.bounded_call import within
-from ncclcheck.model.codec import encode_pretty
+from ncclcheck.model.codec import encode_readable
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
@@ -99,7 +99,7 @@ def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -
         if not _written(file, rendered_parts(report, format_, verbose), "--output"):
             unwritten.append(_unwritten(file, format_, rendered(report, format_, verbose), report))
     if saved is not None and given.get("save"):
-        text = encode_pretty(saved) + "\n"
+        text = encode_readable(saved) + "\n"
         if not _written(given["save"], (text,), "--save"):
             unwritten.append(Unwritten(given["save"], None, text))
     return tuple(unwritten)

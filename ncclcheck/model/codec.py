@@ -11,6 +11,7 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 
 T = TypeVar("T")
+LARGEST_INDENTED = 32 << 20
 
 
 def encode(value: object) -> bytes:
@@ -21,6 +22,12 @@ def encode(value: object) -> bytes:
 def encode_pretty(value: object) -> str:
     """Return a model value as JSON, indented for people, without a final newline."""
     return indented(encode(value))
+
+
+def encode_readable(value: object) -> str:
+    """Return a model value as JSON: indented, or in one line where it is too large to be read by eye."""
+    data = encode(value)
+    return data.decode() if len(data) > LARGEST_INDENTED else indented(data)
 
 
 def indented(data: bytes) -> str:

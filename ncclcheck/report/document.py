@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ncclcheck.model.codec import encode, indented, json_schema
+from ncclcheck.model.codec import LARGEST_INDENTED, encode, indented, json_schema
 from ncclcheck.model.report import Report
 
-_LARGEST_INDENTED = 32 << 20
 _TOGETHER = 64  # of a long list: as many elements are encoded at once
 
 
@@ -24,7 +23,7 @@ def json_parts(report: Report) -> Iterator[str]:
     for part in rest:
         parts.append(part)
         size += len(part)
-        if size > _LARGEST_INDENTED:
+        if size > LARGEST_INDENTED:
             break
     else:
         yield f"{indented(b''.join(parts))}\n"

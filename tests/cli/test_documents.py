@@ -10,12 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.cli.documents import load, load_saved
+from ncclcheck.model import codec
 from ncclcheck.model.codec import encode_pretty
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.saved import FactsDocument, Saved
 from ncclcheck.report.document import to_json
 from tests.builders import cluster, node
 from tests.cli.command_line import saved_run
+from tests.large_runs import large_run
 from tests.report.reports import report
 
 
@@ -103,3 +105,17 @@ def test_facts_keep_their_launch_when_it_is_missing(tmp_path: Path) -> None:
     saved = load_saved(str(tmp_path / "f.json"), "preflight")
     assert isinstance(saved, Saved)
     assert saved.snapshot.claims == ()
+
+
+def test_a_run_too_large_to_be_read_by_eye_is_saved_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Indented, that of thousands of nodes would be a third larger, and three times in memory."""
+    run = large_run(3, "broken")
+    monkeypatch.setattr(codec, "LARGEST_INDENTED", 1000)
+    file = tmp_path / "saved.json"
+    file.write_text(codec.encode_readable(run))
+    assert file.read_text().count("\n") == 0
+    assert load_saved(str(file), "preflight") == run
+    monkeypatch.setattr(codec, "LARGEST_INDENTED", 1 << 30)
+    assert codec.encode_readable(run) == codec.encode_pretty(run)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from ncclcheck.cli import files
-from ncclcheck.cli.files import read_bytes, read_text, refuse_unwritable, write_atomically
+from ncclcheck.cli.files import LIMIT_BYTES, read_bytes, read_text, refuse_unwritable, write_atomically
 from ncclcheck.model.errors import UsageError
 
 
@@ -100,6 +101,19 @@ def test_a_text_of_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("node01," * 200_000)
     with pytest.raises(UsageError, match="more than 1 MiB"):
         read_text(str(tmp_path / "hosts"), "--hostfile")
+
+
+def test_the_saved_run_of_16384_nodes_is_accepted_and_what_is_larger_is_not_read(tmp_path: Path) -> None:
+    assert LIMIT_BYTES > 16_384 * 51_000
+    file = tmp_path / "saved.json"
+    with file.open("wb") as stream:
+        stream.truncate(LIMIT_BYTES + 1)  # a hole: it takes no space, but a gigabyte where it is read
+    tracemalloc.start()
+    with pytest.raises(UsageError, match="more than 1024 MiB"):
+        read_bytes(str(file), "--from")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 20
 
 
 def test_a_mount_that_hangs_is_refused_after_its_deadline(

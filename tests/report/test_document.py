@@ -99,7 +99,7 @@ def test_unknown_fields_are_refused() -> None:
 def test_a_document_too_large_for_the_eye_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     made = report([], cluster(2))
     indented = document.to_json(made)
-    monkeypatch.setattr(document, "_LARGEST_INDENTED", 1000)
+    monkeypatch.setattr(document, "LARGEST_INDENTED", 1000)
     assert document.to_json(made).count("\n") == 1
     assert json.loads(document.to_json(made)) == json.loads(indented)
 
@@ -108,7 +108,7 @@ def test_a_document_too_large_for_the_eye_is_one_line(monkeypatch: pytest.Monkey
 def test_the_parts_of_a_large_document_are_what_is_encoded_at_once(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document, "_LARGEST_INDENTED", 1)
+    monkeypatch.setattr(document, "LARGEST_INDENTED", 1)
     monkeypatch.setattr(document, "_TOGETHER", 3)
     parts = list(document.json_parts(REPORTS[name]))
     assert len(parts) > len(REPORTS[name].__struct_fields__)
