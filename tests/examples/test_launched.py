@@ -63,8 +63,9 @@ def test_the_containers_command_checks_and_trains_on_two_pods(
 
 
 @pytest.mark.further
+@pytest.mark.parametrize("script", ["train.sbatch", "watch.sbatch"])
 def test_the_batch_script_checks_and_trains(
-    lab: Callable[..., Lab], slurm: Callable[..., Slurm], tmp_path: Path
+    lab: Callable[..., Lab], slurm: Callable[..., Slurm], tmp_path: Path, script: str
 ) -> None:
     two = lab(2)
     cluster = slurm(two)
@@ -75,7 +76,7 @@ def test_the_batch_script_checks_and_trains(
         "SCRIPT": TRAIN,
         "GLOO_SOCKET_IFNAME": "eth0",
     }
-    batch = str(ROOT / "examples" / "slurm" / "train.sbatch")
+    batch = str(ROOT / "examples" / "slurm" / script)
     # What this cluster has not: GPUs, and 64 CPUs a node.
     options = [
         "--nodes=2",
@@ -91,4 +92,6 @@ def test_the_batch_script_checks_and_trains(
     assert submitted.returncode == 0, said
     assert "exit 0: " in said
     assert "loss" in said
-    assert len(list(tmp_path.glob("preflight-*.json"))) == 1
+    assert len(list(tmp_path.glob("preflight-*.json"))) == (script == "train.sbatch")
+    assert ("watch: evidence of a hang" in said) == (script == "watch.sbatch")
+    assert "watched alone" not in said

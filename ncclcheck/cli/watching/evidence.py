@@ -38,6 +38,17 @@ def keep(folder: Path, number: int, ranks: Sequence[RankProcess], stacks: Mappin
     return kept
 
 
+def keep_files(folder: Path, number: int, files: Mapping[str, bytes]) -> list[str]:
+    """Write what NCCL and the kernel told to the folder of this look; return the files."""
+    place = folder / f"look-{number}"
+    if number > _MOST_FOLDERS or not files:
+        return []
+    place.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (place / name).write_bytes(data)
+    return [str(place / name) for name in files]
+
+
 def dump_recorders(pipe_prefix: str, ranks: Sequence[RankProcess], folder: Path) -> list[str]:
     """Ask torch of each rank, through its pipe, to write its flight recorder; return the files that came of it.
 

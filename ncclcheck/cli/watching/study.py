@@ -6,6 +6,7 @@ import time
 
 from msgspec import Struct
 
+from ncclcheck.cli.watching.machine_view import view_machine
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.job.connections import connections_of
 from ncclcheck.facts.job.rank_processes import RankProcess, look_at
@@ -24,7 +25,7 @@ from ncclcheck.timeouts import SOCK_DIAG_S
 class Question(Struct, frozen=True):
     """Which ranks to look at, and what is known before: for how long they stand, and who ended.
 
-    `connected`: their connections when they came to a stand.
+    `connected`: their connections when they came to a stand. `ras`: where NCCL's RAS is asked, "" for not.
     """
 
     host: str
@@ -33,6 +34,7 @@ class Question(Struct, frozen=True):
     still_s: float
     ended: tuple[WatchedRank, ...] = ()
     connected: tuple[Connection, ...] = ()
+    ras: str = ""
 
 
 class Answered(Struct, frozen=True):
@@ -42,6 +44,7 @@ class Answered(Struct, frozen=True):
     study: NodeStudy
     ranks: tuple[RankProcess, ...]
     documents: dict[int, bytes]
+    files: dict[str, bytes]
 
 
 def study(question: Question) -> Answered:
@@ -52,6 +55,7 @@ def study(question: Question) -> Answered:
     before = look_at(question.ranks, time.monotonic())
     time.sleep(question.apart_s)
     after = look_at(question.ranks, time.monotonic())
+    view = view_machine(question.host, question.ras)
     blocked = blocked_links(question.host, connected, read_connections(question.ranks))
     second = read_stacks(pids)
     stacks, remarks = _main_stacks(second)
@@ -64,11 +68,11 @@ def study(question: Question) -> Answered:
         question.still_s + question.apart_s,
         max((rank.world_size for rank in question.ranks), default=0),
         question.ended,
-        remarks,
+        (*remarks, *view.remarks),
         tuple(blocked),
     )
     documents = second.documents or first.documents
-    return Answered(decide(studied), node_study(studied), question.ranks, documents)
+    return Answered(decide(studied), node_study(studied), question.ranks, documents, view.files)
 
 
 def read_connections(ranks: tuple[RankProcess, ...]) -> tuple[Connection, ...]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.cli.watching.company import Company
-from ncclcheck.cli.watching.evidence import dump_recorders, keep
+from ncclcheck.cli.watching.evidence import dump_recorders, keep, keep_files
 from ncclcheck.cli.watching.status import Status, write_status
 from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
 from ncclcheck.facts.bounded_call import Started, start, within
@@ -58,6 +58,7 @@ class WatchPlan(Struct, frozen=True):
     patience_s: float
     dumps: bool
     pipe_prefix: str = ""
+    ras: str = "localhost"  # where NCCL's RAS listens: HOST or HOST:PORT
     is_child: bool = True  # of ours: then nobody else collects how it ended
 
     @property
@@ -242,6 +243,7 @@ class Watcher:
             still_s(pace) if pace else 0.0,
             self._ended_before(),
             self._connected,
+            self.plan.ras if self._company is None or self._company.lead is not None else "",
         )
         self._studies += 1
         self._study_until = time.monotonic() + WATCH_STUDY_S
@@ -252,6 +254,8 @@ class Watcher:
         self._answer, self._answered = answer.study, self._ordered
         kept = within(WATCH_KEEP_S, keep, plan.folder, self._studies, answer.ranks, answer.documents)
         files, remarks = self._written(kept)
+        told_files = within(WATCH_KEEP_S, keep_files, plan.folder, self._studies, answer.files)
+        files = (*files, *self._written(told_files)[0])
         if watch.decision == "hang" and plan.dumps and not self._is_led:
             dumped = within(
                 WATCH_KEEP_S + DUMP_S, dump_recorders, plan.pipe_prefix, answer.ranks, plan.folder

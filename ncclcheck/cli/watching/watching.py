@@ -150,7 +150,8 @@ def _watched(
             write_error(f"watch: ending the job (SIGTERM, then SIGKILL after {WATCH_STOP_S:g} s)")
             end_processes([*(rank.pid for rank in watcher.ranks), pid], WATCH_STOP_S)
 
-    plan = WatchPlan(pid, folder, given["patience"], given["on_hang"] != "report", pipes, is_child)
+    ras = os.environ.get("NCCL_RAS_ADDR") or "localhost"
+    plan = WatchPlan(pid, folder, given["patience"], given["on_hang"] != "report", pipes, ras, is_child)
     watcher = Watcher(plan, heard, company)
     follow(watcher, is_over, pid if is_child else None)
     watcher.close(status_of())

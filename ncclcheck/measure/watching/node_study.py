@@ -14,7 +14,8 @@ from ncclcheck.model.job.together import MOST_LINKS, MOST_STACKS, NodeStudy, Ran
 from ncclcheck.model.job.watched import BlockedLink, Frame, Look, RankLook, WatchedRank
 
 Stacks = Mapping[int, tuple[Frame, ...]]
-_BUSY = 0.5  # of a core: the rank computes
+_BUSY, _SOME = 0.5, 0.1  # of a core
+_RUNNABLE = "R"
 
 
 class Studied(Struct, frozen=True):
@@ -66,8 +67,15 @@ def _of_rank(studied: Studied, rank: RankLook) -> RankStudy:
         waiting_call(frames),
         own_frame(frames),
         moved=changed or (inside and not is_still(earlier, rank, seconds)),
-        computes=(rank.cpu_s - earlier.cpu_s) / seconds > _BUSY,
+        computes=_computes(earlier, rank, seconds),
     )
+
+
+def _computes(before: RankLook, after: RankLook, seconds: float) -> bool:
+    """Return True if the rank computes; on a node with more work than cores it may get little of a core for that."""
+    used = (after.cpu_s - before.cpu_s) / seconds
+    is_runnable = before.state == after.state == _RUNNABLE
+    return used > _BUSY or (is_runnable and used > _SOME)
 
 
 def _digest(frames: tuple[Frame, ...]) -> str:

@@ -56,6 +56,8 @@ def test_a_second_terminal_sees_a_job_that_runs_and_nothing_is_left_of_it(tmp_pa
         done = ncclcheck("watch", "--dir", str(kept), "--status")
         assert done.code == 0
         assert f"(pid {watch.pid}): no rank yet" in done.out
+        memory = Path(f"/proc/{watch.pid}/status").read_text().partition("VmHWM:")[2].split()[0]
+        assert int(memory) < 60 * 1024  # KiB: the watcher has no torch in it
         assert watch.stdin is not None
         watch.stdin.write(b"\n")
         watch.stdin.close()

@@ -88,6 +88,20 @@ def test_a_rank_that_computes_outside_is_quiet_and_one_that_polls_is_a_hang() ->
     assert polling.decision == "hang"
 
 
+def test_a_rank_that_computes_on_a_node_with_too_few_cores_is_quiet() -> None:
+    starved = decide(
+        _studied(
+            ALL_REDUCE,
+            SLEEPING,
+            before=_look(0, 2, state={1: "R"}),
+            after=_look(10, 2, state={1: "R"}, cpu_s={1: 52.0}),
+        )
+    )
+    assert starved.decision == "quiet"
+    asleep = decide(_studied(ALL_REDUCE, SLEEPING, after=_look(10, 2, cpu_s={1: 52.0})))
+    assert asleep.decision == "hang"
+
+
 def test_the_fewer_ranks_in_another_collective_are_the_culprits() -> None:
     watch = decide(_studied(ALL_REDUCE, ALL_REDUCE, ALL_REDUCE, BARRIER))
     assert watch.decision == "hang"
