@@ -17,6 +17,8 @@ from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.facts.nccl.nccl_listener import NcclListener
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import BenchPlan
+from ncclcheck.model.benchmarks.mesh import Mesh, MeshDimension
+from ncclcheck.model.benchmarks.mesh_bench import MeshCall, MeshPlan
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -41,6 +43,7 @@ PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 20,), "float32", 5, None, 20.0, 
 BENCH = BenchOrder(
     PLAN, 2, ("node1", "node2"), {"1": 0, "2": 1}, {"1": 1, "2": 1}, {"2": {"GLOO_SOCKET_IFNAME": "eth0"}}, "ab12", 60.0
 )  # fmt: skip
+MESH = MeshPlan(Mesh((MeshDimension("dp", 2),)), (MeshCall("dp", "all_reduce", 1024),), 5.0)
 EVIL = {
     "LD_PRELOAD": "/tmp/evil.so",
     "PYTHONPATH": "/tmp/evil",
@@ -103,6 +106,9 @@ def test_no_order_sets_what_could_run_or_call_something(name: str) -> None:
         replace(BENCH, plan=replace(PLAN, sizes_bytes=(0,))),
         replace(BENCH, plan=replace(PLAN, sizes_bytes=(1 << 60,))),
         replace(BENCH, plan=replace(PLAN, sizes_bytes=(1,) * 5000)),
+        replace(BENCH, plan=replace(PLAN, mesh=replace(MESH, calls=MESH.calls * 5000))),
+        replace(BENCH, plan=replace(PLAN, mesh=replace(MESH, mesh=Mesh((MeshDimension("dp", 1 << 40),))))),
+        replace(BENCH, plan=replace(PLAN, mesh=replace(MESH, budget_s=1e12))),
         replace(BENCH, plan=replace(PLAN, iters=1 << 40)),
         replace(BENCH, plan=replace(PLAN, warmup=-1)),
         replace(BENCH, plan=replace(PLAN, budget_s=1e9)),
