@@ -16,6 +16,7 @@ from ncclcheck.run.options import RunOptions
 from tests.large_runs import Kind, large_run
 
 SMALL, LARGE = 128, 256  # both above 64, where a sample of the pairs is probed
+MOST_CALLS = 5_500  # of Python and C functions, for one node more: load, checks, advice, text, JSON and HTML
 MOST_GROWTH = 2.6  # twice the nodes; what is done for pairs of nodes would grow four times
 
 
@@ -48,3 +49,6 @@ def test_the_work_grows_with_the_nodes(kind: Kind) -> None:
     small, large = (encode(large_run(nnodes, kind)) for nnodes in (SMALL, LARGE))
     first, second = (calls_of(lambda data=data: report_of(data)) for data in (small, large))  # type: ignore[misc]
     assert second <= MOST_GROWTH * first, (first, second)
+    assert (second - first) / (LARGE - SMALL) <= MOST_CALLS, (
+        "what is equal on most nodes is to be judged once"
+    )
