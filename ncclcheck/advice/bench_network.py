@@ -17,10 +17,8 @@ from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest, Binding, Cha
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.distorting import distorting
-from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus
+from ncclcheck.nccl.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
-
-_SHARES_GPUS = "NCCL_MULTI_RANK_GPU_ENABLE"
 
 
 class BenchWish(Struct, frozen=True):
@@ -236,17 +234,16 @@ def _too_many_ranks(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
         launched = 1 if isinstance(facts.launch, Missing) else facts.launch.local_world_size
         environment = {} if isinstance(facts.environment, Missing) else facts.environment
         sees_all = not isinstance(gpus, Missing) and gpus > 1 and "CUDA_VISIBLE_DEVICES" not in environment
-        is_shared = environment.get(_SHARES_GPUS, "0").strip() not in ("", "0")
         if (
             not isinstance(gpus, Missing)
             and ranks > gpus
             and (ranks != launched or sees_all)
-            and not is_shared
+            and not shares_gpus(facts)
         ):
             return Missing(
                 "unsupported",
                 f"{ranks} ranks on {node.host}, which has {gpus} GPU{'s' if gpus != 1 else ''} for them: NCCL takes "
-                f"one rank per GPU ({_SHARES_GPUS}=1 allows more, from 2.30.3 on)",
+                f"one rank per GPU ({SHARES_GPUS}=1 allows more, from 2.30.3 on)",
             )
     return None
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu, NodeFacts
+from ncclcheck.nccl import versions
+from ncclcheck.nccl.number import number
 
+SHARES_GPUS = "NCCL_MULTI_RANK_GPU_ENABLE"
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -39,6 +42,21 @@ def exclusive_gpus(facts: NodeFacts) -> tuple[int, ...]:
     gpus = () if isinstance(facts.gpus, Missing) else facts.gpus
     modes = ((gpu.index, gpu.state.compute_mode) for gpu in gpus)
     return tuple(index for index, mode in modes if not isinstance(mode, Missing) and mode != "default")
+
+
+def shares_gpus(facts: NodeFacts) -> bool:
+    """Return whether NCCL takes several ranks on one GPU of this node: its switch is set, and it knows the switch.
+
+    NCCL that is not known counts as one that does: whoever sets an experimental switch has chosen NCCL for it.
+    """
+    environment, software = facts.environment, facts.software
+    text = None if isinstance(environment, Missing) else environment.get(SHARES_GPUS)
+    nccl = software if isinstance(software, Missing) else software.nccl
+    if isinstance(nccl, Missing) and not isinstance(software, Missing):
+        nccl = software.torch_nccl
+    if isinstance(nccl, Missing) or not versions.is_version(nccl):
+        return number(text, 0) != 0
+    return number(text, 0, nccl) != 0 and versions.parse(nccl) >= versions.SHARED_GPUS_SINCE
 
 
 def _named_first(visible: str, gpus: Sequence[Gpu]) -> int:

@@ -119,8 +119,10 @@ def test_more_ranks_than_gpus_need_nccls_switch_for_it() -> None:
     assert isinstance(found, Missing)
     assert "2 ranks on node01, which has 1 GPU for them" in found.detail
     assert "NCCL_MULTI_RANK_GPU_ENABLE=1" in found.detail
-    for value, is_allowed in (("1", True), ("0", False)):
-        shared = tasks(cluster(2), 1, environment={"NCCL_MULTI_RANK_GPU_ENABLE": value})
+    knows = software(nccl="2.30.3")
+    for value, of_node, is_allowed in (("1", knows, True), ("0", knows, False), ("1", software(), False)):
+        switch = {"NCCL_MULTI_RANK_GPU_ENABLE": value}
+        shared = tasks(cluster(2), 1, environment=switch, software=of_node)
         assert isinstance(bench_network(wish, shared), BenchNetwork) is is_allowed
 
 
@@ -132,7 +134,8 @@ def test_eight_processes_that_all_see_the_same_four_gpus_are_too_many(
     environment: dict[str, str], is_measured: bool
 ) -> None:
     """`mpirun -npernode 8`; Slurm gives GPUs to a task by CUDA_VISIBLE_DEVICES, and each task has its own."""
-    crowded = tasks(cluster(2), 8, torch_gpus=TorchGpus(4, ("sm_90",)), environment=environment)
+    seen = TorchGpus(4, ("sm_90",))
+    crowded = tasks(cluster(2), 8, torch_gpus=seen, environment=environment, software=software(nccl="2.30.7"))
     found = bench_network(BenchWish(BenchRequest()), crowded)
     assert isinstance(found, BenchNetwork) is is_measured
     assert is_measured or "8 ranks on node01, which has 4 GPUs for them" in str(found)

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.gpu import TorchGpus
-from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus
+from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus, shares_gpus
 from tests.builders import cluster, everywhere
+from tests.fact_builders import software
 from tests.gpu_builders import with_all_gpus, with_gpu
 
 LATE = Missing("timeout", "late")
@@ -60,3 +61,21 @@ def test_gpus_that_take_one_process_only() -> None:
     assert exclusive_gpus(node()) == ()
     facts = with_gpu(cluster(1), "node01", 3, compute_mode="exclusive-process").nodes[0].facts
     assert exclusive_gpus(facts) == (3,)
+
+
+@pytest.mark.parametrize(
+    ("value", "nccl", "shares"),
+    [
+        ("1", "2.30.7", True),
+        ("0x1", "2.30.3", True),
+        ("1", "2.29.7", False),
+        ("0", "2.30.7", False),
+        ("1", LATE, True),
+    ],
+)
+def test_ranks_share_gpus_where_nccl_knows_the_switch(value: str, nccl: object, shares: bool) -> None:
+    facts = node(
+        environment={"NCCL_MULTI_RANK_GPU_ENABLE": value}, software=software(nccl=nccl, torch_nccl=nccl)
+    )
+    assert shares_gpus(facts) is shares
+    assert not shares_gpus(node())

@@ -11,6 +11,7 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.job_gpus import SHARES_GPUS, shares_gpus
 from ncclcheck.nccl.topology import gpu_addresses
 
 _LIST = ("nvidia-smi -L", "lspci | grep -i nvidia")
@@ -25,7 +26,8 @@ def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     A GPU that fell off the bus is no longer listed. A rank without a GPU of its own fails with "invalid device
-    ordinal", or shares a GPU, which NCCL refuses ("Duplicate GPU detected").
+    ordinal", or shares a GPU, which NCCL refuses ("Duplicate GPU detected")
+    unless it is 2.30.3 or newer and NCCL_MULTI_RANK_GPU_ENABLE=1 is set.
 
     ## How to fix
     Compare what the driver lists (`nvidia-smi -L`) with what is on the bus (`lspci`). Reset or reboot the node, leave
@@ -222,14 +224,14 @@ def _too_few(snapshot: Snapshot) -> Iterator[Answer]:
     short: dict[tuple[int, int], list[str]] = {}
     for node, gpus in snapshot.known("gpus"):
         ranks = _ranks(node)
-        if gpus and ranks is not None and ranks > len(gpus):
+        if gpus and ranks is not None and ranks > len(gpus) and not shares_gpus(node.facts):
             short.setdefault((ranks, len(gpus)), []).append(node.host)
     for (ranks, count), found in short.items():
         hosts = tuple(found)
         yield Finding(
             "error",
             f"{named(hosts)} {verb(hosts, 'has', 'have')} {_gpus(count)} for {ranks} ranks: "
-            "NCCL refuses two ranks on one GPU",
+            f"NCCL refuses two ranks on one GPU ({SHARES_GPUS}=1 allows it, from 2.30.3 on)",
             hosts,
             (
                 Evidence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
@@ -10,7 +11,7 @@ from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, everywhere, node, with_environment, with_facts, without
 from tests.checks.running import finding, is_silent, run
-from tests.fact_builders import launch, some
+from tests.fact_builders import launch, software, some
 from tests.gpu_builders import with_all_gpus, with_gpu
 from tests.hardware_builders import gpu_of, rdma_cluster
 
@@ -44,6 +45,21 @@ def test_fewer_gpus_than_ranks_are_an_error() -> None:
         ("error", ("node03",)),
         ("warning", ("node03",)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("switch", "nccl", "is_refused"),
+    [("1", "2.30.3", False), ("1", "2.29.7", True), ("0", "2.30.3", True), (None, "2.30.3", True)],
+)
+def test_two_ranks_on_one_gpu_are_refused_unless_nccl_shares_it(
+    switch: str | None, nccl: str, is_refused: bool
+) -> None:
+    snapshot = with_gpus(cluster(1), "node01", 1, ranks=2)
+    environment = {} if switch is None else {"NCCL_MULTI_RANK_GPU_ENABLE": switch}
+    snapshot = with_facts(snapshot, "node01", environment=environment, software=software(nccl=nccl))
+    found = [finding.summary for finding in run("gpu-count", with_torch(snapshot, 1)).findings]
+    assert any("1 GPU for 2 ranks: NCCL refuses" in summary for summary in found) is is_refused
+    assert is_refused or found == []
 
 
 def test_a_node_without_a_driver_among_gpu_nodes_differs() -> None:
