@@ -42,6 +42,7 @@ _OLD_WARNING = re.compile(
     rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN )"
 )  # NCCL 2.3 and older
 _LEVEL = b"NCCL "
+_HEADERS = (b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ")
 _BANNER = b"NCCL version "
 _INFO = b"INFO "
 _REPEATABLE = (NOTED, CLOSELY)
@@ -174,7 +175,7 @@ class Collector:
                 return
             line = parts[0] if parts else b""
         parts = list(lines_of_record(line)) if line[:1] == b"{" else []
-        for part in parts or (torn_apart(line) if line.count(_LEVEL) > 1 else (line,)):
+        for part in parts or (torn_apart(line) if line.count(_LEVEL) > 1 and _is_torn(line, 2) else (line,)):
             self._one(part)
 
     def _one(self, line: bytes) -> None:
@@ -236,7 +237,7 @@ class Collector:
         if b"\r" in message:
             self._odd(line)
             return
-        if header is None or _LEVEL in message:
+        if header is None or (_LEVEL in message and _is_torn(message, 1)):
             if notes is not None and message.startswith(_BANNER):  # no torn line: rank 0 says its version so
                 notes.info(message[:LONGEST_TEXT].decode("utf-8", "replace"))
             self._torn(line, shape)
@@ -313,6 +314,11 @@ class Collector:
             words.lines += 1
         elif len(self._words) < MOST_SPEAKERS:
             self._words[key] = RawWords(self._file, self._number, line)
+
+
+def _is_torn(line: bytes, headers: int) -> bool:
+    """Return True if so many of NCCL's headers stand in the line; `NCCL Dev 0` is no header."""
+    return sum(map(line.count, _HEADERS)) >= headers
 
 
 def _are_words(line: bytes) -> bool:
