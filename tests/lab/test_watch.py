@@ -19,6 +19,9 @@ pytestmark = [
     pytest.mark.skipif(py_spy() is None or os.geteuid() != 0, reason="needs py-spy, and root for it"),
 ]
 LabOf = Callable[..., Lab]
+_HOLDS = (
+    "import socket, time\nheld = socket.create_server(('', 4711))\nprint('held', flush=True)\ntime.sleep(60)"
+)
 QUICK = ("sleep", "kill")
 
 
@@ -56,10 +59,32 @@ def test_without_torch_the_first_rank_that_ended_is_named_and_the_job_is_not_hel
 
 
 def test_a_watcher_that_cannot_meet_goes_on_alone_and_says_so(lab: LabOf) -> None:
-    two = lab(2)
-    node = two.nodes[1]
-    place = ["--nnodes", "2", "--node-rank", "1", "--master-addr", two.nodes[0].address]
-    words = [PYTHON, "-m", "ncclcheck", "watch", *place, "--", "sh", "-c", "echo on; exit 5"]
-    ended = node.run(words, timeout_s=60)
-    assert ended.returncode == 5
-    assert ended.stdout == "on\n"
+    first, second = lab(2).nodes
+    watch = [PYTHON, "-m", "ncclcheck", "watch", "--nnodes", "2", "--master-addr", first.address]
+    held = [PYTHON, "-c", _HOLDS]
+    job = ["--meet-port", "4711", "--", "sh", "-c", "sleep 3; echo on; exit 5"]
+    with first.service(held) as holder:
+        holder.wait_for("held", 30)
+        ended = [
+            node.start([*watch, "--node-rank", str(node.rank), *job], fresh=True) for node in (first, second)
+        ]
+        one, two = wait_all(ended, 60)
+    assert (one.returncode, two.returncode) == (5, 5), f"{one}\n{two}"
+    assert (one.stdout, two.stdout) == ("on\n", "on\n")
+    assert "each by itself: node 0 cannot serve them" in one.stderr, str(one)
+
+
+@pytest.mark.further
+def test_on_hang_stop_ends_the_job_on_all_nodes_after_the_evidence(lab: LabOf) -> None:
+    four = lab(4)
+    running = start(four, OF["sleep"], "--on-hang", "stop")
+    try:
+        outcome = judge(four, running, OF["sleep"])
+        assert outcome.is_right, outcome.said
+        ended = wait_all(list(running.values()), 60)
+    finally:
+        end(running)
+    assert not [finished.node for finished in ended if finished.timed_out]
+    assert [finished.returncode for finished in ended] == [4, 4, 4, 4], said_by_all(running)
+    kept = four["node3"].folder / "home" / "kept"
+    assert list(kept.glob("*/look-1/rank-5.stacks.json"))
