@@ -11,9 +11,10 @@ from msgspec import Struct
 from ncclcheck.checks.hosts import not_reported, unread
 from ncclcheck.checks.registry import Answer
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.finding import NotApplicable, NotKnown
+from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.topology import gpu_addresses
 
@@ -120,10 +121,18 @@ def no_driver(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def has_no_gpu(snapshot: Snapshot) -> bool:
-    """Return whether it is known of every node that it has no GPU: then Gloo carries the job."""
+    """Return whether it is known of every node that it has no GPU: then Gloo carries the job.
+
+    Of a node that stayed silent, or whose PCI bus is there and could not be read, it is not known.
+    """
     without = set(no_driver(snapshot))
-    return snapshot.viewpoint == "all" and all(
-        (node.host in without or node.facts.gpus == ())
-        and (isinstance(node.facts.pci, Missing) or not gpu_addresses(node.facts.pci))
+    if snapshot.viewpoint != "all" or snapshot.silent:
+        return False
+    return all(
+        (node.host in without or node.facts.gpus == ()) and _has_none_on_the_bus(node.facts.pci)
         for node in snapshot.nodes
     )
+
+
+def _has_none_on_the_bus(pci: Fact[Pci]) -> bool:
+    return pci.missing == "absent" if isinstance(pci, Missing) else not gpu_addresses(pci)

@@ -195,7 +195,6 @@ def test_nodes_with_another_rendezvous_id_are_named_with_both(lab: LabOf) -> Non
         assert "master-foreign" not in outcome.slugs
 
 
-@pytest.mark.further
 def test_a_node_that_never_comes_to_the_rendezvous_is_silent_and_no_fault_of_its_host(lab: LabOf) -> None:
     two = lab(2)
     program(two)

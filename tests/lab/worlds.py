@@ -49,14 +49,18 @@ WORLDS = (
     World("proc-subset-pid", _PROC + _RUN, pids=True),
     World("proc-subset-pid-of-the-other-node", _PROC + _RUN, pids=True, both=False),
     World("proc-subset-pid-without-sys", _PROC + "mount -t tmpfs sys /sys; " + _RUN, pids=True),
+    # of this mount alone (bind): the whole file system would be read-only for the machine
+    World("proc-read-only", "mount -o remount,bind,ro /proc; " + _RUN),
     World("proc-empty", "mount -t tmpfs proc /proc; " + _RUN),
     World("proc-hidepid", "mount -t proc -o hidepid=2 proc /proc; " + _NOBODY + '"$@"', pids=True),
     World("proc-sys-hidden", "mount -t tmpfs none /proc/sys; " + _RUN),
     World("proc-net-hidden", "mount -t tmpfs none /proc/self/net; mount -t tmpfs none /proc/$$/net; " + _RUN),
     World("sys-empty", "mount -t tmpfs sys /sys; " + _RUN),
+    World("sys-unreadable", "mount -t tmpfs -o mode=700 sys /sys; " + _NOBODY + '"$@"'),
     World("sys-read-only", "mount -o remount,ro /sys; " + _RUN),
     World("dev-without-shm", _DEVICES.format(kept="null zero random urandom") + _RUN),
     World("dev-null-only", _DEVICES.format(kept="null") + _RUN, *_NO_TORCH),
+    World("dev-read-only", "mount -o remount,bind,ro /dev; " + _RUN),
     World("dev-empty", _DEVICES.format(kept="") + _RUN, *_NO_TORCH),
     # Gloo, the backend of nodes without GPUs, then binds loopback.
     World("hosts-gone", "mount --bind /dev/null /etc/hosts; " + _RUN, (1,), frozenset({"hostname-loopback"})),
@@ -75,6 +79,14 @@ WORLDS = (
         _NOT_THE_NETWORK,
     ),
     World("etc-empty", "mount -t tmpfs etc /etc; " + _RUN, (1,), frozenset({"hostname-loopback"})),
+    World(
+        "hosts-read-only", "mount --bind /etc/hosts /etc/hosts; mount -o remount,bind,ro /etc/hosts; " + _RUN
+    ),
+    World(
+        "home-read-only",
+        "mkdir $TMPDIR/h; mount -t tmpfs -o ro t $TMPDIR/h; HOME=$TMPDIR/h; export HOME; " + _RUN,
+    ),
+    World("home-unreadable", "mkdir -m 700 $TMPDIR/h; HOME=$TMPDIR/h; export HOME; " + _NOBODY + '"$@"'),
     World("home-unset", "unset HOME; " + _RUN),
     World("home-gone", "HOME=/nonexistent; export HOME; " + _RUN),
     World("home-a-file", "HOME=/dev/null; export HOME; " + _RUN),
@@ -89,6 +101,7 @@ WORLDS = (
     World(
         "tmp-read-only", "mount -t tmpfs -o ro t /var/tmp; TMPDIR=/var/tmp; export TMPDIR; cd /sys; " + _RUN
     ),
+    World("tmp-unreadable", "mkdir -m 700 $TMPDIR/t; TMPDIR=$TMPDIR/t; export TMPDIR; " + _NOBODY + '"$@"'),
     World("folder-removed", "mkdir $TMPDIR/d; cd $TMPDIR/d; rmdir $TMPDIR/d; " + _RUN, *_NO_TORCH),
     World("folder-unreadable", "mkdir -m 700 $TMPDIR/d; cd $TMPDIR/d; " + _NOBODY + '"$@"'),
     World("nobody-without-a-name", "unset HOME USER; " + _NOBODY + '"$@"'),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.hosts import named, not_reported
-from ncclcheck.checks.majority import compare, evidence, sentence
+from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.checks.software._files import difference_text, file_evidence
 from ncclcheck.model.fact import Missing
@@ -15,6 +16,7 @@ from ncclcheck.model.snapshot import CodeDifference, Snapshot
 
 _NAMED_PACKAGES = 8  # so many differing packages are named in the summary
 _HASH_DIGITS = 12
+_ABSENT = "absent"
 
 _Places = dict[str, CodePath]  # host -> what is there
 
@@ -55,7 +57,7 @@ def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> 
         if not isinstance(place.tree_sha256, Missing):
             trees.append((host, place.tree_sha256[:_HASH_DIGITS]))
         elif place.tree_sha256.missing == "absent":
-            trees.append((host, "absent"))
+            trees.append((host, _ABSENT))
         else:
             yield NotKnown(f"content of {path}: {place.tree_sha256}", (host,))
     contents = compare(trees)
@@ -65,11 +67,12 @@ def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> 
             path, places
         )
         told = [difference for difference in differences if difference.path == path]
-        files = "".join(f"; {difference_text(difference)}" for difference in told)
+        files = "".join(f"; {difference_text(difference)}" for difference in told) + _unlisted(contents, told)
         pieces = (*(piece for difference in told for piece in file_evidence(difference)), *pieces)
-        yield _finding("error", f"{path} differs: {sentence(contents)}{files}", hosts, pieces, path)
+        fix = _fix(contents, places, path)
+        yield _finding("error", f"{path} differs: {sentence(contents)}{files}", hosts, pieces, fix)
         return
-    if trees and trees[0][1] == "absent":
+    if trees and trees[0][1] == _ABSENT:
         yield NotKnown(f"{path} is on no node")
     for host, place in places.items():
         for what, state in (("commit", place.git_commit), ("uncommitted changes", place.git_dirty)):
@@ -90,7 +93,7 @@ def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> 
         )
         pieces = _git_evidence(path, places)
         text = f"the git state of {path} differs, {known}: {sentence(commits)}"
-        yield _finding(severity, text, commits.odd_hosts, pieces, path)
+        yield _finding(severity, text, commits.odd_hosts, pieces, _fix(commits, places, path))
 
 
 def _git(place: CodePath) -> str:
@@ -105,20 +108,43 @@ def _git_evidence(path: str, places: _Places) -> tuple[Evidence, ...]:
     return evidence(states, f"git state of {path}", "git rev-parse HEAD, git status")
 
 
+def _unlisted(contents: HostComparison[str], told: Sequence[CodeDifference]) -> str:
+    """Say of whose files it is not known which differ: a list came too late, or there are too many contents."""
+    listed = {host for difference in told for host in (difference.host, difference.compared_with)}
+    without = tuple(
+        host
+        for group in contents.odd
+        if group.value != _ABSENT and listed.isdisjoint(group.hosts)
+        for host in group.hosts
+    )
+    return f"; which files differ on {named(without)} was not found out in time" if without else ""
+
+
+def _fix(states: HostComparison[str], places: _Places, path: str) -> Fix:
+    hosts = states.odd_hosts
+    text = (
+        f"make {path} equal on {named(hosts)}"
+        if states.tie
+        else f"update {named(hosts)} to the state of the others"
+    )
+    quoted = shlex.quote(path)
+    if any(not isinstance(places[host].git_commit, Missing) for host in hosts):
+        return Fix(text, (f"git -C {quoted} status", f"git -C {quoted} pull"))
+    if states.groups[0].value == _ABSENT:
+        return Fix(text)
+    # -n: what would change is listed, and nothing is changed
+    return Fix(text, (f"rsync -rcni --delete {states.groups[0].hosts[0]}:{quoted}/ {quoted}/",))
+
+
 def _finding(
-    severity: Severity, text: str, hosts: tuple[str, ...], pieces: tuple[Evidence, ...], path: str
+    severity: Severity, text: str, hosts: tuple[str, ...], pieces: tuple[Evidence, ...], fix: Fix
 ) -> Finding:
     return Finding(
         severity,
         f"{text}: ranks that run different code hang or compute wrong numbers",
         hosts,
         pieces,
-        (
-            Fix(
-                f"update {named(hosts)} to the state of the others",
-                (f"git -C {path} status", f"git -C {path} pull"),
-            ),
-        ),
+        (fix,),
     )
 
 

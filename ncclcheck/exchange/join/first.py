@@ -108,7 +108,9 @@ def holder(port: int) -> str:
 def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPath:
     """Return what node 0 sees of the master's name; the outcome is "serving" when the name leads to this node."""
     name = launch.master_addr or ""
-    addresses = resolve_master(name, deadline)
+    addresses = resolve_master(
+        name, deadline, lambda _: None
+    )  # asked beside the serving, which tells the user
     way = describe(name, launch.master_port, addresses, own)
     if isinstance(addresses, Missing):
         return way

@@ -43,13 +43,18 @@ class MasterSearch(Struct, frozen=True):
     trust: Trust = field(default_factory=Trust)
 
 
-def resolve_master(name: str, deadline: Deadline) -> Fact[tuple[str, ...]]:
+def resolve_master(name: str, deadline: Deadline, say: Callable[[str], None]) -> Fact[tuple[str, ...]]:
     """Return the addresses of the master's name, and retry for a few seconds where there is none yet."""
     patience = deadline.within(timeouts.MASTER_RESOLVE_S)
+    was_told = False
     while True:
         addresses = resolve(name, max(patience.left(), 0.5))
         if not isinstance(addresses, Missing) or patience.passed:
             return addresses
+        if not was_told:
+            left_s = f"{patience.left():.0f} s"
+            say(f"the master's name does not resolve ({addresses.detail}); trying for {left_s}")
+            was_told = True
         time.sleep(patience.left(timeouts.MASTER_RETRY_S))
 
 
@@ -86,7 +91,7 @@ def find_master(search: MasterSearch, deadline: Deadline, say: Callable[[str], N
     launch = search.launch
     started = time.monotonic()
     name = launch.master_addr or ""
-    addresses = resolve_master(name, deadline)
+    addresses = resolve_master(name, deadline, say)
     way = describe(name, launch.master_port, addresses, search.own_addresses)
     if not isinstance(addresses, Missing):
         way = _connect(way, addresses, search, deadline, say)
@@ -112,7 +117,7 @@ def _connect(
     knocking, was_told = _Knocking(), False
     while True:
         allowed_s = deadline.left(timeouts.MASTER_SYN_S)
-        tried, outcome, detail = _dialled(way, search, Deadline(allowed_s))
+        tried, outcome, detail = _dialled(way, search, Deadline(allowed_s), say)
         if outcome == "filtered" and way.attempts and allowed_s < timeouts.MASTER_SYN_S:
             break  # cut short by the deadline: so little silence does not unsay what was answered before
         way = replace(
@@ -141,7 +146,7 @@ def _connect(
 
 
 def _dialled(
-    way: MasterPath, search: MasterSearch, deadline: Deadline
+    way: MasterPath, search: MasterSearch, deadline: Deadline, say: Callable[[str], None]
 ) -> tuple[MasterPath, DialOutcome, str]:
     """Return what a connection to the master met; who gets no answer asks whether there should be one.
 
@@ -149,6 +154,8 @@ def _dialled(
     """
     addresses = () if isinstance(way.addresses, Missing) else way.addresses
     outcome, detail = dial(addresses, way.port, deadline.within(timeouts.MASTER_FIRST_SYNS_S))
+    if outcome == "filtered" and not way.attempts:
+        say(f"{way.name}:{way.port} does not answer; trying for {deadline.left():.0f} s")
     while outcome == "filtered" and not deadline.passed:
         way = ask(way, search).way
         way = replace(way, blocked_here=_is_blocked_here(addresses, way.port))

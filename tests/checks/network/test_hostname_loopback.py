@@ -7,7 +7,7 @@ import pytest
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Names
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, everywhere, with_environment, with_facts, without
+from tests.builders import cluster, everywhere, with_environment, with_facts, with_silent, without
 from tests.checks.running import finding, is_silent, run
 
 
@@ -65,3 +65,7 @@ def test_where_no_node_has_a_gpu_gloo_carries_the_job_and_it_is_an_error() -> No
         everywhere(resolving(("127.0.1.1",)), gpus=no_gpu), "node01", gpus=Missing("timeout", "late")
     )
     assert finding("hostname-loopback", some_have).severity == "warning"
+    one_silent = everywhere(with_silent(resolving(("127.0.1.1",)), "node04"), gpus=no_gpu)
+    assert finding("hostname-loopback", one_silent).severity == "warning"
+    bus_unread = everywhere(resolving(("127.0.1.1",)), gpus=no_gpu, pci=Missing("timeout", "late"))
+    assert finding("hostname-loopback", bus_unread).severity == "warning"

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import CodeDifference, FileNames, Snapshot
 from tests.builders import cluster, node, with_facts, without
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import code_path, some
@@ -33,6 +33,31 @@ def test_the_node_with_other_files_is_named_with_its_commit() -> None:
     assert (found.severity, found.hosts) == ("error", ("node03",))
     assert "/work/train differs: dddddddddddd on node03" in found.summary
     assert any("beefbeefbeef with uncommitted changes" in piece.observed for piece in found.evidence)
+
+
+def test_it_says_of_whose_files_it_is_not_known_which_differ() -> None:
+    broken = with_path(cluster(4), "node03", tree_sha256="d" * 64)
+    assert (
+        "; which files differ on node03 was not found out in time" in finding("code-differs", broken).summary
+    )
+    names = FileNames(1, ("loss.py",))
+    told = CodeDifference("/work/train", "node03", "node01", names, FileNames(0), FileNames(0))
+    found = finding("code-differs", replace(broken, code_differences=(told,)))
+    assert "loss.py" in found.summary
+    assert "not found out" not in found.summary
+
+
+def test_the_line_to_type_fits_what_is_there() -> None:
+    without_git = cluster(4)
+    for host in ("node01", "node02", "node03", "node04"):
+        digit = "d" if host == "node03" else "a"
+        without_git = with_path(without_git, host, tree_sha256=digit * 64, git_commit=Missing("absent", ""))
+    (fix,) = finding("code-differs", without_git).fixes
+    assert fix.text == "update node03 to the state of the others"
+    assert fix.commands == ("rsync -rcni --delete node01:/work/train/ /work/train/",)
+    (fix,) = finding("code-differs", with_path(cluster(2), "node02", tree_sha256="d" * 64)).fixes
+    assert fix.text == "make /work/train equal on node01 and node02"
+    assert fix.commands[0] == "git -C /work/train status"
 
 
 def test_a_path_that_is_not_there_is_an_error() -> None:

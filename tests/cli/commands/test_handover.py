@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -121,3 +125,44 @@ def test_command_gets_sigpipe_as_the_shell_has_it(ignores: bool, tmp_path: Path)
         masks.append(re.findall(r"^SigIgn:\s*(\w+)", done.stdout, re.MULTILINE))
     assert masks[0] == masks[1]
     assert bool(int(masks[0][0], 16) >> (signal.SIGPIPE - 1) & 1) == ignores
+
+
+_TERMINAL = (
+    "import os, sys, termios; "
+    "print([os.isatty(number) for number in range(3)], os.tcgetpgrp(0) == os.getpgrp(), os.getsid(0) == os.getpid(), "
+    "termios.tcgetattr(0), os.get_terminal_size(1), sorted(os.listdir('/proc/self/fd')))"
+)
+
+
+def _on_a_terminal(words: list[str], folder: Path) -> str:
+    """Return the last line that the command prints on a terminal of its own, whose foreground it has."""
+    leader, follower = os.openpty()
+    try:
+        attributes = termios.tcgetattr(follower)
+        attributes[3] &= ~termios.ECHO
+        attributes[6][termios.VINTR] = b"\x18"
+        termios.tcsetattr(follower, termios.TCSANOW, attributes)
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 33, 177, 0, 0))
+        started = subprocess.Popen(
+            [*words, sys.executable, "-c", _TERMINAL],
+            stdin=follower, stdout=follower, stderr=follower, cwd=folder, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        )  # fmt: skip
+        os.close(follower)
+        text = b""
+        with suppress(OSError):  # EIO: nobody has the terminal any more
+            while chunk := os.read(leader, 65536):
+                text += chunk
+        assert started.wait(60) == 0, text
+        return text.decode().strip().splitlines()[-1]
+    finally:
+        os.close(leader)
+
+
+@pytest.mark.slow
+def test_command_gets_the_terminal_as_it_was(tmp_path: Path) -> None:
+    bare = _on_a_terminal([], tmp_path)
+    assert bare.startswith("[True, True, True] True")
+    assert "columns=177, lines=33" in bare
+    prefix = [sys.executable, "-m", "ncclcheck", "preflight", "-q", "--"]
+    assert _on_a_terminal(prefix, tmp_path) == bare

@@ -143,9 +143,13 @@ def test_a_port_that_drops_everything_is_filtered_long_before_the_deadline(held:
             filler = stack.enter_context(socket.socket())
             filler.setblocking(False)
             filler.connect_ex(held.getsockname())
-        way = find(rank_on_node_0(held), 60)
+        began, said = time.monotonic(), list[tuple[float, str]]()
+        way = find(rank_on_node_0(held), 60, lambda text: said.append((time.monotonic() - began, text)))
     assert (way.outcome, way.attempts) == ("filtered", 1)
     assert 7 < way.seconds < 10
+    ((after_s, text),) = said
+    assert "does not answer" in text
+    assert after_s < 5
 
 
 @pytest.mark.lab
@@ -233,8 +237,16 @@ def test_a_name_without_an_address_is_unresolvable_within_the_deadline(
     assert way.detail
 
 
+def test_a_name_that_does_not_resolve_is_told_before_it_is_given_up(held: socket.socket) -> None:
+    began, said = time.monotonic(), list[tuple[float, str]]()
+    find(node_1(held, "no-such-host.invalid"), 20, lambda text: said.append((time.monotonic() - began, text)))
+    ((after_s, text),) = said
+    assert "does not resolve (no-such-host.invalid" in text
+    assert after_s < 3
+
+
 def test_an_address_is_its_own_name() -> None:
-    assert resolve_master("192.0.2.7", Deadline(1)) == ("192.0.2.7",)
+    assert resolve_master("192.0.2.7", Deadline(1), print) == ("192.0.2.7",)
 
 
 def test_a_name_is_local_only_when_all_its_addresses_are() -> None:
