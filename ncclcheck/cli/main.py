@@ -20,6 +20,7 @@ from ncclcheck.cli.commands.env import env
 from ncclcheck.cli.commands.explain import explain
 from ncclcheck.cli.commands.facts import facts
 from ncclcheck.cli.commands.isolate import isolate
+from ncclcheck.cli.commands.matrix import matrix
 from ncclcheck.cli.commands.node import node
 from ncclcheck.cli.commands.predict import predict
 from ncclcheck.cli.commands.remote import remote
@@ -65,6 +66,7 @@ for _command in (
     run,
     watch,
     isolate,
+    matrix,
     node,
     env,
     predict,

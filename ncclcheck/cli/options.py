@@ -19,6 +19,7 @@ MOST_NODES = 65536
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")
 PROTOCOLS = ("npd", "nagios")
 NODE_LISTS = ("exclude", "hosts", "hostfile", "drain-slurm", "cordon")
+HOST_ORDERS = ("hostfile", "slurm-tree", "slurm-block", "labels")  # as in report.host_orders
 
 
 def _all(decorators: Sequence[Decorator]) -> Decorator:
@@ -164,7 +165,7 @@ outputs = click.option(
     "--output",
     multiple=True,
     type=FileName(),
-    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .txt or $GITHUB_STEP_SUMMARY; repeatable.",
+    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .csv, .txt, $GITHUB_STEP_SUMMARY; repeatable.",
 )
 from_file = click.option(
     "--from", "from_", type=FileName(), help="Replay a saved run or a facts file; no node is touched."
@@ -230,6 +231,26 @@ isolate_options = _all(
             "print_",
             type=click.Choice(NODE_LISTS, case_sensitive=False),
             help="Print only this about the bad nodes, for scripts.",
+        ),
+    ]
+)
+matrix_options = _all(
+    [
+        click.option(
+            "--full", is_flag=True, help="Measure all pairs, also of more than 64 nodes (a round per node)."
+        ),
+        click.option("--leaves", is_flag=True, help="Find the leaves only, also of 64 nodes and fewer."),
+        click.option("--size", metavar="SIZE", help="Size of a transfer, at most.  [64M]"),
+        click.option(
+            "--backend",
+            type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
+            help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
+        ),
+        click.option(
+            "--print",
+            "print_",
+            type=click.Choice(HOST_ORDERS, case_sensitive=False),
+            help="Print only this about the leaves, for scripts.",
         ),
     ]
 )

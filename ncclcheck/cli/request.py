@@ -22,7 +22,7 @@ from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench import Op
 from ncclcheck.model.bench_setup import BenchRequest, Under
-from ncclcheck.model.benchmarks.isolation import IsolateRequest
+from ncclcheck.model.benchmarks.isolation import IsolateRequest, MatrixScope
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.policy import Policy, parse_policy
 from ncclcheck.model.units import parse_sizes
@@ -35,6 +35,7 @@ _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 a
 _USUAL_TIMEOUTS = {
     "preflight": timeouts.PREFLIGHT_TIMEOUT_S,
     "isolate": timeouts.ISOLATE_TIMEOUT_S,
+    "matrix": timeouts.ISOLATE_TIMEOUT_S,
     "node": timeouts.NODE_TIMEOUT_S,
 }
 _SELECTIONS = ("select", "ignore", "demote", "require")
@@ -77,7 +78,9 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         timeout_s=timeout_s,
         join_timeout_s=join_timeout_s,
         bench=bench,
-        isolate=_isolate_request(given, command) if command == "isolate" or given.get("isolate") else None,
+        isolate=_isolate_request(given, command)
+        if command in ("isolate", "matrix") or given.get("isolate")
+        else None,
         demands=bench_demands(given, bench, policy.floors),
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
@@ -213,7 +216,14 @@ def _isolate_request(given: Mapping[str, Any], command: Command) -> IsolateReque
         given.get("max_rounds") or usual.most_rounds,
         secrets.randbelow(1 << 31) if seed is None else seed,
         command == "bench" or bool(given.get("groups")),
+        _matrix_scope(given) if command == "matrix" else None,
     )
+
+
+def _matrix_scope(given: Mapping[str, Any]) -> MatrixScope:
+    if given.get("full") and given.get("leaves"):
+        raise UsageError("--full and --leaves exclude each other: give one of them")
+    return "full" if given.get("full") else "leaves" if given.get("leaves") else "auto"
 
 
 def _percent(text: str) -> float:

@@ -10,6 +10,7 @@ from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.bench import BenchPlan, Comparison, GpuSpeed, Point, RankFailure
 from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
 from ncclcheck.model.benchmarks.isolation import PairIsolation
+from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.benchmarks.mesh import MeshPlacement
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.events import LogFile
@@ -200,6 +201,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     of: Literal["nodes", "image"] = "nodes"  # what was judged
     authentication: Authentication = Authentication()
     isolation: PairIsolation | None = None
+    matrix: FabricMatrix | None = None
     fleet: Fleet | None = None
     mesh: MeshPlacement | None = None  # of preflight --mesh
     watch: Watch | None = None

@@ -11,6 +11,7 @@ from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.benchmarks.isolation import PairIsolation
+from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.events import Log
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
@@ -267,6 +268,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
         CodeDifference, ...
     ] = ()  # between nodes whose code differs, where they could tell
     isolation: Fact[PairIsolation] = Missing("absent", "no pairs of nodes were tested")
+    matrix: Fact[FabricMatrix] = Missing("absent", "no matrix of the nodes was measured")
     shared: Fact[tuple[SharedView, ...]] = Missing("absent", "no shared folder was tried")
     workers_address: Fact[WorkersAddress] = Missing("absent", "torch gives its workers no name of a node")
     log: Fact[Log] = Missing("absent", "no logs were read")

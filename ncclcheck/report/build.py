@@ -75,6 +75,7 @@ def build_report(
         of=snapshot.of,
         authentication=snapshot.authentication,
         isolation=None if isinstance(snapshot.isolation, Missing) else snapshot.isolation,
+        matrix=None if isinstance(snapshot.matrix, Missing) else snapshot.matrix,
         mesh=None if isinstance(placed := placement(snapshot), Missing) else placed,
     )
 
@@ -141,6 +142,8 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
         yield from _late_facts(snapshot, runs)
     if command == "isolate" or not _is_absent(snapshot.isolation):  # bench --isolate
         yield from _isolation_not_done(snapshot)
+    if command == "matrix":
+        yield from _matrix_not_done(snapshot)
 
 
 def _is_unread(node: Node) -> bool:
@@ -209,6 +212,18 @@ def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:
         yield f"the tests do not tell whether {fold_hosts(isolation.undecided)} is sound: run it again"
     elif isolation.reference_gbit_s is None:
         yield "no pair of nodes finished a test"
+
+
+def _matrix_not_done(snapshot: Snapshot) -> Iterator[str]:
+    matrix = snapshot.matrix
+    if isinstance(matrix, Missing):
+        why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
+        told = why if matrix.missing == "absent" else matrix.detail or matrix.missing
+        yield f"no pairs of nodes were measured: {told}"
+    elif not matrix.is_finished:
+        yield "the matrix was not finished: give it a longer --timeout"
+    elif matrix.bisection is None:
+        yield "it takes four nodes that answer to tell leaves and the ratio of the bisection"
 
 
 def _by_rank(snapshot: Snapshot) -> list[Node]:

@@ -8,17 +8,19 @@ from typing import Literal, TypeAlias
 from ncclcheck.model.report import Report
 from ncclcheck.report.document import json_parts, to_json
 from ncclcheck.report.fleet.status_line import PROTOCOLS, Protocol, status_line
+from ncclcheck.report.host_orders import HOST_ORDERS, HostOrder, host_order
 from ncclcheck.report.node_lists import NODE_LISTS, NodeList, node_list
 from ncclcheck.report.text.terminal import render
 
-Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html", "prom"]
-ScreenFormat: TypeAlias = "Format | NodeList | Protocol"  # of standard output
+Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html", "prom", "csv"]
+ScreenFormat: TypeAlias = "Format | NodeList | HostOrder | Protocol"  # of standard output
 SUFFIXES: dict[str, Format] = {
     ".json": "json",
     ".xml": "junit",
     ".md": "md",
     ".html": "html",
     ".prom": "prom",
+    ".csv": "csv",
     ".txt": "text",
 }
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output; a page of 5 MB is for a file
@@ -28,6 +30,8 @@ def rendered(report: Report, format_: ScreenFormat, verbose: int = 0) -> str:
     """Render the report in that format; `verbose` matters to text only, since the rest hold everything."""
     if format_ == "text":
         return render(report, verbose=verbose)
+    if format_ in HOST_ORDERS and (report.matrix is not None or format_ not in NODE_LISTS):
+        return host_order(report, format_)
     if format_ in NODE_LISTS:
         return node_list(report, format_)
     if format_ in PROTOCOLS:
@@ -54,6 +58,10 @@ def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:
         from ncclcheck.report.github import to_github
 
         return to_github
+    if format_ == "csv":
+        from ncclcheck.report.matrix_csv import to_csv
+
+        return to_csv
     if format_ == "html":
         from ncclcheck.report.html.html import to_html
 

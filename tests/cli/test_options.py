@@ -24,6 +24,7 @@ MESH = {"mesh", "mesh_order", "dims", "mix", "model", "batch", "sequence", "stra
         ("preflight", SHARED | PREFLIGHT),
         ("bench", SHARED | BENCH | MESH),
         ("run", SHARED | BENCH - {"no_preflight", "isolate"}),
+        ("matrix", SHARED | {"full", "leaves", "size", "backend", "print_"}),
     ],
 )
 def test_a_command_has_the_options_of_the_contract(name: str, expected: set[str]) -> None:

@@ -17,7 +17,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.isolation.conclusion import conclude
 from ncclcheck.measure.isolation.doubling import RingTest, next_ring
-from ncclcheck.measure.isolation.next_round import Plan, Round, next_round
+from ncclcheck.measure.isolation.next_round import Plan, Round
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
@@ -62,7 +62,7 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
     lost += _failed(gather_start(lead, tickets), tickets, 0)
     while True:
         members = _without(tickets, (*lost, *silent))
-        planned = next_round(plan, members, tests)
+        planned = plan.following(members, tests)
         if not planned.pairs and silent:
             silent, found = _heard(lead, silent, at_last=True)
             lost += found

@@ -51,6 +51,10 @@ class Plan(Struct, frozen=True):
     screen: int = 1
     rings: bool = False
 
+    def following(self, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
+        """Return the next round of this plan; a plan of another command has its own."""
+        return next_round(self, members, tests)
+
 
 class Round(Struct, frozen=True):
     """Pairs to be tested at the same time; none: all is decided. `why` says it to the user.

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.isolation.next_round import Round
+from ncclcheck.measure.isolation.next_round import Plan, Round
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.measure.matrix.bisection import (
     REPEATS,
@@ -37,12 +37,16 @@ MOST_UNIT_ROUNDS = 48
 MOST_ACROSS = 2 * REPEATS  # where the leaves change while they are measured
 
 
-class MatrixPlan(Struct, frozen=True):
+class MatrixPlan(Plan, frozen=True):
     """The nodes in their order, and whether all pairs are measured; `kinds`: what each planned round was for."""
 
-    order: tuple[int, ...]
-    full: bool
-    kinds: dict[int, str]
+    order: tuple[int, ...] = ()
+    full: bool = True
+    kinds: dict[int, str] = {}  # noqa: RUF012 (msgspec copies it)
+
+    def following(self, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
+        """Return the next round."""
+        return next_matrix_round(self, members, tests)
 
 
 class MatrixFound(Struct, frozen=True):
@@ -57,12 +61,14 @@ class MatrixFound(Struct, frozen=True):
 
 def matrix_plan(order: Sequence[int], *, full: bool | None = None) -> MatrixPlan:
     """Return the plan for these nodes: all pairs of few nodes, or if told so; else the leaves only."""
-    return MatrixPlan(tuple(order), len(order) <= FULL_NODES if full is None else full, {})
+    is_full = len(order) <= FULL_NODES if full is None else full
+    return MatrixPlan(seed=0, order=tuple(order), full=is_full, kinds={})
 
 
 def next_matrix_round(plan: MatrixPlan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:
     """Return the next round for the members that still answer, and note its kind in the plan. No pairs: the end."""
     number = max((test.round for test in tests), default=0) + 1
+    plan.kinds.pop(number, None)
     present = frozenset(members)
     order = [member for member in plan.order if member in present]
     if len(order) < 2:  # noqa: PLR2004 (a pair)
@@ -71,7 +77,8 @@ def next_matrix_round(plan: MatrixPlan, members: Sequence[int], tests: Sequence[
     if not planned:
         kind, planned = _after_structure(plan, order, tests)
     pairs = tuple(pair for pair in planned if present.issuperset(pair))
-    plan.kinds[number] = kind
+    if pairs:
+        plan.kinds[number] = kind
     return Round(number, pairs, _WHY[kind])
 
 

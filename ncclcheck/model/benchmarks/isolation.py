@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 PairOutcome: TypeAlias = Literal["ok", "slow", "hang", "died", "unreachable"]
+MatrixScope: TypeAlias = Literal["auto", "full", "leaves"]
 NodeVerdict: TypeAlias = Literal["slow", "hang", "died", "unreachable", "intermittent"]
 Direction: TypeAlias = Literal["send", "receive", "both"]
 
@@ -15,6 +16,7 @@ class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What the user wants: the least loss that counts (a part), bytes of a transfer at most, and how many rounds.
 
     The first `screen` rounds test all nodes. `rings`: where all pairs are sound, rings of doubling size follow.
+    `matrix`: not who is bad is asked, but how well all nodes talk: all pairs, or the leaves only.
     """
 
     effect: float = 0.1
@@ -23,6 +25,7 @@ class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
     most_rounds: int = 9
     seed: int = 0
     rings: bool = False
+    matrix: MatrixScope | None = None
 
 
 class PairRate(Struct, frozen=True, forbid_unknown_fields=True):

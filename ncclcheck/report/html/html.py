@@ -22,6 +22,7 @@ from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.exit_code import plural
 from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pairs
 from ncclcheck.report.html.html_isolation import rounds_chart
+from ncclcheck.report.html.html_matrix import heat_map
 from ncclcheck.report.html.html_nodes import NodeTable, nccl_groups, node_table
 from ncclcheck.report.shell import comment, export
 from ncclcheck.report.text.bench_text import (
@@ -37,6 +38,7 @@ from ncclcheck.report.text.fleet_text import fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
+from ncclcheck.report.text.matrix_text import matrix_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.plain import plain
@@ -91,6 +93,8 @@ def to_html(report: Report) -> str:
         rounds_chart=rounds_chart(report.isolation),
         groups_text=draw_plain(group_lines(report)),
         isolation_text=draw_plain(isolation_lines(report)),
+        heat_map=heat_map(report.matrix),
+        matrix_text=draw_plain(matrix_lines(report)),
         bench_setting=bench_setting(report.bench) if report.bench else "",
         measured_text=draw_plain(measured_lines(report)),
         comparison_text=draw_plain(comparison_lines(report)),

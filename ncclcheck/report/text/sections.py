@@ -11,6 +11,7 @@ from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import harmless_lines, used_lines
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
+from ncclcheck.report.text.matrix_text import matrix_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
@@ -30,6 +31,7 @@ def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
         ("benchmark", bench_lines(report, verbose)),
         ("measured in the parallel groups", group_lines(report)),
         ("pairs of nodes", isolation_lines(report)),
+        ("matrix of the nodes", matrix_lines(report)),
         ("parallel groups", mesh_lines(report)),
         ("logs that were read", (line(", ".join(file.name for file in log.files)),) if log else ()),
         ("really used", used_lines(log, verbose) if log else ()),

@@ -19,6 +19,7 @@ from ncclcheck.report.text.findings_text import finding_lines
 from ncclcheck.report.text.fleet_text import fleet_lines
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
+from ncclcheck.report.text.matrix_text import matrix_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
@@ -53,6 +54,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         bench_lines(report, verbose),
         group_lines(report),
         isolation_lines(report),
+        matrix_lines(report),
         mesh_lines(report),
         settings_lines(report),
         quiet_check_lines(report, verbose),

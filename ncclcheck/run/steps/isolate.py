@@ -5,12 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.advice.bench_network import bench_network
+from ncclcheck.bench.pairs.matrix_result import plan_for, with_rounds
 from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
 from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults, pairs_order
-from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
 from ncclcheck.bench.pairs.round_answers import Lead
-from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -28,12 +27,12 @@ def _lead(session: Session) -> Snapshot:
     snapshot, request = session.snapshot, session.context.options.isolate or IsolateRequest()
     network = bench_network(wish_of(session), snapshot)
     if isinstance(network, Missing):
-        return replace(snapshot, isolation=network)
+        return replace(snapshot, **{"matrix" if request.matrix else "isolation": network})
     host_of = {agent.ticket: agent.host for agent in session.agents}
-    plan = Plan(request.seed, request.effect, request.most_rounds, request.screen, request.rings)
+    plan = plan_for(request, host_of)
 
     def keep(rounds: Rounds) -> None:
-        session.state.snapshot = replace(snapshot, isolation=pair_isolation(host_of, plan, rounds))
+        session.state.snapshot = with_rounds(snapshot, host_of, plan, rounds)
 
     session.context.say(f"measuring pairs over {network.transport}")
     one_process = not session.state.further

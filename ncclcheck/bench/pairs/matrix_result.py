@@ -1,0 +1,130 @@
+"""From the rounds of `matrix`, which name tickets, to the result, which names hosts; and which plan leads them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from statistics import median
+
+from msgspec.structs import replace
+
+from ncclcheck.bench.pairs.pair_result import pair_isolation
+from ncclcheck.bench.pairs.pair_rounds import Lost, Rounds
+from ncclcheck.measure.isolation.next_round import Plan
+from ncclcheck.measure.matrix.bisection import Bisection
+from ncclcheck.measure.matrix.matrix_plan import MatrixPlan, conclude_matrix, matrix_plan
+from ncclcheck.model.benchmarks.isolation import IsolateRequest
+from ncclcheck.model.benchmarks.matrix import (
+    BisectionRatio,
+    FabricMatrix,
+    MatrixCell,
+    MatrixLeaf,
+    MatrixNode,
+    MatrixPath,
+)
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.snapshot import Snapshot
+
+_DIGITS = 4
+_NUMBER = re.compile(r"(\d+)")
+
+
+def plan_for(request: IsolateRequest, host_of: Mapping[int, str]) -> Plan:
+    """Return what is asked of these hosts (by ticket): the matrix in the order of their names, or who is bad."""
+    if request.matrix is None:
+        return Plan(request.seed, request.effect, request.most_rounds, request.screen, request.rings)
+    order = sorted(host_of, key=lambda ticket: _natural(host_of[ticket]))
+    full = {"auto": None, "full": True, "leaves": False}[request.matrix]
+    return matrix_plan(order, full=full)
+
+
+def with_rounds(snapshot: Snapshot, host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Snapshot:
+    """Return the snapshot with what the rounds of this plan say so far."""
+    if isinstance(plan, MatrixPlan):
+        return replace(snapshot, matrix=fabric_matrix(host_of, plan, rounds))
+    return replace(snapshot, isolation=pair_isolation(host_of, plan, rounds))
+
+
+def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) -> Fact[FabricMatrix]:
+    """Return what the rounds say of these hosts; Missing where no test finished."""
+    lost = {gone.ticket: gone for gone in rounds.lost}
+    members = [ticket for ticket in plan.order if ticket not in lost]
+    tests = [test for test in rounds.tests if not lost.keys() & {test.first, test.second}]
+    found = conclude_matrix(plan, members, tests)
+    if found is None:
+        return Missing("error", "no pair of nodes finished a test")
+    names = _leaf_names(len(found.leaves.groups))
+    nodes = [MatrixNode(host_of[row.member], row.sends, row.receives) for row in found.rows]
+    nodes += [_lost(host_of, gone) for gone in rounds.lost]
+    return FabricMatrix(
+        round(found.scale.reference_gbit_s, _DIGITS),
+        round(found.scale.spread, _DIGITS),
+        tuple(
+            MatrixLeaf(name, tuple(host_of[member] for member in group))
+            for name, group in zip(names, found.leaves.groups, strict=True)
+        ),
+        tuple(host_of[member] for member in found.leaves.apart),
+        round(found.leaves.crossing_slow, _DIGITS),
+        _ratio(found.bisection),
+        tuple(sorted(nodes, key=lambda node: node.host)),
+        tuple(
+            MatrixPath(
+                host_of[cell.source],
+                host_of[cell.target],
+                None if cell.part is None else round(cell.part, _DIGITS),
+                round(cell.usual_gbit_s, _DIGITS),
+                cell.tests,
+            )
+            for cell in found.cells
+        ),
+        _cells(host_of, rounds),
+        max((test.round for test in rounds.tests), default=0),
+        rounds.is_finished,
+    )
+
+
+def _natural(host: str) -> tuple[tuple[int, str], ...]:
+    """Return a key by which node2 comes before node10."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBER.split(host))
+
+
+def _leaf_names(leaves: int) -> list[str]:
+    width = max(2, len(str(leaves)))
+    return [f"leaf{number:0{width}}" for number in range(1, leaves + 1)]
+
+
+def _lost(host_of: Mapping[int, str], gone: Lost) -> MatrixNode:
+    return MatrixNode(
+        host_of[gone.ticket],
+        sends_slowly=False,
+        receives_slowly=False,
+        outcome=gone.outcome,
+        detail=gone.detail,
+    )
+
+
+def _ratio(found: Bisection | None) -> BisectionRatio | None:
+    if found is None:
+        return None
+    rates = (round(found.within_gbit_s, _DIGITS), round(found.across_gbit_s, _DIGITS))
+    return BisectionRatio(
+        *rates, round(found.ratio, 3), round(found.low, 3), round(found.high, 3), found.repeats
+    )
+
+
+def _cells(host_of: Mapping[int, str], rounds: Rounds) -> tuple[MatrixCell, ...]:
+    rates: defaultdict[tuple[int, int], list[float | None]] = defaultdict(list)
+    for test in rounds.tests:
+        forth, back = test.rates_gbit_s or (None, None)
+        rates[test.first, test.second].append(forth)
+        rates[test.second, test.first].append(back)
+    return tuple(
+        MatrixCell(host_of[source], host_of[target], _median(values), len(values))
+        for (source, target), values in sorted(rates.items())
+    )
+
+
+def _median(values: list[float | None]) -> float | None:
+    finished = [value for value in values if value is not None]
+    return round(median(finished), _DIGITS) if finished else None

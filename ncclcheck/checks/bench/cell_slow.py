@@ -1,0 +1,47 @@
+"""NC821 cell-slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, unmeasured
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC821", "cell-slow", "No single path of the matrix is slow")
+def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
+    """No path between two nodes is slow in one direction, while others of its kind are not.
+
+    ## Why it matters
+    A ring or tree that uses this path is as slow as the path.
+
+    ## How to fix
+    Compare the routes of the two nodes (`ip route get`), their cables and switch ports.
+
+    ## Source
+    Every pair is measured once with all others; what was slow is measured twice more with few others, and named if it
+    was slow each time in the same direction (ncclcheck/measure/matrix/slow_cells.py).
+    """
+    matrix = matrix_of(snapshot)
+    for path in matrix.paths if matrix is not None else ():
+        reached = "nothing comes through" if path.part is None else f"{path.part:.0%} of what is usual"
+        yield Finding(
+            "error",
+            f"the path from {path.from_host} to {path.to_host} is slow in each of {path.tests} tests: {reached} "
+            f"({path.usual_gbit_s:.3g} Gbit/s)",
+            (path.from_host, path.to_host),
+            (
+                Evidence(
+                    (path.from_host, path.to_host), "rate", reached, f"{path.usual_gbit_s:.3g} Gbit/s", SOURCE
+                ),
+            ),
+            (
+                Fix(
+                    "compare the routes, cables and switch ports of the two nodes",
+                    (f"ip route get {path.to_host}",),
+                ),
+            ),
+        )
+    yield from unmeasured(snapshot)

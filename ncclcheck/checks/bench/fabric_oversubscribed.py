@@ -1,0 +1,60 @@
+"""NC820 fabric-oversubscribed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, unmeasured
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+_LEAST_RATIO = 1.15
+
+
+@check("NC820", "fabric-oversubscribed", "All nodes at once are as fast across leaves as within them")
+def fabric_oversubscribed(snapshot: Snapshot) -> Iterator[Answer]:
+    """Nodes of different leaves are as fast as nodes of the same leaf while all of them send.
+
+    ## Why it matters
+    Rings and trees that cross leaves more often than necessary are as slow as the trunks between them. NCCL follows the
+    order of the nodes that it is given; it does not look for leaves.
+
+    ## How to fix
+    Order the hosts by leaf (`ncclcheck matrix --print hostfile`), or tell the scheduler (`--print slurm-tree`). If the
+    network was bought without oversubscription, look for trunks that are down.
+
+    ## Source
+    Matchings of all nodes within and across leaves, alternating (ncclcheck/measure/matrix/bisection.py); the interval
+    is Student's, 95 %, over the repeats.
+    """
+    matrix = matrix_of(snapshot)
+    bisection = matrix.bisection if matrix is not None else None
+    if matrix is not None and bisection is not None and bisection.low > _LEAST_RATIO:
+        interval = f"{bisection.low:.2f} to {bisection.high:.2f}"
+        where = (
+            "leaves"
+            if len(matrix.leaves) > 1
+            else "the two halves of the nodes, in the order of their names,"
+        )
+        yield Finding(
+            "warning",
+            f"the network between {where} is oversubscribed {bisection.ratio:.1f}:1 (95 % interval {interval}): all "
+            f"nodes at once reach {bisection.across_gbit_s:.3g} Gbit/s each across, "
+            f"{bisection.within_gbit_s:.3g} Gbit/s within",
+            tuple(host for leaf in matrix.leaves for host in leaf.hosts),
+            tuple(
+                Evidence(
+                    leaf.hosts,
+                    leaf.name,
+                    f"{len(leaf.hosts)} nodes that are fast with each other",
+                    "",
+                    SOURCE,
+                )
+                for leaf in matrix.leaves
+            ),
+            (Fix("order the hosts by leaf", ("ncclcheck matrix --quiet --print hostfile > hosts",)),),
+        )
+    elif matrix is not None and bisection is None and matrix.is_finished:
+        yield NotKnown("it takes four nodes to tell")
+    yield from unmeasured(snapshot)

@@ -1,0 +1,54 @@
+"""NC822 row-slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, unmeasured
+from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.benchmarks.matrix import MatrixNode
+from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.snapshot import Snapshot
+
+
+@check("NC822", "row-slow", "No node of the matrix is slow with all others, hangs or fails")
+def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
+    """No node is slow with all others, and all of them answer until the end.
+
+    ## Why it matters
+    A job is as fast as its slowest node, and one that hangs stops it.
+
+    ## How to fix
+    Leave the node out of the job. `ncclcheck isolate` gives the chance that a named node is sound.
+
+    ## Source
+    Every pair of nodes (ncclcheck/measure/matrix): a node is named in a direction if at least 80 % of its paths are
+    slow in it. A node that does not answer is excluded, and the rounds go on without it.
+    """
+    matrix = matrix_of(snapshot)
+    for node in matrix.nodes if matrix is not None else ():
+        about = _about(node)
+        yield Finding(
+            "error",
+            about,
+            (node.host,),
+            (
+                Evidence(
+                    (node.host,), "its paths", node.detail or about, "as fast as those of other nodes", SOURCE
+                ),
+            ),
+            (Fix(f"leave {node.host} out of the job", (f"srun --exclude={node.host} ...",)),),
+        )
+    yield from unmeasured(snapshot)
+
+
+def _about(node: MatrixNode) -> str:
+    if node.outcome == "slow":
+        ways = [
+            word
+            for word, is_slow in (("sends", node.sends_slowly), ("receives", node.receives_slowly))
+            if is_slow
+        ]
+        return f"{node.host} {' and '.join(ways)} slowly, with all other nodes"
+    what = "hangs" if node.outcome == "hang" else "fails"
+    return f"{node.host} {what} in tests with other nodes" + (f": {node.detail}" if node.detail else "")

@@ -1,0 +1,82 @@
+"""What `matrix` found: the rates between the nodes, the leaves that they show, and slow nodes and paths."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ncclcheck.model.benchmarks.isolation import PairOutcome
+
+
+class MatrixLeaf(Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes that are fast with each other. The name is ours: leaf01 is the largest."""
+
+    name: str
+    hosts: tuple[str, ...]
+
+
+class BisectionRatio(Struct, frozen=True, forbid_unknown_fields=True):
+    """The mean rates of a pair within and across leaves while all nodes send, in 1e9 bit/s, and their ratio.
+
+    `low` and `high`: its 95 % interval over so many `repeats`.
+    """
+
+    within_gbit_s: float
+    across_gbit_s: float
+    ratio: float
+    low: float
+    high: float
+    repeats: int
+
+
+class MatrixNode(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node that is slow with all others, or that was lost: `outcome` and `detail` say how."""
+
+    host: str
+    sends_slowly: bool
+    receives_slowly: bool
+    outcome: PairOutcome = "slow"
+    detail: str = ""
+
+
+class MatrixPath(
+    Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
+):
+    """A path that was slow whenever it was measured, as a part of `usual_gbit_s`; null: nothing came through."""
+
+    from_host: str
+    to_host: str
+    part: float | None
+    usual_gbit_s: float
+    tests: int
+
+
+class MatrixCell(
+    Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
+):
+    """The median rate of a path in all its tests, in 1e9 bit/s; null: none finished."""
+
+    from_host: str
+    to_host: str
+    rate_gbit_s: float | None
+    tests: int
+
+
+class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
+    """The result of `matrix`.
+
+    `reference_gbit_s`: what a pair within a leaf reaches. One leaf: the network is flat, as far as these tests load it.
+    `apart`: nodes that belong to no leaf. `crossing_slow`: the share of tests between leaves that were slow.
+    `is_finished`: false where the time was over before the last round.
+    """
+
+    reference_gbit_s: float
+    spread: float
+    leaves: tuple[MatrixLeaf, ...]
+    apart: tuple[str, ...]
+    crossing_slow: float
+    bisection: BisectionRatio | None
+    nodes: tuple[MatrixNode, ...]
+    paths: tuple[MatrixPath, ...]
+    cells: tuple[MatrixCell, ...]
+    rounds: int
+    is_finished: bool

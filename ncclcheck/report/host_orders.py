@@ -1,0 +1,53 @@
+"""The leaves that `matrix` found, as files of other programs: printed for the user to paste, never written in place."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal, TypeAlias, get_args
+
+from ncclcheck.model.benchmarks.matrix import FabricMatrix
+from ncclcheck.model.report import Report
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.plain import plain
+
+HostOrder: TypeAlias = Literal["hostfile", "slurm-tree", "slurm-block", "labels"]
+HOST_ORDERS: tuple[HostOrder, ...] = get_args(HostOrder)
+LABEL = "ncclcheck/leaf"
+
+
+def host_order(report: Report, kind: HostOrder) -> str:
+    """Return the text, which ends with a new line; nothing without a matrix.
+
+    hostfile: the hosts leaf by leaf, one per line, without those that were lost. slurm-tree, slurm-block: lines of
+    topology.conf. labels: a kubectl command per node. A flat network has no topology: only the hostfile is given.
+    """
+    matrix = report.matrix
+    if matrix is None:
+        return ""
+    if kind == "hostfile":
+        named = {node.host for node in matrix.nodes}
+        hosts = [host for leaf in matrix.leaves for host in leaf.hosts]
+        lines = [plain(host) for host in (*hosts, *matrix.apart) if host not in named]
+    elif len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
+        lines = ["# flat: no leaves were found that a job could feel"]
+    elif kind == "labels":
+        lines = [
+            f"kubectl label node {shlex.quote(plain(host))} {LABEL}={leaf.name}"
+            for leaf in matrix.leaves
+            for host in leaf.hosts
+        ]
+    else:
+        lines = [_header(report, matrix), *_slurm(matrix, kind)]
+    return "".join(f"{text}\n" for text in lines)
+
+
+def _header(report: Report, matrix: FabricMatrix) -> str:
+    tests = sum(cell.tests for cell in matrix.cells) // 2
+    return f"# inferred from {tests} measured pairs on {plain(report.created)}; the names of the leaves are ncclcheck's"
+
+
+def _slurm(matrix: FabricMatrix, kind: HostOrder) -> list[str]:
+    if kind == "slurm-block":
+        return [f"BlockName={leaf.name} Nodes={fold_hosts(leaf.hosts)}" for leaf in matrix.leaves]
+    leaves = [f"SwitchName={leaf.name} Nodes={fold_hosts(leaf.hosts)}" for leaf in matrix.leaves]
+    return [*leaves, f"SwitchName=spine Switches={fold_hosts(leaf.name for leaf in matrix.leaves)}"]

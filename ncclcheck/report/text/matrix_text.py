@@ -1,0 +1,84 @@
+"""What `matrix` found, for people: the leaves, the bisection, and a map of the cells in the order of the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.model.benchmarks.matrix import FabricMatrix
+from ncclcheck.model.report import Report
+from ncclcheck.report.exit_code import plural
+from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.text.page import Line, Span, line
+from ncclcheck.report.text.plain import plain
+
+MOST_MAPPED = 64
+_NAME_LENGTH = 20
+_WHOLE = 0.95  # of the reference and more is drawn as a full cell
+
+
+def matrix_lines(report: Report) -> Iterator[Line]:
+    """Yield the leaves or that there are none, the ratio of the bisection, slow nodes and paths, and the map."""
+    matrix = report.matrix
+    if matrix is None:
+        return
+    yield line(
+        Span("matrix", "bold"),
+        f": {plural(matrix.rounds, 'round')}; a pair within a leaf reaches "
+        f"{matrix.reference_gbit_s:.3g} Gbit/s each way",
+    )
+    if len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
+        yield line("flat: these tests show no leaves that a job could feel", indent=2)
+    else:
+        for leaf in matrix.leaves:
+            yield line(f"{leaf.name}: {fold_hosts(leaf.hosts)}", indent=2)
+    if matrix.apart:
+        yield line(f"in no leaf: {fold_hosts(matrix.apart)}", indent=2)
+    bisection = matrix.bisection
+    if bisection is not None:
+        yield line(
+            f"all nodes at once: {bisection.within_gbit_s:.3g} Gbit/s within, {bisection.across_gbit_s:.3g} Gbit/s "
+            f"across: {bisection.ratio:.2f}:1 (95 % interval {bisection.low:.2f} to {bisection.high:.2f}, "
+            f"{plural(bisection.repeats, 'repeat')})",
+            indent=2,
+        )
+    for path in matrix.paths:
+        part = "nothing" if path.part is None else f"{path.part:.0%} of usual"
+        yield line(f"slow path: {plain(path.from_host)} to {plain(path.to_host)}, {part}", indent=2)
+    yield from _map(matrix)
+
+
+def leaf_order(matrix: FabricMatrix) -> list[str]:
+    """Return the hosts leaf by leaf, then those in no leaf, then those that were lost."""
+    hosts = [host for leaf in matrix.leaves for host in leaf.hosts]
+    return list(dict.fromkeys([*hosts, *matrix.apart, *(node.host for node in matrix.nodes)]))
+
+
+def _map(matrix: FabricMatrix) -> Iterator[Line]:
+    hosts = leaf_order(matrix)
+    if len(hosts) > MOST_MAPPED:
+        return
+    part_of = {
+        (cell.from_host, cell.to_host): None
+        if cell.rate_gbit_s is None
+        else cell.rate_gbit_s / matrix.reference_gbit_s
+        for cell in matrix.cells
+    }
+    yield line(
+        "row sends to column, tenths of the usual rate; # all, x did not finish, . not measured:",
+        indent=2,
+    )
+    width = max(len(plain(host)[:_NAME_LENGTH]) for host in hosts)
+    for source in hosts:
+        row = "".join(_mark(part_of, source, target) for target in hosts)
+        yield line(f"{plain(source)[:_NAME_LENGTH].ljust(width)} {row}", indent=2, wrap=False)
+
+
+def _mark(part_of: dict[tuple[str, str], float | None], source: str, target: str) -> str:
+    if source == target:
+        return " "
+    if (source, target) not in part_of:
+        return "."
+    part = part_of[source, target]
+    if part is None:
+        return "x"
+    return "#" if part >= _WHOLE else str(min(9, int(part * 10)))

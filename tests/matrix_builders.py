@@ -1,0 +1,72 @@
+"""Results of `matrix` for checks and reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ncclcheck.checks.registry import Selection, run_checks
+from ncclcheck.model.benchmarks.matrix import (
+    BisectionRatio,
+    FabricMatrix,
+    MatrixCell,
+    MatrixLeaf,
+    MatrixNode,
+    MatrixPath,
+)
+from ncclcheck.model.report import Advice, Report
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.report.build import build_report
+from tests.builders import cluster
+
+HOSTS = ("node01", "node02", "node03", "node04")
+SLOW_PATH = MatrixPath("node01", "node02", 0.5, 10.0, 3)
+SLOW_NODE = MatrixNode("node03", sends_slowly=True, receives_slowly=False)
+HUNG_NODE = MatrixNode(
+    "node04", sends_slowly=False, receives_slowly=False, outcome="hang", detail="no answer"
+)
+LEAVES = (MatrixLeaf("leaf01", HOSTS[:2]), MatrixLeaf("leaf02", HOSTS[2:]))
+FOUR_TO_ONE = BisectionRatio(10.0, 2.5, 4.0, 3.9, 4.1, 5)
+
+
+def fabric(**changes: Any) -> FabricMatrix:
+    """A flat network of four nodes."""
+    cells = tuple(
+        MatrixCell(source, target, 10.0, 1) for source in HOSTS for target in HOSTS if source != target
+    )
+    leaves = (MatrixLeaf("leaf01", HOSTS),)
+    flat = BisectionRatio(10.0, 10.0, 1.0, 0.98, 1.02, 5)
+    return replace(FabricMatrix(10.0, 0.01, leaves, (), 0.0, flat, (), (), cells, 11, True), **changes)
+
+
+def two_leaves() -> FabricMatrix:
+    """Two leaves of two nodes, 4:1."""
+    cells = tuple(
+        MatrixCell(source, target, 10.0 if (source in HOSTS[:2]) == (target in HOSTS[:2]) else 2.5, 1)
+        for source in HOSTS
+        for target in HOSTS
+        if source != target
+    )
+    return fabric(leaves=LEAVES, bisection=FOUR_TO_ONE, cells=cells, crossing_slow=1.0)
+
+
+def with_matrix(**changes: Any) -> Snapshot:
+    """A healthy cluster of four nodes with that result."""
+    return replace(cluster(4), matrix=fabric(**changes))
+
+
+def matrix_report(found: FabricMatrix) -> Report:
+    """The report on it."""
+    snapshot = replace(cluster(4), matrix=found)
+    return build_report(
+        snapshot,
+        run_checks(snapshot, Selection()),
+        Advice(),
+        command="matrix",
+        created="2026-11-22T00:00:00+00:00",
+        elapsed_s=9.0,
+        fail_on="error",
+        require=(),
+        interrupted=False,
+    )

@@ -1,0 +1,28 @@
+"""The leaves, the ratio and the map of matrix."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.report.text.matrix_text import leaf_order
+from ncclcheck.report.text.terminal import render
+from tests.matrix_builders import HUNG_NODE, SLOW_PATH, fabric, matrix_report, two_leaves
+
+
+def test_leaves_ratio_and_map_in_their_order() -> None:
+    text = render(matrix_report(two_leaves()))
+    assert "leaf01: node[01-02]" in text
+    assert "4.00:1 (95 % interval 3.90 to 4.10, 5 repeats)" in text
+    assert "  node01  #22\n  node02 # 22\n  node03 22 #\n  node04 22# \n".replace(
+        " \n", "\n"
+    ) in text.replace(" \n", "\n")
+
+
+def test_flat_is_said_and_slow_paths_and_unfinished_cells_are_shown() -> None:
+    found = fabric(paths=(SLOW_PATH,), nodes=(HUNG_NODE,))
+    cells = (replace(found.cells[0], rate_gbit_s=None), *found.cells[2:])
+    text = render(matrix_report(replace(found, cells=cells)))
+    assert "flat: these tests show no leaves that a job could feel" in text
+    assert "slow path: node01 to node02, 50% of usual" in text
+    assert "node01  x.#" in text
+    assert leaf_order(found) == ["node01", "node02", "node03", "node04"]
