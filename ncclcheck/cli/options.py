@@ -19,7 +19,7 @@ MOST_NODES = 65536
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")
 PROTOCOLS = ("npd", "nagios")
 NODE_LISTS = ("exclude", "hosts", "hostfile", "drain-slurm", "cordon")
-HOST_ORDERS = ("hostfile", "slurm-tree", "slurm-block", "labels")  # as in report.host_orders
+HOST_ORDERS = ("hostfile", "slurm-tree", "slurm-block", "labels")  # as in report.matrix.host_orders
 
 
 def _all(decorators: Sequence[Decorator]) -> Decorator:

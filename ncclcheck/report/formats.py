@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from ncclcheck.model.report import Report
 from ncclcheck.report.document import json_parts, to_json
 from ncclcheck.report.fleet.status_line import PROTOCOLS, Protocol, status_line
-from ncclcheck.report.host_orders import HOST_ORDERS, HostOrder, host_order
+from ncclcheck.report.matrix.host_orders import HOST_ORDERS, HostOrder, host_order
 from ncclcheck.report.node_lists import NODE_LISTS, NodeList, node_list
 from ncclcheck.report.text.terminal import render
 
@@ -59,7 +59,7 @@ def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:
 
         return to_github
     if format_ == "csv":
-        from ncclcheck.report.matrix_csv import to_csv
+        from ncclcheck.report.matrix.matrix_csv import to_csv
 
         return to_csv
     if format_ == "html":

@@ -24,6 +24,7 @@ from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pai
 from ncclcheck.report.html.html_isolation import rounds_chart
 from ncclcheck.report.html.html_matrix import heat_map
 from ncclcheck.report.html.html_nodes import NodeTable, nccl_groups, node_table
+from ncclcheck.report.matrix.matrix_text import matrix_lines
 from ncclcheck.report.shell import comment, export
 from ncclcheck.report.text.bench_text import (
     bench_setting,
@@ -38,7 +39,6 @@ from ncclcheck.report.text.fleet_text import fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
-from ncclcheck.report.text.matrix_text import matrix_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.plain import plain

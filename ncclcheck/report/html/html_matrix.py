@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
-from ncclcheck.report.text.matrix_text import MOST_MAPPED, leaf_order
+from ncclcheck.report.matrix.matrix_text import MOST_MAPPED, leaf_order
 from ncclcheck.report.text.plain import plain
 
 NAME_WIDTH, CELL = 170, 12

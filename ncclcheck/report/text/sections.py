@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
+from ncclcheck.report.matrix.matrix_text import matrix_lines
 from ncclcheck.report.text.bench_text import bench_lines
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import harmless_lines, used_lines
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
-from ncclcheck.report.text.matrix_text import matrix_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.nccl_text import nccl_lines

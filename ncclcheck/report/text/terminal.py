@@ -11,6 +11,7 @@ from ncclcheck.model.finding import SEVERITIES
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import NodeEntry, Report
 from ncclcheck.report.exit_code import plural
+from ncclcheck.report.matrix.matrix_text import matrix_lines
 from ncclcheck.report.text.bench_text import bench_lines
 from ncclcheck.report.text.checks_text import quiet_check_lines, unknown_lines
 from ncclcheck.report.text.comparison_text import comparison_lines
@@ -19,7 +20,6 @@ from ncclcheck.report.text.findings_text import finding_lines
 from ncclcheck.report.text.fleet_text import fleet_lines
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.isolation_text import isolation_lines
-from ncclcheck.report.text.matrix_text import matrix_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.nccl_text import nccl_lines

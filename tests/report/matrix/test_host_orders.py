@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.report.formats import rendered
-from ncclcheck.report.host_orders import host_order
+from ncclcheck.report.matrix.host_orders import host_order
 from tests.matrix_builders import SLOW_NODE, fabric, matrix_report, two_leaves
 from tests.report.reports import report
 

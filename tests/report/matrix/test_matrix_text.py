@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.report.text.matrix_text import leaf_order
+from ncclcheck.report.matrix.matrix_text import leaf_order
 from ncclcheck.report.text.terminal import render
 from tests.matrix_builders import HUNG_NODE, SLOW_PATH, fabric, matrix_report, two_leaves
 

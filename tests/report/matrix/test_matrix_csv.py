@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.matrix import MatrixCell
 from ncclcheck.report.formats import rendered
-from ncclcheck.report.matrix_csv import HEADER, to_csv
+from ncclcheck.report.matrix.matrix_csv import HEADER, to_csv
 from tests.matrix_builders import fabric, matrix_report
 from tests.report.reports import report
 

@@ -1,0 +1,1 @@
+"""The report of `matrix`: for people, for spreadsheets, and as files of other programs (pure)."""
