@@ -24,6 +24,10 @@ SHARES = {
     "hydra": 0.9,
     "aws-ofi-nccl": 0.97,
     "sharp": 0.97,
+    "torch": 0.96,
+    "accelerate": 0.97,
+    "lightning": 0.97,
+    "deepspeed": 0.95,
 }
 
 
