@@ -53,8 +53,9 @@ _ODDS_LIMIT = 30.0  # exp() of more says nothing more
 class Standing(Struct, frozen=True):
     """What all tests say so far: by member its evidence (log-likelihood that it is bad against sound), over one scale.
 
-    `own_bad`, `own_good`: the partners of its bad and good tests, where the partner is not bad itself. `against`: those
-    of tests that speak against it at all. `ratios`: by test, how strongly it says that an end of it is bad.
+    `own_bad`, `own_good`: the partners of its bad and good tests, where the partner is not bad itself, and bad tests
+    only where it has none with other sound ones. `against`: those of tests that speak against it at all.
+    `ratios`: by test, how strongly it says that an end of it is bad.
     `ever_suspect`: how many members had a test that speaks against its ends. `between`: how many
     tests between sound members were bad, of how many.
     """
@@ -107,31 +108,63 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
         if fitted is not scale:
             scale = fitted
             uncapped = [_ratio(test, scale, effect) for test in tests]
-    own_bad: defaultdict[int, list[int]] = defaultdict(list)
-    own_good: defaultdict[int, list[int]] = defaultdict(list)
-    against: defaultdict[int, set[int]] = defaultdict(set)
-    for test, ratio in zip(tests, ratios, strict=True):
-        if is_weak(test, scale, effect):
-            continue
-        bad = is_bad(test, scale)
-        for member, partner in ((test.first, test.second), (test.second, test.first)):
-            if not bad:
-                own_good[member].append(partner)
-            elif evidence[partner] <= 0:
-                own_bad[member].append(partner)
-            if ratio > 0 and evidence[partner] <= 0:
-                against[member].add(partner)
+    weak = [is_weak(test, scale, effect) for test in tests]
+    own_bad, own_good, against = _partners(
+        [
+            (test, ratio, is_bad(test, scale))
+            for test, ratio, out in zip(tests, ratios, weak, strict=True)
+            if not out
+        ],
+        evidence,
+    )
     return Standing(
         scale,
         disturbed,
         evidence,
-        {member: tuple(partners) for member, partners in own_bad.items()},
-        {member: tuple(partners) for member, partners in own_good.items()},
-        {member: frozenset(partners) for member, partners in against.items()},
+        own_bad,
+        own_good,
+        against,
         tuple(ratios),
         len({end for test, ratio in zip(tests, ratios, strict=True) if ratio > 0 for end in test.pair}),
         between,
         effect,
+    )
+
+
+def _partners(
+    rows: Sequence[tuple[PairTest, float, bool]], evidence: dict[int, float]
+) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]], dict[int, frozenset[int]]]:
+    """Return by member the partners of its bad tests, of its good ones, and of those that speak against it.
+
+    `rows`: a test, how strongly it says that an end of it is bad, and whether it is bad.
+    """
+    own_bad: defaultdict[int, list[int]] = defaultdict(list)
+    own_good: defaultdict[int, list[int]] = defaultdict(list)
+    against: defaultdict[int, set[int]] = defaultdict(set)
+    blamed: defaultdict[int, set[int]] = defaultdict(set)
+    for test, ratio, _ in rows:
+        if ratio > 0:
+            blamed[test.first].add(test.second)
+            blamed[test.second].add(test.first)
+
+    def is_telling(partner: int, member: int) -> bool:
+        """Return whether the partner is sound, and bad with nobody else who is: then the member is the cause."""
+        return evidence[partner] <= 0 and all(
+            evidence[third] > 0 for third in blamed[partner] if third != member
+        )
+
+    for test, ratio, bad in rows:
+        for member, partner in ((test.first, test.second), (test.second, test.first)):
+            if not bad:
+                own_good[member].append(partner)
+            elif is_telling(partner, member):
+                own_bad[member].append(partner)
+            if ratio > 0 and is_telling(partner, member):
+                against[member].add(partner)
+    return (
+        {member: tuple(partners) for member, partners in own_bad.items()},
+        {member: tuple(partners) for member, partners in own_good.items()},
+        {member: frozenset(partners) for member, partners in against.items()},
     )
 
 

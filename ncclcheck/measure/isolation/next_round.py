@@ -29,6 +29,7 @@ from ncclcheck.measure.isolation.two_members import MOST_TESTS, two_members
 FEW_NAMED, GROUP_SHARE = 6, 0.15  # so few that are such a share of all may be of both sides of a shared path
 FEW_ROUNDS, FEW_BAD = 5, 16  # so many rounds are enough for so many bad members
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
+PARTNERS, ENOUGH_PARTNERS = 2, 8  # of a named member, if there are so many members
 LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
 LINK_TESTS = 3  # of a pair whose ends are sound
 GOOD_PARTNERS = 2  # of an end of a bad link: otherwise the node may be bad at times
@@ -170,9 +171,12 @@ def threshold(members: int) -> float:
 
 
 def named_of(members: Iterable[int], standing: Standing) -> list[int]:
-    """Return the members that are bad, beyond doubt: with two partners or more, where there are so many."""
+    """Return the members that are bad, beyond doubt: with three partners or more, of few members with two.
+
+    A sound node may meet two members of a group behind a slow path, by chance, that are sound with each other.
+    """
     members = list(members)
-    least = min(2, len(members) - 1)
+    least = PARTNERS if len(members) >= ENOUGH_PARTNERS else min(PARTNERS - 1, len(members) - 1)
     limit = threshold(len(members))
     return [
         member
