@@ -113,7 +113,7 @@ def test_four_of_sixteen_are_told_from_noise_that_nearly_hides_them(kind: str) -
     """A quarter of the nodes, ten per cent, in six per cent of noise: before, one run in ten named a sound node."""
     worlds = [World(16, with_slow(16, 4, 0.1, seed), way=kind, noise=0.06) for seed in range(RUNS)]
     runs = [judged(world, seed) for seed, world in enumerate(worlds)]
-    assert sum(run.found for run in runs) >= 0.95 * 4 * RUNS
+    assert sum(run.found for run in runs) >= 0.85 * 4 * RUNS  # the others are undecided
     assert [run.false for run in runs if run.false] == []
     assert max(run.rounds for run in runs) <= 6
 
