@@ -13,6 +13,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
+from ncclcheck.nccl.job_gpus import gpus_without_nvml
 
 GLOO_IFNAME = "GLOO_SOCKET_IFNAME"
 SOURCE = "Gloo takes exact names: torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc"
@@ -131,7 +132,7 @@ def _on_the_first(snapshot: Snapshot, networks: Sequence[Network], why: str) -> 
 
 def _is_without_gpu(facts: NodeFacts) -> bool:
     if isinstance(facts.gpus, Missing):
-        return facts.gpus.missing == "absent"
+        return facts.gpus.missing == "absent" and not gpus_without_nvml(facts)
     return not facts.gpus
 
 

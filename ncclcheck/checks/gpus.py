@@ -16,6 +16,7 @@ from ncclcheck.model.facts import Gpu
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.nccl.job_gpus import gpus_without_nvml
 from ncclcheck.nccl.topology import gpu_addresses
 
 _NAMED = 4
@@ -105,17 +106,17 @@ def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]
             yield known
     for node in snapshot.nodes:
         is_without = not judged and node.host in without
-        count = 0 if isinstance(node.facts.pci, Missing) else len(gpu_addresses(node.facts.pci))
+        count = gpus_without_nvml(node.facts)
         if is_without and count:
             gpus = "1 GPU" if count == 1 else f"{count} GPUs"
-            yield NotKnown(f"the PCI bus has {gpus}, and no driver tells of them", (node.host,))
+            yield NotKnown(f"{gpus} on the PCI bus or seen by torch, and no NVML tells of them", (node.host,))
     yield from not_reported(snapshot)
     if not judged:
         yield NotApplicable(f"no GPU {question}")
 
 
 def no_driver(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the nodes that have no NVIDIA driver at all."""
+    """Return the nodes that have no library of NVIDIA's driver for NVML: no driver, or a container without it."""
     facts = ((node.host, node.facts.gpus) for node in snapshot.nodes)
     return tuple(host for host, gpus in facts if isinstance(gpus, Missing) and gpus.missing == "absent")
 
@@ -129,7 +130,9 @@ def has_no_gpu(snapshot: Snapshot) -> bool:
     if snapshot.viewpoint != "all" or snapshot.silent:
         return False
     return all(
-        (node.host in without or node.facts.gpus == ()) and _has_none_on_the_bus(node.facts.pci)
+        (node.host in without or node.facts.gpus == ())
+        and not gpus_without_nvml(node.facts)
+        and _has_none_on_the_bus(node.facts.pci)
         for node in snapshot.nodes
     )
 

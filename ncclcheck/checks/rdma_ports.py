@@ -15,6 +15,7 @@ from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
 from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import network, topology, versions
+from ncclcheck.nccl.job_gpus import gpus_without_nvml
 from ncclcheck.nccl.number import number
 from ncclcheck.nccl.prediction import effective_environment, known_version
 from ncclcheck.nccl.rdma import hca
@@ -131,7 +132,7 @@ def has_gpus(facts: NodeFacts) -> bool | None:
     In some virtual machines and containers /sys does not list the GPUs, so the bus alone does not prove that there is
     none.
     """
-    if not isinstance(facts.gpus, Missing) and facts.gpus:
+    if (not isinstance(facts.gpus, Missing) and facts.gpus) or gpus_without_nvml(facts):
         return True
     if isinstance(facts.pci, Missing):
         return None

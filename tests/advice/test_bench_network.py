@@ -17,7 +17,9 @@ from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidt
 from tests.builders import cluster, everywhere, with_environment, with_facts, with_master
 from tests.fact_builders import interface, launch, software, some
 from tests.gpu_builders import with_gpu
+from tests.hardware_builders import rdma_cluster
 
+ABSENT = Missing("absent", "libnvidia-ml.so.1 is not there")
 GLOO = BenchWish(BenchRequest(backend="gloo"))
 
 
@@ -29,7 +31,10 @@ def network(wish: BenchWish, snapshot: Snapshot) -> BenchNetwork:
 
 def without_gpus(snapshot: Snapshot) -> Snapshot:
     none = Missing("absent", "no NVIDIA driver")
-    nodes = [Node(one.host, one.node_rank, replace(one.facts, gpus=none)) for one in snapshot.nodes]
+    nodes = [
+        Node(one.host, one.node_rank, replace(one.facts, gpus=none, torch_gpus=none))
+        for one in snapshot.nodes
+    ]
     return replace(snapshot, nodes=tuple(nodes))
 
 
@@ -79,7 +84,7 @@ def test_a_torch_that_pins_no_nccl_package_and_has_nccl_runs_nccl() -> None:
         ({"gpus": Missing("timeout", "NVML: nvmlInit did not answer within 5 s")}, "has GPUs is not known"),
         ({"software": software(torch_nccl=Missing("timeout", "late"))}, "has NCCL is not known"),
         ({"software": software(torch_nccl=Missing("absent", "no CUDA"))}, "no NCCL in torch on node02"),
-        ({"gpus": Missing("absent", "no NVIDIA driver")}, "no GPU on node02"),
+        ({"gpus": ABSENT, "torch_gpus": ABSENT}, "no GPU on node02"),
         ({"torch_gpus": TorchGpus(0, ())}, "torch sees none of 8 GPUs"),
     ],
 )
@@ -88,6 +93,23 @@ def test_beside_gpus_nothing_falls_back_to_gloo(sections: dict[str, object], rea
     assert isinstance(found, Missing)
     assert reason in found.detail
     assert "--backend gloo" in found.detail
+
+
+def test_without_nvml_it_is_nccl_on_what_torch_sees_and_never_gloo() -> None:
+    """Two nodes with eight GPUs each on the bus, in containers that were given CUDA without libnvidia-ml."""
+    blind = everywhere(rdma_cluster(2), gpus=ABSENT, gpu_driver=ABSENT)
+    found = network(BenchWish(BenchRequest()), blind)
+    assert (found.backend, set(found.ranks_of.values())) == ("nccl", {8})
+    for torch in (
+        ABSENT,
+        TorchGpus(0, ()),
+        Missing("unsupported", "without CUDA"),
+        Missing("timeout", "late"),
+    ):
+        unread = bench_network(BenchWish(BenchRequest()), everywhere(blind, torch_gpus=torch))
+        assert isinstance(unread, Missing)
+        assert "the PCI bus has 8, libnvidia-ml.so.1 is not there" in unread.detail
+        assert "--backend gloo" in unread.detail
 
 
 def test_there_are_as_many_ranks_as_gpus_that_torch_sees() -> None:

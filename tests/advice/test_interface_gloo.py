@@ -90,6 +90,7 @@ def test_gloo_gets_the_faster_network_where_it_carries_the_data() -> None:
     snapshot = with_bandwidth(two_networks(2), eth0=0.94, eth1=9.4)
     assert not gloo_values(snapshot)
     assert any("carries little traffic next to NCCL" in note for note in decide(snapshot).notes)
-    without_gpus = everywhere(snapshot, gpus=Missing("absent", "no NVML"))
+    none = Missing("absent", "no NVML")
+    without_gpus = everywhere(snapshot, gpus=none, torch_gpus=none)
     assert gloo_values(without_gpus) == {"node01": "eth1", "node02": "eth1"}
     assert not gloo_values(with_bandwidth(everywhere(two_networks(2), gpus=()), eth0=1.0, eth1=1.1))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.gpus import by_text, closing, label, listed_gpus, no_driver, together, values
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
-from tests.builders import cluster, with_facts
+from tests.builders import cluster, everywhere, with_facts
 from tests.fact_builders import GONE
 from tests.gpu_builders import with_all_gpus, with_gpu
 
@@ -63,5 +63,5 @@ def test_how_a_check_ends() -> None:
         NotKnown(f"gpus: {GONE}", ("node01",)),
         NotKnown(f"gpus: {ABSENT}", ("node02",)),
     ]
-    nowhere = with_facts(bare, "node01", gpus=ABSENT)
+    nowhere = everywhere(bare, gpus=ABSENT, torch_gpus=ABSENT)
     assert list(closing(nowhere, False, "is listed")) == [NotApplicable("no GPU is listed")]

@@ -8,12 +8,14 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.gpu import TorchGpus
-from ncclcheck.nccl.job_gpus import exclusive_gpus, job_gpus, shares_gpus
+from ncclcheck.nccl.job_gpus import exclusive_gpus, gpus_without_nvml, job_gpus, sees_none, shares_gpus
 from tests.builders import cluster, everywhere
 from tests.fact_builders import software
 from tests.gpu_builders import with_all_gpus, with_gpu
+from tests.hardware_builders import healthy_pci
 
 LATE = Missing("timeout", "late")
+ABSENT = Missing("absent", "libnvidia-ml.so.1 is not there")
 
 
 def node(**sections: object) -> NodeFacts:
@@ -47,7 +49,27 @@ def test_of_mig_instances_a_process_gets_one() -> None:
 
 def test_gpus_that_were_not_read_are_not_none() -> None:
     assert job_gpus(node(gpus=LATE)) == LATE
-    assert job_gpus(node(gpus=Missing("absent", "no NVIDIA driver"))) == 0
+    assert job_gpus(node(gpus=ABSENT, torch_gpus=ABSENT)) == 0
+
+
+def test_without_nvml_torch_is_believed_and_the_bus_where_torch_did_not_answer() -> None:
+    assert job_gpus(node(gpus=ABSENT)) == 8
+    assert job_gpus(node(gpus=ABSENT, torch_gpus=TorchGpus(0, ()))) == 0
+    assert job_gpus(node(gpus=ABSENT, torch_gpus=LATE)) == LATE
+    on_bus = {"gpus": ABSENT, "pci": healthy_pci()}
+    assert isinstance(job_gpus(node(**on_bus, torch_gpus=LATE)), Missing)
+    assert isinstance(job_gpus(node(**on_bus, torch_gpus=TorchGpus(0, ()))), Missing)
+    hides = {"CUDA_VISIBLE_DEVICES": ""}
+    assert job_gpus(node(**on_bus, torch_gpus=TorchGpus(0, ()), environment=hides)) == 0
+
+
+def test_gpus_without_nvml_are_counted_on_the_bus_and_by_torch() -> None:
+    assert gpus_without_nvml(node()) == 0
+    assert gpus_without_nvml(node(gpus=ABSENT, torch_gpus=LATE, pci=healthy_pci())) == 8
+    assert gpus_without_nvml(node(gpus=ABSENT, torch_gpus=TorchGpus(4, ()))) == 4
+    assert sees_none(node(torch_gpus=TorchGpus(0, ())))
+    assert sees_none(node(torch_gpus=Missing("unsupported", "without CUDA")))
+    assert not sees_none(node(torch_gpus=LATE))
 
 
 def test_a_torch_that_sees_none_though_nothing_hides_them_is_not_without_gpus() -> None:

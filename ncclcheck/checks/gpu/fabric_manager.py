@@ -27,7 +27,7 @@ _FIX = Fix(
     "NC407",
     "fabric-manager",
     "Every GPU has joined its NVLink fabric",
-    alike=("gpu_work", "gpus", "pci"),
+    alike=("gpu_work", "gpus", "pci", "torch_gpus"),
     by_node=True,
 )
 def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:

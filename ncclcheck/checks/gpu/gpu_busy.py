@@ -20,7 +20,9 @@ _SERVICES = ("nvidia-cuda-mps", "nv-hostengine", "dcgm")
 _LIST = ("nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv",)
 
 
-@check("NC403", "gpu-busy", "No other program uses the GPUs", alike=("gpus", "pci"), by_node=True)
+@check(
+    "NC403", "gpu-busy", "No other program uses the GPUs", alike=("gpus", "pci", "torch_gpus"), by_node=True
+)
 def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
     """No GPU runs a process from outside this run, and no GPU has memory in use without a visible process.
 

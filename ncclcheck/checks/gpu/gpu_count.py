@@ -46,7 +46,20 @@ def gpu_count(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _counts(snapshot: Snapshot) -> list[tuple[str, int]]:
-    return [(node.host, len(gpus)) for node, gpus in snapshot.known("gpus")]
+    """Return what the drivers list; where NVML's library is not there, what torch sees."""
+    counts = []
+    for node in snapshot.nodes:
+        gpus, torch = node.facts.gpus, node.facts.torch_gpus
+        if not isinstance(gpus, Missing):
+            counts.append((node.host, len(gpus)))
+        elif (
+            gpus.missing == "absent"
+            and not isinstance(torch, Missing)
+            and isinstance(torch.count, int)
+            and torch.count
+        ):
+            counts.append((node.host, torch.count))
+    return counts
 
 
 def _without_handle(snapshot: Snapshot) -> Iterator[NotKnown]:
@@ -61,9 +74,11 @@ def _without_handle(snapshot: Snapshot) -> Iterator[NotKnown]:
 
 
 def _without_driver(snapshot: Snapshot) -> list[str]:
-    """Nodes that have no NVIDIA driver at all: whatever cards they have, a job finds none."""
+    """Nodes that have no library of NVIDIA's driver, where torch sees no GPU either: a job finds none."""
     facts = ((node.host, node.facts.gpus) for node in snapshot.nodes)
-    return [host for host, gpus in facts if isinstance(gpus, Missing) and gpus.missing == "absent"]
+    counted = {host for host, _ in _counts(snapshot)}
+    absent = (host for host, gpus in facts if isinstance(gpus, Missing) and gpus.missing == "absent")
+    return [host for host in absent if host not in counted]
 
 
 def _compared(snapshot: Snapshot) -> Iterator[Answer]:

@@ -58,7 +58,12 @@ _QUALITIES = (
 )  # fmt: skip
 
 
-@check("NC408", "gpu-differs", "All nodes have the same GPUs in the same modes", alike=("gpus", "pci"))
+@check(
+    "NC408",
+    "gpu-differs",
+    "All nodes have the same GPUs in the same modes",
+    alike=("gpus", "pci", "torch_gpus"),
+)
 def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """All nodes have GPUs of the same model and memory size, with the same MIG, ECC and persistence modes.
 

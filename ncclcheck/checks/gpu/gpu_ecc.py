@@ -38,7 +38,13 @@ _QUESTIONS = (
 )
 
 
-@check("NC404", "gpu-ecc", "GPU memory has no uncorrected errors", alike=("gpus", "pci"), by_node=True)
+@check(
+    "NC404",
+    "gpu-ecc",
+    "GPU memory has no uncorrected errors",
+    alike=("gpus", "pci", "torch_gpus"),
+    by_node=True,
+)
 def gpu_ecc(snapshot: Snapshot) -> Iterator[Answer]:
     """No GPU has uncorrectable memory errors since the driver was loaded, or rows that wait for or failed remapping.
 

@@ -28,7 +28,7 @@ _Pair: TypeAlias = tuple[int, int]
     "NC413",
     "gpu-peers",
     "The GPUs of a node can read each other's memory",
-    alike=("gpus", "pci"),
+    alike=("gpus", "pci", "torch_gpus"),
 )
 def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     """The driver allows peer access (P2P) between every two GPUs of a node that the hardware can connect.

@@ -21,7 +21,13 @@ _FIX = Fix(
 )
 
 
-@check("NC409", "gpu-slowed", "No GPU is throttled by heat or power", alike=("gpus", "pci"), by_node=True)
+@check(
+    "NC409",
+    "gpu-slowed",
+    "No GPU is throttled by heat or power",
+    alike=("gpus", "pci", "torch_gpus"),
+    by_node=True,
+)
 def gpu_slowed(snapshot: Snapshot) -> Iterator[Answer]:
     """During the run no GPU is throttled because of its temperature, its power supply or its board.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.gpus import by_text, closing, listed_gpus, no_driver, values
-from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.gpu import GpuDriver
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl.topology import gpu_addresses
+from ncclcheck.nccl.job_gpus import gpus_without_nvml, sees_none
 
 FABRIC_WORDS = ("system not yet initialized", "system not initialized")  # cudaErrorSystemNotReady, 802
 OPENING = "open the GPU"  # the stage of the work in which a GPU that nobody used is started
@@ -19,6 +19,10 @@ _LOADING = "nvmlInit"
 _LOOK = Fix(
     "read the driver's log, leave the node out of the job, and reset the GPU or reboot the node",
     ("nvidia-smi", "dmesg | grep -i -e nvrm -e xid"),
+)
+_NO_NVML = Fix(
+    "install the driver; in a container add `utility` to NVIDIA_DRIVER_CAPABILITIES, which brings libnvidia-ml.so.1",
+    ("NVIDIA_DRIVER_CAPABILITIES=compute,utility", "ldconfig -p | grep libnvidia-ml"),
 )
 # How facts/gpus begins what NVML or its library answered, and what it names where the Python package failed instead.
 _OF_DRIVER, _OF_PACKAGE = "NVML: ", "nvidia-ml-py"
@@ -28,14 +32,15 @@ _OF_DRIVER, _OF_PACKAGE = "NVML: ", "nvidia-ml-py"
     "NC402",
     "gpu-unusable",
     "Every GPU answers and computes correctly",
-    alike=("gpu_driver", "gpu_work", "gpus", "pci"),
+    alike=("gpu_driver", "gpu_work", "gpus", "pci", "torch_gpus"),
     by_node=True,
 )
 def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     """The driver answers within 5 s, no GPU is lost or needs a reset, and every GPU multiplies matrices correctly.
 
     The check also finds a driver whose library is damaged, crashes, or does not list the GPUs: no CUDA program
-    starts.
+    starts. It also finds GPUs without libnvidia-ml.so.1, as in a container with NVIDIA_DRIVER_CAPABILITIES=compute:
+    torch may use them, and NCCL does not start.
 
     The test multiplies integer matrices of 512 rows, whose exact product is known. It runs in a process of its own
     for each GPU that torch sees, and only where torch has CUDA.
@@ -50,7 +55,8 @@ def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Source
     NVML (a call that does not return, NVML_ERROR_GPU_IS_LOST, the recovery action of nvml.h
-    nvmlDeviceGpuRecoveryAction_t); the work of this run. The 5 s are ours.
+    nvmlDeviceGpuRecoveryAction_t); the work of this run; NCCL src/misc/nvmlwrap.cc (ncclNvmlEnsureInitialized, 2.18 to
+    2.30.7). The 5 s are ours.
     """
     for node in snapshot.nodes:
         yield from _driver(node)
@@ -77,7 +83,7 @@ def _lost(name: Fact[str]) -> str:
 
 def _driver(node: Node) -> Iterator[Answer]:
     """A driver that hangs, refuses, or is not there although the bus has GPUs."""
-    driver, gpus, pci = node.facts.gpu_driver, node.facts.gpus, node.facts.pci
+    driver, gpus = node.facts.gpu_driver, node.facts.gpus
     hosts = (node.host,)
     if isinstance(driver, GpuDriver) and driver.stuck_call:
         text = f"{driver.stuck_call}: {driver.stuck_why}"
@@ -90,16 +96,26 @@ def _driver(node: Node) -> Iterator[Answer]:
     elif isinstance(gpus, Missing) and _is_refused(gpus):
         summary = f"the NVIDIA driver of {node.host} does not work: {gpus.detail}"
         yield _finding(summary, hosts, gpus.detail, "a list of GPUs", "NVML")
-    elif isinstance(gpus, Missing) and gpus.missing == "absent" and not isinstance(pci, Missing):
-        addresses = gpu_addresses(pci)
-        if addresses:
-            summary = (
-                f"{node.host} has {len(addresses)} NVIDIA {verb(addresses, 'GPU', 'GPUs')} on its "
-                "PCI bus and no driver library: programs cannot use them"
-            )
-            yield _finding(summary, hosts, str(gpus), "libnvidia-ml.so.1", "/sys/bus/pci; NVML")
+    elif count := gpus_without_nvml(node.facts):
+        yield _without_library(node, count)
     elif isinstance(driver, Missing) and not isinstance(gpus, Missing):
         yield NotKnown(f"gpu_driver: {driver}", hosts)
+
+
+def _without_library(node: Node, count: int) -> Finding:
+    """Return what follows for GPUs of a node without NVML's library: NCCL opens it at its start (misc/nvmlwrap.cc)."""
+    torch, hosts = node.facts.torch_gpus, (node.host,)
+    has = f"{node.host} has {count} NVIDIA {'GPU' if count == 1 else 'GPUs'} and no libnvidia-ml.so.1"
+    if sees_none(node.facts):
+        summary = f"{has}, and torch sees none: programs cannot use them"
+    elif isinstance(torch, Missing) or isinstance(torch.count, Missing):
+        summary = f"{has}: NCCL cannot start on them; how many torch sees is not known"
+    else:
+        summary = f"{has}: torch sees {torch.count}, and NCCL cannot start on them"
+    seen = Evidence(
+        hosts, "NVML", str(node.facts.gpus), "libnvidia-ml.so.1", "NVML; /sys/bus/pci; torch.cuda"
+    )
+    return Finding("error", summary, hosts, (seen,), (_NO_NVML,))
 
 
 def _is_refused(gpus: Missing) -> bool:
@@ -113,7 +129,7 @@ def _work(snapshot: Snapshot) -> Iterator[Answer]:
     for node in snapshot.nodes:
         work = node.facts.gpu_work
         if isinstance(work, Missing):
-            if node.host not in no_driver(snapshot):
+            if node.host not in no_driver(snapshot) or gpus_without_nvml(node.facts):
                 yield NotKnown(f"no GPU ran the test: {work}", (node.host,))
             continue
         for gpu_work in work:

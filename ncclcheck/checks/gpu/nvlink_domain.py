@@ -24,7 +24,7 @@ _FIX = Fix(
     "Nodes that NVLink connects are in one domain and share an IMEX channel",
     nodes=2,
     met=True,
-    alike=("gpu_driver", "gpus", "pci"),
+    alike=("gpu_driver", "gpus", "pci", "torch_gpus"),
 )
 def nvlink_domain(snapshot: Snapshot) -> Iterator[Answer]:
     """Where multi-node NVLink exists (GB200, GB300), no node stands alone in another domain, and all may use IMEX.

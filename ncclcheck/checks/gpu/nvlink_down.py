@@ -25,7 +25,7 @@ _FIX = Fix(
     "NC406",
     "nvlink-down",
     "Every GPU has as many active NVLinks as others of its model",
-    alike=("gpus", "pci"),
+    alike=("gpus", "pci", "torch_gpus"),
 )
 def nvlink_down(snapshot: Snapshot) -> Iterator[Answer]:
     """No GPU has fewer active NVLinks than most GPUs of the same product, on all nodes.

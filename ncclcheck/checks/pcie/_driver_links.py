@@ -13,6 +13,7 @@ from ncclcheck.model.facts import Gpu, NodeFacts
 from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.hardware import Pci, PciDevice
 from ncclcheck.model.snapshot import Node
+from ncclcheck.nccl.job_gpus import gpus_without_nvml
 from ncclcheck.nccl.topology import gpu_addresses
 
 SOURCE = "NVML, nvmlDeviceGetCurrPcieLink* and nvmlDeviceGetMaxPcieLink*"
@@ -35,7 +36,10 @@ def unknown_places(node: Node) -> Iterator[NotKnown]:
 
 
 def unread_gpus(facts: NodeFacts) -> str:
-    """Return why GPUs that may be there were not read; empty where the bus lists GPUs, or there is no driver."""
+    """Return why GPUs that may be there were not read; empty where the bus lists them, or there is none."""
+    on_bus = 0 if isinstance(facts.pci, Missing) else len(gpu_addresses(facts.pci))
+    if gpus_without_nvml(facts) > on_bus:  # torch sees more than /sys has
+        return str(facts.gpus)
     if isinstance(facts.pci, Missing) or gpu_addresses(facts.pci) or not isinstance(facts.gpus, Missing):
         return ""
     return "" if facts.gpus.missing == "absent" else str(facts.gpus)

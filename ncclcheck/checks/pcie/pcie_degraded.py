@@ -37,7 +37,7 @@ class _Slow(Struct, frozen=True):
     "pcie-degraded",
     "The PCIe links of GPUs and NICs are as wide and fast as their path allows",
     needs=("pci",),
-    alike=("gpus", "kernel", "pci", "rdma"),
+    alike=("gpus", "kernel", "pci", "rdma", "torch_gpus"),
     by_node=True,
 )
 def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
@@ -85,7 +85,7 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
             slow.setdefault(link, []).append(node.host)
         for key in _idle_gpus(found, by_driver):
             idle.setdefault(key, []).append(node.host)
-    if not judged and any(True for _ in snapshot.known("pci")):
+    if not judged and any(not unread_gpus(node.facts) for node, _ in snapshot.known("pci")):
         yield NotApplicable("there is no GPU and no RDMA NIC on the PCI bus")
     yield from (_finding(slow_link, tuple(hosts)) for slow_link, hosts in slow.items())
     yield from (_mention(*key, tuple(hosts)) for key, hosts in idle.items())

@@ -38,18 +38,19 @@ def read_gpu_facts(environ: Mapping[str, str], nvml_s: float, deadline_s: float)
     """Return what is known after `deadline_s`, NVML after `nvml_s`.
 
     Work begins when NVML is done, so that no process of ours is among those it lists. Torch is not loaded where NVML
-    finds no driver or no GPU, nor where a call into the driver hung: it would hang there too.
+    finds no GPU, nor where a call into the driver hung: it would hang there too. Where NVML's library is not there,
+    as in a container that was given CUDA's alone, torch is asked if the kernel shows GPUs.
     """
     end = time.monotonic() + deadline_s
     log = start(read_gpu_log, min(timeouts.GPU_LOG_S, deadline_s))
     nvml = _with_channels(read_nvml(environ, nvml_s), _IMEX_CHANNELS)
-    why_not = _no_work(nvml)
+    most = _most(nvml)
+    why_not = _no_work(nvml, most)
     left_s = end - time.monotonic()
-    if isinstance(nvml.gpus, Missing) or why_not is not None:
-        untried = why_not or Missing("error", "not tried")
-        return GpuFacts(nvml.gpus, nvml.driver, log.result(left_s), untried, untried)
+    if why_not is not None:
+        return GpuFacts(nvml.gpus, nvml.driver, log.result(left_s), why_not, why_not)
     torch = start(read_torch_gpus, environ, left_s)
-    work = read_gpu_work(len(nvml.gpus), environ, left_s)
+    work = read_gpu_work(most, environ, left_s)
     return GpuFacts(
         nvml.gpus,
         nvml.driver,
@@ -74,8 +75,25 @@ def _with_channels(nvml: Nvml, folder: Path) -> Nvml:
     return replace(nvml, driver=replace(nvml.driver, imex_channels=found))
 
 
-def _no_work(nvml: Nvml) -> Missing | None:
-    if isinstance(nvml.gpus, Missing):
+def shown_gpus(devices: Path, root: Path) -> int:
+    """Return how many GPUs the kernel shows, without NVIDIA's libraries: device files /dev/nvidiaN, or the PCI bus."""
+    try:
+        files = sum(path.name.removeprefix("nvidia").isdecimal() for path in devices.glob("nvidia[0-9]*"))
+    except OSError:
+        files = 0
+    pci = read_pci(root)
+    return max(files, 0 if isinstance(pci, Missing) else len(nvidia_gpus(pci)))
+
+
+def _most(nvml: Nvml) -> int:
+    """Return how many GPUs there may be at most."""
+    if not isinstance(nvml.gpus, Missing):
+        return len(nvml.gpus)
+    return shown_gpus(Path("/dev"), Path("/")) if nvml.gpus.missing == "absent" else 0
+
+
+def _no_work(nvml: Nvml, most: int) -> Missing | None:
+    if isinstance(nvml.gpus, Missing) and not most:
         return Missing(nvml.gpus.missing, f"not tried: {nvml.gpus.detail}")
     if not nvml.gpus:
         return Missing("absent", "the driver lists no GPU")

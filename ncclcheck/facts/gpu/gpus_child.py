@@ -215,7 +215,10 @@ def _unloadable(library: str) -> dict[str, str]:
     except OSError as error:
         if not str(error).startswith(f"{library}: cannot open shared object file: No such file"):
             return {"missing": "error", "detail": f"NVML: the driver's library cannot be loaded: {error}"}
-    return {"missing": "absent", "detail": f"{library} is not there: no NVIDIA driver is installed"}
+    return {
+        "missing": "absent",
+        "detail": f"{library} is not there: no NVIDIA driver, or a container without it",
+    }
 
 
 if __name__ == "__main__":

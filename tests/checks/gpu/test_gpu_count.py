@@ -63,15 +63,23 @@ def test_two_ranks_on_one_gpu_are_refused_unless_nccl_shares_it(
 
 
 def test_a_node_without_a_driver_among_gpu_nodes_differs() -> None:
-    found = finding("gpu-count", without(cluster(4), "node03", "gpus", NO_DRIVER))
+    found = finding("gpu-count", with_facts(cluster(4), "node03", gpus=NO_DRIVER, torch_gpus=NO_DRIVER))
     assert found.hosts == ("node03",)
     assert "0 on node03" in found.summary
 
 
 def test_a_cluster_without_gpus_is_unknown_with_the_reason() -> None:
-    result = run("gpu-count", everywhere(cluster(2), gpus=NO_DRIVER))
+    result = run("gpu-count", everywhere(cluster(2), gpus=NO_DRIVER, torch_gpus=NO_DRIVER))
     assert result.outcome == "unknown"
     assert "no libnvidia-ml.so.1" in result.reason
+
+
+def test_without_nvml_what_torch_sees_is_the_number() -> None:
+    """A container with CUDA's library and without libnvidia-ml; and it is not read where NVML says nothing else."""
+    blind = everywhere(cluster(2), gpus=NO_DRIVER)
+    assert run("gpu-count", demanded(blind, 8)).findings == ()
+    fewer = with_facts(blind, "node02", torch_gpus=TorchGpus(7, ()))
+    assert finding("gpu-count", demanded(fewer, 8)).summary == "node02 has 7 GPUs but 8 are required"
 
 
 def test_a_driver_that_lists_nothing_is_unknown() -> None:
@@ -100,9 +108,9 @@ def test_nodes_with_another_number_than_demanded_are_an_error() -> None:
 
 
 def test_no_driver_is_no_gpu_and_what_could_not_be_counted_is_unknown() -> None:
-    lone = finding("gpu-count", demanded(everywhere(cluster(1), gpus=NO_DRIVER), 8))
+    lone = finding("gpu-count", demanded(everywhere(cluster(1), gpus=NO_DRIVER, torch_gpus=NO_DRIVER), 8))
     assert lone.summary == "node01 has 0 GPUs (no NVIDIA driver is there) but 8 are required"
-    none = demanded(everywhere(cluster(2), gpus=NO_DRIVER), 0)
+    none = demanded(everywhere(cluster(2), gpus=NO_DRIVER, torch_gpus=NO_DRIVER), 0)
     assert is_silent("gpu-count", everywhere(none, pci=Pci(())))
     unread = run("gpu-count", everywhere(none, pci=Missing("error", "/sys/bus/pci/devices")))
     assert (unread.outcome, "PCI bus" in unread.reason) == ("unknown", True)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.gpu import GpuDriver, GpuWork
+from ncclcheck.model.gpu import GpuDriver, GpuWork, TorchGpus
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, everywhere, node, with_facts, without
 from tests.checks.running import finding, is_silent, run
@@ -95,8 +95,23 @@ def test_a_fabric_that_is_not_ready_is_the_question_of_another_check() -> None:
 
 
 def test_gpus_on_the_bus_without_a_driver_are_found() -> None:
-    snapshot = with_facts(rdma_cluster(2), "node02", gpus=ABSENT, gpu_driver=ABSENT, gpu_work=ABSENT)
-    assert "8 NVIDIA GPUs on its PCI bus and no driver" in finding("gpu-unusable", snapshot).summary
+    snapshot = with_facts(rdma_cluster(2), "node02", gpus=ABSENT, gpu_driver=ABSENT, gpu_work=())
+    has = "node02 has 8 NVIDIA GPUs and no libnvidia-ml.so.1"
+    for torch, said in (
+        (TorchGpus(0, ()), f"{has}, and torch sees none: programs cannot use them"),
+        (Missing("unsupported", "this torch was built without CUDA"), f"{has}, and torch sees none"),
+        (TorchGpus(8, ()), f"{has}: torch sees 8, and NCCL cannot start on them"),
+        (Missing("timeout", "late"), f"{has}: NCCL cannot start on them; how many torch sees is not known"),
+    ):
+        found = finding("gpu-unusable", with_facts(snapshot, "node02", torch_gpus=torch))
+        assert (found.severity, found.hosts) == ("error", ("node02",))
+        assert found.summary.startswith(said)
+
+
+def test_gpus_that_only_torch_sees_are_found() -> None:
+    snapshot = with_facts(cluster(2), "node02", gpus=ABSENT, gpu_driver=ABSENT, gpu_work=ABSENT)
+    assert "torch sees 8, and NCCL cannot start" in finding("gpu-unusable", snapshot).summary
+    assert "node02: no GPU ran the test" in run("gpu-unusable", snapshot).reason
 
 
 def test_a_cluster_without_gpus_is_not_asked() -> None:

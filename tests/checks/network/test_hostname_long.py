@@ -28,7 +28,10 @@ def test_64_are_a_warning_with_gpus_and_an_error_where_gloo_carries_the_job() ->
         "warning",
         ("node02",),
     )
-    assert finding("hostname-long", named(64, everywhere(cluster(3), gpus=NO_GPU))).severity == "error"
+    assert (
+        finding("hostname-long", named(64, everywhere(cluster(3), gpus=NO_GPU, torch_gpus=NO_GPU))).severity
+        == "error"
+    )
 
 
 def test_with_the_interface_named_gloo_does_not_ask() -> None:

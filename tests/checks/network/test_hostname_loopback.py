@@ -59,10 +59,14 @@ def test_no_answer_from_the_resolver_is_unknown() -> None:
 
 def test_where_no_node_has_a_gpu_gloo_carries_the_job_and_it_is_an_error() -> None:
     no_gpu = Missing("absent", "no NVIDIA driver is installed")
-    found = finding("hostname-loopback", everywhere(resolving(("127.0.1.1",)), gpus=no_gpu))
+    found = finding(
+        "hostname-loopback", everywhere(resolving(("127.0.1.1",)), gpus=no_gpu, torch_gpus=no_gpu)
+    )
     assert found.severity == "error"
     some_have = with_facts(
-        everywhere(resolving(("127.0.1.1",)), gpus=no_gpu), "node01", gpus=Missing("timeout", "late")
+        everywhere(resolving(("127.0.1.1",)), gpus=no_gpu, torch_gpus=no_gpu),
+        "node01",
+        gpus=Missing("timeout", "late"),
     )
     assert finding("hostname-loopback", some_have).severity == "warning"
     one_silent = everywhere(with_silent(resolving(("127.0.1.1",)), "node04"), gpus=no_gpu)

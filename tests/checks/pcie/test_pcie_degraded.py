@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.hardware import Pci, Rdma
+from ncclcheck.model.hardware import Pci, PciDevice, Rdma
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import everywhere, without
+from ncclcheck.nccl.topology import gpu_addresses
+from tests.builders import everywhere, node, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import some
 from tests.hardware_builders import (
     above_gpu,
     above_nic,
@@ -91,8 +94,8 @@ def test_emulated_bridges_of_a_virtual_machine_do_not_count() -> None:
 
 def test_the_same_fault_on_many_nodes_is_told_once() -> None:
     snapshot = rdma_cluster(3)
-    for node in snapshot.nodes:
-        snapshot = with_device(snapshot, node.host, nic_of(0), link_width=8)
+    for place in snapshot.nodes:
+        snapshot = with_device(snapshot, place.host, nic_of(0), link_width=8)
     assert finding(SLUG, snapshot).hosts == ("node01", "node02", "node03")
 
 
@@ -110,4 +113,21 @@ def test_what_was_not_read_is_unknown() -> None:
 
 def test_a_machine_with_neither_is_not_applicable() -> None:
     empty = everywhere(rdma_cluster(2), pci=Pci(()), rdma=Rdma((), (), ()), gpus=NO_DRIVER)
-    assert run(SLUG, empty).outcome == "not_applicable"
+    assert run(SLUG, everywhere(empty, torch_gpus=NO_DRIVER)).outcome == "not_applicable"
+
+
+@pytest.mark.parametrize("has_nics", [False, True])
+def test_gpus_that_only_torch_sees_are_unknown_and_never_passed(has_nics: bool) -> None:
+    """A container without libnvidia-ml, and no GPU in its /sys: the NICs' links say nothing of the GPUs'."""
+    cards = {} if has_nics else {"rdma": Rdma((), (), ())}
+    hidden = everywhere(
+        rdma_cluster(2), pci=Pci(nics_of_the_bus() if has_nics else ()), gpus=NO_DRIVER, **cards
+    )
+    result = run(SLUG, hidden)
+    assert (result.outcome, "node01: the PCIe links of its GPUs" in result.reason) == ("unknown", True)
+
+
+def nics_of_the_bus() -> tuple[PciDevice, ...]:
+    pci = some(node(rdma_cluster(1), "node01").facts.pci)
+    gpus = set(gpu_addresses(pci))
+    return tuple(device for device in pci.devices if device.address not in gpus)
