@@ -43,6 +43,12 @@ MERGED_BY_TOPOLOGY_SINCE: Version = (
 UNREADABLE_GID_TYPE_TOLERATED_SINCE: Version = (2, 26, 0)  # EINVAL is no error; first read tag 2.26.2
 IB_SORTED_BY_PCI_SINCE: Version = (2, 29, 7)  # NCCL_IB_DEVICE_PCI_ORDER; not in 2.29.3
 IBVERBS_LIB_SINCE: Version = (2, 30, 0)  # NCCL_IBVERBS_LIB, src/misc/ibvsymbols.cc; first read tag 2.30.3
+MNNVL_TRIED_SINCE: Version = (2, 25, 0)  # src/mnnvl.cc allocates memory for IMEX before MNNVL is used; 2.25.1
+MNNVL_FAILS_SINCE: Version = (
+    2,
+    27,
+    0,
+)  # and that it cannot is an error, no longer "no MNNVL"; first tag 2.27.3
 SHARED_GPUS_SINCE: Version = (2, 30, 0)  # NCCL_MULTI_RANK_GPU_ENABLE, src/init.cc; first read tag 2.30.3
 RAIL_AND_PLANE_SINCE: Version = (
     2,

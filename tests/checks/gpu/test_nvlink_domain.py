@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.gpu import Fabric
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, node, with_facts
+from tests.builders import cluster, everywhere, node, with_facts
 from tests.checks.running import finding, is_silent, run
-from tests.fact_builders import some
+from tests.fact_builders import software, some
 from tests.gpu_builders import with_all_gpus, with_gpu
 
 SLUG = "nvlink-domain"
@@ -62,6 +63,41 @@ def test_without_an_imex_channel_or_a_common_one_nvlink_is_of_no_use_between_nod
     healthy = with_domains("a.1", "a.1", "a.1")
     assert "node02 has no IMEX channel" in finding(SLUG, with_channels(healthy, "node02", ())).summary
     assert "no IMEX channel is the same" in finding(SLUG, with_channels(healthy, "node02", (4,))).summary
+
+
+@pytest.mark.parametrize(
+    ("nccl", "environment", "severity", "said"),
+    [
+        ("2.30.7", {}, "error", "NCCL fails at its start"),
+        ("2.27.3", {"NCCL_MNNVL_ENABLE": "1"}, "error", "NCCL fails at its start"),
+        ("2.26.6", {}, "warning", "uses the network"),
+        ("2.25.1", {}, "warning", "uses the network"),
+        ("2.24.3", {}, "error", "NCCL fails at its start"),
+        ("2.30.7", {"NCCL_MNNVL_ENABLE": "0"}, "warning", "is 0, and NCCL uses the network"),
+        ("2.30.7", {"NCCL_CUMEM_ENABLE": "0"}, "warning", "is 0, and NCCL uses the network"),
+    ],
+)
+def test_what_nccl_does_without_an_imex_channel(
+    nccl: str, environment: dict[str, str], severity: str, said: str
+) -> None:
+    """NCCL src/mnnvl.cc and src/init.cc of these tags."""
+    snapshot = with_channels(with_domains("a.1", "a.1"), "node02", ())
+    for place in snapshot.nodes:
+        facts = place.facts
+        choice = replace(some(facts.nccl), asked=Missing("absent", "not asked"))
+        snapshot = with_facts(
+            snapshot, place.host, nccl=choice, software=software(nccl=nccl), environment=environment
+        )
+    found = finding(SLUG, snapshot)
+    assert (found.severity, found.hosts) == (severity, ("node02",))
+    assert said in found.summary
+
+
+def test_channels_that_differ_are_an_error_unless_nvlink_between_nodes_is_off() -> None:
+    differ = with_channels(with_domains("a.1", "a.1"), "node02", (4,))
+    assert finding(SLUG, differ).severity == "error"
+    off = everywhere(differ, environment={"NCCL_MNNVL_ENABLE": "0"})
+    assert finding(SLUG, off).severity == "warning"
 
 
 def test_what_was_not_read_is_unknown() -> None:
