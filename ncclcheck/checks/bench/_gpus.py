@@ -41,7 +41,7 @@ def _finding(parts: Sequence[SlowGpu]) -> Finding:
         "warning",
         f"rank {first.rank} on {first.host} delays the others: {name} is slow: {does}{_reasons(parts)}",
         (first.host,),
-        (*(_evidence(part) for part in parts), *_of_nvml(first.host, first.health)),
+        (*(_evidence(part) for part in parts), *of_nvml(first.host, first.health)),
         tuple(Fix(_FIXES[part.part][0], (_command(part),)) for part in parts),
     )
 
@@ -77,7 +77,7 @@ def _evidence(slow: SlowGpu) -> Evidence:
     )
 
 
-def _of_nvml(host: str, health: GpuHealth) -> Iterator[Evidence]:
+def of_nvml(host: str, health: GpuHealth) -> Iterator[Evidence]:
     """Yield what grew, or held, while the benchmark ran; what NVML does not tell is left out."""
     if not isinstance(health.slowdowns, Missing) and health.slowdowns:
         yield Evidence((host,), "clock event reasons", ", ".join(health.slowdowns), "none", _NVML)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+from ncclcheck.checks.bench._gpus import of_nvml
 from ncclcheck.checks.hosts import named
 from ncclcheck.measure.links.rails import SlowRail, slow_rails
-from ncclcheck.model.bench import Isolation
+from ncclcheck.model.bench import GpuHealth, Isolation
 from ncclcheck.model.finding import Evidence, Finding, Fix
 
 _LINKS = "transfers between GPUs, timed by them, all rails at the same time, after the collectives"
@@ -23,16 +24,40 @@ _FIX_INSIDE = Fix(
 
 def rail_findings(isolation: Isolation, explained: AbstractSet[int]) -> Iterator[Finding]:
     """Yield a finding for each slow rail; a rank in `explained` is slow for another reason, and so are its partners."""
-    pci_of = {gpu.rank: gpu.health.pci for gpu in isolation.gpus}
+    health_of = {gpu.rank: gpu.health for gpu in isolation.gpus}
     host_of = {rank: host for link in isolation.links for rank, host in (
         (link.from_rank, link.from_host), (link.to_rank, link.to_host))}  # fmt: skip
+    for slow in _unexplained(isolation, explained):
+        yield _finding(slow, health_of, host_of)
+
+
+def rail_ranks(isolation: Isolation, explained: AbstractSet[int]) -> frozenset[int]:
+    """Return the ranks whose GPUs these findings are about: what NVML says of them is evidence there."""
+    slow = list(_unexplained(isolation, explained))
+    return frozenset(rank for rail in slow for rank in _ends(rail))
+
+
+def _unexplained(isolation: Isolation, explained: AbstractSet[int]) -> Iterator[SlowRail]:
     for slow in slow_rails(isolation.links):
         if slow.rank not in explained and (slow.is_sure or explained.isdisjoint(slow.peers)):
-            yield _finding(slow, pci_of.get(slow.rank, ""), tuple(host_of[rank] for rank in slow.peers))
+            yield slow
 
 
-def _finding(slow: SlowRail, pci: str, peers: tuple[str, ...]) -> Finding:
-    gpu = f"its GPU {pci}".rstrip()
+def _ends(slow: SlowRail) -> tuple[int, ...]:
+    """Return the ranks of which one is at fault."""
+    return (slow.rank,) if slow.is_sure else (slow.rank, *slow.peers)
+
+
+def _finding(slow: SlowRail, health_of: Mapping[int, GpuHealth], host_of: Mapping[int, str]) -> Finding:
+    peers = tuple(host_of[rank] for rank in slow.peers)
+    gpu = f"its GPU {health_of.get(slow.rank, GpuHealth()).pci}".rstrip()
+    seen = [
+        Evidence(
+            (host_of[rank],), f"{told.subject} of rank {rank}", told.observed, told.expected, told.source
+        )
+        for rank in _ends(slow)
+        for told in of_nvml(host_of[rank], health_of.get(rank, GpuHealth()))
+    ]
     does = " and ".join(
         f"{way} {_GBIT * gb_s:.4g} Gbit/s"
         for way, gb_s in (("sends", slow.sends_gb_s), ("receives", slow.receives_gb_s))
@@ -47,11 +72,12 @@ def _finding(slow: SlowRail, pci: str, peers: tuple[str, ...]) -> Finding:
         if slow.is_sure
         else f"either end, rank {slow.rank} or rank {partners}, or the way between them"
     )
+    meanwhile = "".join(f"; NVML: {told.subject}: {told.observed}" for told in seen)
     return Finding(
         "warning",
         f"rank {slow.rank} on {slow.host} delays the others: {what}: {gpu} {does} with rank {partners} on "
-        f"{named(peers) if slow.place == 'rail' else slow.host}, while {usual} is usual; {sure}",
+        f"{named(peers) if slow.place == 'rail' else slow.host}, while {usual} is usual; {sure}{meanwhile}",
         hosts,
-        (Evidence(hosts, f"transfers of rank {slow.rank} with rank {partners}", does, usual, _LINKS),),
+        (Evidence(hosts, f"transfers of rank {slow.rank} with rank {partners}", does, usual, _LINKS), *seen),
         (_FIX_RAIL if slow.place == "rail" else _FIX_INSIDE,),
     )

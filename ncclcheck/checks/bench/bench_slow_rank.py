@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.bench._gpus import gpu_findings
+from ncclcheck.checks.bench._link_errors import link_error_findings
 from ncclcheck.checks.bench._measured import bench_of, not_measured
-from ncclcheck.checks.bench._rails import rail_findings
+from ncclcheck.checks.bench._rails import rail_findings, rail_ranks
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks
@@ -24,6 +25,8 @@ _LINKS = "transfers between two ranks at a time, one direction, after the collec
 @check("NC803", "bench-slow-rank", "No rank delays the others")
 def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
     """No rank is late, stalled or without a core, no GPU is slower than the others, and no node's link.
+
+    Nor does one GPU alone count NVLink errors or PCIe replays while the benchmark runs.
 
     ## Why it matters
     A collective is as slow as its last rank. The others wait inside the call, so their times look bad and the late
@@ -45,7 +48,8 @@ def bench_slow_rank(snapshot: Snapshot) -> Iterator[Answer]:
     copy within memory 20 % slower, or its copy from the host 40 % slower. A link: 30 % below the usual speed for all
     partners of a node, or half of it for a pair; the transfers are made after the collectives, one direction at a
     time, and again where one seems slow. Where nodes have several GPUs, each GPU's rail is judged so
-    (ncclcheck/measure/links/rails.py), all rails at the same time.
+    (ncclcheck/measure/links/rails.py), all rails at the same time. Errors: NVML's counters before and after, 10 or
+    more, and ten times the median of the other GPUs (ours).
     """
     bench = bench_of(snapshot)
     if bench is not None and bench.points:
@@ -67,6 +71,8 @@ def _ranks(bench: BenchResult) -> Iterator[Finding]:
     yield from gpu_findings(gpus)
     by_pcie = {gpu.rank for gpu in gpus if gpu.part == "slow PCIe"}
     yield from rail_findings(bench.isolation, by_pcie)
+    named = {gpu.rank for gpu in gpus} | rail_ranks(bench.isolation, by_pcie)
+    yield from link_error_findings(bench.isolation.gpus, named)
     for rank in dict.fromkeys((*(slow_rank.rank for slow_rank in late), *(core.rank for core in cores))):
         yield _rank(
             bench,

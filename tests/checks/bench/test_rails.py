@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench._rails import rail_findings
+from ncclcheck.checks.bench._rails import rail_findings, rail_ranks
 from ncclcheck.measure.links.rails import rail_rounds
 from ncclcheck.model.bench import GpuHealth, GpuSpeed, Isolation, LinkSpeed
 from tests.bench_builders import with_bench
@@ -42,6 +42,30 @@ def test_of_two_nodes_both_ends_are_named() -> None:
     (found,) = rail_findings(isolation(2, lambda a, b: 20.0 if 5 in (a, b) else 48.0), set())
     assert found.hosts == ("node01", "node02")
     assert "either end, rank 1 or rank 5, or the way between them" in found.summary
+
+
+def test_errors_of_links_are_evidence_of_a_slow_rail_and_said_once() -> None:
+    of_one = isolation(3, lambda a, b: 20.0 if 5 in (a, b) else 48.0)
+    erring = tuple(
+        replace(
+            gpu,
+            health=replace(
+                gpu.health, nvlink_errors=5000 * (gpu.rank == 5), pcie_replays=900 * (gpu.rank == 5)
+            ),
+        )
+        for gpu in of_one.gpus
+    )
+    found = finding("bench-slow-rank", with_bench(cluster(3), isolation=replace(of_one, gpus=erring)))
+    assert "slow rail" in found.summary
+    assert "NVML: new NVLink errors of rank 5: 5000; NVML: new PCIe replays of rank 5: 900" in found.summary
+    assert [(seen.subject, seen.observed) for seen in found.evidence[1:]] == [
+        ("new NVLink errors of rank 5", "5000"),
+        ("new PCIe replays of rank 5", "900"),
+    ]
+    two = isolation(2, lambda a, b: 20.0 if 5 in (a, b) else 48.0)
+    (either,) = rail_findings(replace(two, gpus=erring), set())
+    assert (either.evidence[1].hosts, either.evidence[1].observed) == (("node02",), "5000")
+    assert rail_ranks(two, set()) == {1, 5}
 
 
 def test_a_rail_behind_a_slow_pcie_link_is_not_named_as_well() -> None:
