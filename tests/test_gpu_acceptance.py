@@ -58,6 +58,46 @@ def test_nccl_tests_runs_where_it_is_and_is_not_missed_where_it_is_not(
     assert "no GPU" in failed.remarks[0]
 
 
+def test_each_goal_is_named_met_or_missed(script: ModuleType) -> None:
+    """10 % of nccl-tests at 8 B, 1 % from 1 MiB on."""
+
+    def said(size: int, own_us: float, tests_us: float | None) -> list[str]:
+        goals = script.goals_of(size, own_us, {"nccl-tests": tests_us, "the bare loop": 10.0})
+        return [goal.said("all_reduce", is_judged=True) for goal in goals]
+
+    assert said(8, 10.9, 10.0) == [
+        "- goal: all_reduce of 8 B within 10% of nccl-tests: met (9.0% off)",
+        "- goal: all_reduce of 8 B within 10% of the bare loop: met (9.0% off, for information)",
+    ]
+    assert "missed (11.0% off)" in said(8, 11.1, 10.0)[0]
+    assert "1% of nccl-tests: met (0.9% off)" in said(1 << 20, 10.09, 10.0)[0]
+    assert "missed (1.5% off)" in said(1 << 20, 10.15, 10.0)[0]
+    assert "not measured" in said(1 << 20, 10.0, None)[0]
+    assert said(64 << 10, 99.0, 10.0) == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "shared", "own_us", "is_sound"),
+    [(2, {}, 100.5, True), (2, {}, 102.0, False), (1, {}, 102.0, True), (2, {"NCCL_X": "1"}, 102.0, True)],
+)
+def test_goals_are_judged_beside_nccl_tests_on_several_gpus(
+    script: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    ranks: int,
+    shared: dict[str, str],
+    own_us: float,
+    is_sound: bool,
+) -> None:
+    op = "all_gather" if ranks == 1 else "all_reduce"
+    told = script.NcclTests({16 << 20: 100.0}, True, [])
+    monkeypatch.setattr(script, "_nccl_tests", lambda *_: told)
+    monkeypatch.setattr(script, "_loop", lambda *_: 100.0)
+    lines: list[str] = []
+    points = [{"op": op, "size_bytes": 16 << 20, "time_us": {"mean": own_us}}]
+    assert script._compare(lines, script.World("a world", ranks, shared, "16M"), points) is is_sound
+    assert any(line.startswith(f"- goal: {op} of 16777216 B within 1% of nccl-tests") for line in lines)
+
+
 def test_without_a_gpu_it_says_so_and_writes_nothing(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     ended = subprocess.run(
