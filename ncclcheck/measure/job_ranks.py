@@ -9,14 +9,13 @@ from ncclcheck.model.snapshot import Node, Snapshot
 
 def ranks_on(snapshot: Snapshot, node: Node) -> int:
     """Return the ranks per node as the launcher says; else one rank per GPU; else one."""
-    launch, gpus = node.facts.launch, node.facts.gpus
+    launch = node.facts.launch
     if not isinstance(launch, Missing):
         if launch.nproc_per_node is not None:
             return launch.nproc_per_node
         if launch.local_world_size > 1:
             return launch.local_world_size
-    count = 0 if isinstance(gpus, Missing) else len(gpus)
-    return max(count, snapshot.expected_gpus_per_node or 0, 1)
+    return max(_gpus(node), snapshot.expected_gpus_per_node or 0, 1)
 
 
 def ranks_sharing_cpus(snapshot: Snapshot, node: Node) -> int:
@@ -37,7 +36,16 @@ def ranks_of_job(snapshot: Snapshot) -> int:
 
 def has_gpus(node: Node) -> bool:
     """Return True if GPUs are listed: ranks there run NCCL."""
-    return not isinstance(node.facts.gpus, Missing) and bool(node.facts.gpus)
+    return _gpus(node) > 0
+
+
+def _gpus(node: Node) -> int:
+    """Return how many GPUs NVML lists; where its library is not there, how many torch sees."""
+    gpus, torch = node.facts.gpus, node.facts.torch_gpus
+    if not isinstance(gpus, Missing):
+        return len(gpus)
+    count = torch if isinstance(torch, Missing) else torch.count
+    return 0 if isinstance(count, Missing) or gpus.missing != "absent" else count
 
 
 def counted(number: int, word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.measure.job_ranks import counted, has_gpus, ranks_of_job, ranks_on, ranks_sharing_cpus
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import LaunchSource
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, node, with_facts, with_silent
@@ -28,6 +29,14 @@ def test_the_launcher_knows_best_then_the_gpus() -> None:
     assert (
         ranks(replace(with_facts(cluster(2), "node01", launch=GONE, gpus=()), expected_gpus_per_node=4)) == 4
     )
+
+
+def test_without_nvml_the_gpus_that_torch_sees_count() -> None:
+    absent = Missing("absent", "libnvidia-ml.so.1 is not there")
+    blind = with_facts(cluster(2), "node01", launch=GONE, gpus=absent)
+    assert (ranks(blind), has_gpus(node(blind, "node01"))) == (8, True)
+    none = with_facts(blind, "node01", torch_gpus=absent)
+    assert (ranks(none), has_gpus(node(none, "node01"))) == (1, False)
 
 
 def test_a_launcher_that_binds_gives_each_rank_cpus_of_its_own() -> None:
