@@ -13,13 +13,15 @@ VIRTUAL = re.compile(
     r"(?:docker|br-|virbr|veth|cni|flannel|cali|cilium|weave|podman|lxc|lxd|vmnet|vboxnet|tun|tap|wg|"
     r"tailscale|zt|ip6tnl|sit|gre|dummy|kube)"
 )
+LINK_LOCAL = ("fe80:", "[fe80:", "169.254.")
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12}$")
 _DOCKER_DEFAULT = re.compile(r"172\.17\.\d{1,3}\.\d{1,3}$")
 _CLUSTER_NAME = re.compile(r"\.svc\b|cluster\.local|\.pod\b")
 _NAME = re.compile(
-    r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve (?:host:? "
-    r"|')?(?P<other>[\w.-]{1,253})"
+    r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve "
+    r"(?:host(?:name)?:? |')?(?P<other>[\w.-]{1,253})"
 )
+_NO_NAMES = frozenset({"hostname", "not", "name", "lookup", "resolution", "names", "host", "address", "node"})
 _TIMED_OUT = re.compile(r"\b110\b|timed out", re.IGNORECASE)
 _RETRIES_USED = re.compile(r"(?:status=|error )(?:IBV_WC_RETRY_EXC_ERR\()?12\b")
 _GID = re.compile(r"(?:GID|Gids?) ?::ffff:(?P<network>\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}")
@@ -38,7 +40,7 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
     for line in lines:
         for match in _NAME.finditer(line.text):
             name = match["name"] or match["host"] or match["other"]
-            if name and name != "hostname" and not name.replace(".", "").isdigit():
+            if name and name not in _NO_NAMES and not name.replace(".", "").isdigit():
                 names.add(name)
     return names
 
@@ -97,7 +99,7 @@ def virtual_processes(log: Log) -> list[Process]:
     return [
         process
         for process in log.processes
-        if VIRTUAL.match(process.interface) or process.address.startswith(("fe80:", "169.254."))
+        if VIRTUAL.match(process.interface) or process.address.startswith(LINK_LOCAL)
     ]
 
 

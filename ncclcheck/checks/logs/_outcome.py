@@ -16,6 +16,7 @@ from ncclcheck.model.finding import CheckRun, Finding
 
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
 UNDETERMINED = "undetermined"
+_SLOWS = ("rdma-userspace-missing", "gdr-unavailable")  # a job goes on, over slower ways
 
 
 class Explained(Struct, frozen=True):
@@ -36,7 +37,7 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
             replace(suspect, severity="warning") if suspect.slug == "net-plugin-config" else suspect
             for suspect in ranked
         ]
-    if finished_well(log):
+    if finished_well(log) and not _was_slow(log, ranked):
         noted = tuple(_plain(replace(suspect, severity="warning", hosts=())) for suspect in ranked)
         return Explained(
             "healthy", noted, "the log says that the job finished, and nothing says that it failed"
@@ -66,6 +67,17 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         else "nothing in the log says that the job failed"
     )
     return Explained("healthy", findings, how)
+
+
+def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
+    """Return True if the log shows both that a job which finished was slow and why."""
+    first = ranked[0] if ranked else None
+    return (
+        first is not None
+        and first.slug in _SLOWS
+        and first.severity == "error"
+        and bool(remarks(log, "slow-word"))
+    )
 
 
 def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:

@@ -46,7 +46,7 @@ _NOT_ALARMING = frozenset(
 _FALLBACK = "using point-to-point network instead"
 _NCCL_VERSION = re.compile(r"NCCL version (?P<version>\d{1,3}\.\d{1,3}\.\d{1,3})")
 _WHOLE = re.compile(
-    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds", re.IGNORECASE
+    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total", re.IGNORECASE
 )
 # After these no word of the job that it finished counts; all others a program may survive (a fallback, a retry).
 _ENDINGS = frozenset(topic.name for topic in ALL_TOPICS if topic.ends_the_job)

@@ -62,7 +62,9 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
         )
     mesh = remarks(log, "mesh", "k8s-policy")
     dropped = matches(
-        r"BlackHoleCluster|upstream connect error|upstream_reset|\bU[FH],|NetworkPolicy.{0,60}den", mesh
+        r"BlackHoleCluster|upstream connect error|upstream_reset|\bU[FH],|NetworkPolicy.{0,60}den|"
+        r"Envoy proxy is NOT ready|failed to proxy|terminated with: signal",
+        mesh,
     )
     broken = [failure for failure in failures(log) if failure.layer != "store" or dropped] or remarks(
         log, "closed-by-peer"

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import failures, remarks, timeouts, troubles
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _ETHERNET = 1500
+_REFUSED = ("1", "9")  # local length error, remote invalid request
 
 
 @cause(
@@ -60,6 +61,13 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
             "Packets are larger than the MTU of the path.",
             [*told, *values],
         )
+    elif cut := _longer_than_expected(log):
+        yield suspect(
+            "The two ends of a connection use different path MTUs, and the adapter refused a message of the longer one.",
+            cut,
+            confidence="likely",
+            at=cut[-1].place,
+        )
     elif values and troubles(log) and (differ or (jumbo and stalled)):
         sizes = ", ".join(sorted({value.values["mtu"] for value in values}))
         yield suspect(
@@ -69,3 +77,11 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             at=(stalled or values)[0].place,
         )
+
+
+def _longer_than_expected(log: Log) -> list[Remark]:
+    """Return what NCCL says of the MTU of its queue pairs, where it differs and an adapter refused a message."""
+    paths = remarks(log, "ib-mtu")
+    refused = [remark for remark in remarks(log, "ib-completion") if remark.values.get("status") in _REFUSED]
+    differ = len({path.values["mtu"] for path in paths}) > 1 and len({path.place.host for path in paths}) > 1
+    return [*paths, *refused] if differ and refused else []

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, matches, remarks, troubles, versions_of
 from ncclcheck.logs.messages.defects import Defect, of_versions
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
+
+_FIRST_FRAMES = 3  # lines after the crash
 
 
 @cause(
@@ -38,16 +40,32 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
     (`ncclcheck/logs/messages/defects.toml`); torch's INTERNAL ASSERT.
     """
     found = list(_known(log))
-    crashed = remarks(log, "nccl-crash", "torch-internal")
+    fell = _fell_in_nccl(log)
+    crashed = (*remarks(log, "nccl-crash", "torch-internal"), *fell)
     yield from found
     if crashed and not any(known.confidence == "likely" for known in found):
         yield suspect(
             "NCCL or PyTorch failed with an internal error.",
             crashed,
-            confidence="likely" if remarks(log, "nccl-crash") else "possible",
+            confidence="likely" if remarks(log, "nccl-crash") or fell else "possible",
             hosts=culprits(log, [remark.place for remark in crashed]),
-            explains=("rank-exception",) if remarks(log, "nccl-crash") and not exceptions(log) else (),
+            explains=("rank-exception",)
+            if (remarks(log, "nccl-crash") or fell) and not exceptions(log)
+            else (),
         )
+
+
+def _fell_in_nccl(log: Log) -> list[Remark]:
+    """Return the first frame of a crash's stack where it is of NCCL; in the stack of a hang such a frame means nothing."""
+    crashes = [remark.place for remark in remarks(log, "crash")]
+    return [
+        frame
+        for frame in remarks(log, "nccl-frame")
+        if any(
+            crash.file == frame.place.file and 0 <= frame.place.line - crash.line <= _FIRST_FRAMES
+            for crash in crashes
+        )
+    ][:1]
 
 
 def _known(log: Log) -> Iterator[Suspect]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.logs._causes import cause
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
+
+_IMPORT = re.compile(r"(?:transport/p2p|\bp2p\.cc).{0,80}Cu(?:da|DA) failure")
 
 
 @cause(
     "NC924",
     "nvlink-fabric-service",
     "The fabric manager and IMEX set up NVLink",
-    topics=("fabric",),
-    summary=(
-        "The NVLink fabric is not set up: the fabric manager or IMEX is not running, or was restarted without a "
-        "GPU reset."
-    ),
-    explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility"),
+    explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility", "p2p-broken"),
     fixes=(
         Fix(
             "start or restart nvidia-fabricmanager (the fabric manager of exactly the driver's version), "
@@ -29,7 +30,7 @@ from ncclcheck.model.finding import Fix
         ),
     ),
 )
-def nvlink_fabric_service(log: Log) -> None:
+def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
     """The service that sets up NVLink (fabric manager, IMEX) did not run, or was restarted without a GPU reset.
 
     ## Why it matters
@@ -44,3 +45,20 @@ def nvlink_fabric_service(log: Log) -> None:
     CUDA error 802 (cudaErrorSystemNotReady), NCCL transport/nvls.cc and mnnvl.cc, NVIDIA's fabric manager
     guide, section on GPU reset.
     """
+    found = remarks(log, "fabric")
+    if found:
+        yield suspect(
+            "The NVLink fabric is not set up: the fabric manager or IMEX is not running, or was restarted without a "
+            "GPU reset.",
+            found,
+            hosts=culprits(log, [remark.place for remark in found]),
+        )
+        return
+    imports = [remark for remark in remarks(log, "nccl-warn") if _IMPORT.search(remark.text)]
+    if imports and any("MNNVL" in link.via for process in log.processes for link in process.links):
+        yield suspect(
+            "NCCL could not open the memory of a GPU of another node over multi-node NVLink.",
+            imports,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in imports[:1]]),
+        )

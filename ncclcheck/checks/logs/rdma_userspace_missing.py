@@ -39,7 +39,10 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL misc/ibvsymbols.cc (dlopen of libibverbs.so.1); rdma-core's warnings; /dev/infiniband/uverbs*.
     """
-    missing = remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files")
+    missing = [
+        *remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files"),
+        *(remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "ib-open"),
+    ]
     hardware = remarks(log, "ib-active", "rdma-hardware", "rdma-wanted")
     slow = remarks(log, "slow-word")
     if missing and (hardware or uses_infiniband(log)) and (troubles(log) or slow):

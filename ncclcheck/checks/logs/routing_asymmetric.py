@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_interface
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import tried
+from ncclcheck.checks.logs._network import VIRTUAL, tried
 from ncclcheck.checks.logs._view import culprits, remarks, troubles
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -15,7 +16,7 @@ from ncclcheck.model.finding import Fix
     "NC911",
     "routing-asymmetric",
     "Answers leave through the interface that received the request",
-    explains=("firewall-blocked-ports", "wrong-interface", "rank-exception"),
+    explains=("firewall-blocked-ports", "wrong-interface", "rank-exception", "ib-link-or-fabric", "roce-gid"),
     between_nodes=True,
     fixes=(
         Fix(
@@ -60,3 +61,29 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
             at=(failed or lines)[0].place,
             hosts=culprits(log, [line.place for line in lines]),
         )
+        return
+    listed = _listed_twice(log)
+    if listed and (failed or troubles(log)):
+        yield suspect(
+            f"{listed[0].values['address']} and {listed[1].values['address']} are two interfaces of one node in one "
+            "subnet, so answers leave through another one than received the request.",
+            [*listed, *failed],
+            confidence="likely",
+            at=(failed or listed)[0].place,
+            hosts=culprits(log, [line.place for line in listed]),
+        )
+
+
+def _listed_twice(log: Log) -> list[Remark]:
+    """Return the interfaces of one node that its own listing shows in one subnet."""
+    found: dict[tuple[str | None, str], dict[str, Remark]] = {}
+    for remark in remarks(log, "address-listing"):
+        device, bits = remark.values.get("device", ""), remark.values.get("bits", "32")
+        if " DOWN " in remark.text or VIRTUAL.match(device) or not bits.isdigit() or not 8 <= int(bits) <= 30:  # noqa: PLR2004 (networks of several machines)
+            continue
+        try:
+            network = ip_interface(f"{remark.values['address']}/{bits}").network
+        except ValueError:
+            continue
+        found.setdefault((remark.place.host, str(network)), {}).setdefault(device, remark)
+    return next((list(lines.values()) for lines in found.values() if len(lines) > 1), [])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import (
+    LINK_LOCAL,
     VIRTUAL,
     as_line,
     distinct_hosts,
@@ -79,7 +80,12 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
         )
     elif bridged := _bridged(log, failed):
         yield suspect(
-            f"A peer advertised {bridged[0].address}, a container bridge's address, which every node has for itself.",
+            f"A peer advertised {bridged[0].address}, "
+            + (
+                "a link-local address, which leads to no other machine."
+                if bridged[0].address.lower().startswith(LINK_LOCAL)
+                else "a container bridge's address, which every node has for itself."
+            ),
             bridged,
             confidence="likely",
             hosts=tuple(dict.fromkeys(_holders(log, bridged[0].address)))[:1] or (bridged[0].address,),
@@ -107,7 +113,11 @@ def _bridged(log: Log, failed: Sequence[ConnectFailure]) -> list[ConnectFailure]
         failure
         for failure in failed
         if (failure.final or failure.layer == "other")
-        and (is_bridge_address(failure.address) or failure.address in listed)
+        and (
+            is_bridge_address(failure.address)
+            or failure.address in listed
+            or failure.address.lower().startswith(LINK_LOCAL)
+        )
     ]
 
 

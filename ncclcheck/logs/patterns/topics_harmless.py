@@ -58,6 +58,10 @@ _TABLE: tuple[tuple[str, str], ...] = (
         "NCCL's own monitoring, which no collective depends on",
     ),
     (
+        r"The caller indicates that this is not a failure",
+        "TensorFlow's allocator tries again with less",
+    ),
+    (
         r"Unable to register cu\w+ factory|Could not find TensorRT|cannot be preloaded",
         "another library's message, of no effect here",
     ),

@@ -134,8 +134,9 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"uncorrectable (?:ECC|NVLink)|ECC error|row remap\w* fail|CUDA_ERROR_(?:ECC_UNCORRECTABLE|"
-                r"NVLINK_UNCORRECTABLE)"
+                r"NVLINK_UNCORRECTABLE|CONTAINED|HARDWARE_STACK_ERROR)"
             ),
+            r"Invalid access of peer GPU memory over nvlink|CUDA error: hardware stack error",
         ),
         has_own_cause=True,
     ),

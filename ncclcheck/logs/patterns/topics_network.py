@@ -236,7 +236,10 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "rdma-wanted",
-        (r"Error: network IB not found|NCCL_NET set by environment to IB\b",),
+        (
+            r"Error: network IB not found|NCCL_NET set by environment to IB\b",
+            r"NCCL_IB_HCA set (?:by environment )?to \S|NCCL_IB_DISABLE set (?:by environment )?to 0",
+        ),
         alarms=False,
         at_info=True,
     ),
@@ -273,6 +276,12 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         (r"ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",),
     ),
     Topic(
+        "plugin-topology",  # a plug-in's own file
+        (r"Setting NCCL_TOPO_FILE environment variable to",),
+        alarms=False,
+        at_info=True,
+    ),
+    Topic(
         "plugin-load",
         (
             r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|libnccl-net\S*: undefined symbol",
@@ -286,6 +295,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     # MTU and routes
     Topic("mtu", (r"(?:\bmtu|\bactive_mtu)[\s=:]{1,6}(?P<mtu>\d{3,5})\b",), alarms=False),
+    Topic("ib-mtu", (r"\bqpn \d{1,10} mtu (?P<mtu>[1-5])\b",), alarms=False, at_info=True),  # as verbs number it
     Topic(
         "mtu-error",
         (
@@ -327,7 +337,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "address-listing",  # of `ip -brief address` and `ip address`
         (
-            r"^(?P<device>[A-Za-z][\w.@:-]{1,30}) +(?:UP|UNKNOWN|DOWN) +(?P<address>\d{1,3}(?:\.\d{1,3}){3})/",
+            r"^(?P<device>[A-Za-z][\w.@:-]{1,30}) +(?:UP|UNKNOWN|DOWN) +(?P<address>\d{1,3}(?:\.\d{1,3}){3})/(?P<bits>\d{1,2})",
             (
                 r"\binet (?P<held>\d{1,3}(?:\.\d{1,3}){3})/\d.{0,60}\bscope "
                 r"global\b.{0,40}\b(?P<holder>[A-Za-z][\w.-]{1,30})$"

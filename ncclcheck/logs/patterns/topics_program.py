@@ -127,6 +127,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"(?:expected (?:about|>|~)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s "
                 r"\d+ \(expected"
             ),
+            r"# Avg bus bandwidth {1,10}: 0\.\d",  # of sockets, or of tiny messages
             (
                 r"\b(?:expected|should be|used to be|was|vs\.?) (?:around |about |>|"
                 r"~)?\d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps|%)|"
@@ -168,6 +169,11 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"Assertion .{0,80}nccl"
             ),
         ),
+    ),
+    Topic(
+        "nccl-frame",  # of a native stack: glog's, gdb's
+        (r"(?:@|#[0-4]) +0x[0-9a-f]{6,16}[^\n]{0,80}\bp?nccl[A-Z]\w{1,60} ?\(",),
+        alarms=False,
     ),
     Topic("torch-internal", (r"INTERNAL ASSERT FAILED",)),
     Topic(
@@ -219,8 +225,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"complete(?:d|s)?|done|succe)"
             ),
             (
-                r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ing)? "
-                r"(?:code )?0\b"
+                r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ed|ing|s)?(?: with)?(?: exit)? "
+                r"(?:code |status )?0\b|^job end\b|\btotal images/sec: \d"
             ),
             (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"

@@ -67,7 +67,9 @@ _ANY = re.compile(
     r"\b(?P<why>timed out|timeout|refused|no route to host|network is unreachable|host is unreachable)",
     re.IGNORECASE,
 )
-_STORE_OLD = re.compile(r"RuntimeError: connect\(\) failed\. Last error: (?P<why>.{1,60})")
+_STORE_OLD = re.compile(
+    r"RuntimeError: (?:connect\(\) failed\. Last error: )?(?P<why>Connection (?:timed out|refused)|(?<=Last error: ).{1,60})"
+)
 _HYDRA = re.compile(
     r"unable to connect from \"[^\"]{1,253}\" to \"(?P<address>[^\"]{1,253})\" \((?P<why>[^)]{1,80})"
 )

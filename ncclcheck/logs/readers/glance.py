@@ -25,6 +25,7 @@ QUIET_STARTS = frozenset(
 )  # fmt: skip
 
 TRACEBACK = "Traceback (most recent call last)"
+STOPPED_BY_HAND = (b"^C", b"^Z")  # as a terminal shows the keys; too short for the search
 LAST_ERROR = "Last error:"  # of torch's exceptions: NCCL's last warning is the line after it
 PATTERNS = (
     *TOPIC_PATTERNS,
@@ -37,6 +38,7 @@ PATTERNS = (
     VERSION_PATTERN,
     re.escape(TRACEBACK),
     re.escape(LAST_ERROR),
+    r"\] INFO NET/Socket : Using",  # NCCL 2.3 and older
     *levels.PATTERNS,
     *sections.PATTERNS,
 )
@@ -45,4 +47,4 @@ _has_a_text = any_of(PATTERNS, software.needles())
 
 def may_mean_something(line: bytes) -> bool:
     """Return True if the line has a text that some pattern needs; False means that no pattern matches it."""
-    return _has_a_text(line.lower())
+    return _has_a_text(line.lower()) or line.startswith(STOPPED_BY_HAND)

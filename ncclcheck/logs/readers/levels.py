@@ -60,4 +60,6 @@ def topic_of(level: str | None, text: str) -> str:
 
     Such a word alone says neither what went wrong nor for whom.
     """
-    return "error-line" if is_error(level, text) else "trouble-word" if _TROUBLE.search(text) else ""
+    if is_error(level, text):
+        return "error-line"
+    return "trouble-word" if _TROUBLE.search(text) or text.startswith(("^C", "^Z")) else ""
