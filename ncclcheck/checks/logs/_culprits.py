@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from ncclcheck.checks.logs._causes import Suspect
-from ncclcheck.checks.logs._view import culprits, exceptions, exits, hosts_of, remarks, timeouts
+from ncclcheck.checks.logs._view import (
+    culprits,
+    exceptions,
+    exits,
+    hosts_of,
+    hosts_of_address,
+    remarks,
+    timeouts,
+)
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
+_FEW, _MOST_RANKS = 3, 65536
 _LOST_NODE = ("ray-node-died", "slurm-node-lost")  # groups of the tables
 # Who speaks the lines of these causes waited for another, or lost it to something between the two.
 _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-connection-dropped"})
@@ -70,3 +79,30 @@ def lost_nodes(log: Log) -> tuple[str, ...]:
     ]
     named = tuple(dict.fromkeys(remark.values.get("node") or remark.place.host or "" for remark in told))
     return named if len(named) <= _BOTH_ENDS and all(named) else ()
+
+
+def stalled(log: Log) -> tuple[str, ...]:
+    """Return the few ranks that Horovod says it waits for, or that lack among those it has."""
+    missing: set[int] = set()
+    for remark in remarks(log, "stalled-ranks"):
+        ready = _ranks(remark.values.get("ready", ""))
+        gaps = set(range(max(ready, default=0))) - ready if max(ready, default=0) < _MOST_RANKS else set()
+        missing |= _ranks(remark.values.get("missing", "")) | gaps
+    return tuple(f"rank {rank}" for rank in sorted(missing)) if len(missing) <= _FEW else ()
+
+
+def _ranks(text: str) -> set[int]:
+    return {int(number) for number in text.split(",") if number.strip().isdecimal()}
+
+
+def closed_it(log: Log) -> tuple[str, ...]:
+    """Return the only peer that closed a connection: its host where the log knows it, else its address."""
+    told = {
+        address
+        for remark in remarks(log, "closed-by-peer")
+        if (address := remark.values.get("address", "").partition("<")[0])[:1].isdigit()
+    }
+    if len(told) != 1:
+        return ()
+    address = told.pop()
+    return hosts_of_address(log, address)[:1] or (address,)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ncclcheck.checks.logs._view import failures, is_local, remarks, troubles
-from ncclcheck.model.events import CommInit, ConnectFailure, Log, Process, Remark
+from ncclcheck.model.events import CommInit, ConnectFailure, Event, Log, Process, Remark
 
 # Names that Linux, container engines and tunnels give; a cluster's own network has none of them.
 VIRTUAL = re.compile(
@@ -21,6 +21,7 @@ _NAME = re.compile(
     r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve "
     r"(?:host(?:name)?:? |')?(?P<other>[\w.-]{1,253})"
 )
+_FEW_NAMES = 2
 _NO_NAMES = frozenset({"hostname", "not", "name", "lookup", "resolution", "names", "host", "address", "node"})
 _TIMED_OUT = re.compile(r"\b110\b|timed out", re.IGNORECASE)
 _RETRIES_USED = re.compile(r"(?:status=|error )(?:IBV_WC_RETRY_EXC_ERR\()?12\b")
@@ -43,6 +44,15 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
             if name and name not in _NO_NAMES and not name.replace(".", "").isdigit():
                 names.add(name)
     return names
+
+
+def unresolved_hosts(log: Log, lines: Sequence[Event], speakers: Sequence[str]) -> tuple[str, ...]:
+    """Return who asked for a name that did not resolve; where no line tells, the names, if they are few."""
+    if speakers:
+        return tuple(speakers)
+    names = sorted(names_in(line for line in lines if isinstance(line, Remark)))
+    names = names or sorted({remark.values["address"] for remark in remarks(log, "master-address")})
+    return tuple(names) if len(names) <= _FEW_NAMES else ()
 
 
 def is_cluster_name(text: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect
-from ncclcheck.checks.logs._culprits import attributed, lost_nodes, without_a_word
+from ncclcheck.checks.logs._culprits import attributed, closed_it, lost_nodes, stalled, without_a_word
 from ncclcheck.checks.logs._view import alarms, fell_back, finished_well, remarks
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 from ncclcheck.model.finding import CheckRun, Finding
@@ -48,10 +48,8 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
     missing = next((found.hosts for found in ranked if found.slug == "slow-rank-timeout"), ())
-    asked = [
-        replace(suspect, hosts=suspect.hosts or lost_nodes(log) or without_a_word(log) or missing)
-        for suspect in open_question
-    ]
+    whom = lost_nodes(log) or stalled(log) or without_a_word(log) or missing or closed_it(log)
+    asked = [replace(suspect, hosts=suspect.hosts or whom) for suspect in open_question]
     findings = tuple(_plain(suspect) for suspect in (*asked, *ranked))
     if open_question:
         return Explained("undetermined", findings, open_question[0].summary)

@@ -46,7 +46,8 @@ _NOT_ALARMING = frozenset(
 _FALLBACK = "using point-to-point network instead"
 _NCCL_VERSION = re.compile(r"NCCL version (?P<version>\d{1,3}\.\d{1,3}\.\d{1,3})")
 _WHOLE = re.compile(
-    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total", re.IGNORECASE
+    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total",
+    re.IGNORECASE,
 )
 # After these no word of the job that it finished counts; all others a program may survive (a fallback, a retry).
 _ENDINGS = frozenset(topic.name for topic in ALL_TOPICS if topic.ends_the_job)
@@ -274,6 +275,16 @@ def hosts_of(log: Log) -> tuple[str, ...]:
 def hosts_of_address(log: Log, address: str) -> tuple[str, ...]:
     """Return the hosts whose NCCL said that it uses that address."""
     return tuple(dict.fromkeys(process.host for process in log.processes if process.address == address))
+
+
+def both_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
+    """Return the peer of connections that all lead to one address, and who lost it; nobody where they are several."""
+    addresses = {failure.address for failure in failed}
+    if len(addresses) != 1 or not (address := addresses.pop())[:1].isdigit():
+        return ()
+    peer = hosts_of_address(log, address)[:1] or (address,)
+    hosts = [host for host in culprits(log, [failed[0].place]) if not host.startswith("rank ")]
+    return tuple(dict.fromkeys((*peer, *hosts)))
 
 
 def culprits(log: Log, places: Iterable[LogPosition]) -> tuple[str, ...]:

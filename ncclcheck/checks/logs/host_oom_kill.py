@@ -12,7 +12,8 @@ from ncclcheck.model.finding import Fix
 
 _SIGKILL = -9
 _BY_LAUNCHER = re.compile(
-    r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM|killed after|Epoch \d+ terminated", re.IGNORECASE
+    r"closing signal|CANCELLED|by user|Sending|Terminating|scancel|SIGTERM|killed after|Epoch \d+ terminated",
+    re.IGNORECASE,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved
+from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved, unresolved_hosts
 from ncclcheck.checks.logs._view import culprits, failures, heads
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -55,5 +55,5 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
         f"{named} does not resolve on at least one node.",
         [*found, *given_up],
         confidence="certain" if given_up or not failures(log) else "likely",
-        hosts=culprits(log, [event.place for event in given_up or found]),
+        hosts=unresolved_hosts(log, found, culprits(log, [event.place for event in given_up or found])),
     )

@@ -12,6 +12,7 @@ from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
+_BOTH_ENDS = 2
 _FATAL = re.compile(
     r"\bport (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)",
     re.IGNORECASE,
@@ -83,14 +84,16 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
         ]
         asked = {_address(remark.values.get("address", "")) for remark in lost or flushed} - {""}
         askers = {remark.place.host for remark in lost or flushed}
-        if not peers and len(asked) == 1 and len(askers) > 1:  # several hosts fail to reach the same one
-            peers = list(asked)
+        if (
+            not peers and len(asked) == 1
+        ):  # several hosts fail to reach the same one, or one host knows no more
+            peers = [*asked, *([host for host in askers if host] if len(askers) == 1 else [])]
         addresses = heads(remark.values.get("address", "a peer") for remark in lost or flushed)
         yield suspect(
             f"RDMA requests to {addresses} failed with status {heads(map(_status, lost or flushed))}.",
             lost or flushed,
             confidence="likely" if lost else "possible",
-            hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) == 1 else (),
+            hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) <= _BOTH_ENDS else (),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import exceptions, failures, remarks, timeouts
+from ncclcheck.checks.logs._view import both_ends, exceptions, failures, remarks, timeouts
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -54,6 +54,7 @@ def idle_connection_dropped(log: Log) -> Iterator[Suspect]:
             ),
             [*broken, *quiet],
             confidence="likely",
+            hosts=both_ends(log, broken),
         )
     elif quiet and lost and not late and not exceptions(log):
         yield suspect(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved
+from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved, unresolved_hosts
 from ncclcheck.checks.logs._view import culprits, failures, heads, matches, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -58,7 +58,7 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
             f"{heads(sorted(names_in(found)))} does not resolve in these pods: the service or its DNS record "
             "does not exist (yet).",
             [*found, *given_up],
-            hosts=culprits(log, [event.place for event in given_up or found]),
+            hosts=unresolved_hosts(log, found, culprits(log, [event.place for event in given_up or found])),
         )
     mesh = remarks(log, "mesh", "k8s-policy")
     dropped = matches(

@@ -63,7 +63,7 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
         )
     elif cut := _longer_than_expected(log):
         yield suspect(
-            "The two ends of a connection use different path MTUs, and the adapter refused a message of the longer one.",
+            "The ends of a connection use different path MTUs, and the adapter refused a longer message.",
             cut,
             confidence="likely",
             at=cut[-1].place,

@@ -56,7 +56,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
 
 
 def _fell_in_nccl(log: Log) -> list[Remark]:
-    """Return the first frame of a crash's stack where it is of NCCL; in the stack of a hang such a frame means nothing."""
+    """Return the first frame of a crash's stack if it is of NCCL; in a stack of a hang it would mean nothing."""
     crashes = [remark.place for remark in remarks(log, "crash")]
     return [
         frame

@@ -39,9 +39,14 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL misc/ibvsymbols.cc (dlopen of libibverbs.so.1); rdma-core's warnings; /dev/infiniband/uverbs*.
     """
+    opened = {process.host for process in log.processes if process.devices}
     missing = [
         *remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files"),
-        *(remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "ib-open"),
+        *(
+            remark
+            for remark in remarks(log, "nccl-warn")
+            if remark.values.get("group") == "ib-open" and remark.place.host not in opened
+        ),
     ]
     hardware = remarks(log, "ib-active", "rdma-hardware", "rdma-wanted")
     slow = remarks(log, "slow-word")

@@ -22,7 +22,8 @@ _DESYNC = re.compile(
 _BUSY = re.compile(
     r"\b(?:tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
     r"encod|index"
-    r"|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|generating|running tokenizer",
+    r"|\d{1,12} ?[kMGT]?i?B/s\]|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|generating|"
+    r"running tokenizer",
     re.IGNORECASE,
 )
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
@@ -81,7 +82,11 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         and word.last.rank not in waiting
     ]
     absent = _absent(log, waiting)
-    told = [remark for remark in remarks(log, "busy-word") if remark.place.rank not in waiting]
+    told = [
+        remark
+        for remark in (*remarks(log, "busy-word"), *filter(_begins_work, remarks(log, "finished")))
+        if remark.place.rank not in waiting
+    ]
     numbered = [*_named_by_barrier(log), *_named_by_torch(log), *_behind_by_number(log, late)][:1]
     if numbered:
         yield from numbered
@@ -109,14 +114,13 @@ def _busy(log: Log, late: Sequence[CollectiveTimeout], busy: Sequence[Words]) ->
     first = busy[0].last
     if not places and len(absent) == 1:
         places = [LogPosition(first.file, first.line, absent[0], log.hosts_of_ranks.get(absent[0]))]
-    main = ("rank 0",) if waiting and 0 not in waiting else ()
     return suspect(
         "The other ranks waited in a collective until they timed out, while one was busy with other work: "
         f"{busy[0].last_text.strip()[:120]}.",
         [*(Remark(words.last, words.last_text.strip(), "busy") for words in busy[:2]), *late],
         confidence="likely",
         at=late[0].place,
-        hosts=culprits(log, places or [words.last for words in busy]) or main,
+        hosts=culprits(log, places or [words.last for words in busy]) or _main(late),
     )
 
 
@@ -128,7 +132,21 @@ def _held_up(log: Log, late: Sequence[CollectiveTimeout], told: Sequence[Remark]
         [*told[-2:], *late],
         confidence="likely",
         at=late[0].place,
-        hosts=culprits(log, [remark.place for remark in told[-1:]]),
+        hosts=culprits(log, [remark.place for remark in told[-1:]]) or _main(late),
+    )
+
+
+def _main(late: Sequence[CollectiveTimeout]) -> tuple[str, ...]:
+    """Return the main process, whose words often have no label, if it is not among those that waited."""
+    waiting = {timeout.place.rank for timeout in late if timeout.place.rank is not None}
+    return ("rank 0",) if waiting and 0 not in waiting else ()
+
+
+def _begins_work(remark: Remark) -> bool:
+    """Return True if the line says what begins, whatever it says is complete: `Saving ... of 3 complete epochs`."""
+    match = _BUSY.match(remark.text)
+    return match is not None and remark.text[match.start() : match.end() + 8].partition(" ")[0].endswith(
+        "ing"
     )
 
 

@@ -57,6 +57,16 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             ),
         )
         return
+    alone = remarks(log, "local-coordinator")
+    absent = [remark for remark in remarks(log, "message") if remark.values.get("group") == "jax-processes"]
+    if alone and absent:
+        yield suspect(
+            f"The job is to have {alone[0].values.get('processes', 'several')} processes and its coordinator is "
+            "this machine only: the others were not started, or do not look here.",
+            [*alone, *absent],
+            confidence="likely",
+        )
+        return
     few = [registration for registration in registered(log) if registration.joined < registration.expected]
     if few:
         missing = silent_ranks(log)

@@ -129,6 +129,9 @@ class Notes:
             self.sockets = tuple(
                 f"{match['name']}:{match['address']}" for match in _SOCKETS.finditer(message[:4096])
             )
+            if self.sockets and "address" not in self.text:  # NCCL 2.3 says nothing of its bootstrap
+                name, _, address = self.sockets[0].partition(":")
+                self.text["interface"], self.text["address"] = name, address[:255]
         elif match := _NETWORK.search(message):
             self.text["network"] = match["network"].strip()
         elif match := _PLUGIN.search(message):

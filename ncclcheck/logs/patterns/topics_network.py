@@ -295,7 +295,9 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     # MTU and routes
     Topic("mtu", (r"(?:\bmtu|\bactive_mtu)[\s=:]{1,6}(?P<mtu>\d{3,5})\b",), alarms=False),
-    Topic("ib-mtu", (r"\bqpn \d{1,10} mtu (?P<mtu>[1-5])\b",), alarms=False, at_info=True),  # as verbs number it
+    Topic(
+        "ib-mtu", (r"\bqpn \d{1,10} mtu (?P<mtu>[1-5])\b",), alarms=False, at_info=True
+    ),  # as verbs number it
     Topic(
         "mtu-error",
         (
@@ -337,7 +339,8 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "address-listing",  # of `ip -brief address` and `ip address`
         (
-            r"^(?P<device>[A-Za-z][\w.@:-]{1,30}) +(?:UP|UNKNOWN|DOWN) +(?P<address>\d{1,3}(?:\.\d{1,3}){3})/(?P<bits>\d{1,2})",
+            r"^(?P<device>[A-Za-z][\w.@:-]{1,30}) +(?:UP|UNKNOWN|DOWN) +"
+            r"(?P<address>\d{1,3}(?:\.\d{1,3}){3})/(?P<bits>\d{1,2})",
             (
                 r"\binet (?P<held>\d{1,3}(?:\.\d{1,3}){3})/\d.{0,60}\bscope "
                 r"global\b.{0,40}\b(?P<holder>[A-Za-z][\w.-]{1,30})$"
@@ -353,6 +356,14 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "master-address",
         (r"\bMASTER_ADDR[=: ]{1,3}(?P<address>[\w.-]{1,253})",),
+        alarms=False,
+    ),
+    Topic(
+        "local-coordinator",  # of JAX, for several processes
+        (
+            r"coordinator_address=['\"](?:localhost|127\.)[^'\"]{0,40}['\"], ?num_processes=(?P<processes>[2-9]|\d\d+)|"
+            r"Error received from peer ipv4:127\.0\.0\.1:",
+        ),
         alarms=False,
     ),
     Topic(

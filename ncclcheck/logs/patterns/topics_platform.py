@@ -84,6 +84,11 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
             r"\((?:enqueue|group|collectives|bootstrap|proxy)\.cc:\d+\)$",
         ),
     ),
+    Topic(
+        "stalled-ranks",  # of Horovod: who has not come, or who has
+        (r"\[missing ranks: ?(?P<missing>[\d, ]{1,255})\]|\[ready ranks: ?(?P<ready>[\d, ]{1,255})\]",),
+        alarms=False,
+    ),
     Topic("no-threads", (r"Resource temporarily unavailable|can't start new thread",)),
     Topic("xla-failed", (r"NCCL operation nccl\w{1,40}.{0,80} failed",)),
 )

@@ -225,8 +225,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"complete(?:d|s)?|done|succe)"
             ),
             (
-                r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|\bexit(?:ed|ing|s)?(?: with)?(?: exit)? "
-                r"(?:code |status )?0\b|^job end\b|\btotal images/sec: \d"
+                r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|"
+                r"\bexit(?:ed|ing|s)?(?: with)?(?: exit)? (?:code |status )?0\b|^job end\b|\btotal images/sec: \d"
             ),
             (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"

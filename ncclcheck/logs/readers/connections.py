@@ -68,18 +68,22 @@ _ANY = re.compile(
     re.IGNORECASE,
 )
 _STORE_OLD = re.compile(
-    r"RuntimeError: (?:connect\(\) failed\. Last error: )?(?P<why>Connection (?:timed out|refused)|(?<=Last error: ).{1,60})"
+    r"RuntimeError: (?:connect\(\) failed\. Last error: )?"
+    r"(?P<why>Connection (?:timed out|refused)|(?<=Last error: ).{1,60})"
 )
 _HYDRA = re.compile(
     r"unable to connect from \"[^\"]{1,253}\" to \"(?P<address>[^\"]{1,253})\" \((?P<why>[^)]{1,80})"
 )
 _JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) clients joined")
+_JAX = re.compile(
+    r"(?:PjRT_Client_Connect|Wait_for_all_tasks).{0,400}reached the barrier: (?P<joined>\d+)/(?P<expected>\d+)"
+)
 _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
 PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _NCCL_BLIND, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _HYDRA, _STORE_OLD, _JOINED, _BARRIER,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -91,7 +95,7 @@ def read(text: str, place: LogPosition) -> Iterator[Event]:
         return
     known = [failure for reader in (_nccl, _gloo, _store) for failure in islice(reader(text, place), 1)]
     yield from known or _of_any_program(text, place)
-    for pattern in (_JOINED, _BARRIER):
+    for pattern in (_JOINED, _BARRIER, _JAX):
         if match := pattern.search(text):
             joined, expected = whole(match["joined"]), whole(match["expected"])
             if joined is not None and expected is not None:

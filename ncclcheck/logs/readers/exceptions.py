@@ -34,6 +34,7 @@ _AFTER = re.compile(
     r"Application timeout"
     r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
     r"|DataLoader worker \(pid[^)]*\) exited unexpectedly|Failed to connect to GCS"
+    r"|Horovod has been shut down"
 )
 _AFTER_CLASS = re.compile(
     r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|"

@@ -26,6 +26,11 @@ _MPIRUN = re.compile(
 _TEST_DEVICE = re.compile(
     r"#  ?Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
 )
+_RUNS_ON = re.compile(
+    r"\b(?:[Rr]ank|[Pp]rocess|[Ff]ollower|[Ll]eader|[Ss]lave|[Mm]aster) +\(?(?P<rank>\d{1,6})\)? +"
+    r"(?:of \d{1,6} +)?runs on (?:host|node)? *[=:]? *(?P<host>[A-Za-z][\w.-]{1,253})"
+)
+_MPI_ABORT = re.compile(r"MPI_ABORT was invoked on rank (?P<rank>\d{1,6}) in communicator MPI_COMM_WORLD")
 _PDSH = re.compile(
     r"pdsh@[\w.-]{1,255}: (?P<host>[\w.-]{1,255}): ssh exited with exit code (?P<code>\d{1,3})"
 )
@@ -48,7 +53,7 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _PDSH, _TEST_FAILED,
-        _TEST_DEVICE, _POD_ROW, _HYDRA_HOST, _HYDRA_CODE, _DEEPSPEED, _SHELL,
+        _TEST_DEVICE, _RUNS_ON, _MPI_ABORT, _POD_ROW, _HYDRA_HOST, _HYDRA_CODE, _DEEPSPEED, _SHELL,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -97,6 +102,10 @@ def _plainly_ended(text: str) -> Iterator[Ended]:
     if match := _PDSH.search(text) or _TEST_FAILED.search(text):
         told = match.groupdict()
         yield Ended(code=_signed(int(told.get("code", 1))), host=told.get("speaker") or told["host"])
+    elif match := _RUNS_ON.search(text):
+        yield Ended(rank=int(match["rank"]), host=match["host"], pid=0)
+    elif match := _MPI_ABORT.search(text):
+        yield Ended(code=1, tasks=(int(match["rank"]),))
     elif match := _HYDRA_HOST.search(text):
         yield Ended(host=match["host"])
     elif match := _HYDRA_CODE.search(text):

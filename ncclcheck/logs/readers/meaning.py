@@ -39,7 +39,7 @@ MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
 _OWN_RANK = re.compile(r"^\w{1,64}(?:Error|Exception): [Rr]ank (?P<rank>\d{1,6})[:,]")
 _SETS_UP = re.compile(r"\[(?P<rank>\d{1,6})\] is setting up NCCL communicator")
-_RAY_TASK = re.compile(r"\bray::\S{1,200} ?\(pid=\d{1,10}, ip=(?P<ip>[0-9a-fA-F.:]{2,45})[,)]")
+_RAY_TASK = re.compile(r"\bray(?:::|_)\S{1,200} ?\(pid=\d{1,10}, (?:ip|host)=(?P<ip>[\w.:-]{2,63})[,)]")
 _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
 _SAYS_NOTHING = _NEWS - {"finished", "workaround", "requeued"}  # of how it went
 _CONTAINER_CLI = "nvidia-container-cli"  # whose error stands on a line of its own below the event of a pod

@@ -14,6 +14,7 @@ _PROMPT = re.compile(
     r"^\[\w[\w.-]{0,31}@(?P<host>[A-Za-z][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
     r"^(?:\([\w.-]{1,40}\) )?(?:root|ubuntu|user|admin|ec2-user|centos|azureuser|opc|nvidia)@"
     r"(?P<named>[A-Za-z][\w.-]{0,253}):[^\s$#]{0,200}[$#] |"
+    r"^\w[\w.-]{0,31}@(?P<zsh>[A-Za-z][\w.-]{0,253}) ~ % |"
     r"^(?:[$>#] |\+ )?ssh (?:-\S{1,80} ){0,4}(?:\w{1,32}@)?(?P<reached>[A-Za-z][\w.-]{1,253}) \S"
 )
 _SHORT_PROMPT = re.compile(
@@ -34,6 +35,7 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _KEYS = frozenset({"ssh", "host", "hostname", "node", "pod"})
+_CLUSTER_SUFFIX = re.compile(r"\.[\w.-]+\.svc(?:\.cluster\.local)?\.?$")  # of a pod or a headless service
 _FILE = re.compile(r"\.(?:log|out|err|txt)$")
 _DIGITS = re.compile(r"\d+")
 _NO_HOSTS = frozenset(
@@ -77,9 +79,12 @@ class Sections:
         if match := _FIELD.match(text):
             self._host, self._until = match["host"], line + _FIELD_LINES
         elif match := _DESCRIBED.match(text):
-            self._host, self._until = match["host"], None
+            self._host, self._until = _CLUSTER_SUFFIX.sub("", match["host"]), None
         elif match := _PROMPT.match(text):
-            self._host, self._until = match["host"] or match["named"] or match["reached"], None
+            self._host, self._until = (
+                match["host"] or match["named"] or match["zsh"] or match["reached"],
+                None,
+            )
         elif match := _SHORT_PROMPT.match(text):
             self._host, self._until = match["host"] or match["named"] or match["pod"], None
         elif match := _COMMENT.match(text):
