@@ -22,8 +22,8 @@ _DESYNC = re.compile(
 _BUSY = re.compile(
     r"\b(?:tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
     r"encod|index"
-    r"|\d{1,12} ?[kMGT]?i?B/s\]|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|generating|"
-    r"running tokenizer",
+    r"|\d{1,12} ?[kMGT]?i?B/s\]|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|"
+    r"generating|running tokenizer",
     re.IGNORECASE,
 )
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
