@@ -80,12 +80,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
         )
     elif bridged := _bridged(log, failed):
         yield suspect(
-            f"A peer advertised {bridged[0].address}, "
-            + (
-                "a link-local address, which leads to no other machine."
-                if bridged[0].address.lower().startswith(LINK_LOCAL)
-                else "a container bridge's address, which every node has for itself."
-            ),
+            f"A peer advertised {bridged[0].address}, {_why_not(bridged[0].address)}.",
             bridged,
             confidence="likely",
             hosts=tuple(dict.fromkeys(_holders(log, bridged[0].address)))[:1] or (bridged[0].address,),
@@ -100,6 +95,13 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
         )
+
+
+def _why_not(address: str) -> str:
+    """Return why no other node reaches the address."""
+    if address.lower().startswith(LINK_LOCAL):
+        return "a link-local address, which leads to no other machine"
+    return "a container bridge's address, which every node has for itself"
 
 
 def _bridged(log: Log, failed: Sequence[ConnectFailure]) -> list[ConnectFailure]:
