@@ -165,7 +165,8 @@ outputs = click.option(
     "--output",
     multiple=True,
     type=FileName(),
-    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .csv, .txt, $GITHUB_STEP_SUMMARY; repeatable.",
+    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .txt, .csv (of matrix) or "
+    "$GITHUB_STEP_SUMMARY; repeatable.",
 )
 from_file = click.option(
     "--from", "from_", type=FileName(), help="Replay a saved run or a facts file; no node is touched."

@@ -29,7 +29,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.report.document import to_json
-from ncclcheck.report.formats import SUFFIXES, Format, ScreenFormat, rendered, rendered_parts
+from ncclcheck.report.formats import SUFFIXES, WITH_TABLES, Format, ScreenFormat, rendered, rendered_parts
 from ncclcheck.report.text.terminal import render
 from ncclcheck.timeouts import USER_FILE_S
 
@@ -47,11 +47,11 @@ class Unwritten(Struct, frozen=True):
     text: str
 
 
-def refuse_bad_outputs(given: Mapping[str, Any]) -> None:
-    """Nothing, if every `--output` and `--save` has a known suffix and a place; else UsageError, before the run."""
+def refuse_bad_outputs(given: Mapping[str, Any], suffixes: Mapping[str, Format] = SUFFIXES) -> None:
+    """Nothing, if every `--output` has one of the suffixes, and `--save` a place; else UsageError, before the run."""
     for file in given.get("output") or ():
-        if _format_of(file) is None:
-            *known, last = SUFFIXES
+        if not is_step_summary(file) and Path(file).suffix.lower() not in suffixes:
+            *known, last = suffixes
             raise UsageError(
                 f"--output {file}: the suffix {Path(file).suffix!r} is no format: name it {', '.join(known)} or {last}"
             )
@@ -62,7 +62,7 @@ def refuse_bad_outputs(given: Mapping[str, Any]) -> None:
 
 
 def _format_of(file: str) -> Format | None:
-    return "md" if is_step_summary(file) else SUFFIXES.get(Path(file).suffix.lower())
+    return "md" if is_step_summary(file) else WITH_TABLES.get(Path(file).suffix.lower())
 
 
 def is_step_summary(file: str) -> bool:

@@ -20,9 +20,12 @@ SUFFIXES: dict[str, Format] = {
     ".md": "md",
     ".html": "html",
     ".prom": "prom",
-    ".csv": "csv",
     ".txt": "text",
 }
+WITH_TABLES: dict[str, Format] = {
+    **SUFFIXES,
+    ".csv": "csv",
+}  # of a report that may have the pairs of `matrix`
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output; a page of 5 MB is for a file
 
 

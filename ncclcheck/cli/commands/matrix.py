@@ -15,7 +15,7 @@ from ncclcheck.cli import options
 @options.report_options
 @click.pass_context
 def matrix(context: click.Context, /, **given: Any) -> None:
-    """Which of these nodes talk well, and is the network between them oversubscribed?
+    """Which of these nodes talk well, and where is the network slow?
 
     Start it as preflight is started. Up to 64 nodes meet each other once, in rounds of pairs that all measure at the
     same time; of more nodes only the leaves (nodes behind one switch) are found. It measures all nodes at once within

@@ -136,14 +136,15 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.screen import write_out
     from ncclcheck.report.document import schema_text
+    from ncclcheck.report.formats import SUFFIXES, WITH_TABLES
 
     if schema:
         write_out(schema_text())
         return
     if file is None:
         raise UsageError("report: which FILE? give the report to render, as --output report.json wrote it")
-    refuse_bad_outputs(given)
     document = _report_in(file)
+    refuse_bad_outputs(given, SUFFIXES if document.matrix is None else WITH_TABLES)
     unwritten = write_files(document, None, given)
     all_written = show(document, given, unwritten) and not unwritten
     context.exit(0 if all_written else USAGE)

@@ -72,8 +72,9 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
     """Run or replay, write and print the report, and return the exit code; or become COMMAND, if one was given."""
     from ncclcheck.cli.outputs import refuse_bad_outputs
     from ncclcheck.cli.request import run_options
+    from ncclcheck.report.formats import SUFFIXES, WITH_TABLES
 
-    refuse_bad_outputs(given)
+    refuse_bad_outputs(given, WITH_TABLES if command == "matrix" else SUFFIXES)
     run = run_options(command, given)
     os.environ.pop("NCCLCHECK_KEY", None)  # no process that is started from here on has it in its environment
     prefixed = _prefixed(given, run)
