@@ -56,6 +56,20 @@ def test_a_job_that_its_launcher_saw_succeed_worked_and_nobody_is_blamed() -> No
     assert first(f"{log}Job 'raysubmit_9' succeeded\n") == ("healthy", ())
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO Connecting to Redis at 10.0.0.5:6379 (timeout 30 s)",
+        "INFO dial tcp 10.0.0.5:6379: dial timeout 5s",
+        "HTTPConnectionPool(host='10.0.0.5', port=80): retries 3, timeout 10",
+        "init_process_group: timeout 1800 s",
+        "12 passed, 0 failed",
+    ],
+)
+def test_a_setting_or_a_count_is_no_trouble(line: str) -> None:
+    assert first(f"{line}\nstep 1 loss 3.1\nstep 2 loss 3.0\nstep 3 loss 2.9\n")[0] in ("healthy", "nothing")
+
+
 def test_what_a_model_was_asked_is_no_error_of_the_job() -> None:
     log = "Received request 1: prompt: 'torch.cuda.OutOfMemoryError: CUDA out of memory'\nTraining finished\n"
     assert first(log) == ("healthy", ())

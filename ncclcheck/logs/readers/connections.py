@@ -59,12 +59,13 @@ _STORE_NONE = re.compile(
     r"client socket has failed to connect to any network address of \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
 )
 _GRPC = re.compile(r"ipv[46]:(?P<address>\S{1,255}): Failed to connect to remote host: (?P<why>[^;]{1,80})")
-# What any other program says of a connection: verb, address and port, then the reason.
+# What any other program says of a connection: verb, address and port, then the reason (`timeout 30 s` is a setting).
 _ANY = re.compile(
     r"(?:connect(?:ion|ing)?|dial tcp|HTTPConnectionPool)\b(?:\(fd=\d{1,6}, )?[^0-9\n]{1,60}"
     r"(?P<address>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:'|\b)"
     r"(?:(?::|, ?(?:port=)?|<| port )(?P<port>\d{2,5}))?[^\n]{0,240}?"
-    r"\b(?P<why>timed out|timeout|refused|no route to host|network is unreachable|host is unreachable)",
+    r"\b(?P<why>timed out|timeout(?![\s:=(]{0,3}\d)|refused|no route to host|"
+    r"(?:network|host) is unreachable)",
     re.IGNORECASE,
 )
 _STORE_OLD = re.compile(

@@ -25,7 +25,9 @@ _ENDED = re.compile(
     r"|\bfailed with (?:error|status|code):? -?[1-9]"
 )
 _TROUBLE = re.compile(
-    r"\b(?:fail(?:ed|s|ure|ures|ing)?|cannot|could ?n[o']t|unable to|refused|timed? ?out|timeout|unreachable|"
+    # `0 failed` and `timeout 1800 s` are a count and a setting
+    r"\b(?:(?<!\b0 )fail(?:ed|s|ure|ures|ing)?|cannot|could ?n[o']t|unable to|refused|timed out|unreachable|"
+    r"time ?out(?![\s:=(]{0,3}\d)|"
     r"hangs?|hanging|hung|stuck|stalled|deadlock\w*|no progress|not responding|denied|corrupt\w*|mismatch\w*|"
     r"killing job|forwarding signal|no (?:further |more )?output|"
     r"abort\w*|crash\w*|died|dead|killed|unresponsive|terminated)\b",
