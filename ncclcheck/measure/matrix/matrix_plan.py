@@ -34,6 +34,9 @@ RoundKind: TypeAlias = Literal["all", "units", "within", "across", "again"]
 FULL_NODES = 64  # of so many nodes all pairs are measured
 LEAST_NODES = 4  # fewer have no two leaves
 MOST_UNIT_ROUNDS = 48
+MOST_TOURNAMENTS = (
+    2  # so many times the rounds that all pairs take: nodes that are often silent miss some for good
+)
 MOST_ACROSS = 2 * REPEATS  # where the leaves change while they are measured
 
 
@@ -96,15 +99,33 @@ def _structure(
 ) -> tuple[RoundKind, tuple[tuple[int, int], ...]]:
     """Return a round that tells the leaves; none where they are known."""
     if plan.full:
-        if number > tournament_rounds(len(plan.order)):
-            return "all", ()
-        return "all", tournament_round(plan.order, number - 1)
+        return "all", _tournament(plan, order, tests)
     if number <= NEIGHBOUR_ROUNDS:
         return "units", neighbour_round(order, number - 1)
     scale = cell_scale(tests)
     if scale is None or number > MOST_UNIT_ROUNDS or {"within", "across"} & set(plan.kinds.values()):
         return "units", ()
     return "units", unit_round(order, tests, scale)
+
+
+def _tournament(
+    plan: MatrixPlan, order: Sequence[int], tests: Sequence[PairTest]
+) -> tuple[tuple[int, int], ...]:
+    """Return the first round of the tournament in which two present nodes have not met; none where all have.
+
+    So rounds of lost nodes alone are skipped, and those that a node missed for a while are made up. All their pairs
+    are measured once more then, since a trunk shows only while it is loaded.
+    """
+    rounds = {number for number, kind in plan.kinds.items() if kind == "all"}
+    if len(rounds) >= MOST_TOURNAMENTS * tournament_rounds(len(plan.order)):
+        return ()
+    present = frozenset(order)
+    met = {test.pair for test in tests if test.round in rounds}
+    for number in range(tournament_rounds(len(plan.order))):
+        pairs = [pair for pair in tournament_round(plan.order, number) if present.issuperset(pair)]
+        if any((min(pair), max(pair)) not in met for pair in pairs):
+            return tuple(pairs)
+    return ()
 
 
 def _after_structure(
@@ -119,9 +140,11 @@ def _after_structure(
     bisection = bisection_of(known.leaves, tests, plan.kinds)
     is_enough = bisection is not None and bisection.repeats >= REPEATS
     if not is_enough and repeats["across"] < MOST_ACROSS:
-        if repeats["within"] < WITHIN_REPEATS and repeats["within"] <= repeats["across"]:
-            return "within", within(known.leaves, repeats["within"])
-        return "across", across(known.leaves, repeats["across"])
+        is_next = repeats["within"] < WITHIN_REPEATS and repeats["within"] <= repeats["across"]
+        if is_next and (pairs := within(known.leaves, repeats["within"])):
+            return "within", pairs
+        if pairs := across(known.leaves, repeats["across"]):
+            return "across", pairs
     return "again", pairs_again(known)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
 import pytest
 
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.measure.matrix.matrix_plan import conclude_matrix, matrix_plan, next_matrix_round
+from ncclcheck.measure.matrix.tournament import tournament_rounds
 from tests.measure.matrix.fabric import Fabric, play, true_leaves
 
 pytestmark = pytest.mark.slow
@@ -81,3 +85,35 @@ def test_a_node_that_is_gone_is_asked_no_more_and_two_nodes_end() -> None:
     two = matrix_plan(range(2))
     assert next_matrix_round(two, range(2), []).pairs == ((0, 1),)
     assert next_matrix_round(two, range(2), [PairTest(1, 0, 1, 10.0, 10.0)]).pairs == ()
+
+
+def met(nodes: int, members_of: Callable[[int], Sequence[int]]) -> tuple[set[tuple[int, int]], int]:
+    """The pairs that meet in rounds of all pairs, and how many rounds that takes; `members_of` a round."""
+    plan, tests = matrix_plan(range(nodes)), list[PairTest]()
+    for number in range(1, 100):
+        planned = next_matrix_round(plan, members_of(number), tests)
+        if not planned.pairs:
+            break
+        tests += [PairTest(planned.number, *pair, 10.0, 10.0) for pair in planned.pairs]
+    rounds = {number for number, kind in plan.kinds.items() if kind == "all"}
+    return {test.pair for test in tests if test.round in rounds}, len(rounds)
+
+
+@pytest.mark.parametrize("nodes", range(2, 9))
+def test_all_pairs_of_the_nodes_that_are_left_meet_whoever_was_lost_at_the_start(nodes: int) -> None:
+    for left in range(2, nodes + 1):
+        for members in combinations(range(nodes), left):
+            pairs, rounds = met(nodes, lambda _, members=members: members)  # type: ignore[misc]
+            assert pairs == set(combinations(members, 2))
+            assert rounds <= tournament_rounds(nodes)
+
+
+def test_what_a_node_missed_while_it_was_silent_is_made_up() -> None:
+    pairs, rounds = met(8, lambda number: [0, 1, 3, 4, 5, 6, 7] if number in (2, 3) else range(8))
+    assert pairs == set(combinations(range(8), 2))
+    assert rounds == 9
+
+
+def test_a_node_that_is_often_silent_does_not_keep_the_rounds_going() -> None:
+    _, rounds = met(6, lambda number: range(6) if number % 2 else range(5))
+    assert rounds <= 2 * tournament_rounds(6)
