@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from msgspec.structs import replace
@@ -47,13 +47,13 @@ def with_rounds(snapshot: Snapshot, host_of: Mapping[int, str], plan: Plan, roun
 
 
 def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) -> Fact[FabricMatrix]:
-    """Return what the rounds say of these hosts; Missing where no test finished."""
+    """Return what the rounds say of these hosts; Missing where no test finished and nobody was lost."""
     lost = {gone.ticket: gone for gone in rounds.lost}
     members = [ticket for ticket in plan.order if ticket not in lost]
     tests = [test for test in rounds.tests if not lost.keys() & {test.first, test.second}]
     found = conclude_matrix(plan, members, tests)
     if found is None:
-        return Missing("error", "no pair of nodes finished a test")
+        return _only_lost(host_of, members, rounds)
     names = _leaf_names(len(found.leaves.groups))
     nodes = [MatrixNode(host_of[row.member], row.sends, row.receives) for row in found.rows]
     nodes += [_lost(host_of, gone) for gone in rounds.lost]
@@ -78,6 +78,26 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
             )
             for cell in found.cells
         ),
+        _cells(host_of, rounds),
+        max((test.round for test in rounds.tests), default=0),
+        rounds.is_finished,
+    )
+
+
+def _only_lost(host_of: Mapping[int, str], members: Sequence[int], rounds: Rounds) -> Fact[FabricMatrix]:
+    """Return the result where no test between nodes that answer finished: who was lost, and nothing of the others."""
+    if not rounds.lost:
+        return Missing("error", "no pair of nodes finished a test")
+    nodes = sorted((_lost(host_of, gone) for gone in rounds.lost), key=lambda node: node.host)
+    return FabricMatrix(
+        0.0,
+        0.0,
+        (),
+        tuple(host_of[member] for member in members),
+        0.0,
+        None,
+        tuple(nodes),
+        (),
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
         rounds.is_finished,

@@ -58,5 +58,7 @@ def heat_map(matrix: FabricMatrix | None) -> HeatMap | None:
 def _fill(rate_gbit_s: float | None, reference_gbit_s: float) -> str:
     if rate_gbit_s is None:
         return "black"
+    if not reference_gbit_s:
+        return "grey"
     part = min(1.0, rate_gbit_s / reference_gbit_s)
     return f"hsl({round(_RED + (_GREEN - _RED) * part)} 60% 50%)"

@@ -21,12 +21,11 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     matrix = report.matrix
     if matrix is None:
         return
-    yield line(
-        Span("matrix", "bold"),
-        f": {plural(matrix.rounds, 'round')}; a pair within a leaf reaches "
-        f"{matrix.reference_gbit_s:.3g} Gbit/s each way",
-    )
-    if len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
+    reached = f"a pair within a leaf reaches {matrix.reference_gbit_s:.3g} Gbit/s each way"
+    if not matrix.leaves and not matrix.reference_gbit_s:
+        reached = "no pair of nodes that answer finished a test"
+    yield line(Span("matrix", "bold"), f": {plural(matrix.rounds, 'round')}; {reached}")
+    if len(matrix.leaves) == 1:
         yield line("flat: these tests show no leaves that a job could feel", indent=2)
     else:
         for leaf in matrix.leaves:
@@ -62,6 +61,7 @@ def _map(matrix: FabricMatrix) -> Iterator[Line]:
         if cell.rate_gbit_s is None
         else cell.rate_gbit_s / matrix.reference_gbit_s
         for cell in matrix.cells
+        if cell.rate_gbit_s is None or matrix.reference_gbit_s
     }
     yield line(
         "row sends to column, tenths of the usual rate; # all, x did not finish, . not measured:",

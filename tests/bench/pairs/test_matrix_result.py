@@ -44,3 +44,17 @@ def test_cells_leaves_and_lost_nodes_have_names() -> None:
 
 def test_without_a_test_that_finished_nothing_is_known() -> None:
     assert isinstance(fabric_matrix(HOST_OF, plan(), Rounds((), (), is_finished=False)), Missing)
+
+
+def test_lost_nodes_are_named_though_nobody_else_finished_a_test() -> None:
+    lost = (Lost(4, "hang", 0, "no answer"), Lost(1, "died", 1, "No module named torch"))
+    hung = (PairTest(1, 0, 1, outcome="died"),)
+    found = fabric_matrix(HOST_OF, plan(), Rounds(hung, lost, is_finished=True))
+    assert isinstance(found, FabricMatrix)
+    assert [(node.host, node.outcome) for node in found.nodes] == [("node2", "died"), ("node3", "hang")]
+    assert found.leaves == ()
+    assert found.apart == ("node1", "node10", "node20")
+    assert [cell.rate_gbit_s for cell in found.cells] == [None, None]
+    only = fabric_matrix(HOST_OF, plan(), Rounds((), lost, is_finished=True))
+    assert isinstance(only, FabricMatrix)
+    assert len(only.nodes) == 2

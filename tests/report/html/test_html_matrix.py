@@ -20,6 +20,12 @@ def test_a_cell_for_each_path_in_the_order_of_the_leaves() -> None:
     assert "node01 to node03: 2.5 Gbit/s" in page
 
 
+def test_without_a_usual_rate_a_cell_has_no_part_of_it() -> None:
+    found = heat_map(replace(two_leaves(), reference_gbit_s=0.0))
+    assert found is not None
+    assert {cell.fill for cell in found.cells} == {"grey"}
+
+
 def test_too_many_nodes_and_no_matrix_have_no_map() -> None:
     many = (MatrixLeaf("leaf01", tuple(f"n{number}" for number in range(65))),)
     assert heat_map(fabric(leaves=many)) is None

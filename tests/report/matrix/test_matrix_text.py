@@ -26,3 +26,13 @@ def test_flat_is_said_and_slow_paths_and_unfinished_cells_are_shown() -> None:
     assert "slow path: node01 to node02, 50% of usual" in text
     assert "node01  x.#" in text
     assert leaf_order(found) == ["node01", "node02", "node03", "node04"]
+
+
+def test_without_a_usual_rate_no_part_and_no_flat_network_is_told() -> None:
+    found = replace(
+        two_leaves(), reference_gbit_s=0.0, leaves=(), apart=("node01", "node02"), nodes=(HUNG_NODE,)
+    )
+    text = render(matrix_report(found))
+    assert "flat" not in text
+    assert "no pair of nodes that answer finished a test" in text
+    assert "node01  .." in text
