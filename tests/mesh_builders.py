@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ncclcheck.measure.mesh.slow_groups import slow_groups
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.benchmarks.mesh import Mesh, MeshDimension
 from ncclcheck.model.benchmarks.mesh_bench import (
@@ -42,8 +43,9 @@ def mesh_point(*times_us: float, **changes: Any) -> MeshPoint:
     times = sorted(
         (group_time(number, us) for number, us in enumerate(times_us)), key=lambda time: -time.time_us
     )
-    point = MeshPoint("dp", "all_reduce", 1 << 20, 2, len(times), 20, min(times_us), 1000.0, tuple(times), 1000.0,
-                      round(max(times_us) / 1000.0, 3))  # fmt: skip
+    comparison = slow_groups(times, on_gpus=True)
+    point = MeshPoint("dp", "all_reduce", 1 << 20, 2, len(times), 20, min(times_us), 1000.0, tuple(times), 0, 0,
+                      comparison.slow, comparison.judged, 1000.0, round(max(times_us) / 1000.0, 3))  # fmt: skip
     return replace(point, **changes)
 
 

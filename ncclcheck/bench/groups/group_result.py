@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.bench.agreement import BatchReport
 from ncclcheck.measure.busbw import Sizing, algbw_gb_s
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.iterations import iteration_times_us
+from ncclcheck.measure.mesh.slow_groups import Comparison, slow_groups
 from ncclcheck.measure.statistics import median_interval
 from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshCall, MeshPoint
 
@@ -27,6 +29,7 @@ class CallOf(Struct, frozen=True):
     groups: tuple[tuple[int, ...], ...]
     hosts: tuple[str, ...]
     verified: bool
+    on_gpus: bool = False
 
 
 def samples_us(batches: Batches, ranks: Sequence[int]) -> list[float]:
@@ -38,7 +41,7 @@ def samples_us(batches: Batches, ranks: Sequence[int]) -> list[float]:
 
 def group_times(of: CallOf, batches: Batches) -> list[GroupTime]:
     """Return the time of every group, slowest first."""
-    times = [_group_time(of, number, ranks, batches) for number, ranks in enumerate(of.groups)]
+    times = [group_time(of, number, batches) for number in range(len(of.groups))]
     return sorted(times, key=lambda time: -time.time_us)
 
 
@@ -49,15 +52,24 @@ def better_of(before: Sequence[GroupTime], again: Sequence[GroupTime]) -> list[G
     for time in before:
         retried = second[time.group]
         better = time if time.time_us <= retried.time_us else retried
-        wrong = None if time.wrong is None or retried.wrong is None else time.wrong + retried.wrong
-        best.append(GroupTime(better.group, better.ranks, better.hosts, better.nodes, better.time_us,
-                              better.low_us, better.high_us, better.busbw_gb_s, wrong))  # fmt: skip
+        best.append(replace(better, wrong=_both(time.wrong, retried.wrong)))
     return sorted(best, key=lambda time: -time.time_us)
 
 
-def mesh_point(of: CallOf, times: Sequence[GroupTime], iters: int, alone_us: float | None) -> MeshPoint:
-    """Return the point; times are slowest first."""
+def compared(of: CallOf, times: Sequence[GroupTime]) -> Comparison:
+    """Return which of all groups are slow."""
+    return slow_groups(times, on_gpus=of.on_gpus)
+
+
+def mesh_point(of: CallOf, times: Sequence[GroupTime], iters: int, alone: GroupTime | None) -> MeshPoint:
+    """Return the point; times are slowest first. `alone`: the slowest while the others waited; it was verified too."""
     call = of.call
+    if alone is not None:
+        times = (replace(times[0], wrong=_both(times[0].wrong, alone.wrong)), *times[1:])
+    wrong = [time for time in times if time.wrong]
+    late = [time for time in times[MOST_GROUPS:] if time.wrong]
+    comparison = compared(of, times)
+    alone_us = None if alone is None else alone.time_us
     return MeshPoint(
         dimension=call.dimension,
         op=call.op,
@@ -67,8 +79,12 @@ def mesh_point(of: CallOf, times: Sequence[GroupTime], iters: int, alone_us: flo
         iters=iters,
         fastest_us=times[-1].time_us,
         median_us=round(median(time.time_us for time in times), 3),
-        groups=tuple(times[:MOST_GROUPS]),
-        alone_us=None if alone_us is None else round(alone_us, 3),
+        groups=(*times[:MOST_GROUPS], *late[:MOST_GROUPS]),
+        wrong=sum(time.wrong or 0 for time in wrong) if of.verified else None,
+        wrong_groups=len(wrong),
+        slow=comparison.slow[:MOST_GROUPS],
+        judged=comparison.judged,
+        alone_us=alone_us,
         contention=None if not alone_us else round(times[0].time_us / alone_us, 3),
         per_step=call.per_step,
         what=call.what,
@@ -82,14 +98,16 @@ def unsupported(of: CallOf, why: str) -> MeshPoint:
                      per_step=call.per_step, what=call.what, unsupported=why)  # fmt: skip
 
 
-def _group_time(of: CallOf, number: int, ranks: Sequence[int], batches: Batches) -> GroupTime:
+def group_time(of: CallOf, number: int, batches: Batches) -> GroupTime:
+    """Return the time of the group of that number."""
+    ranks = of.groups[number]
     times = samples_us(batches, ranks)
     around, middle = median_interval(times), median(times)
     hosts = tuple(dict.fromkeys(of.hosts[rank] for rank in ranks))
     wrong = sum(reports[rank].wrong for reports in batches for rank in ranks)
     return GroupTime(
         group=number,
-        ranks=tuple(ranks),
+        ranks=ranks,
         hosts=hosts,
         nodes=len(hosts),
         time_us=round(middle, 3),
@@ -98,3 +116,8 @@ def _group_time(of: CallOf, number: int, ranks: Sequence[int], batches: Batches)
         busbw_gb_s=algbw_gb_s(of.sizing.size_bytes, middle) * COLLECTIVES[of.call.op].bus_factor(len(ranks)),
         wrong=int(wrong) if of.verified else None,
     )
+
+
+def _both(first: int | None, second: int | None) -> int | None:
+    """Return the wrong elements of two measurements; None where one was not verified."""
+    return None if first is None or second is None else first + second

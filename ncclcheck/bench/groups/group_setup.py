@@ -5,9 +5,10 @@ The data depend on the group besides rank, position and iteration, so what reach
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.bench.data import Tables
@@ -28,36 +29,37 @@ if TYPE_CHECKING:
 GROUP_STEP = 2003  # where in the table the data of a group begin after those of the group before it
 
 
-def point_setup(
-    rank: BenchRank, mesh: Mesh, call: MeshCall, groups: DimensionGroups
-) -> Callable[[int], PointSetup]:
-    """Return what makes the setup of the call, for the number under which the rank's progress is to be shown."""
-    sizing = sizing_of(call, mesh, ELEMENT_BYTES[rank.task.plan.dtype])
+class OwnCall(Struct, frozen=True):
+    """A call of the mesh as this rank makes it: in its own group of the call's dimension."""
+
+    rank: BenchRank
+    mesh: Mesh
+    call: MeshCall
+    groups: DimensionGroups
+
+
+def point_setup(own: OwnCall, number: int) -> PointSetup:
+    """Return the call on the rank's buffers; under that number the rank's progress is shown."""
+    rank, call = own.rank, own.call
+    sizing = sizing_of(call, own.mesh, ELEMENT_BYTES[rank.task.plan.dtype])
     count = pool_buffers(sizing, ELEMENT_BYTES[rank.task.plan.dtype], rank.device.pool_bytes, rank.buffers)
     collective = COLLECTIVES[call.op]
     recv = cut(rank.recv, sizing.recv_count, count)
     send = recv if collective.in_place else cut(rank.send, sizing.send_count, count)
-    buffers = list(zip(send, recv, strict=True))
-    return lambda number: group_setup(rank, mesh, call, groups, buffers, number)
+    return group_setup(own, list(zip(send, recv, strict=True)), number)
 
 
-def group_setup(
-    rank: BenchRank,
-    mesh: Mesh,
-    call: MeshCall,
-    groups: DimensionGroups,
-    buffers: Sequence[tuple[Tensor, Tensor]],
-    number: int,
-) -> PointSetup:
+def group_setup(own_call: OwnCall, buffers: Sequence[tuple[Tensor, Tensor]], number: int) -> PointSetup:
     """Return the call on these buffers, in the rank's own group of the dimension."""
     import torch.distributed as dist
 
+    rank, call, groups = own_call.rank, own_call.call, own_call.groups
     collective = of_group(COLLECTIVES[call.op], groups.first + groups.own)
     own = RankContext(groups.own_ranks.index(rank.task.rank), len(groups.own_ranks))
     calls = GroupCalls(dist, groups.process_group, groups.own_ranks)
     slots = [Slot(send, recv, collective.bind(calls, own, send, recv)) for send, recv in buffers]
     dtype = rank.task.plan.dtype
-    sizing = sizing_of(call, mesh, ELEMENT_BYTES[dtype])
+    sizing = sizing_of(call, own_call.mesh, ELEMENT_BYTES[dtype])
     return PointSetup(collective, own, Tables(own.world_size, dtype), sizing, slots, None, number)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean, median
+from statistics import fmean
 
 from msgspec import Struct
 
@@ -12,14 +12,15 @@ from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.bench.groups.group_result import (
     CallOf,
     better_of,
+    compared,
+    group_time,
     group_times,
     mesh_point,
-    samples_us,
     unsupported,
 )
-from ncclcheck.bench.groups.group_setup import point_setup, waiting
+from ncclcheck.bench.groups.group_setup import OwnCall, point_setup, waiting
 from ncclcheck.bench.groups.mix import measure_mix
-from ncclcheck.bench.groups.own_groups import DimensionGroups, form_groups
+from ncclcheck.bench.groups.own_groups import form_groups
 from ncclcheck.bench.point import (
     BenchRank,
     PointSetup,
@@ -31,10 +32,9 @@ from ncclcheck.bench.point import (
 from ncclcheck.bench.point_result import times_us
 from ncclcheck.measure.mesh.groups import order_of
 from ncclcheck.measure.mesh.mesh_plan import sizing_of
-from ncclcheck.measure.mesh.slow_groups import slow_groups
 from ncclcheck.measure.mesh.step_time import step_time
 from ncclcheck.measure.statistics import decide
-from ncclcheck.model.benchmarks.mesh_bench import MeshBench, MeshCall, MeshPlan, MeshPoint
+from ncclcheck.model.benchmarks.mesh_bench import MeshBench, MeshPlan, MeshPoint
 from ncclcheck.model.fact import Missing
 
 _MIX_SHARE = 0.2  # of the budget
@@ -57,20 +57,21 @@ def measure_mesh(rank: BenchRank, plan: MeshPlan) -> MeshBench:
     points: list[MeshPoint] = []
     for number, call in enumerate(plan.calls):
         left_s = max(0.0, seconds - (now_s - began_s)) / (len(plan.calls) - number)
-        point, now_s = _measure_call(rank, plan, call, groups[call.dimension], _Share(now_s, left_s))
+        own = OwnCall(rank, plan.mesh, call, groups[call.dimension])
+        point, now_s = _measure_call(own, plan, _Share(now_s, left_s))
         points.append(point)
     refused = {(point.dimension, point.op) for point in points if point.unsupported}
     mix = measure_mix(rank, plan, groups, refused) if plan.mix else None
     return MeshBench(order_of(plan.mesh), tuple(points), mix, step_time(points))
 
 
-def _measure_call(
-    rank: BenchRank, plan: MeshPlan, call: MeshCall, groups: DimensionGroups, share: _Share
-) -> tuple[MeshPoint, float]:
+def _measure_call(own: OwnCall, plan: MeshPlan, share: _Share) -> tuple[MeshPoint, float]:
+    rank, call, groups = own.rank, own.call, own.groups
     sizing = sizing_of(call, plan.mesh, ELEMENT_BYTES[rank.task.plan.dtype])
-    of = CallOf(call, sizing, groups.ranks, rank.task.hosts, rank.task.plan.verify)
+    on_gpus = rank.task.plan.backend == "nccl"
+    of = CallOf(call, sizing, groups.ranks, rank.task.hosts, rank.task.plan.verify, on_gpus)
     before = len(rank.task.plan.ops) * len(rank.task.plan.sizes_bytes)
-    setup = point_setup(rank, plan.mesh, call, groups)(before + plan.calls.index(call))
+    setup = point_setup(own, before + plan.calls.index(call))
     first = first_call(rank, setup)
     if isinstance(first, Missing):
         return unsupported(of, first.detail), share.began_s
@@ -78,7 +79,7 @@ def _measure_call(
     batches, now_s = _batches(rank, setup, times_us(first), part)
     times, iters = group_times(of, batches), sum(len(batch[0].durations_us) for batch in batches)
     # A passing disturbance does not last, a slow link does.
-    if slow_groups(times, on_gpus=rank.task.plan.backend == "nccl"):
+    if compared(of, times).slow:
         again, now_s = _batches(rank, setup, times_us(batches[-1]), _Share(now_s, part.seconds))
         times = better_of(times, group_times(of, again))
     if len(of.groups) == 1:
@@ -86,7 +87,7 @@ def _measure_call(
     slowest = times[0]
     alone = setup if groups.own == slowest.group else waiting(setup)
     batches, now_s = _batches(rank, alone, [slowest.time_us], _Share(now_s, part.seconds))
-    return mesh_point(of, times, iters, median(samples_us(batches, slowest.ranks))), now_s
+    return mesh_point(of, times, iters, group_time(of, slowest.group, batches)), now_s
 
 
 def _batches(

@@ -16,7 +16,7 @@ from ncclcheck.bench.agreement import barrier, exchange
 from ncclcheck.bench.data import Difference, difference, fill
 from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.bench.groups.group_calls import GroupCalls
-from ncclcheck.bench.groups.group_setup import group_setup
+from ncclcheck.bench.groups.group_setup import OwnCall, group_setup
 from ncclcheck.bench.groups.own_groups import DimensionGroups
 from ncclcheck.bench.point import BenchRank, PointSetup, Slot, own_report, rank_0_clock_s
 from ncclcheck.measure.collectives import COLLECTIVES
@@ -43,8 +43,7 @@ def measure_mix(
     calls = [call for call in mix_calls(plan) if (call.dimension, call.op) not in unsupported]
     if not calls:
         return None
-    number = len(rank.task.plan.ops) * len(rank.task.plan.sizes_bytes) + len(plan.calls)
-    parts = _parts(rank, plan, calls, groups, number)
+    parts = _parts(rank, plan, calls, groups)
     serial: list[list[list[float]]] = []  # of each round the times of every rank, by call
     overlapped: list[float] = []
     wrong = now_s = 0.0
@@ -66,11 +65,11 @@ def _parts(
     plan: MeshPlan,
     calls: Sequence[MeshCall],
     groups: Mapping[str, DimensionGroups],
-    number: int,
 ) -> list[_Part]:
     """Cut a buffer of its own for each call."""
     import torch.distributed as dist
 
+    number = len(rank.task.plan.ops) * len(rank.task.plan.sizes_bytes) + len(plan.calls)
     parts = []
     sent = received = 0
     for call in calls:
@@ -80,7 +79,7 @@ def _parts(
         send = recv if in_place else rank.send[sent : sent + sizing.send_count]
         received += sizing.recv_count
         sent += 0 if in_place else sizing.send_count
-        setup = group_setup(rank, plan.mesh, call, dimension, [(send, recv)], number)
+        setup = group_setup(OwnCall(rank, plan.mesh, call, dimension), [(send, recv)], number)
         started = GroupCalls(dist, dimension.process_group, dimension.own_ranks, overlapped=True)
         slot = Slot(send, recv, setup.collective.bind(started, setup.own, send, recv))
         parts.append(_Part(call, setup, slot, started))

@@ -9,6 +9,7 @@ from ncclcheck.measure.mesh.job_mesh import meshes
 from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshBench
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.units import format_size
 
 
 def groups_of_bench(snapshot: Snapshot) -> MeshBench | None:
@@ -26,6 +27,15 @@ def groups_not_measured(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable
     yield from not_measured(snapshot, points=False)
     if bench is not None and bench.mesh is None and bench.started and not bench.unfinished:
         yield NotKnown("the parallel groups were not measured")
+
+
+def unmeasured_points(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """Yield each call that the backend does not do, and so was not measured in any group."""
+    mesh = groups_of_bench(snapshot)
+    for point in mesh.points if mesh is not None else ():
+        if point.unsupported:
+            what = f"{point.op} of {format_size(point.size_bytes)} in {point.dimension}"
+            yield NotKnown(f"{what} was not measured: {point.unsupported}")
 
 
 def ranks_of(time: GroupTime, limit: int = 16) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._measured import bench_of
-from ncclcheck.checks.bench._mesh import groups_not_measured, groups_of_bench, ranks_of
+from ncclcheck.checks.bench._mesh import groups_not_measured, groups_of_bench, ranks_of, unmeasured_points
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.mesh.slow_groups import EFFECT, SlowGroup, slow_groups
-from ncclcheck.model.benchmarks.mesh_bench import MeshPoint
-from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.measure.mesh.slow_groups import EFFECT
+from ncclcheck.model.benchmarks.mesh_bench import MeshPoint, SlowGroup
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size
 
@@ -32,16 +31,21 @@ def mesh_group_slow(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     Measured by `bench --mesh`: all groups of a dimension at once, then the slowest of them alone.
     """
-    mesh, bench = groups_of_bench(snapshot), bench_of(snapshot)
-    on_gpus = bench is not None and bench.backend == "nccl"
+    mesh = groups_of_bench(snapshot)
     worst: dict[tuple[str, int], tuple[MeshPoint, SlowGroup]] = {}
     for point in mesh.points if mesh is not None else ():
-        for slow in slow_groups(point.groups, on_gpus=on_gpus):
+        for slow in point.slow:
             key = (point.dimension, slow.time.group)
             if key not in worst or _factor(worst[key][1]) < _factor(slow):
                 worst[key] = (point, slow)
     for point, slow in sorted(worst.values(), key=lambda found: -_factor(found[1])):
         yield _finding(point, slow)
+    measured = [point for point in mesh.points if point.groups] if mesh is not None else []
+    if measured and not any(point.judged for point in measured):
+        yield NotApplicable(
+            "no group has another that spans as many nodes; with gloo, groups inside a node are not judged"
+        )
+    yield from unmeasured_points(snapshot)
     yield from groups_not_measured(snapshot)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._mesh import groups_not_measured, groups_of_bench, ranks_of
+from ncclcheck.checks.bench._mesh import groups_not_measured, groups_of_bench, ranks_of, unmeasured_points
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshPoint
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
@@ -28,10 +28,9 @@ def mesh_wrong_data(snapshot: Snapshot) -> Iterator[Answer]:
     """
     mesh = groups_of_bench(snapshot)
     for point in mesh.points if mesh is not None else ():
-        wrong = [time for time in point.groups if time.wrong]
-        if wrong:
-            yield _finding(point, wrong)
-        if any(time.wrong is None for time in point.groups):
+        if point.wrong:
+            yield _finding(point, [time for time in point.groups if time.wrong])
+        if point.groups and point.wrong is None:
             yield NotKnown(f"{point.op} of {point.size_bytes} bytes in {point.dimension} was not verified")
     if mesh is not None and mesh.mix is not None and mesh.mix.wrong:
         yield Finding(
@@ -45,16 +44,18 @@ def mesh_wrong_data(snapshot: Snapshot) -> Iterator[Answer]:
             ),
             (_fix(),),
         )
+    yield from unmeasured_points(snapshot)
     yield from groups_not_measured(snapshot)
 
 
 def _finding(point: MeshPoint, wrong: list[GroupTime]) -> Finding:
     hosts = tuple(dict.fromkeys(host for time in wrong for host in time.hosts))
-    count, what = sum(time.wrong or 0 for time in wrong), f"{point.op} of {format_size(point.size_bytes)}"
+    first = f"group {wrong[0].group} (ranks {ranks_of(wrong[0])})"
+    count, what = point.wrong, f"{point.op} of {format_size(point.size_bytes)}"
     return Finding(
         "error",
-        f"{what} in {point.dimension} gave {count} wrong elements in {len(wrong)} of {point.group_count} groups; the "
-        f"first: group {wrong[0].group} (ranks {ranks_of(wrong[0])}): training would continue with wrong data",
+        f"{what} in {point.dimension} gave {count} wrong elements in {point.wrong_groups} of {point.group_count} "
+        f"groups; the first: {first}: training would continue with wrong data",
         hosts,
         (
             Evidence(

@@ -50,10 +50,21 @@ class GroupTime(Struct, frozen=True, forbid_unknown_fields=True):
     wrong: int | None
 
 
+class SlowGroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """A group that is slower than usual, and the usual time: the median of the others that span as many nodes."""
+
+    time: GroupTime
+    usual_us: float
+    compared: int
+
+
 class MeshPoint(Struct, frozen=True, forbid_unknown_fields=True):
     """A call in all groups of its dimension at once. `groups`: slowest first, at most 256 of `group_count`.
 
-    `alone_us`: the slowest group while all others wait; `contention`: its time together over its time alone.
+    Then follow those of the others with wrong elements, at most 256. `wrong`, `wrong_groups`, `slow`, `judged` are of
+    all groups: the wrong elements (null: not verified), the groups that have some, the slow ones (at most 256), and how
+    many could be compared with others. `alone_us`: the slowest group while all others wait; `contention`: its time
+    together over its time alone.
     """
 
     dimension: str
@@ -65,6 +76,10 @@ class MeshPoint(Struct, frozen=True, forbid_unknown_fields=True):
     fastest_us: float
     median_us: float
     groups: tuple[GroupTime, ...]
+    wrong: int | None = None
+    wrong_groups: int = 0
+    slow: tuple[SlowGroup, ...] = ()
+    judged: int = 0
     alone_us: float | None = None
     contention: float | None = None
     per_step: int = 0

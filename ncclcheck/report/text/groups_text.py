@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.measure.mesh.slow_groups import slow_groups
 from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshBench, MeshPoint, Mix
 from ncclcheck.model.report import Report
 from ncclcheck.model.units import format_number, format_size
@@ -32,7 +31,7 @@ def group_lines(report: Report) -> Iterator[Line]:
             yield line(
                 f"{point.op} in {plain(point.dimension)}: not measured: {plain(point.unsupported)}", indent=2
             )
-        yield from _slow(point, on_gpus=bench.backend == "nccl")
+        yield from _slow(point)
     if mesh.mix is not None:
         yield from _mix(mesh.mix)
     yield from _step(mesh)
@@ -45,7 +44,6 @@ def group_words(time: GroupTime) -> str:
 
 def _row(point: MeshPoint) -> tuple[str, ...]:
     slowest = point.groups[0]
-    wrong = [time.wrong for time in point.groups if time.wrong is not None]
     return (
         plain(point.dimension),
         point.op,
@@ -57,13 +55,13 @@ def _row(point: MeshPoint) -> tuple[str, ...]:
         format_number(slowest.busbw_gb_s),
         "N/A" if point.alone_us is None else format_number(point.alone_us),
         "N/A" if point.contention is None else f"{point.contention:.2f}",
-        str(sum(wrong)) if wrong else "N/A",
+        "N/A" if point.wrong is None else str(point.wrong),
         group_words(slowest),
     )
 
 
-def _slow(point: MeshPoint, *, on_gpus: bool) -> Iterator[Line]:
-    for slow in slow_groups(point.groups, on_gpus=on_gpus):
+def _slow(point: MeshPoint) -> Iterator[Line]:
+    for slow in point.slow:
         size, usual = format_size(point.size_bytes), format_number(slow.usual_us)
         yield line(
             f"{point.op} of {size} in {plain(point.dimension)}: {group_words(slow.time)} takes "

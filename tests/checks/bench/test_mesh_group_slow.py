@@ -5,12 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.measure.mesh.parse import parse_mesh
+from ncclcheck.measure.mesh.slow_groups import slow_groups
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_result
 from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run
-from tests.mesh_builders import MESH_PLAN, mesh_point, mesh_result
+from tests.mesh_builders import MESH_PLAN, group_time, mesh_point, mesh_result
 
 
 def seen(*times_us: float, **changes: object) -> Snapshot:
@@ -55,3 +56,22 @@ def test_a_benchmark_that_failed_leaves_the_groups_unknown_where_there_are_any()
     assert run("mesh-group-slow", lost).outcome == "not_applicable"
     asked = with_facts(lost, "node01", mesh=parse_mesh("dp=2,tp=8"))
     assert run("mesh-group-slow", asked).outcome == "unknown"
+
+
+def test_what_the_backend_does_not_do_is_not_known() -> None:
+    found = run("mesh-group-slow", seen(1000, groups=(), slow=(), judged=0, unsupported="gloo cannot"))
+    assert found.outcome == "unknown"
+    assert found.reason == "all_reduce of 1M in dp was not measured: gloo cannot"
+
+
+def test_a_group_without_another_to_compare_with_is_not_judged() -> None:
+    assert run("mesh-group-slow", seen(1000)).outcome == "not_applicable"
+    inside = tuple(group_time(number, 1000, nodes=1) for number in range(2))
+    point = mesh_point(1000, 1000, groups=inside, judged=slow_groups(inside, on_gpus=False).judged)
+    assert run("mesh-group-slow", replace(cluster(4), bench=mesh_result(point))).outcome == "not_applicable"
+
+
+def test_what_is_not_known_weighs_more_than_what_has_no_other() -> None:
+    missing = mesh_point(1000, groups=(), unsupported="gloo cannot")
+    bench = mesh_result(mesh_point(1000), missing)
+    assert run("mesh-group-slow", replace(cluster(4), bench=bench)).outcome == "unknown"

@@ -21,7 +21,7 @@ def test_correct_data_is_silent() -> None:
 
 def test_a_wrong_group_is_named() -> None:
     groups = (group_time(0, 1000), group_time(1, 1000, wrong=7))
-    found = finding("mesh-wrong-data", seen(mesh_point(1000, 1000, groups=groups)))
+    found = finding("mesh-wrong-data", seen(mesh_point(1000, 1000, groups=groups, wrong=7, wrong_groups=1)))
     assert found.severity == "error"
     assert "gave 7 wrong elements in 1 of 2 groups; the first: group 1 (ranks 2, 3)" in found.summary
     assert found.hosts == ("node03", "node04")
@@ -40,4 +40,12 @@ def test_a_wrong_mix_is_found() -> None:
 
 def test_what_was_not_verified_is_not_known() -> None:
     groups = (group_time(0, 1000, wrong=None),)
-    assert run("mesh-wrong-data", seen(mesh_point(1000, groups=groups))).outcome == "unknown"
+    found = run("mesh-wrong-data", seen(mesh_point(1000, groups=groups, wrong=None)))
+    assert found.outcome == "unknown"
+    assert "was not verified" in found.reason
+
+
+def test_what_the_backend_does_not_do_is_not_known() -> None:
+    found = run("mesh-wrong-data", seen(mesh_point(1000, groups=(), wrong=None, unsupported="gloo cannot")))
+    assert found.outcome == "unknown"
+    assert found.reason == "all_reduce of 1M in dp was not measured: gloo cannot"

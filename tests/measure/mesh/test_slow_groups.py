@@ -11,11 +11,11 @@ def time(group: int, time_us: float, low_us: float | None = None, nodes: int = 2
 
 
 def named(*times: GroupTime, on_gpus: bool = True) -> list[int]:
-    return [slow.time.group for slow in slow_groups(times, on_gpus=on_gpus)]
+    return [slow.time.group for slow in slow_groups(times, on_gpus=on_gpus).slow]
 
 
 def test_the_slow_one_is_named_with_what_is_usual() -> None:
-    (slow,) = slow_groups([time(0, 1000), time(1, 1300), time(2, 1010), time(3, 990)], on_gpus=True)
+    (slow,) = slow_groups([time(0, 1000), time(1, 1300), time(2, 1010), time(3, 990)], on_gpus=True).slow
     assert (slow.time.group, slow.usual_us, slow.compared) == (1, 1000, 3)
 
 
@@ -32,10 +32,13 @@ def test_what_is_within_a_fifth_or_not_sure_is_not_named() -> None:
 def test_groups_are_compared_with_those_that_span_as_many_nodes() -> None:
     assert named(time(0, 9000), time(1, 9100), time(2, 1000, nodes=1), time(3, 1000, nodes=1)) == []
     assert named(time(0, 9000), time(1, 1000, nodes=1)) == []
+    assert slow_groups([time(0, 9000), time(1, 1000, nodes=1)], on_gpus=True).judged == 0
 
 
 def test_inside_a_node_the_cores_decide_without_gpus() -> None:
     inside = (time(0, 2000, nodes=1), time(1, 1000, nodes=1))
+    assert slow_groups(inside, on_gpus=False).judged == 0
+    assert slow_groups(inside, on_gpus=True).judged == 2
     assert named(*inside, on_gpus=False) == []
     assert named(*inside, on_gpus=True) == [0]
 

@@ -53,3 +53,8 @@ def test_every_document_has_the_tables() -> None:
     whole = replace(report(), bench=bench_report(replace(cluster(4), bench=bench), bench))
     for document in (to_markdown(whole), to_html(whole), to_junit(whole)):
         assert "takes 2000 us, where 1000 us is usual" in document
+
+
+def test_the_wrong_elements_are_those_of_all_groups() -> None:
+    row = next(row for row in text(mesh_point(1000, wrong=7)).splitlines() if row.lstrip().startswith("dp"))
+    assert row.split()[12] == "7"
