@@ -139,7 +139,8 @@ class Lead:
         if node.beat is not None and node.beat.number == beat.number:
             return
         behind_s = time.time() - beat.sent_s
-        node.behind_s = behind_s if node.beat is None else min(node.behind_s, behind_s, key=abs)
+        # The way and our look only add to it: the least is nearest to what the clocks differ by.
+        node.behind_s = behind_s if node.beat is None else min(node.behind_s, behind_s)
         node.beat, node.heard_s = beat, now
         if slot and beat.studied == self.order.study and node.study is None and self._asked_s is not None:
             data = self._store.get(keys.watch_study(slot))

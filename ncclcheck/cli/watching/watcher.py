@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.evidence import dump_recorders, keep, keep_files
+from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.status import Status, write_status
 from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
 from ncclcheck.facts.bounded_call import Started, start, within
@@ -20,7 +19,7 @@ from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
-from ncclcheck.measure.watching.decision import stands
+from ncclcheck.measure.watching.decision import stands, with_victims
 from ncclcheck.measure.watching.progress import (
     Pace,
     Signs,
@@ -39,37 +38,12 @@ from ncclcheck.model.job.watched import Connection, Look, Watch, WatchedRank
 from ncclcheck.timeouts import (
     DUMP_S,
     WATCH_KEEP_S,
-    WATCH_LOOK_S,
     WATCH_READ_S,
-    WATCH_STACKS_APART_S,
     WATCH_STUDY_S,
 )
 
-_LOOKS_PER_PATIENCE = 12  # as 5 s are of 60 s
 _SLEPT = 4  # looks that did not happen: the machine slept, or this process was stopped
 _GRAVITY = ("ok", "quiet", "silent", "stopped", "died", "hang")
-
-
-class WatchPlan(Struct, frozen=True):
-    """The process to watch with its descendants, and how: as the command line says."""
-
-    root: int
-    folder: Path
-    patience_s: float
-    dumps: bool
-    pipe_prefix: str = ""
-    ras: str = "localhost"  # where NCCL's RAS listens: HOST or HOST:PORT
-    is_child: bool = True  # of ours: then nobody else collects how it ended
-
-    @property
-    def look_s(self) -> float:
-        """Seconds between two looks."""
-        return min(WATCH_LOOK_S, self.patience_s / _LOOKS_PER_PATIENCE)
-
-    @property
-    def apart_s(self) -> float:
-        """Seconds between the two stacks of a rank."""
-        return min(WATCH_STACKS_APART_S, self.patience_s / 6)
 
 
 class Watcher:
@@ -290,8 +264,7 @@ class Watcher:
             return
         self._deaths_told = len(deaths)
         if self.worst.decision == "died":  # the first one is told
-            ended = {death.rank for death in failed if death.rank is not None}
-            self.worst = replace(self.worst, victims=tuple(sorted(ended | set(self.worst.victims))))
+            self.worst = with_victims(self.worst, [self._ended(death) for death in failed])
             return
         first, *later = failed
         self._decided(

@@ -20,9 +20,10 @@ from ncclcheck.cli.watching.findings import conclude, report_of, tell
 from ncclcheck.cli.watching.following import block_signals, follow
 from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.meeting import flags_of, meeting_of
+from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.settings import added_settings, pipe_prefix
 from ncclcheck.cli.watching.status import remove_status
-from ncclcheck.cli.watching.watcher import Watcher, WatchPlan
+from ncclcheck.cli.watching.watcher import Watcher
 from ncclcheck.facts.job.rank_processes import stat_fields
 from ncclcheck.facts.job.rank_stacks import NO_PY_SPY, py_spy
 from ncclcheck.facts.network.names import host_name

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ncclcheck.facts.job.rank_processes import RankProcess
 from ncclcheck.model.job.watched import Connection
 from ncclcheck.timeouts import SOCK_DIAG_S
@@ -21,6 +23,7 @@ _HEADER = struct.Struct("=IHHII")
 _ASKED = struct.Struct("=BBBBI48s")  # struct inet_diag_req_v2
 _ANSWER = struct.Struct("=BBBB2s2s16s16sI8sIIIII")  # struct inet_diag_msg
 _ATTRIBUTE = struct.Struct("=HH")
+_RETRIES = struct.Struct("=2xB")  # tcpi_retransmits: 0 again after an acknowledgement
 _RETRANSMITS = struct.Struct("=100xI")  # total_retrans; tcp_info only ever grows at its end
 _SEGMENTS_IN = struct.Struct("=140xI")  # Linux 4.2
 _MOST_BYTES = 1 << 20
@@ -37,16 +40,7 @@ def connections_of(ranks: Sequence[RankProcess]) -> tuple[Connection, ...]:
     for family in (socket.AF_INET, socket.AF_INET6):
         for inode, connection in _dumped(family):
             if inode in rank_of and not connection.peer[0].startswith(("127.", "::1")):
-                found.append(
-                    Connection(
-                        rank_of[inode],
-                        connection.local,
-                        connection.peer,
-                        connection.unacknowledged,
-                        connection.resent,
-                        connection.segments_in,
-                    )
-                )
+                found.append(replace(connection, rank=rank_of[inode]))
     return tuple(found)
 
 
@@ -95,6 +89,7 @@ def _read(family: int, body: bytes) -> tuple[int, Connection]:
         queued,
         _RETRANSMITS.unpack_from(info)[0] if len(info) >= _RETRANSMITS.size else 0,
         _SEGMENTS_IN.unpack_from(info)[0] if len(info) >= _SEGMENTS_IN.size else None,
+        _RETRIES.unpack_from(info)[0] if len(info) >= _RETRIES.size else 0,
     )
 
 

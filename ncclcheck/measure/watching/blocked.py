@@ -13,7 +13,8 @@ _BETWEEN = "packets between them get lost"
 def blocked_links(host: str, before: Sequence[Connection], after: Sequence[Connection]) -> list[BlockedLink]:
     """Return the connections on which packets get lost, as this end sees it between two looks; one per rank and peer.
 
-    Either no peer acknowledged bytes that the kernel sent again (a peer that is only slow to read acknowledges), or
+    Either no peer acknowledged bytes that the kernel sent again meanwhile, or still does (to a peer that is only slow
+    to read it sends nothing, and what it sent again long ago was acknowledged), or
     packets arrive on a connection that stands still: the peer sends again what this end has acknowledged.
     """
     earlier = {(connection.local, connection.peer): connection for connection in before}
@@ -23,7 +24,8 @@ def blocked_links(host: str, before: Sequence[Connection], after: Sequence[Conne
         if then is None:
             continue
         heard = None if now.segments_in is None else now.segments_in > (then.segments_in or 0)
-        stuck = min(now.unacknowledged, then.unacknowledged) > 0 and now.resent > 0
+        is_sent_again = now.resent > then.resent or now.retries > 0
+        stuck = min(now.unacknowledged, then.unacknowledged) > 0 and is_sent_again
         if not stuck and not heard:
             continue
         link = BlockedLink(host, now.peer[0], now.rank, now.unacknowledged if stuck else 0, now.resent, heard)

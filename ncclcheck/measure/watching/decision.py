@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.measure.watching.node_study import Studied, node_study
 from ncclcheck.model.job.together import NodeStudy, RankStudy
@@ -77,6 +78,13 @@ def stands(before: Look, after: Look, host: str) -> tuple[WatchedRank, ...]:
             continue
         found.append(WatchedRank(rank.rank, host, rank.pid, reason=why))
     return tuple(found)
+
+
+def with_victims(died: Watch, ended: Sequence[WatchedRank]) -> Watch:
+    """Return the decision on a failure with those that failed later as its victims; the culprits are none."""
+    culprits = {rank.rank for rank in died.culprits}
+    victims = {rank.rank for rank in ended if rank.rank is not None} - culprits
+    return replace(died, victims=tuple(sorted(victims | set(died.victims))))
 
 
 def _all_inside(job: JobStudy, inside: _Ranks) -> Watch:

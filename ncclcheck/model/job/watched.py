@@ -64,7 +64,10 @@ class StackGroup(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Connection(Struct, frozen=True):
-    """A TCP connection of a rank: what its kernel counted so far. `segments_in` None: the kernel does not tell."""
+    """A TCP connection of a rank: what its kernel counted so far. `segments_in` None: the kernel does not tell.
+
+    `retries`: how often the oldest bytes without an acknowledgement were sent again after a timeout.
+    """
 
     rank: int | None
     local: tuple[str, int]
@@ -72,6 +75,7 @@ class Connection(Struct, frozen=True):
     unacknowledged: int
     resent: int = 0
     segments_in: int | None = None
+    retries: int = 0
 
 
 class BlockedLink(Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,12 +45,12 @@ class World:
         for _ in range(2):
             self.store.add(keys.WATCH_SLOTS, 1)
 
-    def beat(self, host: str, beat: Beat | None = None) -> Beat:
-        """Send a beat of a node, or make that of node 0."""
+    def beat(self, host: str, beat: Beat | None = None, late_s: float = 0.0) -> Beat:
+        """Send a beat of a node, or make that of node 0. `late_s`: how long ago, by the node's clock."""
         self.numbers[host] += 1
         given = beat or Beat("", "", 0, 0.0, ranks=2, world_size=6, moves_bytes=True)
         made = replace(
-            given, host=host, watcher=f"w-{host}", number=self.numbers[host], sent_s=self.clock.now
+            given, host=host, watcher=f"w-{host}", number=self.numbers[host], sent_s=self.clock.now - late_s
         )
         if host != "node1":
             self.store.set(keys.watch_beat(int(host[-1]) - 1), encode(made))
@@ -176,3 +176,20 @@ def test_what_strangers_write_is_passed_by(world: World) -> None:
     world.store.set(keys.WATCH_URGENT, b"x" * 100)
     world.pass_s(3, silent=("node2",))
     assert world.lead.is_urgent() is False
+
+
+def test_a_beat_that_was_long_on_its_way_does_not_hide_that_a_clock_is_ahead(world: World) -> None:
+    """By its own clock, 4 s ahead, rank 2 of node2 failed 1 s after rank 0, and so 3 s before it."""
+    for late_s in (0.1, -4.0, 0.0):  # 4.1 s, none and 4 s on the way
+        world.clock.now += 1
+        world.beat("node2", late_s=late_s)
+        world.lead.look(world.beat("node1"), None)
+    failed_s = world.clock.now
+    first = RankEnd(WatchedRank(0, "node1", 100, reason="ended"), failed_s)
+    ahead = RankEnd(WatchedRank(2, "node2", 102, reason="ended"), failed_s + 1)
+    world.beat("node2", replace(STILL, ended=(ahead,)), late_s=0.0)
+    for _ in range(3):
+        world.clock.now += 1
+        world.lead.look(world.beat("node1", replace(STILL, ended=(first,))), None)
+    assert world.watch is not None
+    assert (world.watch.culprits[0].rank, world.watch.victims) == (2, (0,))

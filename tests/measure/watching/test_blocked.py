@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.measure.watching.blocked import blocked_links, directions, named
 from ncclcheck.model.job.watched import BlockedLink, Connection
 
@@ -18,6 +20,12 @@ def test_bytes_that_are_sent_again_and_not_acknowledged_are_blocked() -> None:
     assert blocked_links("node1", [_seen(0, 3, 100)], [_seen(4096, 6, 100)]) == []  # just sent
     assert blocked_links("node1", [_seen(4096, 0, 100)], [_seen(4096, 0, 100)]) == []  # the peer reads slowly
     assert blocked_links("node1", [], [_seen(4096, 3, 100)]) == []
+
+
+def test_a_slow_reader_is_not_blamed_for_packets_that_got_lost_hours_ago() -> None:
+    assert blocked_links("node1", [_seen(4096, 3, 100)], [_seen(4096, 3, 100)]) == []
+    retried = replace(_seen(4096, 3, 100), retries=3)  # the next attempt is due after the second look
+    assert [link.resent for link in blocked_links("node1", [_seen(4096, 3, 100)], [retried])] == [3]
 
 
 def test_packets_that_arrive_on_a_connection_that_stands_still_are_told_too() -> None:
