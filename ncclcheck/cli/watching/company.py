@@ -32,8 +32,7 @@ class Company:
         self.has_key = False
         self._plan, self._say = plan, say
         self._order: WatchOrder | None = None
-        self._beat: Beat | None = None
-        self._study: tuple[int, NodeStudy] | None = None
+        self._posted: tuple[Beat, NodeStudy | None] | None = None
         self._wake, self._ends = threading.Event(), threading.Event()
         self._is_urgent = False
         self._met = False
@@ -56,8 +55,7 @@ class Company:
         if self.lead is not None:
             self.lead.look(beat, study)
             return
-        self._beat = beat
-        self._study = None if study is None else (beat.studied, study)
+        self._posted = beat, study  # at once, as our thread may be reading it
         self._is_urgent = self._is_urgent or urgent
         self._wake.set()
 
@@ -132,12 +130,13 @@ class Company:
         """Pass beats and orders on until the connection breaks or we leave."""
         sent_study = 0
         while store.lost is None:
-            beat, study = self._beat, self._study
+            is_last = self._ends.is_set()  # asked before: the beat that is read then says that we leave
             urgent, self._is_urgent = self._is_urgent, False
-            if study is not None and study[0] != sent_study:
-                store.set(keys.watch_study(slot), encode(study[1]))
-                sent_study = study[0]
-            if beat is not None:
+            if self._posted is not None:
+                beat, study = self._posted
+                if study is not None and beat.studied != sent_study:
+                    store.set(keys.watch_study(slot), encode(study))
+                    sent_study = beat.studied
                 store.set(keys.watch_beat(slot), encode(beat))
             if urgent:
                 store.add(keys.WATCH_URGENT, 1)
@@ -148,7 +147,7 @@ class Company:
                     self._order = decode(data, WatchOrder, limit_bytes=BEAT_BYTES)
                 except DecodeError:
                     return
-            if self._ends.is_set():
+            if is_last:
                 return
-            self._wake.wait(self._plan.look_s)
+            self._wake.wait(0.0 if self._ends.is_set() else self._plan.look_s)
             self._wake.clear()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.watching.blocked import named
-from ncclcheck.measure.watching.decision import JobStudy, decide_job
+from ncclcheck.measure.watching.decision import JobStudy, after_news, decide_job, shortened
 from ncclcheck.measure.watching.first_end import in_order
 from ncclcheck.measure.watching.progress import Pace, Signs, next_job_pace, patience_s, rested, still_s
 from ncclcheck.model.codec import decode, encode
@@ -24,6 +24,8 @@ from ncclcheck.timeouts import WATCH_ANSWER_S, WATCH_SETTLE_S, WATCH_SILENT_S, W
 MOST_WATCHERS = 1 << 15
 BEAT_BYTES = 1 << 20
 _BEATS_MISSED = 3
+_MOST_UNREAD = 8
+_OK = Watch("ok")
 
 
 class LeadPlan(Struct, frozen=True):
@@ -65,6 +67,7 @@ class Lead:
         self._ends_told = 0
         self._silent: frozenset[str] = frozenset()
         self._standing: frozenset[tuple[str, int]] = frozenset()
+        self._holds = _OK  # the gravest decision that has not passed
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -180,7 +183,7 @@ class Lead:
         silent = {
             node.beat.host: now - node.heard_s
             for node in self._nodes.values()
-            if node.beat is not None and not node.beat.left and now - node.heard_s > self._plan.silent_s
+            if node.beat is not None and not node.beat.left and self._is_silent(node, now)
         }
         hosts = frozenset(silent)
         if hosts - self._silent and not self._ends():
@@ -206,7 +209,7 @@ class Lead:
         living = [
             node.beat
             for node in self._nodes.values()
-            if node.beat is not None and not node.beat.left and now - node.heard_s <= self._plan.silent_s
+            if node.beat is not None and not node.beat.left and not self._is_silent(node, now)
         ]
         if self._asked_s is not None:
             self._pace = replace(self._pace, look=Look(now, ()))
@@ -238,13 +241,17 @@ class Lead:
         assert self._asked_s is not None  # noqa: S101 (the caller looked)
         waited_s = now - self._asked_s
         present = [node for node in self._nodes.values() if node.beat is not None and not node.beat.left]
-        missing = [node for node in present if node.study is None]
-        heard = [node for node in missing if now - node.heard_s <= self._plan.silent_s]
-        late_s = min(WATCH_STUDY_S, self._plan.apart_s + WATCH_ANSWER_S + self._plan.look_s)
-        if heard and waited_s < late_s:
+        missing = [node.beat for node in present if node.study is None and node.beat is not None]
+        silent = {node.beat.host for node in present if node.beat is not None and self._is_silent(node, now)}
+        heard = [beat for beat in missing if beat.host not in silent]
+        late_s = self._plan.apart_s + WATCH_ANSWER_S + self._plan.look_s
+        if any(beat.studying for beat in heard):
+            late_s = WATCH_STUDY_S  # a node of many ranks, or one whose py-spy is slow, says that it reads
+        if heard and waited_s < min(WATCH_STUDY_S, late_s):
             return
         studies = [node.study for node in present if node.study is not None]
-        silent = tuple(sorted({node.beat.host for node in missing if node.beat is not None}))
+        silent &= {beat.host for beat in missing}
+        unread = sorted({beat.host for beat in heard})
         self._asked_s = None
         for node in self._nodes.values():
             node.study = None
@@ -252,8 +259,13 @@ class Lead:
             return
         host_of = self._host_of()
         studies = [replace(study, blocked=named(study.blocked, host_of)) for study in studies]
-        watch = decide_job(JobStudy(tuple(studies), silent))
-        self._decided(replace(watch, since_s=round(still_s(self._pace), 1)))
+        watch = decide_job(JobStudy(tuple(studies), tuple(sorted(silent))))
+        remarks = [f"no stacks came from {host} within {waited_s:.0f} s" for host in unread[:_MOST_UNREAD]]
+        since_s = round(still_s(self._pace), 1)
+        self._decided(replace(watch, since_s=since_s, remarks=(*watch.remarks, *remarks)))
+
+    def _is_silent(self, node: _Node, now: float) -> bool:
+        return now - node.heard_s > self._plan.silent_s
 
     def _host_of(self) -> Mapping[str, str]:
         beats = (node.beat for node in self._nodes.values() if node.beat is not None)
@@ -261,15 +273,17 @@ class Lead:
 
     @property
     def _decision(self) -> str:
-        return self.order.watch.decision if self.order.watch is not None else "ok"
+        return self._holds.decision
 
     def _decided(self, watch: Watch) -> None:
-        last = self.order.watch
-        is_news = last is None or (watch.decision, watch.culprits) != (last.decision, last.culprits)
-        if is_news and (watch.decision != "ok" or (last is not None and last.decision != "ok")):
+        known = [
+            (told.decision, told.culprits, told.silent) for told in (self._holds, self.order.watch or _OK)
+        ]
+        self._holds = after_news(self._holds, watch)
+        if (watch.decision, watch.culprits, watch.silent) not in known:
             self._told(replace(self.order, decided=self.order.decided + 1, watch=watch))
 
     def _told(self, order: WatchOrder) -> None:
         self.order = replace(order, number=order.number + 1)
-        watch = None if order.watch is None else replace(order.watch, groups=())
+        watch = None if order.watch is None else shortened(order.watch)
         self._store.set(keys.WATCH_ORDER, encode(replace(self.order, watch=watch)))

@@ -19,7 +19,7 @@ from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
-from ncclcheck.measure.watching.decision import stands, with_victims
+from ncclcheck.measure.watching.decision import GRAVITY, after_news, stands, with_victims
 from ncclcheck.measure.watching.progress import (
     Pace,
     Signs,
@@ -43,7 +43,6 @@ from ncclcheck.timeouts import (
 )
 
 _SLEPT = 4  # looks that did not happen: the machine slept, or this process was stopped
-_GRAVITY = ("ok", "quiet", "silent", "stopped", "died", "hang")
 
 
 class Watcher:
@@ -325,7 +324,7 @@ class Watcher:
             self._begin_study()
         if order.decided > self._heard and order.watch is not None:
             self._heard = order.decided
-            self.worst = order.watch
+            self.worst = after_news(self.worst, order.watch)
             is_ours = any(rank.host == self._host for rank in order.watch.culprits)
             if order.watch.decision == "hang" and self.plan.dumps:
                 within(
@@ -357,6 +356,6 @@ class Watcher:
         is_news = watch.decision != self.worst.decision or watch.culprits != self.worst.culprits
         if watch.decision == "ok" or not is_news:
             return
-        if _GRAVITY.index(watch.decision) >= _GRAVITY.index(self.worst.decision):
+        if GRAVITY.index(watch.decision) >= GRAVITY.index(self.worst.decision):
             self.worst = watch
         self._tell(watch, True)

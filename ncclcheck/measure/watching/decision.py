@@ -15,6 +15,11 @@ from ncclcheck.model.job.watched import Frame, Look, StackGroup, Watch, WatchDec
 _STOPPED, _IN_KERNEL = ("T", "t"), "D"
 _MOST_GROUPS = 32
 _MOST_REMARKS = 8
+_MOST_SENT, _MOST_NAMES_SENT = (
+    64,
+    4096,
+)  # as many ranks and links, and as many numbers and hosts: a few 100 KB
+GRAVITY = ("ok", "quiet", "silent", "stopped", "died", "hang")
 
 
 class JobStudy(Struct, frozen=True):
@@ -78,6 +83,25 @@ def stands(before: Look, after: Look, host: str) -> tuple[WatchedRank, ...]:
             continue
         found.append(WatchedRank(rank.rank, host, rank.pid, reason=why))
     return tuple(found)
+
+
+def after_news(before: Watch, news: Watch) -> Watch:
+    """Return what holds after node 0's news: less grave news leaves a hang or a stopped rank what it is."""
+    if news.decision in ("ok", "died") or GRAVITY.index(news.decision) >= GRAVITY.index(before.decision):
+        return news
+    return before
+
+
+def shortened(watch: Watch) -> Watch:
+    """Return the decision as other nodes are told it: without stacks, long lists cut, and how much is left out."""
+    cut = {name: getattr(watch, name)[:_MOST_SENT] for name in ("culprits", "blocked", "remarks")}
+    cut |= {name: getattr(watch, name)[:_MOST_NAMES_SENT] for name in ("victims", "hosts", "silent")}
+    left = [
+        f"{len(getattr(watch, name)) - len(kept)} more {name} are told by node 0's watcher"
+        for name, kept in cut.items()
+        if len(kept) < len(getattr(watch, name))
+    ]
+    return replace(watch, **cut | {"groups": (), "remarks": (*cut["remarks"], *left)})
 
 
 def with_victims(died: Watch, ended: Sequence[WatchedRank]) -> Watch:

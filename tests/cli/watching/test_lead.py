@@ -193,3 +193,75 @@ def test_a_beat_that_was_long_on_its_way_does_not_hide_that_a_clock_is_ahead(wor
         world.lead.look(world.beat("node1", replace(STILL, ended=(first,))), None)
     assert world.watch is not None
     assert (world.watch.culprits[0].rank, world.watch.victims) == (2, (0,))
+
+
+def _answer(world: World, host: str, study: NodeStudy, number: int = 1) -> None:
+    world.store.set(keys.watch_study(int(host[-1]) - 1), encode(study))
+    world.beat(host, replace(STILL, studied=number))
+
+
+def _look(world: World, own: NodeStudy, number: int = 1) -> Watch | None:
+    world.clock.now += 1
+    world.lead.look(world.beat("node1", replace(STILL, studied=number)), own)
+    return world.watch
+
+
+def test_a_node_that_still_reads_its_ranks_stacks_is_waited_for_and_not_silent(world: World) -> None:
+    world.pass_s(12, STILL)
+    assert world.lead.order.study == 1
+    _answer(world, "node2", _study("node2", 2))
+    for _ in range(100):
+        world.beat("node2", replace(STILL, studied=1))
+        world.beat("node3", replace(STILL, studying=True))
+        assert _look(world, _study("node1", 0)) is None
+    _answer(world, "node3", _study("node3", 4, sleeps=True))
+    watch = _look(world, _study("node1", 0))
+    assert watch is not None
+    assert (watch.decision, [rank.host for rank in watch.culprits], watch.silent) == ("hang", ["node3"], ())
+
+
+@pytest.mark.parametrize(("studying", "waited_s"), [(False, 22), (True, 300)])
+def test_a_node_that_is_heard_but_does_not_answer_is_a_remark_and_makes_no_hang(
+    world: World, studying: bool, waited_s: int
+) -> None:
+    world.pass_s(12, STILL)
+    _answer(world, "node2", _study("node2", 2))
+    for _ in range(waited_s + 2):
+        world.beat("node2", replace(STILL, studied=1))
+        world.beat("node3", replace(STILL, studying=studying))
+        _look(world, _study("node1", 0))
+    assert world.watch is not None
+    assert (world.watch.decision, world.watch.silent) == ("quiet", ())
+    assert world.watch.remarks == (f"no stacks came from node3 within {waited_s} s",)
+
+
+def _hung(world: World) -> None:
+    world.pass_s(12, STILL)
+    _answer(world, "node2", _study("node2", 2))
+    _answer(world, "node3", _study("node3", 4, sleeps=True))
+    watch = _look(world, _study("node1", 0))
+    assert watch is not None
+    assert watch.decision == "hang"
+
+
+def test_a_hang_holds_while_a_node_is_silent_and_ends_when_the_job_advances(world: World) -> None:
+    _hung(world)
+    told = []
+    for silent, beat, seconds in ((("node2",), STILL, 18), ((), STILL, 3), ((), None, 40)):
+        world.pass_s(seconds, beat, silent)
+        assert world.watch is not None
+        told.append(world.watch.decision)
+    assert told == ["silent", "silent", "ok"]  # that it is back is no end of the hang
+
+
+def test_an_order_over_thousands_of_culprits_can_be_read_by_the_other_nodes(world: World) -> None:
+    many = tuple(WatchedRank(rank, "node2", rank, reason="is stopped " * 50) for rank in range(4000))
+    world.clock.now += 1
+    world.beat("node2", replace(STILL, ranks=8000, standing=many[:1000]))
+    world.lead.look(world.beat("node1", replace(STILL, ranks=8000, standing=many)), None)
+    told = world.store.get(keys.WATCH_ORDER)
+    assert isinstance(told, bytes)
+    watch = decode(told, WatchOrder, limit_bytes=module.BEAT_BYTES).watch
+    assert watch is not None
+    assert len(watch.culprits) == 64
+    assert watch.remarks == ("4936 more culprits are told by node 0's watcher",)
