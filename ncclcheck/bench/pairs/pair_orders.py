@@ -13,10 +13,13 @@ from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS
 from ncclcheck.model.bench import Backend
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.isolation import PairOutcome
+from ncclcheck.timeouts import LONGEST_OPTION_S
 
 ROUND_LIMIT_BYTES = 1 << 20  # 16,384 nodes take a quarter of it
 MOST_BYTES = 1 << 32
 MOST_RAILS = 64
+LOWEST_RATE, HIGHEST_RATE = 1e-9, 1e6  # in 1e9 bit/s: one bit in a second, and a thousand times the fastest
+MOST_DEVIATION = 100.0  # of a logarithm: times from 1e-12 s to a week differ by 41
 _NONCE = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 
@@ -92,3 +95,16 @@ def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
         yield "a number of rails out of bounds"
     if _NONCE.fullmatch(order.nonce) is None:
         yield "a nonce that is none"
+
+
+def answer_faults(answer: PairAnswer) -> Iterator[str]:
+    """Yield why the figures of an answer are none that a node can measure."""
+    own = () if answer.received_gbit_s is None else (answer.received_gbit_s,)
+    if not all(LOWEST_RATE <= rate <= HIGHEST_RATE for rate in (*own, *answer.rails_gbit_s)):
+        yield "a rate out of bounds"
+    if len(answer.rails_gbit_s) > MOST_RAILS:
+        yield "rails out of bounds"
+    if not all(0 <= took_s <= LONGEST_OPTION_S for took_s in (answer.seconds, answer.transfer_s)):
+        yield "a time out of bounds"
+    if not 0 <= answer.deviation <= MOST_DEVIATION:
+        yield "a deviation out of bounds"

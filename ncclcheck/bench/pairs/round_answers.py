@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
+from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound, answer_faults
 from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
@@ -21,6 +21,7 @@ from ncclcheck.timeouts import (
     PAIRS_START_SILENT_S,
     PAIRS_START_TOLD_S,
     RING_OF_A_NODE_S,
+    ROUND_LEAST_S,
     ROUND_OVER_S,
     ROUND_POLL_S,
 )
@@ -81,7 +82,8 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
         for ticket in busy & answers.keys() - finished.keys():
             answer = answers[ticket]
             if answer.outcome == "ok":
-                finished[ticket] = Finished(now_s, answer.seconds, answer.transfer_s, order.transfers)
+                took_s = min(answer.seconds, now_s + ROUND_LEAST_S)  # no pair takes longer than its round
+                finished[ticket] = Finished(now_s, took_s, min(answer.transfer_s, took_s), order.transfers)
         if now_s > _limit_s(order, tuple(finished.values()), len(busy), before) or lead.deadline.passed:
             break
         time.sleep(ROUND_POLL_S)
@@ -126,7 +128,11 @@ def _read(store: Store, number: int, members: Sequence[int], answers: Answers) -
     waited = {keys.pairs_answer(number, ticket): ticket for ticket in members if ticket not in answers}
     for key, data in store.get_documents(tuple(waited)).items():
         try:
-            answers[waited[key]] = read_message(data, PairAnswer, SMALL_LIMIT_BYTES)
+            answer = read_message(data, PairAnswer, SMALL_LIMIT_BYTES)
+            refused = ", ".join(answer_faults(answer))
         except DecodeError as error:
-            refused = f"its answer was refused: {error}"
-            answers[waited[key]] = PairAnswer("", "", outcome="died", detail=refused, own=True)
+            refused = str(error)
+        if refused:
+            detail = f"its answer was refused: {refused}"
+            answer = PairAnswer("", "", outcome="died", detail=detail, own=True)
+        answers[waited[key]] = answer

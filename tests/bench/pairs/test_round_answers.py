@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.bench.pairs import round_answers
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
@@ -18,6 +20,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.model.codec import encode
+from ncclcheck.timeouts import ROUND_LEAST_S
 
 SOUND = PairAnswer(SCHEMA, TOOL_VERSION, received_gbit_s=10.0, seconds=0.1, transfer_s=0.02)
 ORDER = PairsRound(SCHEMA, TOOL_VERSION, 1, ((0, 1), (2, 3)))
@@ -62,6 +65,35 @@ def test_an_answer_that_is_none_counts_as_a_failure_of_its_node() -> None:
     found = gathered({**dict.fromkeys(range(3), encode(SOUND)), 3: b"{}"})
     assert (found.answers[3].outcome, found.answers[3].own) == ("died", True)
     assert "its answer was refused" in found.answers[3].detail
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ({"deviation": 1e200}, "a deviation"),
+        ({"deviation": -0.1}, "a deviation"),
+        ({"received_gbit_s": 0.0}, "a rate"),
+        ({"received_gbit_s": -1.0}, "a rate"),
+        ({"received_gbit_s": 1e300}, "a rate"),
+        ({"rails_gbit_s": (10.0, 1e300)}, "a rate"),
+        ({"rails_gbit_s": (10.0,) * 65}, "rails"),
+        ({"seconds": -1.0}, "a time"),
+        ({"transfer_s": 1e300}, "a time"),
+    ],
+)
+def test_figures_that_no_network_reaches_are_refused(figures: dict[str, Any], words: str) -> None:
+    hostile = encode(replace(SOUND, **figures))
+    found = gathered({**dict.fromkeys(range(3), encode(SOUND)), 3: hostile})
+    refused = found.answers[3]
+    assert (refused.outcome, refused.own, refused.received_gbit_s) == ("died", True, None)
+    assert f"its answer was refused: {words}" in refused.detail
+    assert len(found.finished) == 3
+
+
+def test_a_pair_took_no_longer_than_its_round() -> None:
+    told = encode(replace(SOUND, seconds=80000.0, transfer_s=70000.0))
+    found = gathered(dict.fromkeys(range(4), told))
+    assert all(end.transfer_s <= end.seconds <= end.at_s + ROUND_LEAST_S for end in found.finished)
 
 
 def test_a_node_that_imports_torch_long_after_the_others_is_waited_for(
