@@ -37,9 +37,13 @@ class Source(NamedTuple):
 
 
 _C = r".*\.(?:c|cc|cpp|cu|cuh|h|hpp)$"
+# Words of c10d in one string, without those of tensors' ranks, compilers and kernels in the same library.
 _DISTRIBUTED = (
-    r"(?i)nccl|watchdog|\branks?\b|tcpstore|\bstore\b|socket|timed? ?out|gloo\b|collective|process ?group|"
-    r"communicator|heartbeat|rendezvous|libuv|monitoredBarrier|desync|hostname"
+    r"(?i)^(?!.*(?:tensors?\b|malformed|onnx|graph|mkldnn|vectoriz|torchdeploy|template|std::|onednn|nvrtc|"
+    r"ncclKernel|ncclDev|#ifndef|\bcast a|__torch__|in the fuser|nccl_(?:all_to_all|reduce_scatter)_))"
+    r"(?!\s*(?://|\|))"
+    r".*(?:nccl|watchdog|tcpstore|c10d|process ?group|heartbeat|libuv|monitoredBarrier|desync|client socket|"
+    r"server socket|flight ?recorder|communicator|\bkey-value store|gloo)"
 )
 SOURCES = {
     "nccl": Source("NVIDIA/nccl", "c", rf"^(?:src|include){_C}", "WARN", "2.18"),
@@ -52,7 +56,7 @@ SOURCES = {
         r"GLOO_THROW\w*|GLOO_ENFORCE\w*|GLOO_ERROR|GLOO_WARN|GLOO_MAKE_STRING|MakeString|GLOO_ERROR_MSG",
     ),
     "ucx": Source("openucx/ucx", "c", rf"^src/(?!tools){_C}", r"ucs_error|ucs_fatal|ucs_warn", "1.12"),
-    "nccl-tests": Source("NVIDIA/nccl-tests", "c", rf"^(?:src|verifiable){_C}", r"printf|PRINT|snprintf"),
+    "nccl-tests": Source("NVIDIA/nccl-tests", "c", rf"^src/{_C}", r"printf|PRINT|fprintf"),
     "slurm": Source(
         "SchedMD/slurm",
         "c",

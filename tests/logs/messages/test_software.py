@@ -28,6 +28,8 @@ SHARES = {
     "accelerate": 0.97,
     "lightning": 0.97,
     "deepspeed": 0.95,
+    "nccl-tests": 0.85,
+    "sglang": 0.97,
 }
 
 
