@@ -25,6 +25,7 @@ SHARES = {
     "aws-ofi-nccl": 0.97,
     "sharp": 0.97,
     "torch": 0.96,
+    "torch-library": 0.9,  # the rest are parts of sentences
     "accelerate": 0.97,
     "lightning": 0.97,
     "deepspeed": 0.95,
