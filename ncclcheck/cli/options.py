@@ -360,7 +360,7 @@ mesh_bench_options = _all(
             "--model",
             type=FileName(),
             metavar="FILE",
-            help="A model's config.json: what its training exchanges in the groups of --mesh, and in which sizes.",
+            help="A config.json: what the model exchanges in the groups of --mesh, in which sizes; not with --ops.",
         ),
         click.option(
             "--batch", type=WholeNumber(1, 10**6), help="Sequences of a micro batch of --model.  [1]"

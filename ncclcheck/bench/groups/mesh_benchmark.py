@@ -62,7 +62,7 @@ def measure_mesh(rank: BenchRank, plan: MeshPlan) -> MeshBench:
         points.append(point)
     refused = {(point.dimension, point.op) for point in points if point.unsupported}
     mix = measure_mix(rank, plan, groups, refused) if plan.mix else None
-    return MeshBench(order_of(plan.mesh), tuple(points), mix, step_time(points))
+    return MeshBench(order_of(plan.mesh), tuple(points), mix, step_time(points, plan.uncounted))
 
 
 def _measure_call(own: OwnCall, plan: MeshPlan, share: _Share) -> tuple[MeshPoint, float]:

@@ -31,16 +31,7 @@ def given_mesh(given: Mapping[str, Any]) -> Mesh | None:
 def mesh_request(given: Mapping[str, Any], ops: Sequence[Op]) -> MeshRequest | None:
     """Return what is to be measured in groups; `ops` are those of --ops, none if it was not given."""
     mesh = given_mesh(given)
-    if mesh is None:
-        for name in _OF_MESH:
-            if given.get(name):
-                raise UsageError(f"--{name} is for the groups of --mesh: add --mesh pp=2,dp=4,tp=8")
-    if mesh is None or not given.get("model"):
-        for name in _OF_MODEL:
-            if given.get(name) is not None:
-                raise UsageError(
-                    f"--{name} says how the model is trained: add --mesh and --model config.json"
-                )
+    _refuse_contradictions(given, mesh, ops)
     if mesh is None:
         return None
     wanted = tuple(dict.fromkeys(name for names in given.get("dims") or () for name in names))
@@ -51,6 +42,21 @@ def mesh_request(given: Mapping[str, Any], ops: Sequence[Op]) -> MeshRequest | N
     return MeshRequest(mesh, wanted, tuple(ops), bool(given.get("mix")), _model(given))
 
 
+def _refuse_contradictions(given: Mapping[str, Any], mesh: Mesh | None, ops: Sequence[Op]) -> None:
+    if mesh is None:
+        for name in _OF_MESH:
+            if given.get(name):
+                raise UsageError(f"--{name} is for the groups of --mesh: add --mesh pp=2,dp=4,tp=8")
+    if not given.get("model"):
+        for name in _OF_MODEL:
+            if given.get(name) is not None:
+                raise UsageError(
+                    f"--{name} says how the model is trained: add --mesh and --model config.json"
+                )
+    elif ops:
+        raise UsageError("--ops and --model both say what the groups of --mesh exchange: give one of them")
+
+
 def _model(given: Mapping[str, Any]) -> ModelRequest | None:
     file = given.get("model")
     if not file:
@@ -59,6 +65,8 @@ def _model(given: Mapping[str, Any]) -> ModelRequest | None:
         config = json.loads(read_text(file, "--model"))
     except ValueError as error:
         raise UsageError(f"--model {file}: it is no JSON: {error}") from None
+    except RecursionError:
+        raise UsageError(f"--model {file}: it is nested too deeply for the config.json of a model") from None
     if not isinstance(config, dict):
         raise UsageError(f"--model {file}: expected the config.json of a model, an object")
     usual = ModelRequest(model_shape(config, file))

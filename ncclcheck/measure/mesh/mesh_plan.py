@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ncclcheck.measure.busbw import Sizing
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.mesh.groups import group_sizes, order_of, sized
-from ncclcheck.measure.mesh.model_calls import step_calls
+from ncclcheck.measure.mesh.model_calls import step_calls, unruled
 from ncclcheck.model.bench_setup import BenchRequest, MeshRequest
 from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.benchmarks.mesh_bench import MeshCall, MeshPlan
@@ -35,8 +35,12 @@ def mesh_plan(request: BenchRequest, wish: MeshRequest, world: int, budget_s: fl
     if not wanted:
         which = f"none of {', '.join(wish.dimensions)}" if wish.dimensions else "no dimension"
         return f"{which} of {order_of(mesh)} has more than one rank, so nothing is exchanged"
+    uncounted: tuple[str, ...] = ()
     if wish.model is not None:
-        calls = tuple(call for call in step_calls(wish.model, mesh) if call.dimension in wanted)
+        step = step_calls(wish.model, mesh)
+        calls = tuple(call for call in step if call.dimension in wanted)
+        missed = {*unruled(mesh), *(call.dimension for call in step if call.dimension not in wanted)}
+        uncounted = tuple(name for name in sizes if name in missed)
         if not calls:
             return f"it is not known what the model exchanges in {', '.join(wanted)}: leave out --model, and give --ops"
     else:
@@ -46,7 +50,7 @@ def mesh_plan(request: BenchRequest, wish: MeshRequest, world: int, budget_s: fl
             for op in wish.ops or _USUAL_OPS.get(name.lower(), request.ops)
             for size in request.sizes_bytes
         )
-    return MeshPlan(mesh, calls, budget_s, wish.mix)
+    return MeshPlan(mesh, calls, budget_s, wish.mix, uncounted)
 
 
 def mix_calls(plan: MeshPlan) -> tuple[MeshCall, ...]:
@@ -94,6 +98,8 @@ def mesh_plan_faults(plan: MeshPlan, world: int) -> Iterator[str]:
         yield "a dimension that lies over none"
     elif sized(mesh, world) != mesh:
         yield f"a mesh that does not fit {world} ranks"
+    if len(plan.uncounted) > len(names) or not set(plan.uncounted) <= set(names):
+        yield "a dimension without calls that the mesh has not"
     if not 0 < len(plan.calls) <= MOST_CALLS:
         yield f"{len(plan.calls)} calls in groups"
     if not all(_is_sound(call, names) for call in plan.calls):

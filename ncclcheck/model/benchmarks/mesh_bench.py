@@ -24,13 +24,15 @@ class MeshCall(Struct, frozen=True, forbid_unknown_fields=True):
 class MeshPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """What is measured in the groups: the mesh with all sizes known, the calls in the order in which they are made.
 
-    `mix`: all of them together as well. `budget_s` is for all of it.
+    `mix`: all of them together as well. `budget_s` is for all of it. `uncounted`: dimensions in which the model
+    exchanges something that is not measured, or not known.
     """
 
     mesh: Mesh
     calls: tuple[MeshCall, ...]
     budget_s: float
     mix: bool = False
+    uncounted: tuple[str, ...] = ()
 
 
 class GroupTime(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,11 +113,15 @@ class Mix(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StepTime(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the communication of one step of the model takes, nothing overlapped: no compute is guessed."""
+    """How long the communication of one step of the model takes, nothing overlapped: no compute is guessed.
+
+    `not_counted`: dimensions that are missing from it, because --dims leaves them out, or no rule knows them.
+    """
 
     seconds: float
     low_s: float
     high_s: float
+    not_counted: tuple[str, ...] = ()
 
 
 class MeshBench(Struct, frozen=True, forbid_unknown_fields=True):

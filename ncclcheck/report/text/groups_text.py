@@ -84,9 +84,13 @@ def _step(mesh: MeshBench) -> Iterator[Line]:
     if mesh.step is None:
         return
     step = mesh.step
+    what = ": its communication takes"
+    if step.not_counted:
+        missing = " and ".join(map(plain, step.not_counted))
+        what = f": of its communication, without that in {missing}, which was not measured,"
     yield line(
         Span("step", "bold"),
-        f": its communication takes {format_number(step.seconds)} s ({format_number(step.low_s)} to "
+        f"{what} {format_number(step.seconds)} s ({format_number(step.low_s)} to "
         f"{format_number(step.high_s)} s) for one micro batch, if nothing of it is hidden:",
     )
     for point in sorted(

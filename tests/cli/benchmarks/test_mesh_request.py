@@ -51,9 +51,14 @@ def test_contradictions_are_refused(given: dict[str, Any], words: str) -> None:
         mesh_request(given, ())
 
 
-@pytest.mark.parametrize("text", ["no json", "[1]", "{}"])
+@pytest.mark.parametrize("text", ["no json", "[1]", "{}", "[" * 200_000, '{"a":' * 100_000, " " * (1 << 20)])
 def test_a_file_that_is_no_model_is_refused_by_name(tmp_path: Path, text: str) -> None:
     file = tmp_path / "config.json"
     file.write_text(text)
     with pytest.raises(UsageError, match=r"config\.json"):
         mesh_request({"mesh": "dp=2", "model": str(file)}, ())
+
+
+def test_a_model_has_collectives_of_its_own(config: str) -> None:
+    with pytest.raises(UsageError, match="--ops and --model"):
+        mesh_request({"mesh": "dp=2", "model": config}, ("all_reduce",))

@@ -82,6 +82,8 @@ CALL = MeshCall("dp", "all_reduce", 1024)
     MeshPlan(Mesh((MeshDimension("dp", 8),), (MeshDimension("ep", 3, ("dp",)),)), (CALL,), 5.0),
     MeshPlan(Mesh((MeshDimension("dp", 8),), (MeshDimension("ep", 2, ("no",)),)), (CALL,), 5.0),
     MeshPlan(Mesh((MeshDimension("dp", 8),)), (), 5.0),
+    MeshPlan(Mesh((MeshDimension("dp", 8),)), (CALL,), 5.0, uncounted=("tp",)),
+    MeshPlan(Mesh((MeshDimension("dp", 8),)), (CALL,), 5.0, uncounted=("dp",) * 20),
     MeshPlan(Mesh((MeshDimension("dp", 8),)), (CALL,) * 1025, 5.0),
     MeshPlan(Mesh((MeshDimension("dp", 8),)), (replace(CALL, dimension="tp"),), 5.0),
     MeshPlan(Mesh((MeshDimension("dp", 8),)), (replace(CALL, size_bytes=1 << 50),), 5.0),
@@ -90,3 +92,17 @@ CALL = MeshCall("dp", "all_reduce", 1024)
 ])  # fmt: skip
 def test_what_no_node_0_orders_is_refused(broken: MeshPlan) -> None:
     assert list(mesh_plan_faults(broken, 8))
+
+
+def test_what_of_a_step_is_not_measured_is_named() -> None:
+    model = ModelRequest(model_shape(LLAMA, "c"))
+    assert plan(model=model).uncounted == ()
+    assert plan(model=model, dimensions=("tp",)).uncounted == ("pp", "dp")
+    assert plan(model=model, mesh=parse_mesh("head=2,dp=-1,tp=2")).uncounted == ("head",)
+    assert plan(dimensions=("tp",)).uncounted == ()  # no model, no step
+
+
+def test_a_dimension_in_which_the_model_exchanges_nothing_is_counted() -> None:
+    """A model without experts in a mesh that has groups of experts."""
+    model = ModelRequest(model_shape(LLAMA, "c"))
+    assert plan(model=model, mesh=parse_mesh("dp=2,ep=2,tp=2"), dimensions=("dp", "tp")).uncounted == ()

@@ -24,3 +24,9 @@ def test_it_is_the_sum_of_all_calls_of_a_step() -> None:
 def test_without_a_model_or_with_a_gap_there_is_none() -> None:
     assert step_time([point(0, 1000)]) is None
     assert step_time([point(1, 1000), point(1, 1000, "no")]) is None
+
+
+def test_what_is_not_counted_is_named() -> None:
+    found = step_time([point(1, 1000)], ("pp", "head"))
+    assert found is not None
+    assert found.not_counted == ("pp", "head")

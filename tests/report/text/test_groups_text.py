@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.benchmarks.mesh_bench import MeshPoint
+from ncclcheck.model.benchmarks.mesh_bench import MeshPoint, StepTime
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.html.html import to_html
 from ncclcheck.report.junit import to_junit
@@ -58,3 +58,13 @@ def test_every_document_has_the_tables() -> None:
 def test_the_wrong_elements_are_those_of_all_groups() -> None:
     row = next(row for row in text(mesh_point(1000, wrong=7)).splitlines() if row.lstrip().startswith("dp"))
     assert row.split()[12] == "7"
+
+
+def test_a_step_without_all_its_dimensions_says_which_are_missing() -> None:
+    result = mesh_result(mesh_point(1000), step=StepTime(0.5, 0.4, 0.6, ("pp", "head")))
+    snapshot = replace(cluster(4), bench=result)
+    shown = draw_plain(group_lines(replace(report(), bench=bench_report(snapshot, result))))
+    assert (
+        "step: of its communication, without that in pp and head, which was not measured, 0.500 s"
+        in " ".join(shown.split())
+    )
