@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, unmeasured
+from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, not_judged, unmeasured, unmeasured_pairs
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -21,8 +21,11 @@ def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
     Compare the routes of the two nodes (`ip route get`), their cables and switch ports.
 
     ## Source
-    Every pair is measured once with all others; what was slow is measured twice more with few others, and named if it
-    was slow each time in the same direction (ncclcheck/measure/matrix/slow_cells.py).
+    Every pair of up to 64 nodes (of more with `--full`) is measured once with all others; what was slow is measured
+    twice more with few others, and named if it was slow each time in the same direction
+    (ncclcheck/measure/matrix/slow_cells.py). Without a slow path the check passes only if every pair of the nodes that
+    answer was measured. Of more nodes without `--full` it is unknown, and says how many pairs were. It is unknown as
+    well for the paths of a node that belongs to no leaf.
     """
     matrix = matrix_of(snapshot)
     for path in matrix.paths if matrix is not None else ():
@@ -44,4 +47,7 @@ def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
                 ),
             ),
         )
+    if matrix is not None:
+        yield from not_judged(matrix)
+        yield from unmeasured_pairs(matrix)
     yield from unmeasured(snapshot)

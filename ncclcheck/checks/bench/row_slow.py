@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, unmeasured
+from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, not_judged, unmeasured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.benchmarks.matrix import MatrixNode
 from ncclcheck.model.finding import Evidence, Finding, Fix
@@ -22,8 +22,9 @@ def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
     Leave the node out of the job. `ncclcheck isolate` gives the chance that a named node is sound.
 
     ## Source
-    Every pair of nodes (ncclcheck/measure/matrix): a node is named in a direction if at least 80 % of its paths are
-    slow in it. A node that does not answer is excluded, and the rounds go on without it.
+    The measured paths of each node (ncclcheck/measure/matrix): a node is named in a direction if at least 80 % of them
+    are slow in it. A node that does not answer is excluded, and the rounds go on without it. The check is unknown for a
+    node that belongs to no leaf and is not named, and for one that finished no test.
     """
     matrix = matrix_of(snapshot)
     for node in matrix.nodes if matrix is not None else ():
@@ -39,6 +40,8 @@ def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
             ),
             (Fix(f"leave {node.host} out of the job", (f"srun --exclude={node.host} ...",)),),
         )
+    if matrix is not None:
+        yield from not_judged(matrix)
     yield from unmeasured(snapshot)
 
 
