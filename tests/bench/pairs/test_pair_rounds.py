@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
+import pytest
+
+from ncclcheck.bench.pairs import pair_rounds
+from ncclcheck.bench.pairs.matrix_result import fabric_matrix
 from ncclcheck.bench.pairs.pair_node import answer_of
 from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, PairsRound
 from ncclcheck.bench.pairs.pair_result import pair_isolation
@@ -18,16 +21,18 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.measure.isolation.next_round import Plan
+from ncclcheck.measure.matrix.matrix_plan import matrix_plan
+from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.timeouts import ROUND_LEAST_S, ROUND_OVER_S
 
+PLAN = Plan(1)
 Answer = Callable[[PairsRound, int], "PairAnswer | None"]
 
 
-def led(nodes: int, answer: Answer, seconds: float = 30.0) -> Rounds:
+def led(nodes: int, answer: Answer, plan: Plan = PLAN, backend: MemoryBackend | None = None) -> Rounds:
     """Rounds in which each node answers as `answer` says; None: it answers no more."""
-    backend = MemoryBackend()
+    backend, seconds = backend or MemoryBackend(), 30.0
     done = threading.Event()
 
     def node(ticket: int) -> None:
@@ -50,7 +55,7 @@ def led(nodes: int, answer: Answer, seconds: float = 30.0) -> Rounds:
         thread.start()
     lead = Lead(within_process(backend, 0), Deadline(seconds), lambda _: None)
     try:
-        return lead_rounds(lead, range(nodes), Plan(1), lambda _: None)
+        return lead_rounds(lead, range(nodes), plan, lambda _: None)
     finally:
         done.set()
         for thread in threads:
@@ -82,18 +87,42 @@ def test_a_node_that_answers_no_more_is_lost_and_the_others_go_on() -> None:
     assert [(node.host, node.verdict) for node in found.nodes] == [("node2", "hang")]
 
 
-def test_a_node_that_answers_after_its_round_was_over_is_not_lost() -> None:
+def test_a_node_that_answers_after_its_round_was_over_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pair_rounds, "ROUND_ENDS_S", 25.0
+    )  # a loaded machine may let it wait before it answers
+    backend = MemoryBackend()
+    over = within_process(backend, 0)
+
     def answer(planned: PairsRound, ticket: int) -> PairAnswer:
         if ticket == 2 and planned.number == 1:
-            time.sleep(ROUND_LEAST_S + ROUND_OVER_S + 0.5)
+            assert any(over.get(keys.pairs_over(1)) == b"1" for _ in polls(Deadline(25.0)))
         return sound(planned, ticket)
 
-    rounds = led(8, answer)
+    rounds = led(8, answer, backend=backend)
     assert rounds.lost == ()
     assert any(2 in test.pair and test.outcome == "hang" for test in rounds.tests)
     assert any(2 in test.pair and test.outcome == "ok" for test in rounds.tests)
     found = pair_isolation({ticket: f"node{ticket}" for ticket in range(8)}, Plan(1), rounds)
     assert found.nodes == ()
+
+
+def test_matrix_goes_on_with_two_nodes_where_the_third_fails_before_the_first_round() -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        if ticket == 2:
+            return PairAnswer(SCHEMA, TOOL_VERSION, outcome="died", detail="No module named torch", own=True)
+        return sound(planned, ticket)
+
+    plan = matrix_plan(range(3))
+    rounds = led(3, answer, plan)
+    found = fabric_matrix({ticket: f"node{ticket}" for ticket in range(3)}, plan, rounds)
+    assert isinstance(found, FabricMatrix)
+    assert found.is_finished
+    assert [(cell.from_host, cell.to_host) for cell in found.cells] == [
+        ("node0", "node1"),
+        ("node1", "node0"),
+    ]
+    assert [(node.host, node.outcome) for node in found.nodes] == [("node2", "died")]
 
 
 def test_a_node_whose_own_process_fails_is_named_with_its_words() -> None:
