@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ncclcheck import timeouts
 from ncclcheck.cli import options
 from ncclcheck.cli.usage import PrefixCommand
 from ncclcheck.cli.values import FileName, Seconds, WholeNumber
 from ncclcheck.model.errors import UsageError
+
+# What only a job that watch starts has a use for: its environment, and the watchers of other nodes.
+_OF_A_START = {
+    "as_is",
+    "nnodes",
+    "node_rank",
+    "master_addr",
+    "master_port",
+    "nproc_per_node",
+    "key_file",
+    "meet_port",
+}
 
 
 @click.command(cls=PrefixCommand)
@@ -67,7 +81,8 @@ def watch(context: click.Context, /, **given: Any) -> None:
     Start it on every node, as the job: the watchers meet, and node 0 decides over all ranks. SIGUSR1 to watch: read the
     stacks now.
 
-    Exit codes: those of the job; 4 after --on-hang stop. With --attach: 0, or 1 with a finding.
+    Exit codes: those of the job; 4 after --on-hang stop. With --attach: 0, or 1 with a finding. With --status also 3:
+    a watcher does not look any more.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs
     from ncclcheck.cli.watching.status import show_status
@@ -76,6 +91,7 @@ def watch(context: click.Context, /, **given: Any) -> None:
     if given["status"]:
         if given["dir_"] is None or given["command"] or given["attach"]:
             raise UsageError("--status reads what watchers leave in their folder: give --dir DIR, and no job")
+        _refuse_idle(context, "--status", {*given} - {"status", "dir_"})
         context.exit(show_status(given["dir_"]))
     if (given["command"] is None) == (given["attach"] is None):
         raise UsageError("watch: which job? give its command after '--', or --attach PID of one that runs")
@@ -83,5 +99,15 @@ def watch(context: click.Context, /, **given: Any) -> None:
         raise UsageError(
             "--preflight checks before a job starts, and --attach watches one that runs: leave one out"
         )
+    if given["attach"] is not None:
+        _refuse_idle(context, "--attach", _OF_A_START)
     refuse_bad_outputs(given)
     context.exit(run_watched(given) if given["command"] else attach(given))
+
+
+def _refuse_idle(context: click.Context, mode: str, idle: Collection[str]) -> None:
+    """Raise UsageError where an option was given that has no effect in this mode."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in idle and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[-1]} has no effect with {mode}: leave one out")

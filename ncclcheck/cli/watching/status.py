@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 
 from msgspec import Struct
 
@@ -18,6 +20,7 @@ _NAME = "status.json"
 _LIMIT_BYTES = 1 << 20
 _LATE_LOOKS = 4
 _FOUND = ("hang", "died", "stopped", "silent")
+SILENT = 3
 
 
 class Status(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +55,7 @@ def remove_status(folder: Path) -> None:
 
 
 def show_status(folder: str) -> int:
-    """Print how all watchers of the folder are; return 1 where one found something, else 0.
+    """Print how all watchers of the folder are; return 1 where one found something, 3 where one is late, else 0.
 
     Raises UsageError where there is none.
     """
@@ -65,21 +68,33 @@ def show_status(folder: str) -> int:
     now = time.time()
     for status in found:
         write_out(_line(status, now) + "\n")
-    return 1 if any(status.decision in _FOUND for status in found) else 0
+    if any(status.decision in _FOUND for status in found):
+        return 1
+    return SILENT if any(_late_s(status, now) for status in found) else 0
 
 
 def _read(path: Path) -> Status | None:
+    """Return what a watcher left, from a plain file only: others may write to the folder."""
     try:
-        return decode(path.read_bytes()[: _LIMIT_BYTES + 1], Status, limit_bytes=_LIMIT_BYTES)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file:
+            if not S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            return decode(file.read(_LIMIT_BYTES + 1), Status, limit_bytes=_LIMIT_BYTES)
     except (OSError, DecodeError):
         return None
 
 
-def _line(status: Status, now: float) -> str:
+def _late_s(status: Status, now: float) -> float:
+    """Return how long ago the watcher looked last, 0 where that is no longer than usual."""
     ago_s = max(0.0, now - status.at_s)
+    return ago_s if ago_s > max(_LATE_LOOKS * status.look_s, 1.0) else 0.0
+
+
+def _line(status: Status, now: float) -> str:
     who = f"{status.host} (pid {status.pid})"
-    if ago_s > max(_LATE_LOOKS * status.look_s, 1.0):
-        return f"{who}: no look for {ago_s:.0f} s: the watcher was killed, or hangs"
+    if late_s := _late_s(status, now):
+        return f"{who}: no look for {late_s:.0f} s: the watcher was killed, or hangs"
     ranks = ranks_words(status.ranks) if status.ranks else "no rank yet"
     moves = f"nothing moved for {status.still_s:.0f} s" if status.still_s > status.look_s else "advancing"
     by = "node 0 decides" if status.led else "decides alone"

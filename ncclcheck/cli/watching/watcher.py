@@ -72,6 +72,8 @@ class Watcher:
         self._ordered = self._answered = 0  # the number of node 0's order to study
         self._answer: NodeStudy | None = None
         self._heard = 0  # node 0's decisions
+        self._own = Watch("ok")  # what this node alone found last while node 0 decides: its files and remarks
+        self._is_asked = False  # by the user, for stacks while node 0 decides
         self._addresses = tuple(sorted(addresses_now()))[:64]
         self._connected: tuple[Connection, ...] = ()
         self._advanced_s = time.monotonic()  # when anything moved here last
@@ -112,8 +114,10 @@ class Watcher:
         if self._company is not None and self._company.lead is not None and self._is_led:
             self._company.lead.study_now()
             self._exchange()
-        elif self._study is None and self.ranks:
-            self._begin_study()
+        elif self.ranks:
+            self._is_asked = self._is_led
+            if self._study is None:
+                self._begin_study()
 
     @property
     def agrees_to_stop(self) -> bool:
@@ -230,12 +234,13 @@ class Watcher:
         told_files = within(WATCH_KEEP_S, keep_files, plan.folder, self._studies, answer.files)
         files = (*files, *self._written(told_files)[0])
         if watch.decision == "hang" and plan.dumps and not self._is_led:
-            dumped = within(
-                WATCH_KEEP_S + DUMP_S, dump_recorders, plan.pipe_prefix, answer.ranks, plan.folder
-            )
-            more, complaints = self._written(dumped)
+            more, complaints = self._dumped(answer.ranks)
             files, remarks = (*files, *more), (*remarks, *complaints)
         self._decided(replace(watch, evidence=files, remarks=(*watch.remarks, *remarks)))
+
+    def _dumped(self, ranks: tuple[RankProcess, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        dumps = within(WATCH_KEEP_S + DUMP_S, dump_recorders, self.plan.pipe_prefix, ranks, self.plan.folder)
+        return self._written(dumps)
 
     def _written(self, files: Fact[list[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the files of the evidence, and what to say where it could not be written: a full or dead disk."""
@@ -324,17 +329,22 @@ class Watcher:
             self._begin_study()
         if order.decided > self._heard and order.watch is not None:
             self._heard = order.decided
-            self.worst = after_news(self.worst, order.watch)
-            is_ours = any(rank.host == self._host for rank in order.watch.culprits)
-            if order.watch.decision == "hang" and self.plan.dumps:
-                within(
-                    WATCH_KEEP_S + DUMP_S,
-                    dump_recorders,
-                    self.plan.pipe_prefix,
-                    self.ranks,
-                    self.plan.folder,
-                )
-            self._tell(order.watch, is_ours or self._company.lead is not None)
+            watch = self._with_own(order.watch)
+            self.worst = after_news(self.worst, watch)
+            is_ours = any(rank.host == self._host for rank in watch.culprits)
+            self._tell(watch, is_ours or self._company.lead is not None)
+
+    def _with_own(self, watch: Watch) -> Watch:
+        """Return node 0's decision with what this node kept and could not keep."""
+        if watch.decision == "ok":
+            self._own = watch
+            return watch
+        files, remarks = self._own.evidence, self._own.remarks
+        if watch.decision == "hang" and self.plan.dumps:
+            dumps, complaints = self._dumped(self.ranks)
+            files, remarks = (*files, *dumps), (*remarks, *complaints)
+        remarks = tuple(dict.fromkeys((*watch.remarks, *remarks)))
+        return replace(watch, evidence=tuple(dict.fromkeys(files)), remarks=remarks)
 
     def _is_told(self) -> bool:
         """Return whether there is nothing to wait for: no rank of this node failed, or node 0 said who was first."""
@@ -352,6 +362,11 @@ class Watcher:
 
     def _decided(self, watch: Watch) -> None:
         if self._is_led:
+            self._own = watch
+            if self._is_asked:
+                kept = f"the stacks of this node's ranks are in {self.plan.folder}; node 0 decides over all ranks"
+                self._tell(Watch("ok", remarks=(kept,) if watch.evidence else watch.remarks), True)
+            self._is_asked = False
             return
         is_news = watch.decision != self.worst.decision or watch.culprits != self.worst.culprits
         if watch.decision == "ok" or not is_news:

@@ -185,6 +185,22 @@ def test_a_job_is_needed_and_only_one() -> None:
     assert "no such command" in refused(ncclcheck("watch", "--", "no-such-command-here"))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--attach", "4711", "--meet-port", "19493"),
+        ("--attach", "4711", "--key-file", "key"),
+        ("--attach", "4711", "--nnodes", "4"),
+        ("--attach", "4711", "--as-is"),
+        ("--status", "--dir", "kept", "--patience", "60"),
+        ("--status", "--dir", "kept", "--output", "report.json"),
+        ("--status", "--dir", "kept", "-q"),
+    ],
+)
+def test_an_option_without_effect_is_refused(words: tuple[str, ...]) -> None:
+    assert f"has no effect with {words[0]}" in refused(ncclcheck("watch", *words))
+
+
 def test_preflight_is_not_for_a_job_that_runs() -> None:
     assert "leave one out" in refused(ncclcheck("watch", "--preflight", "--attach", "4711"))
 
