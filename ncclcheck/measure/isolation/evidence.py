@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from msgspec import Struct
@@ -104,7 +104,7 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
         _propagate(tests, ratios, evidence, told)
         between = _between(tests, evidence, scale)
         disturbed = share_disturbed(*between)
-        fitted = _fitted(scale, tests, evidence, effect, floor)
+        fitted = _fitted(scale, _sound(tests, evidence), effect, floor)
         if fitted is not scale:
             scale = fitted
             uncapped = [_ratio(test, scale, effect) for test in tests]
@@ -179,15 +179,17 @@ def _is_short(test: PairTest, scale: Scale) -> bool:
     return SHORTER * test.transfers <= scale.transfers
 
 
-def _fitted(
-    scale: Scale | None, tests: Sequence[PairTest], evidence: dict[int, float], effect: float, floor: float
-) -> Scale | None:
-    """Return the scale of the tests between members that nothing speaks against; the same one where they agree."""
-    sound = [
+def _sound(tests: Sequence[PairTest], evidence: Mapping[int, float]) -> list[PairTest]:
+    """Return the finished tests between members that nothing speaks against."""
+    return [
         test
         for test in tests
         if test.rates_gbit_s is not None and evidence[test.first] <= 0 and evidence[test.second] <= 0
     ]
+
+
+def _fitted(scale: Scale | None, sound: Sequence[PairTest], effect: float, floor: float) -> Scale | None:
+    """Return the scale of these tests between sound members; the same one where they agree."""
     telling = [test for test in sound if scale is not None and test.transfers >= scale.transfers]
     if scale is None or len(telling) < LEAST_FITTED:
         return scale
