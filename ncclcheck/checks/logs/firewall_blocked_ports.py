@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade, virtual_processes
-from ncclcheck.checks.logs._view import culprits, heads, hosts_of_address, registered
+from ncclcheck.checks.logs._view import both_ends, culprits, heads, hosts_of_address, registered
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
@@ -61,7 +61,7 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             f"Connections to {targets} are refused: a firewall rejects them, or the process there ended.",
             refused,
             confidence="likely",
-            hosts=culprits(log, [failure.place for failure in refused]),
+            hosts=both_ends(log, refused) or culprits(log, [failure.place for failure in refused]),
             explains=(),
         )
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from ncclcheck.checks.logs._causes import cause
+import re
+from collections.abc import Iterator
+
+from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
+
+_TOPICS = ("plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load")
+_BUILT_IN = re.compile("NCCL INFO|network (?:IB|Socket) not found")  # these two networks are built in
 
 
 @cause(
     "NC930",
     "net-plugin-config",
     "The network plug-in worked",
-    topics=("plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load"),
-    summary="The network plug-in that the job asks for does not work as it is configured.",
-    unless="NCCL INFO|network (?:IB|Socket) not found",  # these two networks are built in
-    explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection"),
+    explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection", "stale-config"),
     fixes=(
         Fix(
             "check the plug-in's version and provider: FI_PROVIDER, NCCL_NET_PLUGIN, libfabric / aws-ofi- "
@@ -27,7 +31,7 @@ from ncclcheck.model.finding import Fix
         ),
     ),
 )
-def net_plugin_config(log: Log) -> None:
+def net_plugin_config(log: Log) -> Iterator[Suspect]:
     """A network plug-in (libfabric, SHARP, UCX, a cloud's own) was asked for and does not work as it is set up.
 
     ## Why it matters
@@ -40,3 +44,21 @@ def net_plugin_config(log: Log) -> None:
     ## Source
     NCCL plugin/net.cc, aws-ofi-nccl, NVIDIA nccl-rdma-sharp-plugins.
     """
+    found = [remark for remark in remarks(log, *_TOPICS) if not _BUILT_IN.search(remark.text)]
+    if found:
+        yield suspect(
+            "The network plug-in that the job asks for does not work as it is configured.",
+            found,
+            hosts=culprits(log, [remark.place for remark in found]),
+            explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection"),
+        )
+        return
+    given = remarks(log, "plugin-topology")
+    unread = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "topology-file"]
+    if given and unread:
+        yield suspect(
+            "The network plug-in gave NCCL a topology file that this NCCL cannot read.",
+            [*given, *unread],
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in unread[:1]]),
+        )
