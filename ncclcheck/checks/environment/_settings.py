@@ -129,7 +129,7 @@ def _places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
         facts = node.facts
         if isinstance(facts.environment, Missing):
             continue
-        yield _place(node.host, facts, facts.environment, None, None)
+        yield _place(node.host, facts, facts.environment, None)
         for rank in ranks.get(node.host, ()):
             if rank.differs:
                 own = {
@@ -138,12 +138,11 @@ def _places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
                 }
                 for name in [name for name, value in rank.differs.items() if value is None]:
                     own.pop(name, None)
-                yield _place(node.host, facts, own, rank.rank, frozenset(rank.differs))
+                yield _place(node.host, facts, own, rank)
 
 
-def _place(
-    host: str, facts: NodeFacts, own: Mapping[str, str], rank: int | None, changed: frozenset[str] | None
-) -> EnvironmentPlace:
+def _place(host: str, facts: NodeFacts, own: Mapping[str, str], rank: RankPlace | None) -> EnvironmentPlace:
+    """Return the place of the node's first rank, or of the further one that is given."""
     version = known_version(facts)
     if own is facts.environment:
         everything = effective_environment(facts)
@@ -152,23 +151,31 @@ def _place(
     environment = dict(own) if isinstance(everything, Missing) else everything
     sources: Mapping[str, str] = {}
     if not isinstance(facts.nccl, Missing):
-        rules, home_set = version or versions.NEWEST, facts.nccl.home_set
-        files = SameObject(facts.nccl.config_files)
-        sources = _sources(SameObject(environment), SameObject(own), files, rules, home_set)
-    return EnvironmentPlace(host, rank, environment, sources, changed, version, _torch(facts), facts)
+        files = _ConfigFiles(
+            SameObject(facts.nccl.config_files), version or versions.NEWEST, facts.nccl.home_set
+        )
+        sources = _sources(SameObject(environment), SameObject(own), files)
+    rank_number = None if rank is None else rank.rank
+    changed = None if rank is None else frozenset(rank.differs)
+    return EnvironmentPlace(host, rank_number, environment, sources, changed, version, _torch(facts), facts)
+
+
+class _ConfigFiles(Struct, frozen=True):
+    """NCCL's config files, the release whose rules they are read by, and whether HOME is set."""
+
+    files: SameObject[tuple[NcclConfigFile, ...]]
+    rules: str
+    home_set: bool
 
 
 @lru_cache(maxsize=_MOST_PLACES)
 def _sources(
-    environment: SameObject[Mapping[str, str]],
-    own: SameObject[Mapping[str, str]],
-    files: SameObject[tuple[NcclConfigFile, ...]],
-    rules: str,
-    home_set: bool,
+    environment: SameObject[Mapping[str, str]], own: SameObject[Mapping[str, str]], config: _ConfigFiles
 ) -> Mapping[str, str]:
     """Return where each setting comes from. Worked out once for all nodes that hold the same objects."""
     return {
-        name: source_of(name, own.value, files.value, rules, home_set=home_set) or ENVIRONMENT
+        name: source_of(name, own.value, config.files.value, config.rules, home_set=config.home_set)
+        or ENVIRONMENT
         for name in environment.value
     }
 

@@ -46,10 +46,10 @@ def report_of(watch: Watch, end: JobEnd | None, clock: RunClock, given: Mapping[
     return report
 
 
-def conclude(watch: Watch, end: JobEnd, clock: RunClock, given: Mapping[str, Any], folder: Path) -> None:
-    """Write the last report, to the folder where something was found, and to the files that were asked for."""
+def last_outputs(watch: Watch, given: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return `given` for the last report: its files are also those of the folder, where something was found."""
     own = _files(folder) if watch.decision != "ok" else ()
-    report_of(watch, end, clock, {**given, "output": (*given.get("output", ()), *own)})
+    return {**given, "output": (*given.get("output", ()), *own)}
 
 
 def _files(folder: Path) -> tuple[str, ...]:

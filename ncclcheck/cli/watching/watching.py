@@ -16,7 +16,7 @@ from ncclcheck.cli.commands.prefix import Prefixed, become, read_prefixed
 from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
 from ncclcheck.cli.watching.company import Company
-from ncclcheck.cli.watching.findings import conclude, report_of, tell
+from ncclcheck.cli.watching.findings import last_outputs, report_of, tell
 from ncclcheck.cli.watching.following import block_signals, follow
 from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.meeting import flags_of, meeting_of
@@ -67,7 +67,7 @@ def run_watched(given: Mapping[str, Any]) -> int:
     assert status is not None  # noqa: S101 (the loop's condition)
     code = STOPPED if stopped.hung else exit_code_of(status)
     reason = "stopped for a hang" if stopped.hung else f"the job ended with exit code {code}"
-    conclude(stopped.found, JobEnd(code, reason), clock, given, folder)
+    report_of(stopped.found, JobEnd(code, reason), clock, last_outputs(stopped.found, given, folder))
     _leave_empty(folder)
     if stopped.hung:
         return STOPPED
