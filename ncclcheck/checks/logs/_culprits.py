@@ -15,6 +15,7 @@ from ncclcheck.checks.logs._view import (
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
+_ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
 _LOST_NODE = ("ray-node-died", "slurm-node-lost")  # groups of the tables
 # Who speaks the lines of these causes waited for another, or lost it to something between the two.
@@ -32,7 +33,15 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     hosts = hosts_of(log)
     if suspect.between_nodes:
         return hosts if len(hosts) <= _BOTH_ENDS else ()
-    return culprits(log, ended_first(log)) or (hosts if len(hosts) == 1 else ())
+    return culprits(log, ended_first(log)) or _that_did_not_wait(log) or (hosts if len(hosts) == 1 else ())
+
+
+def _that_did_not_wait(log: Log) -> tuple[str, ...]:
+    """Return the only rank that did not time out, where all others did."""
+    waited = {timeout.place.rank for timeout in timeouts(log) if timeout.place.rank is not None}
+    absent = set(range(max(waited, default=0))) - waited
+    enough = len(waited) >= _ENOUGH_WAITED and max(waited) < _MOST_RANKS
+    return tuple(f"rank {rank}" for rank in absent) if enough and len(absent) == 1 else ()
 
 
 def ended_first(log: Log) -> list[LogPosition]:

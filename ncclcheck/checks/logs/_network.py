@@ -18,6 +18,7 @@ _CONTAINER_ID = re.compile(r"[0-9a-f]{12}$")
 _DOCKER_DEFAULT = re.compile(r"172\.17\.\d{1,3}\.\d{1,3}$")
 _CLUSTER_NAME = re.compile(r"\.svc\b|cluster\.local|\.pod\b")
 _NAME = re.compile(
+    r"rp != nullptr\. Unable to find address for:? ?(?P<gloo>[\w.-]{1,253})|"
     r"\((?P<name>[A-Za-z0-9][\w.-]{0,253}), ?\d+\)|host (?P<host>[\w.-]{1,253})|resolve "
     r"(?:host(?:name)?:? |')?(?P<other>[\w.-]{1,253})"
 )
@@ -40,7 +41,7 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
     names: set[str] = set()
     for line in lines:
         for match in _NAME.finditer(line.text):
-            name = match["name"] or match["host"] or match["other"]
+            name = match["gloo"] or match["name"] or match["host"] or match["other"]
             if name and name not in _NO_NAMES and not name.replace(".", "").isdigit():
                 names.add(name)
     return names
@@ -48,9 +49,12 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
 
 def unresolved_hosts(log: Log, lines: Sequence[Event], speakers: Sequence[str]) -> tuple[str, ...]:
     """Return who asked for a name that did not resolve; where no line tells, the names, if they are few."""
-    if speakers:
-        return tuple(speakers)
     names = sorted(names_in(line for line in lines if isinstance(line, Remark)))
+    if speakers:
+        own_name = any(
+            "rp != nullptr" in line.text for line in lines
+        )  # Gloo looks up the name of its own host
+        return (*speakers, *names) if own_name and len(names) == 1 == len(speakers) else tuple(speakers)
     names = names or sorted({remark.values["address"] for remark in remarks(log, "master-address")})
     return tuple(names) if len(names) <= _FEW_NAMES else ()
 
@@ -69,6 +73,11 @@ def is_container(process: Process) -> bool:
     """Return True if host name or address are what Docker gives a container on its default bridge."""
     is_id = bool(_CONTAINER_ID.match(process.host)) and any(letter.isdigit() for letter in process.host)
     return is_id or bool(_DOCKER_DEFAULT.match(process.address))
+
+
+def is_on_docker_bridge(address: str) -> bool:
+    """Return True for an address that Docker gives a container, as opposed to the host's own on the bridge."""
+    return bool(_DOCKER_DEFAULT.match(address)) and not is_bridge_address(address)
 
 
 def is_bridge_address(address: str) -> bool:
@@ -129,6 +138,13 @@ def rails_apart(text: str) -> bool:
     if _RETRIES_USED.search(text):  # of routed rails whose third number differs many work
         networks = [network.partition(".")[0] for network in networks]
     return len(networks) > 1 and networks[0] != networks[1]
+
+
+def chosen_apart(log: Log, setup: Sequence[Remark]) -> bool:
+    """Return True if the adapters were chosen by hand, are several, and one has no route to the peer's."""
+    return bool(remarks(log, "hca-chosen")) and any(
+        "unreachable" in remark.text.lower() and "GID" not in remark.text for remark in setup
+    )
 
 
 def as_line(process: Process, text: str) -> Remark:

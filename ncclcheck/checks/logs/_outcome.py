@@ -16,7 +16,7 @@ from ncclcheck.model.finding import CheckRun, Finding
 
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
 UNDETERMINED = "undetermined"
-_SLOWS = ("rdma-userspace-missing", "gdr-unavailable")  # a job goes on, over slower ways
+_SLOWS = ("rdma-userspace-missing", "gdr-unavailable", "stale-config")  # a job goes on, over slower ways
 
 
 class Explained(Struct, frozen=True):

@@ -114,8 +114,18 @@ def exits(log: Log) -> tuple[WorkerExit, ...]:
 
 def alarms(log: Log) -> tuple[Event, ...]:
     """Everything that says that the job failed, as opposed to what only sounds so."""
-    found = tuple(event for event in log.events if is_alarm(event))
+    found = tuple(event for event in log.events if is_alarm(event) and not _closed_after_the_end(log, event))
     return tuple(event for event in found if not _is_plugin(event)) if fell_back(log) else found
+
+
+def _closed_after_the_end(log: Log, event: Event) -> bool:
+    """Return True if the line only says that the store is gone, below a line that says that the job finished."""
+    if not isinstance(event, Remark) or event.values.get("group") != "torch-store-down":
+        return False
+    return any(
+        end.place.file == event.place.file and end.place.line < event.place.line and "HTTP/1" not in end.text
+        for end in remarks(log, "finished")
+    )
 
 
 def fell_back(log: Log) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, differing, remarks, timeouts
+from ncclcheck.checks.logs.nccl_version_mismatch import past_the_start
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from ncclcheck.model.finding import Fix
@@ -70,8 +71,24 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
             "A rank received more data than it expected: the ranks called a collective with different sizes.",
             sizes,
         )
+    yield from _connected_in_another_order(log)
     yield from _rejected_by_adapter(log)
     yield from _differing_at_one_step(log)
+
+
+def _connected_in_another_order(log: Log) -> Iterator[Suspect]:
+    """Bootstrap messages of another size in a communicator that was complete: its ranks connect other pairs."""
+    truncated = [remark for remark in remarks(log, "bootstrap-truncated") if "peer" not in remark.text]
+    complete = past_the_start(log, truncated) if truncated else ()
+    if complete:
+        yield suspect(
+            "A rank got a bootstrap message of another size than it expected, after the communicator was complete: the "
+            "ranks of a pair call send and receive in different orders, or at once from several threads.",
+            [*complete[-1:], *truncated],
+            confidence="likely",
+            at=complete[-1].place,
+            hosts=culprits(log, [truncated[0].place]),
+        )
 
 
 def _rejected_by_adapter(log: Log) -> Iterator[Suspect]:

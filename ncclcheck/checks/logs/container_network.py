@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import as_line, is_container, tried
-from ncclcheck.checks.logs._view import culprits, remarks, settings
+from ncclcheck.checks.logs._network import as_line, is_container, is_on_docker_bridge, tried
+from ncclcheck.checks.logs._view import culprits, failures, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -55,6 +55,19 @@ def container_network(log: Log) -> Iterator[Suspect]:
             [*bound, *remarks(log, "no-subnet")],
             hosts=culprits(log, [remark.place for remark in bound]),
             explains=("master-addr-wrong", "stale-config", "rank-exception"),
+        )
+    bridged = [
+        failure
+        for failure in failures(log, "store")
+        if failure.final and is_on_docker_bridge(failure.address)
+    ]
+    if bridged:
+        yield suspect(
+            f"{bridged[0].address} is an address of Docker's default bridge, which other machines cannot reach.",
+            bridged,
+            confidence="likely",
+            hosts=(bridged[0].address,),
+            explains=("firewall-blocked-ports", "master-addr-wrong", "rank-exception", "world-size-mismatch"),
         )
     inside = [process for process in log.processes if is_container(process)]
     failed = [failure for failure in tried(log) if failure.layer != "store"]

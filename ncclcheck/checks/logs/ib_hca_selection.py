@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import as_line, rails_apart
+from ncclcheck.checks.logs._network import as_line, chosen_apart, rails_apart
 from ncclcheck.checks.logs._view import remarks, settings, troubles
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
@@ -58,6 +58,12 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             "A queue pair between adapters of different networks timed out: the rails are not connected to each other. "
             "NCCL_CROSS_NIC=0 keeps each adapter on its own rail.",
             apart,
+            confidence="likely",
+        )
+    elif chosen_apart(log, remarks(log, "ib-modify-qp")):
+        yield suspect(
+            "One of the adapters that NCCL_IB_HCA names has no route to the peer's: they are of different networks.",
+            remarks(log, "ib-modify-qp"),
             confidence="likely",
         )
     elif odd and troubles(log):

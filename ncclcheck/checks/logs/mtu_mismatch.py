@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import failures, remarks, timeouts, troubles
+from ncclcheck.checks.logs._view import after_the_end, failures, remarks, timeouts, troubles
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _ETHERNET = 1500
+_LINES_OF_A_PING = 8
 _REFUSED = ("1", "9")  # local length error, remote invalid request
 
 
@@ -61,6 +62,14 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
             "Packets are larger than the MTU of the path.",
             [*told, *values],
         )
+    elif lost := _large_pings_lost(log):
+        yield suspect(
+            f"Packets of {lost[0].values['size']} bytes do not pass the path to {lost[0].values['host']}.",
+            [*lost, *values],
+            confidence="likely",
+            at=lost[0].place,
+            hosts=tuple(dict.fromkeys(ping.values["host"] for ping in lost)),
+        )
     elif cut := _longer_than_expected(log):
         yield suspect(
             "The ends of a connection use different path MTUs, and the adapter refused a longer message.",
@@ -77,6 +86,22 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             at=(stalled or values)[0].place,
         )
+
+
+def _large_pings_lost(log: Log) -> list[Remark]:
+    """Return the pings of more than an Ethernet packet that nobody answered, in a log of a job with trouble."""
+    lost = remarks(log, "ping-lost")
+    pings = [ping for ping in remarks(log, "large-ping") if int(ping.values["size"]) > _ETHERNET]
+    stalled = troubles(log) or after_the_end(log, "trouble-word")
+    return [
+        ping
+        for ping in pings
+        if stalled
+        and any(
+            end.place.file == ping.place.file and 0 < end.place.line - ping.place.line <= _LINES_OF_A_PING
+            for end in lost
+        )
+    ]
 
 
 def _longer_than_expected(log: Log) -> list[Remark]:

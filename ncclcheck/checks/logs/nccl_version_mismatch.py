@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import remarks, troubles
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import CommInit, Log, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -66,15 +66,27 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
         )
     elif truncated:
         # Several hosts told the same version, or they are on different networks: then that is not it.
-        told_apart = (
-            len(versions) > 1 or len({process.network for process in log.processes if process.network}) > 1
-        )
+        networks = {process.network for process in log.processes if process.network}
+        told_apart = bool(past_the_start(log, truncated)) or len(versions) > 1 or len(networks) > 1
         yield suspect(
             "A bootstrap message has an unexpected size: the ranks run different NCCL versions, or "
             "different programs.",
             truncated,
             confidence="possible" if told_apart else "likely",
         )
+
+
+def past_the_start(log: Log, truncated: Sequence[Remark]) -> tuple[CommInit, ...]:
+    """Return the communicators that were complete before the message came: their versions did agree."""
+    first = truncated[0].place
+    return tuple(
+        event
+        for event in log.events
+        if isinstance(event, CommInit)
+        and event.stage != "start"
+        and (event.place.file, event.place.host) == (first.file, first.host)
+        and event.place.line < first.line
+    )
 
 
 def versions_of_hosts(log: Log) -> dict[str, set[str]]:

@@ -11,6 +11,7 @@ from ncclcheck.model.finding import Fix
 
 _FEWEST_LETTERS = 4
 _DOTS = 3
+_FEWEST_PORTS = 3  # that a stranger tries, to be called a scan
 
 
 @cause(
@@ -40,6 +41,17 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
     NCCL misc/socket.cc (socketFinalizeAccept: wrong magic or type).
     """
     found = remarks(log, "wrong-magic", "foreign-service")
+    swept = () if found else _that_sweeps(log)
+    if swept:
+        address = swept[0].values["address"]
+        yield suspect(
+            f"{address} tried port after port of a node while it closed a connection to NCCL's socket.",
+            swept,
+            confidence="likely",
+            hosts=(address,),
+            explains=("rank-exception", "firewall-blocked-ports", "world-size-mismatch"),
+        )
+        return
     strangers = () if found else _of_another_network(log)
     if strangers:
         yield suspect(
@@ -62,6 +74,18 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             found,
             confidence="possible" if finished_well(log) else "certain" if said or alarms(log) else "likely",
         )
+
+
+def _that_sweeps(log: Log) -> tuple[Remark, ...]:
+    """Return what the packet filter saw of a peer that closed a connection and tried several ports."""
+    closed = " ".join(remark.text for remark in remarks(log, "closed-by-peer"))
+    seen: dict[str, dict[str, Remark]] = {}
+    for packet in remarks(log, "packet-log"):
+        seen.setdefault(packet.values["address"], {}).setdefault(packet.values["port"], packet)
+    for address, ports in seen.items():
+        if len(ports) >= _FEWEST_PORTS and f"{address}<" in closed:
+            return tuple(ports.values())
+    return ()
 
 
 def _of_another_network(log: Log) -> tuple[Remark, ...]:

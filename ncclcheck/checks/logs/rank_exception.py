@@ -65,7 +65,10 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             if asserts
             else list(own)
         )
-        culprit = next((event for event in found if event.place.rank is not None), found[0])
+        same = (
+            faults if "CUDA error" in found[0].text else ()
+        )  # torch's watchdog tells it again, with the rank
+        culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
         yield suspect(
             f"{who(culprit)} ended with its own error: {what(found[0])}. What the other ranks report "
             "follows from that.",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import rails_apart, uses_roce
+from ncclcheck.checks.logs._network import chosen_apart, rails_apart, uses_roce
 from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
@@ -67,8 +67,8 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     )
     if not (broken or setup) or (not uses_roce(log) and not listed and (not setup or only_infiniband)):
         return
-    if setup and not link_local and not fixed and rails_apart(setup[0].text):
-        return
+    if setup and not link_local and (rails_apart(setup[0].text) or (not fixed and chosen_apart(log, setup))):
+        return  # the GIDs are routable ones: the adapters are of networks that do not meet
     if link_local or setup or fixed:
         yield suspect(
             "RoCE used a GID that does not reach the peer"

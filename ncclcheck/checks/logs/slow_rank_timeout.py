@@ -21,7 +21,7 @@ _DESYNC = re.compile(
 )
 _BUSY = re.compile(
     r"\b(?:tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
-    r"encod|index"
+    r"encod|index|wrote|assembl|snapshot"
     r"|\d{1,12} ?[kMGT]?i?B/s\]|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|"
     r"generating|running tokenizer",
     re.IGNORECASE,

@@ -78,6 +78,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
         )
     yield from _on_some_only(log)
+    yield from _slowed(log)
     for name, why in _NEVER_SET.items():
         for value, setting in settings(log, name).items():
             if troubles(log):
@@ -105,6 +106,23 @@ def _who_set(log: Log, names: Sequence[str]) -> tuple[str, ...]:
         process.host for name in names for setting in settings(log, name).values() for process in setting
     }
     return tuple(sorted(hosts)) if hosts < {process.host for process in log.processes} else ()
+
+
+def _slowed(log: Log) -> Iterator[Suspect]:
+    """Settings that turn a fast way off, in a log that says how fast the job should be."""
+    slow = [remark for remark in remarks(log, "slow-word") if not remark.text.startswith("# Avg")]
+    for name, value, _ in _HARMFUL[:4] if slow else ():
+        set_on = settings(log, name).get(value, [])
+        if set_on:
+            yield suspect(
+                f"{name}={value} is set, and the log says that the job is slower than it should be: look for it in "
+                "/etc/nccl.conf and ~/.nccl.conf too.",
+                [*(_line(process, name, value) for process in set_on[:4]), *slow],
+                confidence="likely",
+                hosts=culprits(log, [process.place for process in set_on]),
+                explains=(),
+            )
+            return
 
 
 def _on_some_only(log: Log) -> Iterator[Suspect]:

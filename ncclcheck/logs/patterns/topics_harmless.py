@@ -30,6 +30,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
         r"client socket has failed to connect to .{1,300}errno: 1(?:11|10)\b",
         "rank 0 was not up yet; the others try again until it is",
     ),
+    (r"client socket cannot be initialized to connect to .{1,300}errno: 97\b", "no IPv6 here; IPv4 is used"),
     (r"server socket cannot be initialized on \[::\]", "this machine has no IPv6; IPv4 is used"),
     (
         r"addresses of \(.{1,300}cannot be retrieved",

@@ -205,4 +205,16 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic("host-memory", (r"rss (?P<mib>\d+) ?MiB|MemoryError\b|Cannot allocate memory",), alarms=False),
+    # what a person looked up beside the job
+    Topic(
+        "large-ping",
+        (r"^PING (?P<host>\S{1,253}) \([\d.]{7,15}\).{0,80} (?P<size>\d{4,5})\(\d{4,5}\) bytes of data",),
+        alarms=False,
+    ),
+    Topic("ping-lost", (r"\b0 (?:packets )?received\b.{0,40}\b100(?:\.0)?% packet loss",), alarms=False),
+    Topic(
+        "packet-log",  # of the kernel's packet filter
+        (r"\bSRC=(?P<address>[\d.]{7,15}) DST=[\d.]{7,15} .{0,120}\bDPT=(?P<port>\d{1,5})\b",),
+        alarms=False,
+    ),
 )

@@ -16,7 +16,8 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         (
             r"(?<!NET/IB : )\bno (?:socket|usable|IP) interface found|NET/Socket ?: no interface found",
             r"No usable listening interface found|no socket interface (?:matching|found)",
-            r"Unable to find (?:address|interface) for:? ?(?P<interface>\S+)",
+            # Gloo: `rp` is the answer to a name, `ifa` an interface
+            r"(?<!rp != nullptr\. )Unable to find (?:address|interface) for:? ?(?P<interface>\S+)",
             r"could not find (?:any )?interface (?:named|matching|with name)|ifa != nullptr",
         ),
         at_info=True,
@@ -80,7 +81,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         "name-resolution",
         (
             r"gai error: ?-(?!(?:5|6|7|9)\b)\d+|Name or service not known",
-            r"Temporary failure in name resolution",
+            r"Temporary failure in name resolution|rp != nullptr",
             r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
             r"gethostbyname\(.{0,255}\) failed|unable to resolve host(?!name to a)",
             r"nodename nor servname|no such host|Name resolution fail|can't resolve '|server can't find \S",
@@ -306,6 +307,12 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
                 r"Frag(?:mentation)? needed|mtu (?:mismatch|differs)"
             ),
         ),
+    ),
+    Topic(
+        "hca-chosen",
+        (r"\bNCCL_IB_HCA(?:=| set to |[\w ]{0,30} to )\^?=?[\w:]{1,40},[\w:,]{1,400}",),
+        alarms=False,
+        at_info=True,
     ),
     Topic(
         "route",

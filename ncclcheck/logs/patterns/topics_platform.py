@@ -24,7 +24,8 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "succeeded",  # said by the launcher or scheduler, which sees all workers end
         (
-            r"\bJob '?[\w.-]{1,80}'? (?:succeeded|completed successfully)\b|Local worker group finished \(SUCCEEDED\)",
+            r"\b(?:Job|Workload|Workflow|Trial) '?[\w.-]{1,80}'? (?:succeeded|completed successfully)\b",
+            r"Local worker group finished \(SUCCEEDED\)",
             r"worker group successfully finished|\bJob completed successfully|\bCOMPLETED\b.{0,20}\b0:0\b",
             (
                 r"\b(?:job|process|script|run|step)\b.{0,60}\b(?:finished|completed|exited|done)\b.{0,40}"

@@ -33,6 +33,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled "
                 r"using NumPy 1"
             ),
+            r"\b(?:[Mm]aximum|[Mm]inimum) (?:supported )?version \d[\w.]{0,20} .{0,60}\b(?:supported|required)\b",
+            r"\bversion \d[\w.]{0,20} (?:or (?:newer|later|higher) )?is (?:not supported|required|too (?:old|new))\b",
             r"is used but incompatible|\bPlease (?:re)?install (?:the )?[\w.-]{1,40} ?[<>=!~]=|\bpip install -U\b",
             r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",
         ),
@@ -124,8 +126,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "slow-word",
         (
             (
-                r"(?:expected (?:about|>|~)|reference for this|below the floor|slower than|instead of).{0,60}|tokens/s "
-                r"\d+ \(expected"
+                r"(?:expected (?:about|>|~)|reference for (?:this|\d)|below the floor|slower than|instead of).{0,60}|"
+                r"tokens/s \d+ \(expected"
             ),
             r"# Avg bus bandwidth {1,10}: 0\.\d",  # of sockets, or of tiny messages
             (
@@ -213,7 +215,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"killed by (?:the )?(?:operator|user|admin|scheduler)|\bjob (?:was )?(?:killed|cancell?ed|preempted)\b",
             r"exits with return code = -?[1-9]|terminated with code -?[1-9]",
             r"\bkilled after \d+ ?s\b|^\S+ FAILED$",
-            r"^FAILED\b(?! to)|CANCELLED AT|Job (?:aborted|failed)|terminate called after throwing|MPI_ABORT",
+            r"(?:^|: )FAIL(?:ED)?\b(?! to)|CANCELLED AT|Job (?:aborted|failed)",
+            r"terminate called after throwing|MPI_ABORT",
         ),
         ends_the_job=True,
     ),
@@ -234,6 +237,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
+            r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
             r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)",
         ),

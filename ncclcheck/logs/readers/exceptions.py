@@ -35,9 +35,11 @@ _AFTER = re.compile(
     r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
     r"|DataLoader worker \(pid[^)]*\) exited unexpectedly|Failed to connect to GCS"
     r"|Horovod has been shut down"
+    # a serving engine that waited for its workers, which hang in a collective
+    r"|[Ii]teration timed out|[Bb]ackground (?:task|loop) (?:failed|has errored)|Task finished unexpectedly"
 )
 _AFTER_CLASS = re.compile(
-    r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|"
+    r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|(?:Cancelled|AsyncEngineDead)Error|"
     r"(?:RayActor|ActorDied|ActorUnavailable|WorkerCrashed|EngineDead|HorovodInternal|XlaRuntime)Error|"
     r"KeyboardInterrupt|SystemExit)$"
 )
