@@ -88,6 +88,7 @@ def _connected_in_another_order(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             at=complete[-1].place,
             hosts=culprits(log, [truncated[0].place]),
+            explains=("slow-rank-timeout", "rank-exception", "nccl-version-mismatch"),
         )
 
 
