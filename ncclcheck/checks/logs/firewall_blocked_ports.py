@@ -76,4 +76,7 @@ def _ends(log: Log, found: Sequence[ConnectFailure]) -> tuple[str, ...]:
     hosts = tuple(host for host in spoken if not host.startswith("rank "))
     if len(hosts) > 1:
         return known or addresses
+    absent = {failure.reason for failure in found} == {"no-route"}  # nobody there has that address
+    if absent and not known and hosts and found[0].layer == "nccl" and addresses[0][:1].isdigit():
+        return (*addresses, *hosts)
     return (*known, *hosts) if known else spoken
