@@ -133,7 +133,7 @@ def test_a_worker_that_cannot_be_started_says_why_at_once_and_leaves_nothing(val
     with pytest.raises(OSError, match=reason), workers(1, BAD=value):
         pass
     assert time.monotonic() - began < 5
-    assert open_descriptors() == before
+    assert open_descriptors() <= before  # those of threads of other tests may be closed meanwhile
 
 
 def test_a_worker_that_somebody_ends_is_seen_with_its_signal() -> None:

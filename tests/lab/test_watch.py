@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from ncclcheck.facts.job.rank_stacks import py_spy
 from tests.lab.nodes import PYTHON, Lab
 from tests.lab.process import wait_all
+from tests.lab.test_hosts import wait_until
 from tests.lab.watch_cases import CASES, OF, end, judge, said_by_all, start
 
 pytestmark = [
@@ -41,13 +43,16 @@ def test_node_0_names_who_it_is_and_alarms_for_no_pause(lab: LabOf, name: str) -
 
 def test_without_torch_the_first_rank_that_ended_is_named_and_the_job_is_not_held_up(lab: LabOf) -> None:
     two = lab(2)
-    script = "sleep 4; test $RANK != 1 || kill -9 $$; sleep 4; exit 7"
+    met = two.folder / "met"
+    script = f"until test -e {met}; do sleep 0.1; done; test $RANK != 1 || kill -9 $$; sleep 4; exit 7"
     words = {}
     for node in two.nodes:
         place = ["--nnodes", "2", "--node-rank", str(node.rank), "--master-addr", two.nodes[0].address]
         watch = [PYTHON, "-m", "ncclcheck", "watch", "--dir", "kept", *place]
         words[node] = [*watch, "--", "env", f"RANK={node.rank}", "LOCAL_RANK=0", "sh", "-c", script]
     running = two.start_all(words, {}, fresh=True)
+    wait_until(lambda: all(_follows_node_0(node.folder / "home" / "kept") for node in two.nodes), 60)
+    met.touch()
     first, second = wait_all([running["node1"], running["node2"]], 60)
     assert (first.returncode, second.returncode) == (7, -9)
     assert "rank 1 on node2" in first.stderr, str(first)
@@ -56,6 +61,11 @@ def test_without_torch_the_first_rank_that_ended_is_named_and_the_job_is_not_hel
     (file,) = (two.nodes[0].folder / "home" / "kept").glob("*/report.json")
     watch_of = json.loads(file.read_text())["watch"]
     assert [rank["host"] for rank in watch_of["culprits"]] == ["node2"]
+
+
+def _follows_node_0(kept: Path) -> bool:
+    told = [json.loads(file.read_text()) for file in kept.glob("*/status.json")]
+    return bool(told) and all(status["led"] and status["ranks"] for status in told)
 
 
 def test_a_watcher_that_cannot_meet_goes_on_alone_and_says_so(lab: LabOf) -> None:
