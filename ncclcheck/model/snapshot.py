@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.events import Log
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NcclAnswer, NodeFacts
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.policy.expected import Expected
@@ -285,10 +287,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""
-        for node in self.nodes:
-            value = getattr(node.facts, section)
-            if not isinstance(value, Missing):
-                yield node, value
+        return iter(_known(SameObject(self.nodes), section))
 
     @property
     def nnodes(self) -> int:
@@ -305,3 +304,10 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
         said = [launch.nnodes for launch in self.claims]
         said += [launch.nnodes for _, launch in self.known("launch")]
         return max([self.nnodes, *said])
+
+
+@lru_cache(maxsize=64)
+def _known(nodes: SameObject[tuple[Node, ...]], section: str) -> tuple[tuple[Node, Any], ...]:
+    """Found once: a hundred checks ask for a few sections of thousands of nodes."""
+    read = ((node, getattr(node.facts, section)) for node in nodes.value)
+    return tuple((node, value) for node, value in read if not isinstance(value, Missing))

@@ -230,6 +230,20 @@ def effective_environment(
     facts: NodeFacts, changes: Mapping[str, str | None] | None = None, version: str | None = None
 ) -> Fact[dict[str, str]]:
     """Return the environment NCCL reads here after `changes`, with config files; Missing where a part is not known."""
+    if changes or version:
+        return _changed_environment(facts, changes, version)
+    return _own_environment(SameObject(facts))
+
+
+@lru_cache(maxsize=MOST_NODES)
+def _own_environment(node: SameObject[NodeFacts]) -> Fact[dict[str, str]]:
+    """Worked out once for each node: many checks ask for it."""
+    return _changed_environment(node.value, None, None)
+
+
+def _changed_environment(
+    facts: NodeFacts, changes: Mapping[str, str | None] | None, version: str | None
+) -> Fact[dict[str, str]]:
     if changes or isinstance(facts.environment, Missing) or isinstance(facts.nccl, Missing):
         return _environment(facts, changes or {}, version)
     rules = version or known_version(facts) or versions.NEWEST
