@@ -202,6 +202,11 @@ _slurm_health = _all(
     ]
 )
 node_options = _all([_expectations, _node_time, _slurm_health, from_file, verbosity])
+_backend = click.option(
+    "--backend",
+    type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
+    help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
+)
 isolate_options = _all(
     [
         click.option(
@@ -222,11 +227,7 @@ isolate_options = _all(
         click.option(
             "--seed", type=WholeNumber(0, 2**31), help="Seed of the pairs.  [random; it is printed]"
         ),
-        click.option(
-            "--backend",
-            type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
-            help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
-        ),
+        _backend,
         click.option(
             "--print",
             "print_",
@@ -242,11 +243,7 @@ matrix_options = _all(
         ),
         click.option("--leaves", is_flag=True, help="Find the leaves only, also of 64 nodes and fewer."),
         click.option("--size", metavar="SIZE", help="Size of a transfer, at most.  [64M]"),
-        click.option(
-            "--backend",
-            type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
-            help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
-        ),
+        _backend,
         click.option(
             "--print",
             "print_",
@@ -304,11 +301,7 @@ bench_options = _all(
             shell_complete=ops,
             help="Collectives to measure, or 'all'.  [all_reduce,all_gather]",
         ),
-        click.option(
-            "--backend",
-            type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
-            help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
-        ),
+        _backend,
         click.option("--dtype", metavar="TYPE", shell_complete=dtypes, help="Element type.  [float32]"),
         click.option(
             "--iters",

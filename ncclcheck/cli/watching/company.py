@@ -82,7 +82,7 @@ class Company:
     def _work(self, find: Callable[[], Meeting | None]) -> None:
         try:
             meeting = find()
-        except Exception as error:
+        except Exception as error:  # whatever it is, it must not end the job
             self._say(f"this node is watched alone: {error}")
             return
         if meeting is None:
