@@ -59,9 +59,9 @@ def interface_slow(snapshot: Snapshot) -> Iterator[Answer]:
     Measured: each node sends to two or three others in turn, several TCP streams each, and the receiver counts. A node
     is called slow when all its transfers are 30 % below what is usual, a pair when it is 50 % below, and both beyond
     3.5 robust standard deviations (1.4826 MAD); of two nodes, the direction with less than half of the other. What
-    looks slow is measured up to two times more, one direction at a time, and the best counts. A value that the CPU
-    limited is never called slow. Another network counts as faster from 1.3 times on, where the values do not overlap.
-    Link speed: /sys/class/net/IFACE/speed.
+    looks slow is measured up to two times more, one direction at a time, and the best counts; not where the pair is
+    known to lose packets. A value that the CPU limited is never called slow. Another network counts as faster from 1.3
+    times on, where the values do not overlap. Link speed: /sys/class/net/IFACE/speed.
     """
     seen = chosen(snapshot)
     yield from _link_speeds(seen)

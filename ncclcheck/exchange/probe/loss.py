@@ -12,7 +12,7 @@ import selectors
 import socket
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from statistics import median
 
@@ -34,6 +34,7 @@ ROUND_TRIPS = 150  # of one connection
 _MESSAGE, _END = b".", b"!"
 _COUNTS = struct.Struct("=BIII")  # are they known, and the three of Segments
 _LATE_US = 100_000.0  # no queue of a few small packets is that long: the packet was sent again
+_ENOUGH_LATE = 12  # round trips with one partner: that packets get lost is clear, and each more takes 0.2 s
 _UNTOLD = Missing("timeout", "the called node did not tell what it sent again")
 _BATCH = 64
 
@@ -83,6 +84,7 @@ class _Connection:
     def __init__(self, connection: socket.socket) -> None:
         self.socket, self.times_us = connection, list[float]()
         self.left, self.sent_at = ROUND_TRIPS, 0.0
+        self.late = 0  # round trips so long that a packet was sent again
         self.answer = b""
         self.is_ending = self.is_done = False
 
@@ -102,6 +104,7 @@ class _Connection:
             self.is_done = len(self.answer) >= _COUNTS.size
             return
         self.times_us.append((time.perf_counter() - self.sent_at) * 1e6)
+        self.late += self.times_us[-1] >= _LATE_US
         self.left = 0 if is_last else self.left - 1
         self.begin()
 
@@ -131,7 +134,7 @@ def exchange(
                     called[number].append(_Connection(call(callee.target, named, callee.ticket, deadline)))
                 except CallError as failed:
                     failures[number] = failed
-        _converse([connection for connections in called.values() for connection in connections], seconds)
+        _converse(called.values(), seconds)
         taken_s = round(time.monotonic() - started, 4)
         return tuple(
             _summary(number, connections, taken_s)
@@ -145,18 +148,24 @@ def exchange(
                 reset(connection.socket)
 
 
-def _converse(connections: Sequence[_Connection], seconds: float) -> None:
+def _converse(partners: Collection[Sequence[_Connection]], seconds: float) -> None:
     """Let all connections go on at once until each has told its counts; at most a second after `seconds`."""
     end, deadline = Deadline(seconds), Deadline(seconds + timeouts.LINKS_LOSS_MORE_S)
     with selectors.DefaultSelector() as selector:
-        for connection in connections:
-            with suppress(OSError):  # gone already: what was counted on it counts
-                connection.begin()
-                selector.register(connection.socket, selectors.EVENT_READ, connection)
+        for connections in partners:
+            for connection in connections:
+                with suppress(OSError):  # gone already: what was counted on it counts
+                    connection.begin()
+                    selector.register(connection.socket, selectors.EVENT_READ, (connection, connections))
         while selector.get_map() and not deadline.passed:
             for key, _ in selector.select(deadline.left()):
-                if not _goes_on(key.data, is_last=end.passed):
+                connection, of_partner = key.data
+                if not _goes_on(connection, is_last=end.passed or _is_clear(of_partner)):
                     selector.unregister(key.fileobj)
+
+
+def _is_clear(connections: Sequence[_Connection]) -> bool:
+    return sum(connection.late for connection in connections) >= _ENOUGH_LATE
 
 
 def _goes_on(connection: _Connection, *, is_last: bool) -> bool:
@@ -174,7 +183,7 @@ def _summary(number: int, connections: Sequence[_Connection], taken_s: float) ->
         "no small message came back"
         if not times_us
         else f"{len(times_us)} round trips, median {median(times_us):.0f} us, the longest {times_us[-1] / 1e3:.1f} ms, "
-        f"{sum(time_us >= _LATE_US for time_us in times_us)} of 100 ms and more"
+        f"{sum(connection.late for connection in connections)} of 100 ms and more"
     )
     back = _sum(connection.told() for connection in connections)
     return Exchanged(number, "ok", detail, len(times_us), taken_s, out, back)

@@ -82,6 +82,19 @@ def to_try(probes: Sequence[Probe], places: Places) -> tuple[Transfer, ...]:
     return tuple((0, *_spread(first, second)) for first, second in ordered)
 
 
+def without_lossy(
+    transfers: Iterable[Transfer], probes: Sequence[Probe], places: Places
+) -> tuple[Transfer, ...]:
+    """Return the transfers without those of NCCL's network, `places`, whose pair is known to lose packets."""
+    hosts = tuple(places)
+    lossy = {frozenset(pair) for pair, lost in _tried(probes, places).items() if lost.is_loss}
+    return tuple(
+        (network, source, target)
+        for network, source, target in transfers
+        if network or frozenset((hosts[source], hosts[target])) not in lossy
+    )
+
+
 def _spread(first: int, second: int) -> tuple[int, int]:
     """Return who calls whom, so that not always the same nodes call."""
     return (first, second) if (first + second) % 2 else (second, first)

@@ -34,7 +34,7 @@ from ncclcheck.measure.links.again import (
     with_the_best,
 )
 from ncclcheck.measure.links.losses import MOST_PASSES as LOSS_PASSES
-from ncclcheck.measure.links.losses import added_up, to_try
+from ncclcheck.measure.links.losses import added_up, to_try, without_lossy
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Silent, Snapshot
 from ncclcheck.run.session import Session, ask, with_silent
@@ -64,8 +64,9 @@ class Timed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _lead(session: Session) -> Snapshot:
-    """Measure all round trips, on networks that are idle, then all transfers, then again what looks slow or lossy.
+    """Measure all round trips, on networks that are idle, then all transfers, then again what looks wrong.
 
+    Losses come first: they make a pair late and slow, and to measure that again takes long and tells nothing.
     A node that does not answer any more is silent from then on, and what was measured with it says nothing.
     """
     whole = session.snapshot
@@ -76,10 +77,10 @@ def _lead(session: Session) -> Snapshot:
         return whole
     reach = len(_probes(snapshot))
     snapshot = _added(snapshot, _ask(session, MeasureOrder("latency", ring), ring.plan.latency_s))
-    snapshot = _late_again(session, ring, snapshot)
     if not snapshot.silent:
         snapshot = _added(snapshot, _ask(session, MeasureOrder("bandwidth", ring), ring.plan.bandwidth_s))
-    snapshot = _look_for_losses(session, ring, _slow_again(session, ring, snapshot))
+    snapshot = _late_again(session, ring, _look_for_losses(session, ring, snapshot))
+    snapshot = _slow_again(session, ring, snapshot)
     return replace(
         whole,
         probes=(*_probes(whole), *_probes(snapshot)[reach:]),
@@ -108,9 +109,10 @@ def _late_again(session: Session, ring: Ring, snapshot: Snapshot) -> Snapshot:
     """Measure again the round trips that looked late; the best value of up to three measurements counts."""
     for _ in range(MOST_PASSES):
         late = () if snapshot.silent else late_again(_probes(snapshot), ring.networks())
+        late = without_lossy(late, _probes(snapshot), ring.networks()[0])
         again = RepeatedRounds(0, rounds_again(late, len(late)))
         seconds = latency_again_s(again)
-        if not late or _is_late(session, seconds + ring.plan.bandwidth_s):
+        if not late or _is_late(session, seconds):
             break
         snapshot = _improved(snapshot, _ask(session, MeasureOrder("latency", ring, again), seconds))
     return snapshot
@@ -124,6 +126,7 @@ def _slow_again(session: Session, ring: Ring, snapshot: Snapshot) -> Snapshot:
     first, left = ring.plan.rounds, MOST_ROUNDS
     for _ in range(MOST_PASSES):
         slow = () if snapshot.silent else suspicious(_probes(snapshot), ring.networks())
+        slow = without_lossy(slow, _probes(snapshot), ring.networks()[0])
         again = RepeatedRounds(first, rounds_again(slow, left))
         seconds = ring.plan.latest_start_s(len(again.rounds))
         if not again.rounds or _is_late(session, seconds):

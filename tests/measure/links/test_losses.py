@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ncclcheck.measure.links.losses import Lost, added_up, lossy_parts, to_try
+from ncclcheck.measure.links.losses import Lost, added_up, lossy_parts, to_try, without_lossy
 from ncclcheck.model.snapshot import Probe
 from tests.fact_builders import address_of, host_of
 from tests.probe_builders import loss_probe, timed_probe, timed_probes
@@ -50,6 +50,12 @@ def test_what_is_clear_is_not_tried_again() -> None:
         loss_probe(0, 3, 0),
     )
     assert {frozenset(pair) for _, *pair in to_try(probes, FOUR)} == {frozenset({0, 1})}
+
+
+def test_a_pair_that_loses_packets_is_not_measured_again_in_either_direction() -> None:
+    probes = (loss_probe(0, 1, 9), loss_probe(1, 0, 0), loss_probe(0, 2, 1), loss_probe(2, 0, 0))
+    slow = ((0, 0, 1), (0, 1, 0), (0, 0, 2), (1, 0, 1))
+    assert without_lossy(slow, probes, FOUR) == ((0, 0, 2), (1, 0, 1))
 
 
 def test_what_is_tried_again_adds_up() -> None:
