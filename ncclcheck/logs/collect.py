@@ -8,12 +8,16 @@ decoded, and of each speaker only the first few of a shape.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from ncclcheck.logs.lines.loggers import lines_of_record
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
+from ncclcheck.logs.lines.progress import RECENT, is_progress
 from ncclcheck.logs.lines.raw import Raw, RawWords
 from ncclcheck.logs.lines.resolve import resolve
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, speaker_of
@@ -36,6 +40,7 @@ MOST_TALKERS = 65_536
 MOST_SHAPES = 200_000
 MOST_SPEAKERS = 8192
 
+_NO_WORDS, _WORDS, _WORKS = 0, 1, 2  # kinds of ordinary lines; `_WORKS`: of a program that works
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _OLD_WARNING = re.compile(
@@ -64,7 +69,11 @@ class Collector:
         self._looks = Allowance(freely_looked_at, LOOKED_AT_PER_BATCH)
         self._notings = Allowance(freely_looked_at, LOOKED_AT_PER_BATCH)
         self._meetings = Allowance(MOST_TALKERS, LOOKED_AT_PER_BATCH)
-        self._ordinary: dict[int, bool] = {}
+        self._ordinary: dict[int, int] = {}
+        self._works: dict[
+            str, deque[int]
+        ] = {}  # the last lines of each file that only a program at work writes
+        self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
         self._words: dict[tuple[int, bytes], RawWords] = {}
         self._file = ""
         self._number = 0
@@ -96,13 +105,14 @@ class Collector:
 
     def log(self) -> Log:
         """Everything that was taken, with ranks and hosts worked out."""
-        return resolve(
+        log = resolve(
             tuple(self._files),
             self._meanings.events,
             list(self._notes.values()),
             self._words,
             self._meanings.dropped,
         )
+        return replace(log, works={file: tuple(lines) for file, lines in self._works.items()})
 
     def _scan(self, lines: list[bytes]) -> None:
         """Every line is met once; what tells nothing new costs a few searches and look-ups in bytes."""
@@ -121,15 +131,15 @@ class Collector:
             elif line:
                 shape = shape_of(line)
                 self._number = number
-                is_words = ordinary.get(shape)
-                if is_words is None and self._is_ordinary(line, shape):
-                    is_words = _are_words(line)
+                kind = ordinary.get(shape)
+                if kind is None and self._is_ordinary(line, shape):
+                    kind = _kind_of(line)
                     if len(ordinary) < MOST_SHAPES:
-                        ordinary[shape] = is_words
-                if is_words is None:
+                        ordinary[shape] = kind
+                if kind is None:
                     self._odd(line)
                 else:
-                    self._spoken(line, is_words)
+                    self._spoken(line, kind)
         self._number = number
 
     def _is_known(self, line: bytes, position: int) -> bool:
@@ -154,11 +164,13 @@ class Collector:
         """Return True if no line of that shape means anything, or so many were met that one more tells nothing."""
         return not may_mean_something(line[:LONGEST_TEXT]) or self._worn.is_one_more(shape)
 
-    def _spoken(self, line: bytes, is_words: bool) -> None:
+    def _spoken(self, line: bytes, kind: int) -> None:
         """Take an ordinary line: a part of a traceback, or output of the program."""
         if self._meanings.is_expecting and self._meanings.in_traceback(self._raw(line)):
             return
-        if is_words:
+        if kind == _WORKS:
+            self._works.setdefault(self._file, deque(maxlen=RECENT)).append(self._number)
+        if kind:
             self._speak(line)
 
     # -- lines that may mean something
@@ -194,13 +206,24 @@ class Collector:
                 else:
                     self._nccl(line, position, name)
                 return
-        label = speaker_of(line)
-        if self._said.is_one_more(shape_of(line[:1024], self._file, label)) or not self._may_look():
+        self._plain(line)
+
+    def _plain(self, line: bytes) -> None:
+        """Take a line that is not NCCL's own; of a shape that meant nothing to any reader it is an ordinary one."""
+        shape = shape_of(line[:1024], self._file, speaker_of(line))
+        if self._said.is_one_more(shape):
+            if (kind := self._meant_nothing.get(shape)) is not None:
+                self._spoken(line, kind)
+            return
+        if not self._may_look():
             return
         before = self._meanings.count
         self._meanings.plain(self._raw(line))
-        if self._meanings.count == before and not self._meanings.is_expecting and _are_words(line):
-            self._speak(line)
+        if self._meanings.count == before and not self._meanings.is_expecting:
+            kind = _kind_of(line)
+            if len(self._meant_nothing) < MOST_SHAPES:
+                self._meant_nothing[shape] = kind
+            self._spoken(line, kind)
 
     def _raw(self, line: bytes) -> Raw:
         prefix = parse_prefix(line[:LONGEST_TEXT].decode("utf-8", "replace"))
@@ -321,9 +344,11 @@ def _is_torn(line: bytes, headers: int) -> bool:
     return sum(map(line.count, _HEADERS)) >= headers
 
 
-def _are_words(line: bytes) -> bool:
-    """Return True unless the line is of a table or a native stack."""
-    return line[-4:] not in _RULES and not _STACK(line)
+def _kind_of(line: bytes) -> int:
+    """Return what an ordinary line is: of a table or a native stack, words, or words of a program that works."""
+    if line[-4:] in _RULES or _STACK(line):
+        return _NO_WORDS
+    return _WORKS if is_progress(line) else _WORDS
 
 
 def _name_before(line: bytes, position: int) -> bytes:

@@ -213,11 +213,15 @@ class LogFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Log(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that the logs say; events in order of time, as far as the logs tell it. `dropped`: beyond the limit."""
+    """All that the logs say; events in order of time, as far as the logs tell it. `dropped`: beyond the limit.
+
+    `works`: of each file the last lines (three at most) that only a program at work writes, like a step with its loss.
+    """
 
     files: tuple[LogFile, ...]
     events: tuple[AnyEvent, ...] = ()
     processes: tuple[Process, ...] = ()
     words: tuple[Words, ...] = ()
+    works: dict[str, tuple[int, ...]] = {}
     hosts_of_ranks: dict[int, str] = {}
     dropped: int = 0

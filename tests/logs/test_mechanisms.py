@@ -115,3 +115,64 @@ def test_the_same_host_id_on_two_hosts_makes_nccl_take_them_for_one() -> None:
     log = "".join(f"w-{n}:{n}1:9 [0] NCCL INFO NCCL_HOSTID set by environment to rack7\n" for n in (1, 2))
     log += "w-1:11:9 [0] misc/shmutils.cc:1 NCCL WARN Error: failed to open shared memory segment /dev/shm/nccl-1\n"
     assert first(log)[0] == "host-hash-collision"
+
+
+FAILED = (
+    "[rank3]: Traceback (most recent call last):\n"
+    '[rank3]:   File "t.py", line 9, in step\n'
+    "[rank3]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network "
+    "error\n"
+    "E0101 10:00:01 torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: 1) local_rank: 3 (pid: 9)\n"
+)
+
+
+def test_a_job_that_goes_on_after_an_error_got_over_it() -> None:
+    steps = [f"step {number} loss 2.0{number}\n" for number in range(4)]
+    assert first(FAILED + "".join(steps))[0] == "healthy"
+    assert first(FAILED + "".join(steps[:1]))[0] == "undetermined"
+    assert first("".join(steps) + FAILED)[0] == "undetermined"
+    assert first(FAILED + "".join(steps) + FAILED)[0] == "undetermined"
+
+
+def test_what_a_kernel_says_of_a_gpu_stays_true_though_the_job_goes_on() -> None:
+    log = "NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus.\n" + "step 1 loss 2.0\n" * 4
+    assert first(log)[0] == "gpu-hardware"
+
+
+def test_a_log_that_shows_no_work_is_not_called_fine() -> None:
+    start = (
+        "n1:1:2 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"
+        "n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE\nbuilding the model\n"
+    )
+    assert first(start)[0] == "undetermined"
+    assert first(f"{start}step 1 loss 2.1\n")[0] == "healthy"
+
+
+def test_the_answer_of_a_shell_is_how_the_job_ended() -> None:
+    assert first("loading\n$ echo $?\n1\n")[0] == "undetermined"
+    raised = "Traceback (most recent call last):\nKeyError: 1\n"
+    assert first(raised + "retry: saved to /out\n$ echo $?\n0\n")[0] == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("log", "is_certain"),
+    [
+        ("Traceback (most recent call last):\nKeyError: 'x'\n", True),
+        ("Traceback (most recent call last):\nRuntimeError: the backend gave up\n", False),
+        (
+            "x:1:2 [0] init.cc:1 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000\n",
+            True,
+        ),
+        (
+            "x:1:2 [0] init.cc:1 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000\n"
+            "OSError: [Errno 24] Too many open files: '/proc/cpuinfo'\n",
+            False,
+        ),
+    ],
+)
+def test_a_cause_is_certain_only_where_its_line_states_it_and_no_rival_is_stated_too(
+    log: str, is_certain: bool
+) -> None:
+    found = explain("job.log", log.encode())
+    assert found.outcome == "named"
+    assert ("The log says so directly." in found.findings[0].summary) is is_certain

@@ -18,7 +18,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 Confidence: TypeAlias = Literal["certain", "likely", "possible"]
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
-_WORDS: dict[Confidence, str] = {
+WORDS: dict[Confidence, str] = {
     "certain": "The log says so directly.",
     "likely": "This is the likely cause: the lines fit it, and nothing else in the log explains them.",
     "possible": "This is possible, but the log alone does not prove it.",
@@ -33,7 +33,8 @@ class Suspect(Finding, frozen=True):
     """A finding about a log, with what is needed to rank it among the others.
 
     `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one (None: those that
-    the cause declares); `places` are the places of its lines. `between_nodes`: look at both ends.
+    the cause declares); `places` are the places of its lines. `between_nodes`: look at both ends. `in_doubt`: its
+    lines do not state the cause themselves, so it is never told as certain, wherever it ranks.
     """
 
     confidence: Confidence = "likely"
@@ -41,6 +42,7 @@ class Suspect(Finding, frozen=True):
     explains: tuple[str, ...] | None = None
     places: tuple[LogPosition, ...] = ()
     between_nodes: bool = False
+    in_doubt: bool = False
 
 
 CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect] | None]
@@ -140,7 +142,7 @@ def suspect(
     """
     return Suspect(
         severity=_SEVERITY[confidence],
-        summary=f"{summary} {_WORDS[confidence]}",
+        summary=f"{summary} {WORDS[confidence]}",
         hosts=tuple(hosts),
         evidence=tuple(seen(event) for event in spread(events)),
         fixes=tuple(fixes),
@@ -161,6 +163,12 @@ def spread(events: Sequence[Event]) -> list[Event]:
         distinct.setdefault((type(event), event.place.rank, event.place.host, event.text[:40]), event)
     chosen = list(distinct.values())[:_MOST_EVIDENCE]
     return chosen or list(events[:1])
+
+
+def told_as_likely(found: Suspect) -> Suspect:
+    """Return the suspect that was told as certain, with the words of a likely one."""
+    summary = found.summary.replace(WORDS["certain"], WORDS["likely"])
+    return replace(found, summary=summary, confidence="likely")
 
 
 def seen(event: Event) -> Evidence:

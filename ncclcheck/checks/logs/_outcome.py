@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect
+from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, told_as_likely
 from ncclcheck.checks.logs._culprits import attributed, closed_it, lost_nodes, stalled, without_a_word
-from ncclcheck.checks.logs._view import alarms, fell_back, finished_well, remarks
+from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
+from ncclcheck.checks.logs._works import went_on_after
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
@@ -40,11 +41,13 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     if finished_well(log) and not _was_slow(log, ranked):
         noted = tuple(_plain(replace(suspect, severity="warning", hosts=())) for suspect in ranked)
         return Explained(
-            "healthy", noted, "the log says that the job finished, and nothing says that it failed"
+            "healthy", noted, "the log shows that the job worked, and nothing after that says that it failed"
         )
     if ranked and ranked[0].severity == "error":
         first, *further = ranked
         first = replace(first, hosts=attributed(log, first))
+        if first.confidence == "certain" and _is_doubtful(log, first, further):
+            first = told_as_likely(first)
         findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
     missing = next((found.hosts for found in ranked if found.slug == "slow-rank-timeout"), ())
@@ -65,6 +68,20 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         else "nothing in the log says that the job failed"
     )
     return Explained("healthy", findings, how)
+
+
+def _is_doubtful(log: Log, first: Suspect, further: Sequence[Suspect]) -> bool:
+    """Return True if the log leaves room for doubt about a cause that its own line states.
+
+    The line only fits the cause, another cause is stated as plainly and does not follow from this one, or the program
+    worked on after all of its lines.
+    """
+    if first.in_doubt:
+        return True
+    follows = frozenset(first.explains or ())
+    if any(rival.confidence == "certain" and rival.slug not in follows for rival in further):
+        return True
+    return bool(first.places) and all(went_on_after(log, place) for place in first.places)
 
 
 def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
@@ -155,7 +172,7 @@ def cut_short(log: Log) -> tuple[Event, ...]:
 
 
 def _says_anything(log: Log) -> bool:
-    return bool(log.events or log.processes or alarms(log))
+    return bool(log.events or log.processes or log.works)
 
 
 def _plain(suspect: Suspect) -> Finding:

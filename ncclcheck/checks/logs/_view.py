@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.logs._works import is_overcome, went_on_after
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.model.events import (
     AnyEvent,
@@ -113,7 +114,12 @@ def exits(log: Log) -> tuple[WorkerExit, ...]:
 
 
 def alarms(log: Log) -> tuple[Event, ...]:
-    """Everything that says that the job failed, as opposed to what only sounds so."""
+    """Everything that says that the job failed, as opposed to what only sounds so, or what it got over."""
+    return tuple(event for event in all_alarms(log) if not is_overcome(log, event))
+
+
+def all_alarms(log: Log) -> tuple[Event, ...]:
+    """Return the alarms, with those after which the job went on."""
     found = tuple(event for event in log.events if is_alarm(event) and not _closed_after_the_end(log, event))
     return tuple(event for event in found if not _is_plugin(event)) if fell_back(log) else found
 
@@ -162,6 +168,7 @@ def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:
         if remark.values.get("kind") != "harmless"
         and (remark.place.file, remark.place.line) not in normal
         and remark.place.line > ends.get(remark.place.file, last)
+        and not went_on_after(log, remark.place)
     )
 
 
@@ -186,7 +193,7 @@ def finished_well(log: Log) -> bool:
     What a program can survive (an adapter that was asked for in vain, an old line of the kernel) does not count where
     the job says afterwards that it finished, and nothing ended with an error.
     """
-    if _succeeded(log):
+    if _succeeded(log) or _got_over_all(log):
         return True
     ends = remarks(log, "finished")
     found = _of_last_attempt(log)
@@ -201,6 +208,15 @@ def finished_well(log: Log) -> bool:
     order = {id(event): number for number, event in enumerate(log.events)}
     last = max(order[id(event)] for event in found)
     return any(order[id(end)] > last and _WHOLE.search(end.text) for end in ends)
+
+
+def _got_over_all(log: Log) -> bool:
+    """Return True if something went wrong, the job went on after all of it, and nothing went wrong later."""
+    if not all_alarms(log) or alarms(log):
+        return False
+    return not after_the_end(
+        log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "error-line", "trouble-word"
+    )
 
 
 def _succeeded(log: Log) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
@@ -16,6 +18,17 @@ CLAIMED = frozenset({CLAIMED_BY_MESSAGE}).union(topic.name for topic in ALL_TOPI
 _ABORTED = re.compile(
     r"SIGABRT|Signal 6\b|signal 6\b|\bAborted\b"
 )  # the watchdog's way to end: an after-effect
+
+# What a program does wrong itself; a ValueError or RuntimeError may also be its word for a wrong machine.
+_OWN_CLASS = re.compile(
+    r"(?:Key|Index|Type|Attribute|Name|UnboundLocal|ZeroDivision|Recursion|Syntax|Indentation|JSONDecode|"
+    r"UnicodeDecode|FloatingPoint|StopIteration)(?:Error)?$"
+)
+_OWN_WORDS = re.compile(
+    r"\b(?:shapes?|sizes? (?:mismatch|of tensor)|dimensions?|dtype|nan|inf|label|index(?:es)? out of|"
+    r"element 0 of tensors|backward|gradient|state_dict|invalid literal|tokeniz\w*)\b",
+    re.IGNORECASE,
+)
 
 _BY_LAUNCHER = re.compile(
     r"traceback +: Signal|exitcode|received by PID"
@@ -69,12 +82,13 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             faults if "CUDA error" in found[0].text else ()
         )  # torch's watchdog tells it again, with the rank
         culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
-        yield suspect(
+        raised = suspect(
             f"{who(culprit)} ended with its own error: {what(found[0])}. What the other ranks report "
             "follows from that.",
             found,
             hosts=culprits(log, [culprit.place]),
         )
+        yield replace(raised, in_doubt=not any(_is_of_the_program(event) for event in found))
     elif faults or crashes:
         fallen = [*faults, *crashes]
         yield suspect(
@@ -84,6 +98,13 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [fallen[0].place]),
             explains=(),
         )
+
+
+def _is_of_the_program(event: Event) -> bool:
+    """Return True if the error is one that programs make themselves, not one that may tell of the machine."""
+    if not isinstance(event, PythonException):
+        return True  # an assertion on the device
+    return bool(_OWN_CLASS.search(event.class_name) or _OWN_WORDS.search(event.message))
 
 
 def who(event: Event) -> str:

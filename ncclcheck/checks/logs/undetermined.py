@@ -19,6 +19,7 @@ from ncclcheck.checks.logs._view import (
     troubles,
     waits,
 )
+from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Event, Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -75,7 +76,7 @@ def undetermined(log: Log) -> Iterator[Suspect]:
         after_the_end(log, "trouble-word")
     )  # words only, but nothing says that the job went on
     if not found:
-        yield from _cut_short(log)
+        yield from _cut_short(log) or _without_work(log)
         return
     ended = remarks(log, "scheduler-end")
     if ended:
@@ -99,15 +100,39 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     yield replace(open_question, summary=summary)
 
 
-def _cut_short(log: Log) -> Iterator[Suspect]:
-    """Yield that the log ends with the start of NCCL."""
+def _cut_short(log: Log) -> list[Suspect]:
+    """Return that the log ends with the start of NCCL."""
     begun = cut_short(log)
-    if begun:
-        yield replace(
-            suspect("", begun, confidence="possible", fixes=(_WORKERS, _RECORDER)),
-            summary="The log ends with the start of NCCL: it shows neither the program's work nor an error. If the "
+    if not begun:
+        return []
+    return [
+        _unfinished(
+            begun,
+            "The log ends with the start of NCCL: it shows neither the program's work nor an error. If the "
             "job hangs there, collect the stacks of its ranks (py-spy dump) and the logs of all nodes.",
         )
+    ]
+
+
+def _without_work(log: Log) -> list[Suspect]:
+    """Return that the log shows neither an error nor that the job did any work."""
+    if shows_work(log) or not (log.events or log.processes):
+        return []
+    last = max(log.words, key=lambda words: (words.last.file, words.last.line))
+    return [
+        _unfinished(
+            [Remark(last.last, last.last_text, "used")],
+            "The log shows neither an error nor that the job did any work. If it hangs after this line, collect the "
+            "stacks of its ranks (py-spy dump) and the logs of all nodes.",
+        )
+    ]
+
+
+def _unfinished(lines: Sequence[Event], summary: str) -> Suspect:
+    return replace(
+        suspect("", lines, confidence="possible", fixes=(_WORKERS, _RECORDER)),
+        summary=summary,
+    )
 
 
 def _ended_by_scheduler(ended: Sequence[Remark], found: Sequence[Event]) -> Suspect:

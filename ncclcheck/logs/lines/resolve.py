@@ -87,7 +87,7 @@ def resolve(
     )
     hosts = _hosts_of_ranks(placed, processes, heard)
     ordered = in_order(files, [_with_host(event, hosts) for event in placed])
-    return Log(files, tuple(ordered), processes, heard, hosts, dropped)
+    return Log(files, tuple(ordered), processes=processes, words=heard, hosts_of_ranks=hosts, dropped=dropped)
 
 
 def _named_place(place: LogPosition) -> tuple[tuple[tuple[int, str], ...], int]:

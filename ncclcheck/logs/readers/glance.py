@@ -13,7 +13,16 @@ from ncclcheck.logs.nccl_lines.nccl_info import VERSION_PATTERN
 from ncclcheck.logs.patterns.automaton import any_of
 from ncclcheck.logs.patterns.topics import TOPIC_PATTERNS
 from ncclcheck.logs.patterns.topics_harmless import HARMLESS_PATTERNS
-from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels, ras_text, sections
+from ncclcheck.logs.readers import (
+    collectives,
+    connections,
+    exceptions,
+    exits,
+    levels,
+    ras_text,
+    sections,
+    shell,
+)
 
 # Beginnings of NCCL INFO messages that carry nothing for us, five bytes each (they come by the thousand).
 QUIET_STARTS = frozenset(
@@ -41,6 +50,7 @@ PATTERNS = (
     r"\] INFO NET/Socket : Using",  # NCCL 2.3 and older
     *levels.PATTERNS,
     *sections.PATTERNS,
+    *shell.PATTERNS,
 )
 _has_a_text = any_of(PATTERNS, software.needles())
 

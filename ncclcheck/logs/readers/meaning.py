@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.logs.lines.prefix import Prefix
 from ncclcheck.logs.lines.raw import Raw
-from ncclcheck.logs.messages.known import Group, meaning_of
-from ncclcheck.logs.messages.software import message_in
+from ncclcheck.logs.messages.known import Group
 from ncclcheck.logs.nccl_lines.nccl_info import version_in
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
 from ncclcheck.logs.patterns.topics import topics as topics_of
@@ -19,6 +18,8 @@ from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
 from ncclcheck.logs.readers.named_nodes import node_named_in
 from ncclcheck.logs.readers.ras_text import RasText
 from ncclcheck.logs.readers.sections import Sections
+from ncclcheck.logs.readers.shell import Shell
+from ncclcheck.logs.readers.told import group_of, meant, rank_named_in, told, warning_in
 from ncclcheck.model.events import AnyEvent, ConnectFailure, Event, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept
@@ -29,16 +30,12 @@ _GUESSES = re.compile(
     "There are some potential root causes|Some common causes include|"
     r"\bprompts?: ?['\"\[]|\[(?:prompt|response|question|answer|ground_truth|output)\] "
 )  # all that Ray can think of; what a model was asked, or says
-_LAST_ENTRY = "Last NCCL warning(error) log entry (may be unrelated) '"  # of XLA
 LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
-LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
 MOST_LENT_LINES = 60  # of a traceback that a logger wrote
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
-_OWN_RANK = re.compile(r"^\w{1,64}(?:Error|Exception): [Rr]ank (?P<rank>\d{1,6})[:,]")
-_SETS_UP = re.compile(r"\[(?P<rank>\d{1,6})\] is setting up NCCL communicator")
 _RAY_TASK = re.compile(r"\bray(?:::|_)\S{1,200} ?\(pid=\d{1,10}, (?:ip|host)=(?P<ip>[\w.:-]{2,63})[,)]")
 _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
 _SAYS_NOTHING = _NEWS - {"finished", "workaround", "requeued"}  # of how it went
@@ -62,11 +59,12 @@ class Meanings:
         self._lent: tuple[int, Raw] | None = None  # who wrote the line before a traceback without labels
         self._refused: tuple[int, str] = (-1, "")  # Open MPI tells a connection and its error on two lines
         self._event_at = (-1, "")  # the last line that named a node, and that node
+        self._shell = Shell()
 
     @property
     def is_expecting(self) -> bool:
         """Return True while the next line of some speaker means something whatever its words are."""
-        return bool(self.open_tracebacks or self._last_errors)
+        return bool(self.open_tracebacks or self._last_errors or self._shell.is_asked)
 
     @property
     def count(self) -> int:
@@ -82,6 +80,7 @@ class Meanings:
         self._remote.clear()
         self._ras.forget()
         self._sections.forget()
+        self._shell.forget()
         self._lent = None
         self._event_at = (-1, "")
 
@@ -92,6 +91,7 @@ class Meanings:
         if self._is_last_error(speaker, message, raw):
             return
         self._lend(raw)
+        self._shell.read(message, raw.number)
         version = version_in(message)
         if version is not None:
             self.keep(
@@ -152,6 +152,11 @@ class Meanings:
     def in_traceback(self, raw: Raw) -> bool:
         """Return True if the line is part of a traceback: a frame, or the exception that ends it."""
         self._forget_old(raw.number)
+        status = self._shell.status(raw.prefix.message, raw.number)
+        if status is not None:
+            self.meaning(f"exit code: {status}", raw, is_info=False)
+            self.keep(raw, WorkerExit(raw.place(), raw.prefix.message, status))
+            return True
         raw = self._with_its_class(raw)
         speaker, message = speaker_of(raw.prefix), raw.prefix.message
         if self._is_last_error(speaker, message, raw):
@@ -206,13 +211,13 @@ class Meanings:
         """Every event that a line tells is kept."""
         text = _GUESSES.split(text, maxsplit=1)[0]
         speaker, kept = speaker_of(raw.prefix), text[:LONGEST_KEPT]
-        named = _rank_named_in(text)
+        named = rank_named_in(text)
         if named is not None and raw.prefix.rank is None:
             raw = raw.of_rank(named)
         raw = self._where_it_ran(raw, text)
         place = raw.place()
         found: list[AnyEvent] = []
-        group = None if is_info else _group_of(text, raw.prefix.word)
+        group = None if is_info else group_of(text, raw.prefix.word)
         if group is not None and group.kind == "harmless":
             self._harmless(text, raw, group)
             return
@@ -230,10 +235,10 @@ class Meanings:
         found = _with_connections(found, list(connections.read(text, place)))
         found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
         if group is not None:
-            found.append(Remark(place, kept, "message", {"text": text[:255], **_told(group)}))
-        warning = _warning_in(text)
+            found.append(Remark(place, kept, "message", {"text": text[:255], **told(group)}))
+        warning = warning_in(text)
         if warning:
-            found.append(Remark(place, kept, "nccl-warn", _meant(warning)))
+            found.append(Remark(place, kept, "nccl-warn", meant(warning)))
         if why := why_harmless(text):
             found.append(Remark(place, kept, "harmless", {"why": why}))
         is_news = all(isinstance(event, Remark) and event.topic in _SAYS_NOTHING for event in found)
@@ -340,45 +345,6 @@ def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[Any
             for event in found
         ]
     return [*found, *connected]  # type: ignore[list-item]
-
-
-def _rank_named_in(text: str) -> int | None:
-    """Return the rank that torch's `[PG ... Rank N]` names, or an exception whose message begins with its rank."""
-    own = _OWN_RANK.search(text) or _SETS_UP.search(text)
-    return int(own["rank"]) if own else collectives.rank_in(text)
-
-
-def _group_of(text: str, word: str | None) -> Group | None:
-    """Return what the tables know of the line; what looks like a host before a colon may be the message's own."""
-    with_word = message_in(f"{word}: {text}") if word is not None else None
-    return with_word or message_in(text)
-
-
-def _warning_in(text: str) -> str:
-    """Return what NCCL itself says in the line: after its level WARN, or as torch's last error; empty for others."""
-    if text.startswith(LAST_ERROR):
-        return text[len(LAST_ERROR) :].strip()
-    if _LAST_ENTRY in text:
-        return text.partition(_LAST_ENTRY)[2].partition("'.")[0].rstrip("'")
-    before, _, after = text[:2000].partition(" NCCL WARN ")
-    return after.strip() if len(before) <= LONGEST_BEFORE_LEVEL else ""
-
-
-def _meant(warning: str) -> dict[str, str]:
-    """Return what NCCL's table says about the text."""
-    group = meaning_of(warning)
-    values = {"text": warning[:255]}
-    if group is None:
-        return values
-    return values | _told(group)
-
-
-def _told(group: Group) -> dict[str, str]:
-    """Return what the table says about a group."""
-    values = {"group": group.id, "kind": group.kind, "means": group.means, "about": group.about}
-    if group.ends:
-        values["ends"] = "yes"
-    return values | {"cause": group.cause, "certainty": group.certainty} if group.cause else values
 
 
 def speaker_of(prefix: Prefix) -> Speaker:

@@ -1,0 +1,36 @@
+"""What shows that a job worked, and that it went on after something went wrong. Pure.
+
+A program that was able to go on says so by what it does next, whatever its last error was: several steps, rates or
+answers after it. A log that has words of the program and none of these shows only that it was started.
+"""
+
+from __future__ import annotations
+
+from ncclcheck.logs.lines.progress import RECENT
+from ncclcheck.model.events import Event, Log, LogPosition, Remark
+
+# What the machine, its kernel or the results say stays true, whatever the job writes after it.
+_LASTING = frozenset(
+    {"wrong-results", "xid", "gpu-lost", "ecc", "iommu-fault", "host-oom", "ib-hardware", "shm", "fabric"}
+)
+
+
+def went_on_after(log: Log, place: LogPosition) -> bool:
+    """Return True if the program wrote several lines in the same file after it that only a program at work writes."""
+    lines = log.works.get(place.file, ())
+    return len(lines) >= RECENT and lines[0] > place.line
+
+
+def is_overcome(log: Log, event: Event) -> bool:
+    """Return True if the job went on after the event, and the event is nothing that stays true all the same."""
+    if isinstance(event, Remark) and (event.topic in _LASTING or event.values.get("ends")):
+        return False
+    return went_on_after(log, event.place)
+
+
+def shows_work(log: Log) -> bool:
+    """Return True if the log shows that the program worked or finished, or holds nothing of the program at all."""
+    finished = any(
+        isinstance(event, Remark) and event.topic in ("finished", "succeeded") for event in log.events
+    )
+    return finished or bool(log.works) or not log.words

@@ -1,0 +1,33 @@
+"""Lines that only a program that works writes: steps, losses, rates, results of a benchmark, answered requests.
+
+Such a line is no proof that the job ended well. But what went wrong before several of them did not end the job, and a
+log with words of the program and not one of them does not show that it worked.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 600  # bytes of a line, at its end, that are searched: a progress bar is drawn over itself
+RECENT = 3  # so many after a line show that the program went on after it
+_PROGRESS = re.compile(
+    rb"(?<![\w/.-])(?:global[_ ]?|train[_ ]?|training )?"
+    rb"(?:step|iter|iteration|epoch|batch|update|round|episode)s?['\"]?[ ]{0,8}[=:#\[(|]{0,2}[ ]{0,8}\d"
+    rb"|(?<![\w-])(?:loss|acc|accuracy|perplexity|reward|lr|grad_norm|throughput|busbw|ppl)['\"]?[ ]{0,4}"
+    rb"[=:|]?[ ]{0,4}-?(?!0\.0\b)\d{1,9}\.\d"
+    rb"|(?<![\d.])(?!0%)\d{1,3}%\|"
+    rb"|(?!0\.0{1,9}\b)(?<![\d.])\d{1,12}(?:\.\d{1,9})? ?(?:it/s|s/it|img/s|imgs/s|images/sec|samples/s|"
+    rb"tokens?/s|toks?/s|steps?/s|examples/s|TFLOP|GB/s|GBps|MB/s|Gbps)|\b(?:images|samples|tokens)/sec: \d"
+    rb"|^ {2,16}\d{1,14} {1,16}\d{1,14} {1,12}(?:float|half|bfloat16|u?int\d|double|fp8)"
+    rb"|\"(?:POST|PUT) [^\" ]{1,200} HTTP/[12](?:\.[01])?\"[ :]{1,3}200\b"
+    rb"|\bGenerated text: |\.{2,3} ?(?:passed|ok|OK|PASSED)$|^(?:PASS|PASSED|OK)\b"
+    rb"|\b(?:saved|saving|wrote) (?:model |the )?(?:checkpoint|ckpt|weights)\b",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill", re.IGNORECASE)
+
+
+def is_progress(line: bytes) -> bool:
+    """Return True if a program that works says how far it is, and nothing else."""
+    end = line[-_LONGEST:]
+    return _PROGRESS.search(end) is not None and _TROUBLE.search(end) is None

@@ -1,0 +1,42 @@
+"""Which lines only a program at work writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.logs.lines.progress import is_progress
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"step 120 loss 2.07",
+        b" iteration       20/  500000 | consumed samples:         2560",
+        b"{'loss': 0.0031, 'grad_norm': 0.19, 'epoch': 0.27}",
+        b"Epoch 3:  45%|####      | 50/112 [00:41<00:50,  1.21it/s]",
+        b"1\timages/sec: 198.9 +/- 0.0 (jitter = 0.0)\t8.168",
+        b"     8388608       2097152     float     sum      -1   1881.2    4.46    4.46      0",
+        b'INFO:     10.9.0.77:51002 - "POST /v1/completions HTTP/1.1" 200 OK',
+        b"|    16GB | 399.38GBps | 213.00GBps |",
+        b"[testing] Running with BF16, without top-k (async=False) ... passed",
+    ],
+)
+def test_a_step_a_rate_or_an_answer_shows_work(line: bytes) -> None:
+    assert is_progress(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"loading the model",
+        b"  0%|          | 0/96 [00:00<?, ?it/s]",
+        b'INFO:     10.8.0.2:55310 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error',
+        b'INFO:     10.9.0.2:40111 - "GET /health HTTP/1.1" 200 OK',
+        b"Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s",
+        b"step 7 failed: timed out",
+        b"/data/step-100/model.bin",
+        b"step " * 10_000,
+    ],
+)
+def test_words_a_start_or_trouble_show_none(line: bytes) -> None:
+    assert not is_progress(line)
