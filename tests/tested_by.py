@@ -61,6 +61,8 @@ TESTED_BY = {
     "cli/watching/study.py": "cli/commands/test_watch.py",
     "cli/watching/watcher.py": "cli/commands/test_watch.py",
     "cli/watching/following.py": "cli/commands/test_watch.py",
+    "spawn/output/relay_child.py": "spawn/output/test_kept_output.py",
+    "spawn/output/streams.py": "spawn/output/test_kept_output.py",
     "cli/watching/findings.py": "cli/commands/test_watch.py",
     "cli/watching/watching.py": "cli/commands/test_watch.py",
     "cli/watching/company.py": "lab/test_watch.py",

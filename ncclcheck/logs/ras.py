@@ -239,6 +239,17 @@ def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log
     return Log(files=(LogFile(name, size_bytes, 0),), events=tuple(_events(before, now, name)))
 
 
+def has_advanced(before: RasStatus, now: RasStatus) -> bool:
+    """Return whether ranks launched collectives between two answers that tell all counts (JSON)."""
+    if not (before.tells_all and now.tells_all):
+        return False
+    earlier = {communicator.name: communicator.tallies for communicator in before.communicators}
+    return any(
+        communicator.name in earlier and earlier[communicator.name] != communicator.tallies
+        for communicator in now.communicators
+    )
+
+
 def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
     earlier = {communicator.name: communicator for communicator in before.communicators}
     found = False

@@ -89,6 +89,7 @@ class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
     power_w: Fact[float] = UNREAD
     power_limit_w: Fact[float] = UNREAD
     temperature_c: Fact[int] = UNREAD
+    busy_percent: Fact[int] = UNREAD  # of the last second at most, some kernel ran
     mig: Fact[bool] = UNREAD
     persistence: Fact[bool] = UNREAD
     compute_mode: Fact[ComputeMode] = UNREAD

@@ -21,13 +21,17 @@ NOT_SEEN = 1 << 8  # the status of a process that ended with exit code 1
 
 
 class JobCommand(Struct, frozen=True):
-    """The program file, its words and environment, and what this process was started with."""
+    """The program file, its words and environment, and what this process was started with.
+
+    `streams`: which of our descriptors the job gets as which of its own; it shares the others.
+    """
 
     program: str
     words: Sequence[str]
     environ: Mapping[str, str]
     mask: Collection[int] = ()
     ignored: Collection[int] = ()
+    streams: Mapping[int, int] = {}
 
 
 def start_job(command: JobCommand) -> int:
@@ -40,6 +44,7 @@ def start_job(command: JobCommand) -> int:
         command.program,
         list(command.words),
         dict(command.environ),
+        file_actions=[(os.POSIX_SPAWN_DUP2, given, number) for number, given in command.streams.items()],
         setsigmask=[signal.Signals(number) for number in command.mask],
         setsigdef=defaults,
     )

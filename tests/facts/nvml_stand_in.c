@@ -128,6 +128,10 @@ int nvmlDeviceGetPowerUsage(void *gpu, unsigned *milliwatt) {
 int nvmlDeviceGetEnforcedPowerLimit(void *gpu, unsigned *milliwatt) {
     return number("nvmlDeviceGetEnforcedPowerLimit", gpu, -1, 700000, milliwatt);
 }
+struct busy { unsigned gpu, memory; };
+int nvmlDeviceGetUtilizationRates(void *gpu, struct busy *busy) {
+    busy->memory = 0; return number("nvmlDeviceGetUtilizationRates", gpu, -1, 0, &busy->gpu);
+}
 int nvmlDeviceGetTemperature(void *gpu, unsigned sensor, unsigned *celsius) {
     (void)sensor; return number("nvmlDeviceGetTemperature", gpu, -1, 31, celsius);
 }

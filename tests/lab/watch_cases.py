@@ -158,7 +158,7 @@ CASES = (
         "drop-out",
         ("the job hangs", f"{HOST} is not heard from"),
         strike=_drop("OUTPUT"),
-        there=f"bytes from {HOST} to",
+        there=f"packets from {HOST} ",
     ),
     WatchCase("save", calm=True),
     WatchCase("compile", calm=True),

@@ -17,6 +17,7 @@ from ncclcheck.model.errors import UsageError
 # What only a job that watch starts has a use for: its environment, and the watchers of other nodes.
 _OF_A_START = {
     "as_is",
+    "isolate",
     "nnodes",
     "node_rank",
     "master_addr",
@@ -50,7 +51,10 @@ _OF_A_START = {
 @click.option(
     "--preflight", is_flag=True, help="Check first (ncclcheck preflight); start COMMAND if all checks pass."
 )
-@click.option("--as-is", is_flag=True, help="Add nothing to the environment of the job.")
+@click.option(
+    "--isolate", is_flag=True, help="After a hang or failure, test pairs of nodes (ncclcheck isolate)."
+)
+@click.option("--as-is", is_flag=True, help="Add nothing to the environment of the job, nor to its streams.")
 @click.option(
     "--attach",
     metavar="PID",

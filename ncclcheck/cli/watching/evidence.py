@@ -14,6 +14,10 @@ from ncclcheck.facts.job.rank_processes import RankProcess, kernel_view
 from ncclcheck.timeouts import DUMP_S, PROCESS_POLL_S, WATCH_READ_S
 
 _MOST_FOLDERS = 20
+RAS_BEFORE, RAS_NOW = (
+    "ras-before.log",
+    "ras.log",
+)  # two answers of NCCL's RAS: only counts that did not grow tell
 
 
 def keep(folder: Path, number: int, ranks: Sequence[RankProcess], stacks: Mapping[int, bytes]) -> list[str]:

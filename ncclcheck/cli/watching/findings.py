@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.cli.outputs import write_files
 from ncclcheck.cli.screen import write_error
 from ncclcheck.measure.watching.words import told
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
@@ -18,39 +22,89 @@ from ncclcheck.report.watch import JobEnd, watch_report
 from ncclcheck.run.judge import RunClock
 
 _REPORTS = ("report.json", "report.txt")
+_EXPLANATIONS = ("explain.json", "explain.txt")
 
 
-def tell(watch: Watch, folder: Path, clock: RunClock, *, quiet: bool, aloud: bool = True) -> None:
+class Teller(Struct, frozen=True):
+    """Where findings go: the folder of this node, standard error unless `quiet`; the clock of the reports."""
+
+    folder: Path
+    clock: RunClock
+    quiet: bool
+
+
+def tell(teller: Teller, watch: Watch, *, aloud: bool = True) -> None:
     """Say the decision on standard error, and write the report of now to the folder.
 
     Not aloud: node 0 says it for all nodes, and only the report is written here.
     """
     if watch.decision == "ok":
-        if not quiet and aloud:
+        if not teller.quiet and aloud:
             write_error(f"watch: {watch.remarks[0] if watch.remarks else told(watch)}")
         return
-    if aloud and (watch.decision != "quiet" or not quiet):
+    if aloud and (watch.decision != "quiet" or not teller.quiet):
         write_error(f"watch: {told(watch)}")
         for remark in watch.remarks:
             write_error(f"watch: {remark}")
-        write_error(f"watch: more in {folder}")
-    report_of(watch, None, clock, {"output": _files(folder)})
+        write_error(f"watch: more in {teller.folder}")
+    write_report(report_of(watch, None, teller.clock), {"output": _paths(teller.folder, _REPORTS)})
 
 
-def report_of(watch: Watch, end: JobEnd | None, clock: RunClock, given: Mapping[str, Any]) -> Report:
-    """Build the report and write it to the files of `--output`."""
+def tell_cause(teller: Teller, output: Sequence[Path], *, aloud: bool = True) -> Report | None:
+    """Have everything that was kept explained, say the cause, and return the report; None where that failed.
+
+    It is written to the folder where it names a cause.
+    """
+    from ncclcheck.cli.watching.explanation import explained_by  # megabytes of patterns
+
+    explained = explained_by(teller.folder, output, teller.clock)
+    if isinstance(explained, Missing):
+        if aloud:
+            write_error(f"watch: what was kept could not be explained: {explained.detail}")
+        return None
+    if said := sentence(explained):
+        write_files(explained, None, {"output": _paths(teller.folder, _EXPLANATIONS)})
+        if aloud:
+            write_error(f"watch: {said}")
+    return explained
+
+
+def sentence(report: Report) -> str:
+    """Return what to say aloud: the cause with its hosts, or "" where the logs name none."""
+    if report.log is None or report.log.outcome != "named" or not report.findings:
+        return ""
+    first = report.findings[0]
+    hosts = f" on {', '.join(first.hosts[:8])}" if first.hosts else ""
+    line = next((f": {evidence.observed}" for evidence in first.evidence if evidence.observed), "")
+    return f"what was kept names the cause{hosts}: {first.summary} ({first.slug}){line[:300]}"
+
+
+def report_of(watch: Watch, end: JobEnd | None, clock: RunClock, explained: Report | None = None) -> Report:
+    """Return the report; with the causes that `explain` names after what the watcher saw."""
     snapshot = Snapshot(nodes=(), watch=watch)
     runs = tuple(run_check(check, snapshot) for check in all_checks("job"))
     report = watch_report(watch, runs, end, created=clock.created, elapsed_s=time.monotonic() - clock.started)
+    if explained is None or not sentence(explained):
+        return report
+    named = {finding.slug for finding in explained.findings}
+    return replace(
+        report,
+        findings=(*report.findings, *explained.findings),
+        checks=(*report.checks, *(check for check in explained.checks if check.slug in named)),
+        verdict=replace(report.verdict, reasons=(*report.verdict.reasons, *explained.verdict.reasons)),
+    )
+
+
+def write_report(report: Report, given: Mapping[str, Any]) -> None:
+    """Write it to the files of `--output`."""
     write_files(report, None, given)
-    return report
 
 
 def last_outputs(watch: Watch, given: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Return `given` for the last report: its files are also those of the folder, where something was found."""
-    own = _files(folder) if watch.decision != "ok" else ()
+    own = _paths(folder, _REPORTS) if watch.decision != "ok" else ()
     return {**given, "output": (*given.get("output", ()), *own)}
 
 
-def _files(folder: Path) -> tuple[str, ...]:
-    return tuple(str(folder / name) for name in _REPORTS)
+def _paths(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(folder / name) for name in names)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ncclcheck.cli.watching.evidence import RAS_BEFORE, RAS_NOW
+from ncclcheck.cli.watching.gpu_view import GpuView, read_gpus
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.ras_client import NoAnswerError, address_of, ask
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.gpu.gpu_log import read_gpu_log
-from ncclcheck.model.errors import UsageError
+from ncclcheck.logs.ras import has_advanced, read_status
+from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuLog
-from ncclcheck.timeouts import GPU_LOG_S, WATCH_GPU_ERROR_S, WATCH_RAS_S
+from ncclcheck.timeouts import GPU_LOG_S, WATCH_GPU_ERROR_S, WATCH_NVML_S, WATCH_RAS_S
 
 _MOST_TOLD = 4
 
@@ -20,16 +24,36 @@ class MachineView(Struct, frozen=True):
 
     files: dict[str, bytes] = {}
     remarks: tuple[str, ...] = ()
+    advances: bool = False
 
 
-def view_machine(host: str, ras: str) -> MachineView:
-    """Return it. `ras`: where RAS listens (HOST:PORT), "" where another node asks."""
-    answer = _ras(ras) if ras else b""
+def view_machine(host: str, ras: str, before: bytes = b"") -> MachineView:
+    """Return it. `ras`: where RAS listens (HOST:PORT), "" where another node asks; `before`: what it said before."""
+    reading = start(read_gpus, host)
+    answer = ask_ras(ras)
     errors = gpu_errors(host, read_gpu_log(GPU_LOG_S))
-    kept = {"ras.log": answer} if answer else {}
+    gpus = reading.result(WATCH_NVML_S)
+    gpus = GpuView() if isinstance(gpus, Missing) else gpus
+    kept = {name: data for name, data in ((RAS_BEFORE, before), (RAS_NOW, answer)) if data} | gpus.files
     if errors:
         kept["kernel.log"] = "\n".join(errors).encode() + b"\n"
-    return MachineView(kept, errors[:_MOST_TOLD])
+    return MachineView(kept, (*errors[:_MOST_TOLD], *gpus.remarks), counts_grew(before, answer))
+
+
+def counts_grew(before: bytes, now: bytes) -> bool:
+    """Return whether the ranks launched collectives between two answers of RAS, as far as both can be read."""
+    try:
+        return has_advanced(read_status(before), read_status(now)) if before and now else False
+    except DecodeError:
+        return False
+
+
+def ask_ras(address: str) -> bytes:
+    """Return what NCCL's RAS says there; nothing where the address is "", or nobody answers."""
+    try:
+        return ask(*address_of(address), Deadline(WATCH_RAS_S)) if address else b""
+    except (NoAnswerError, UsageError):
+        return b""  # NCCL before 2.24, gloo, or a rank that does not answer
 
 
 def gpu_errors(host: str, log: Fact[GpuLog]) -> tuple[str, ...]:
@@ -42,10 +66,3 @@ def gpu_errors(host: str, log: Fact[GpuLog]) -> tuple[str, ...]:
         for error in log.errors
         if error.seconds_ago < WATCH_GPU_ERROR_S
     )
-
-
-def _ras(address: str) -> bytes:
-    try:
-        return ask(*address_of(address), Deadline(WATCH_RAS_S))
-    except (NoAnswerError, UsageError):
-        return b""  # NCCL before 2.24, gloo, or a rank that does not answer

@@ -6,8 +6,8 @@ import time
 
 from msgspec import Struct
 
-from ncclcheck.cli.watching.machine_view import view_machine
-from ncclcheck.facts.bounded_call import within
+from ncclcheck.cli.watching.machine_view import ask_ras, view_machine
+from ncclcheck.facts.bounded_call import start, within
 from ncclcheck.facts.job.connections import connections_of
 from ncclcheck.facts.job.rank_processes import RankProcess, look_at
 from ncclcheck.facts.job.rank_stacks import StacksRead, read_stacks
@@ -19,7 +19,7 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.together import NodeStudy
 from ncclcheck.model.job.watched import Connection, Frame, Watch, WatchedRank
-from ncclcheck.timeouts import SOCK_DIAG_S
+from ncclcheck.timeouts import SOCK_DIAG_S, WATCH_RAS_S
 
 
 class Question(Struct, frozen=True):
@@ -53,9 +53,11 @@ def study(question: Question) -> Answered:
     first = read_stacks(pids)
     connected = question.connected or read_connections(question.ranks)
     before = look_at(question.ranks, time.monotonic())
+    ras_before = start(ask_ras, question.ras)
     time.sleep(question.apart_s)
     after = look_at(question.ranks, time.monotonic())
-    view = view_machine(question.host, question.ras)
+    answer = ras_before.result(WATCH_RAS_S)
+    view = view_machine(question.host, question.ras, b"" if isinstance(answer, Missing) else answer)
     blocked = blocked_links(question.host, connected, read_connections(question.ranks))
     second = read_stacks(pids)
     stacks, remarks = _main_stacks(second)
@@ -70,6 +72,7 @@ def study(question: Question) -> Answered:
         question.ended,
         (*remarks, *view.remarks),
         tuple(blocked),
+        view.advances,
     )
     documents = second.documents or first.documents
     return Answered(decide(studied), node_study(studied), question.ranks, documents, view.files)

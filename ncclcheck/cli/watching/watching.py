@@ -10,29 +10,41 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.cli.commands.prefix import Prefixed, become, read_prefixed
 from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
 from ncclcheck.cli.watching.company import Company
-from ncclcheck.cli.watching.findings import last_outputs, report_of, tell
+from ncclcheck.cli.watching.findings import (
+    Teller,
+    last_outputs,
+    report_of,
+    sentence,
+    tell,
+    tell_cause,
+    write_report,
+)
 from ncclcheck.cli.watching.following import block_signals, follow
+from ncclcheck.cli.watching.isolating import isolate_nodes
 from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.meeting import flags_of, meeting_of
 from ncclcheck.cli.watching.plan import WatchPlan
-from ncclcheck.cli.watching.settings import added_settings, pipe_prefix
+from ncclcheck.cli.watching.settings import added_settings, pipe_prefix, torch_version
 from ncclcheck.cli.watching.status import remove_status
 from ncclcheck.cli.watching.watcher import Watcher
+from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.job.rank_processes import stat_fields
 from ncclcheck.facts.job.rank_stacks import NO_PY_SPY, py_spy
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.report.watch import JobEnd
-from ncclcheck.run.judge import RunClock, start_clock
+from ncclcheck.run.judge import start_clock
 from ncclcheck.spawn.job import JobCommand, end_alike, end_processes, ended_status, exit_code_of, start_job
-from ncclcheck.timeouts import WATCH_STOP_S
+from ncclcheck.spawn.output.kept_output import KeptOutput
+from ncclcheck.timeouts import WATCH_EXPLAIN_S, WATCH_STOP_S
 
 STOPPED = 4
 
@@ -44,37 +56,51 @@ def run_watched(given: Mapping[str, Any]) -> int:
     mask = block_signals()  # before any thread: each would take them
     clock, folder = start_clock(), _folder(given)
     prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
-    added = {} if given["as_is"] else added_settings(prefixed.environ, folder)
+    added = {} if given["as_is"] else added_settings(prefixed.environ, folder, torch_version())
     _say_start(given, folder, added)
     environ = {**prefixed.environ, **added}
+    output = KeptOutput(folder, relays=not given["as_is"])
+    command = JobCommand(
+        prefixed.program, prefixed.words, environ, mask, prefixed.inherited.ignored, output.for_job
+    )
     try:
-        job = start_job(
-            JobCommand(prefixed.program, prefixed.words, environ, mask, prefixed.inherited.ignored)
-        )
+        job = start_job(command)
     except OSError as error:
         raise UsageError(f"{prefixed.words[0]} cannot be started: {error.strerror or error}") from error
-    status: int | None = None
-
-    def is_over() -> bool:
-        nonlocal status
-        status = ended_status(job) if status is None else status
-        return status is not None
-
+    output.hand_over()
+    ended = _Ended(job)
     company = _company(given, prefixed)
-    stopped = _watched(given, folder, clock, (job, pipe_prefix(environ), company), (is_over, lambda: status))
-    while not is_over():  # it is ending
+    watching = _Watching(given, Teller(folder, clock, bool(given["quiet"])), output)
+    _watched(watching, _Job(job, ended.is_over, lambda: ended.status, pipe_prefix(environ), company), ended)
+    while not ended.is_over():  # it is ending
         os.waitid(os.P_PID, job, os.WEXITED | os.WNOWAIT)
-    assert status is not None  # noqa: S101 (the loop's condition)
-    code = STOPPED if stopped.hung else exit_code_of(status)
-    reason = "stopped for a hang" if stopped.hung else f"the job ended with exit code {code}"
-    report_of(stopped.found, JobEnd(code, reason), clock, last_outputs(stopped.found, given, folder))
-    _leave_empty(folder)
-    if stopped.hung:
+    assert ended.status is not None  # noqa: S101 (the loop's condition)
+    output.close()
+    code = STOPPED if ended.hung else exit_code_of(ended.status)
+    failed = ended.hung or (code != 0 and not ended.interrupted)
+    _conclude(watching, ended, code, failed=failed)
+    if failed and given["isolate"]:
+        isolate_nodes(given, prefixed, folder)
+    _clean(watching, failed=failed or ended.found.decision != "ok")
+    if ended.hung:
         return STOPPED
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    return end_alike(status)
+    return end_alike(ended.status)
+
+
+def _conclude(watching: _Watching, ended: _Ended, code: int, *, failed: bool) -> None:
+    """Explain what was kept of a job that failed, and write the last report."""
+    given, teller = watching.given, watching.teller
+    explained = None
+    if failed:
+        if watching.output is not None:
+            watching.output.keep()
+        explained = tell_cause(teller, watching.kept, aloud=ended.speaks and not ended.hung)
+    reason = "stopped for a hang" if ended.hung else f"the job ended with exit code {code}"
+    report = report_of(ended.found, JobEnd(code, reason), teller.clock, explained)
+    write_report(report, last_outputs(ended.found, given, teller.folder))
 
 
 def _checked_first(given: Mapping[str, Any]) -> Prefixed:
@@ -84,7 +110,7 @@ def _checked_first(given: Mapping[str, Any]) -> Prefixed:
     shared = _words(given, place)
     watch = _words(given, (*place, "dir_", "patience", "on_hang", "meet_port"))
     watch += [word for file in given.get("output") or () for word in ("--output", file)]
-    watch += [f"--{name.replace('_', '-')}" for name in ("as_is", "quiet") if given[name]]
+    watch += [f"--{name.replace('_', '-')}" for name in ("as_is", "quiet", "isolate") if given[name]]
     prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
     quiet = ["--quiet"] if given["quiet"] else []
     words = (*own, "preflight", *shared, *quiet, "--", *own, "watch", *watch, "--", *given["command"])
@@ -118,46 +144,93 @@ def attach(given: Mapping[str, Any]) -> int:
         now = stat_fields(pid)
         return not now or now[0] in ("Z", "X") or now[19] != fields[19]
 
-    ended = _watched(given, folder, clock, (pid, "", None), (is_over, lambda: None))
-    report = report_of(ended.found, None, clock, given)
+    ended = _Ended(0)
+    watching = _Watching(given, Teller(folder, clock, bool(given["quiet"])), None)
+    _watched(watching, _Job(pid, is_over, lambda: None), ended)
+    report = report_of(ended.found, None, clock)
+    write_report(report, given)
     _leave_empty(folder)
     return STOPPED if ended.hung else report.verdict.exit_code
 
 
 class _Ended:
-    """How the watching ended: with which finding, and whether the job was stopped for it."""
+    """How the job ended. State: its status as of wait(2), what was found, and whether it was stopped for that.
 
-    def __init__(self) -> None:
+    `interrupted`: the user ended it. `speaks`: node 0 does not say it for this node.
+    """
+
+    def __init__(self, job: int) -> None:
+        self.status: int | None = None
         self.found = Watch("ok")
-        self.hung = False
+        self.hung = self.interrupted = False
+        self.speaks = True
+        self._job = job
+
+    def is_over(self) -> bool:
+        """Return whether the job, our child, has ended."""
+        self.status = ended_status(self._job) if self.status is None else self.status
+        return self.status is not None
 
 
-def _watched(
-    given: Mapping[str, Any],
-    folder: Path,
-    clock: RunClock,
-    job: tuple[int, str, Company | None],
-    ending: tuple[Callable[[], bool], Callable[[], int | None]],
-) -> _Ended:
-    ended, (pid, pipes, company), (is_over, status_of) = _Ended(), job, ending
+class _Watching(Struct, frozen=True):
+    """What the user gave, where findings go, and the output that is kept; None of a job that is attached to."""
+
+    given: Mapping[str, Any]
+    teller: Teller
+    output: KeptOutput | None
+
+    @property
+    def kept(self) -> tuple[Path, ...]:
+        """Return the files with the job's output."""
+        return () if self.output is None else self.output.files
+
+
+class _Job(Struct, frozen=True):
+    """The job: its process, how to see that it ended and with what, torch's pipes, and the other nodes' watchers."""
+
+    pid: int
+    is_over: Callable[[], bool]
+    status_of: Callable[[], int | None]
+    pipes: str = ""
+    company: Company | None = None
+
+
+def _watched(watching: _Watching, job: _Job, ended: _Ended) -> None:
+    given, teller = watching.given, watching.teller
     is_child = given["command"] is not None
 
     def heard(watch: Watch, aloud: bool) -> None:
-        tell(watch, folder, clock, quiet=bool(given["quiet"]), aloud=aloud)
+        tell(teller, watch, aloud=aloud)
+        if watch.decision in ("hang", "stopped"):
+            explaining = start(_explain_now, watching, watch, aloud)
         stops = watch.decision == "hang" and given["on_hang"] == "stop"
         if stops and watcher.agrees_to_stop:
-            ended.hung = True
-            watcher.interrupted = True
+            ended.hung = watcher.interrupted = True
+            explaining.result(WATCH_EXPLAIN_S)
             write_error(f"watch: ending the job (SIGTERM, then SIGKILL after {WATCH_STOP_S:g} s)")
-            end_processes([*(rank.pid for rank in watcher.ranks), pid], WATCH_STOP_S)
+            end_processes([*(rank.pid for rank in watcher.ranks), job.pid], WATCH_STOP_S)
 
     ras = os.environ.get("NCCL_RAS_ADDR") or "localhost"
-    plan = WatchPlan(pid, folder, given["patience"], given["on_hang"] != "report", pipes, ras, is_child)
-    watcher = Watcher(plan, heard, company)
-    follow(watcher, is_over, pid if is_child else None)
-    watcher.close(status_of())
+    dumps = given["on_hang"] != "report"
+    plan = WatchPlan(job.pid, teller.folder, given["patience"], dumps, job.pipes, ras, is_child)
+    watcher = Watcher(plan, heard, job.company)
+    follow(watcher, job.is_over, job.pid if is_child else None)
+    is_led = job.company is not None and job.company.is_met and job.company.lead is None
+    watcher.close(job.status_of())
     ended.found = watcher.worst
-    return ended
+    ended.speaks = not is_led or any(rank.host == host_name() for rank in ended.found.culprits)
+    ended.interrupted = watcher.interrupted
+
+
+def _explain_now(watching: _Watching, watch: Watch, aloud: bool) -> None:
+    """Explain what is kept of a job that hangs, beside the looks at it, and add it to the report of now."""
+    teller = watching.teller
+    if watching.output is not None:
+        watching.output.keep()
+    explained = tell_cause(teller, watching.kept, aloud=aloud)
+    if explained is not None and sentence(explained):
+        report = report_of(watch, None, teller.clock, explained)
+        write_report(report, last_outputs(watch, {}, teller.folder))
 
 
 def _company(given: Mapping[str, Any], prefixed: Prefixed) -> Company:
@@ -185,6 +258,15 @@ def _folder(given: Mapping[str, Any]) -> Path:
     except OSError as error:
         raise UsageError(f"--dir {given['dir_']}: cannot be made: {error.strerror or error}") from error
     return folder
+
+
+def _clean(watching: _Watching, *, failed: bool) -> None:
+    """Remove the output of a job without a failure from a folder that nobody asked for."""
+    if not failed and watching.given["dir_"] is None:
+        for file in watching.kept:
+            with suppress(OSError):
+                file.unlink()
+    _leave_empty(watching.teller.folder)
 
 
 def _leave_empty(folder: Path) -> None:

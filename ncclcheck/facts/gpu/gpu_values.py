@@ -130,6 +130,9 @@ def _speed(nvml: Any, handle: Any) -> Readers:
         "temperature_c": (
             ("nvmlDeviceGetTemperature", lambda: int(nvml.nvmlDeviceGetTemperature(handle, 0))),
         ),
+        "busy_percent": (
+            ("nvmlDeviceGetUtilizationRates", lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)),
+        ),
         "pcie_generation": (
             ("nvmlDeviceGetCurrPcieLinkGeneration", lambda: int(nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle))),
         ),

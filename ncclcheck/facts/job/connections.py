@@ -23,7 +23,9 @@ _HEADER = struct.Struct("=IHHII")
 _ASKED = struct.Struct("=BBBBI48s")  # struct inet_diag_req_v2
 _ANSWER = struct.Struct("=BBBB2s2s16s16sI8sIIIII")  # struct inet_diag_msg
 _ATTRIBUTE = struct.Struct("=HH")
-_RETRIES = struct.Struct("=2xB")  # tcpi_retransmits: 0 again after an acknowledgement
+# tcpi_retransmits and tcpi_probes: 0 again after an acknowledgement. Where a filter of this node drops what it sends,
+# new bytes never count as sent, and the kernel only probes.
+_RETRIES = struct.Struct("=2xBB")
 _RETRANSMITS = struct.Struct("=100xI")  # total_retrans; tcp_info only ever grows at its end
 _SEGMENTS_IN = struct.Struct("=140xI")  # Linux 4.2
 _MOST_BYTES = 1 << 20
@@ -89,7 +91,7 @@ def _read(family: int, body: bytes) -> tuple[int, Connection]:
         queued,
         _RETRANSMITS.unpack_from(info)[0] if len(info) >= _RETRANSMITS.size else 0,
         _SEGMENTS_IN.unpack_from(info)[0] if len(info) >= _SEGMENTS_IN.size else None,
-        _RETRIES.unpack_from(info)[0] if len(info) >= _RETRIES.size else 0,
+        max(_RETRIES.unpack_from(info)) if len(info) >= _RETRIES.size else 0,
     )
 
 

@@ -53,7 +53,7 @@ def decide_job(job: JobStudy) -> Watch:
     if not read:
         why = "no stack could be read, so nothing tells whether the ranks wait for each other"
         return _watch(job, "quiet", remarks=(why,))
-    if any(rank.moved for _, rank in read):
+    if any(rank.moved for _, rank in read) or any(node.advances for node in job.nodes):
         return _watch(job, "ok")
     inside = [(host, rank) for host, rank in read if rank.inside]
     outside = [(host, rank) for host, rank in read if not rank.inside]

@@ -21,7 +21,7 @@ _RUNNABLE = "R"
 class Studied(Struct, frozen=True):
     """Two looks at a frozen job, with the stacks by process id at each; `world_size` 0: not known.
 
-    `ended` are ranks that ended before, with how.
+    `ended` are ranks that ended before, with how. `advances`: NCCL counted further collectives in between.
     """
 
     host: str
@@ -34,6 +34,7 @@ class Studied(Struct, frozen=True):
     ended: tuple[WatchedRank, ...] = ()
     remarks: tuple[str, ...] = ()
     blocked: tuple[BlockedLink, ...] = ()
+    advances: bool = False
 
 
 def node_study(studied: Studied) -> NodeStudy:
@@ -48,6 +49,7 @@ def node_study(studied: Studied) -> NodeStudy:
         studied.ended,
         studied.blocked[:MOST_LINKS],
         studied.remarks,
+        studied.advances,
     )
 
 

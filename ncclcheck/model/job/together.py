@@ -32,6 +32,7 @@ class NodeStudy(Struct, frozen=True, forbid_unknown_fields=True):
     """The ranks of one node, studied. `stacks`: frames by digest, of a few groups only.
 
     `ended`: ranks of the present job that ended before. `blocked`: connections that do not get rid of their bytes.
+    `advances`: by NCCL's own counts (RAS), ranks of the job launched collectives meanwhile.
     """
 
     host: ShortText
@@ -42,6 +43,7 @@ class NodeStudy(Struct, frozen=True, forbid_unknown_fields=True):
     ended: Annotated[tuple[WatchedRank, ...], Meta(max_length=MOST_RANKS)] = ()
     blocked: Annotated[tuple[BlockedLink, ...], Meta(max_length=MOST_LINKS)] = ()
     remarks: Annotated[tuple[ShortText, ...], Meta(max_length=MOST_RANKS)] = ()
+    advances: bool = False
 
 
 class RankEnd(Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ncclcheck.cli.watching.settings import added_settings, pipe_prefix
+from ncclcheck.cli.watching.settings import added_settings, pipe_prefix, torch_version
 
 FOLDER = Path("/evidence")
 
@@ -22,3 +22,12 @@ def test_what_the_user_has_set_stays_also_under_its_other_name() -> None:
     assert not {"TORCH_FR_BUFFER_SIZE", "NCCL_DEBUG", "NCCL_DEBUG_FILE"} & set(added)
     assert added["TORCH_NCCL_DUMP_ON_TIMEOUT"] == "1"
     assert added_settings({**added_settings({}, FOLDER)}, FOLDER) == {}
+
+
+def test_torch_gets_only_the_names_that_it_does_not_warn_of() -> None:
+    new, old = added_settings({}, FOLDER, (2, 13)), added_settings({}, FOLDER, (2, 8))
+    assert new["TORCH_FR_BUFFER_SIZE"] == old["TORCH_NCCL_TRACE_BUFFER_SIZE"] == "2000"
+    assert new["TORCH_FR_DUMP_TEMP_FILE"] == old["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"]
+    assert not {"TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"} & set(new)
+    assert not {"TORCH_FR_BUFFER_SIZE", "TORCH_FR_DUMP_TEMP_FILE"} & set(old)
+    assert (torch_version() or (0,)) >= (2, 0)

@@ -68,6 +68,7 @@ def test_everything_a_healthy_gpu_tells() -> None:
         power_w=75.5,
         power_limit_w=700.0,
         temperature_c=31,
+        busy_percent=0,
         mig=False,
         persistence=True,
         compute_capability="9.0",
