@@ -21,6 +21,16 @@ HEALTH_HISTORY_S = 86400.0  # a result of a health check that is older says noth
 JOIN_TIMEOUT_S = 30.0  # --join-timeout: for all nodes to join
 BENCH_BUDGET_S = 20.0  # --budget: for all measuring of a benchmark
 LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a larger number is a typing error
+SOAK_S = 3600.0  # --duration of soak
+SOAK_LEAST_S = 10.0  # the same, at least
+SOAK_LONGEST_S = LONGEST_OPTION_S - 3600.0  # the same, at most: the run takes longer than that
+SOAK_BLOCK_S = 10.0  # --every of soak: of one block
+SOAK_LEAST_BLOCK_S = 0.5  # the same, at least: a block has to hold a few iterations
+SOAK_LONGEST_BLOCK_S = 600.0  # the same, at most
+SOAK_PART_S = 0.05  # one part of a transfer between two nodes of a soak; a transfer has a dozen
+SOAK_COUNTERS_S = 2.0  # reading the counters of a node between two blocks: a card may hold it up
+HOUR_S = 3600.0  # trends are told per hour
+SOAK_TREND_S = HOUR_S  # a series that is shorter has no trend
 # Between two plain lines about the same point of a benchmark, where no terminal shows progress
 LIVE_LINE_S = 10.0
 # Kept back from --timeout to judge, write and tell the other nodes; of a short run a fifth at most

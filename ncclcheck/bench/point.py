@@ -113,7 +113,7 @@ def measure_all(rank: BenchRank) -> Iterator[Fact[Point]]:
         if op in refused:
             yield refused[op]
             continue
-        setup = _set_up(rank, COLLECTIVES[op], size_bytes, number)
+        setup = set_up(rank, COLLECTIVES[op], size_bytes, number)
         share_s = max(0.0, plan.budget_s - now_s) / (len(points) - number)
         point, now_s = _measure(rank, setup, now_s, share_s)
         if isinstance(point, Missing):
@@ -126,8 +126,8 @@ def measure_round(rank: BenchRank, op: Op, size_bytes: int, iterations: int) -> 
 
     One call goes before that is not timed: the connections may have been idle for long.
     """
-    setup = _set_up(rank, COLLECTIVES[op], size_bytes, rank.task.plan.sizes_bytes.index(size_bytes))
-    _warm_up(rank, setup, 1)
+    setup = set_up(rank, COLLECTIVES[op], size_bytes, rank.task.plan.sizes_bytes.index(size_bytes))
+    warm_up(rank, setup, 1)
     slowest: list[float] = []
     loop = _has_loops(rank, setup)
     while len(slowest) < iterations:
@@ -146,7 +146,7 @@ def _measure(rank: BenchRank, setup: PointSetup, began_s: float, share_s: float)
     (first_us,) = times_us(first)
     setup = replace(setup, slots=[_recorded(rank, setup, slot) for slot in setup.slots])
     affordable = _UNLIMITED if plan.iters is not None else int(share_s / 4 / (first_us / 1e6))
-    _warm_up(rank, setup, min(plan.warmup, affordable))
+    warm_up(rank, setup, min(plan.warmup, affordable))
     typical_us, iteration = first_us, 0
     batches: list[Batch] = []
     while True:
@@ -180,7 +180,7 @@ def _has_loops(rank: BenchRank, setup: PointSetup) -> bool:
     return rank.device.time_loop is not None and setup.sizing.size_bytes <= rank.device.loop_bytes
 
 
-def _warm_up(rank: BenchRank, setup: PointSetup, calls: int) -> None:
+def warm_up(rank: BenchRank, setup: PointSetup, calls: int) -> None:
     """Make calls with iteration numbers below 0: their data differ from all data that are verified."""
     for start in range(-calls, 0, len(setup.slots)):
         iterations = range(start, min(0, start + len(setup.slots)))
@@ -288,7 +288,8 @@ def rank_0_clock_s(reports: Sequence[BatchReport]) -> float:
     return reports[0].now_s
 
 
-def _set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: int) -> PointSetup:
+def set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: int) -> PointSetup:
+    """Return the point with its buffers; under that number the rank's progress is shown."""
     import torch.distributed as dist
 
     task = rank.task

@@ -25,6 +25,7 @@ from ncclcheck.bench.tcp_connections import unanswered_peers
 from ncclcheck.bench.watch import RankState
 from ncclcheck.model.bench import BenchPlan, Isolation, Point
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench
+from ncclcheck.model.benchmarks.soak import SoakBlock
 from ncclcheck.model.codec import decode, decode_fact, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.events import Process
@@ -72,14 +73,14 @@ class _Worker:
         self.mesh: MeshBench | None = None
         self._line = b""
 
-    def new_points(self) -> list[Fact[Point]]:
-        """Return the points it has written since the last call, and read its standard error.
+    def new_points(self) -> list[Fact[Point | SoakBlock]]:
+        """Return the points, or blocks of a soak, written since the last call, and read its standard error.
 
         Missing in the place of one that the backend refused.
         """
         self.errors = (self.errors + _drain(self.process.stderr))[-_STDERR_KEPT_BYTES:]
         *lines, self._line = (self._line + _drain(self.process.stdout)).split(b"\n")
-        points: list[Fact[Point]] = []
+        points: list[Fact[Point | SoakBlock]] = []
         for line in lines:
             found = _result(line)
             if isinstance(found, Isolation):
@@ -199,7 +200,7 @@ class Running:
             self.stop(1.0)
             raise failure[0]
 
-    def poll(self) -> tuple[list[Fact[Point]], tuple[RankState, ...]]:
+    def poll(self) -> tuple[list[Fact[Point | SoakBlock]], tuple[RankState, ...]]:
         """Return the points finished since the last call, and where every rank of this node is. Never blocks.
 
         Nothing after `stop`.
@@ -307,7 +308,9 @@ def _python_path(present: str) -> str:
     return os.pathsep.join(filter(None, (present, str(parent))))
 
 
-def _result(line: bytes) -> Fact[Point] | Isolation | MeshBench | DecodeError:
+def _result(line: bytes) -> Fact[Point | SoakBlock] | Isolation | MeshBench | DecodeError:
+    with suppress(DecodeError):
+        return decode(line, SoakBlock)
     try:
         return decode_fact(line, Point)
     except DecodeError as error:

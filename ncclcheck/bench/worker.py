@@ -13,6 +13,7 @@ import sys
 import traceback
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from ncclcheck.bench.gpu.device import Device, open_device
@@ -21,6 +22,7 @@ from ncclcheck.bench.groups.mesh_benchmark import measure_mesh
 from ncclcheck.bench.isolation import isolate
 from ncclcheck.bench.point import measure_all, prepare, with_agreed_buffers
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
+from ncclcheck.bench.soak.soak_rank import run_soak
 from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns
 from ncclcheck.exchange.store.torch_versions import is_own_bug, make_store
@@ -70,6 +72,8 @@ def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
     rank = with_agreed_buffers(rank)
     if task.turns is not None:
         take_turns(rank, task.turns, _Turns(task))
+    elif task.plan.soak is not None:
+        run_soak(rank, task.plan.soak, partial(_write_all, results))
     else:
         points = []
         for point in measure_all(rank):

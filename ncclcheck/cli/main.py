@@ -26,6 +26,7 @@ from ncclcheck.cli.commands.predict import predict
 from ncclcheck.cli.commands.remote import remote
 from ncclcheck.cli.commands.report import report
 from ncclcheck.cli.commands.session import bench, preflight, run
+from ncclcheck.cli.commands.soak import soak
 from ncclcheck.cli.commands.watch import watch
 from ncclcheck.cli.dead_home import import_beside_a_dead_home
 from ncclcheck.cli.usage import CommandGroup, one_sentence
@@ -67,6 +68,7 @@ for _command in (
     watch,
     isolate,
     matrix,
+    soak,
     node,
     env,
     predict,

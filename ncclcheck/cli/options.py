@@ -142,7 +142,7 @@ _time = _all(
             type=Seconds(),
             help="Time limit for the whole run.  "
             f"[{timeouts.PREFLIGHT_TIMEOUT_S:g}; bench and run: {timeouts.BENCH_TIMEOUT_S:g} + --budget; "
-            f"isolate: {timeouts.ISOLATE_TIMEOUT_S:g}, which bench --isolate adds]",
+            f"isolate: {timeouts.ISOLATE_TIMEOUT_S:g}, which bench --isolate adds; soak: that of bench + --duration]",
         ),
         click.option(
             "--join-timeout",
@@ -250,6 +250,31 @@ matrix_options = _all(
             type=click.Choice(HOST_ORDERS, case_sensitive=False),
             help="Print only this about the leaves, for scripts.",
         ),
+    ]
+)
+soak_options = _all(
+    [
+        click.option("--duration", metavar="TIME", help="How long to measure: 30s, 10m, 2h, 1d.  [1h]"),
+        click.option(
+            "--ops",
+            multiple=True,
+            type=NameList(),
+            shell_complete=ops,
+            help="Collectives, in turns.  [all_reduce]",
+        ),
+        click.option("--size", metavar="SIZE", help="Size of every collective.  [64M]"),
+        click.option("--every", metavar="TIME", help="Length of a block.  [10s]"),
+        click.option("--drop", metavar="PCT", help="Least loss of speed that is a finding.  [5%]"),
+        click.option("--duty", metavar="PCT", help="Part of the time to measure in.  [100%]"),
+        click.option(
+            "--state",
+            type=FileName(),
+            metavar="DIR",
+            help="Folder for the blocks, on node 0.  [ncclcheck-soak-TIME]",
+        ),
+        click.option("--resume", type=FileName(), metavar="DIR", help="Continue the series in this folder."),
+        click.option("--until-finding", is_flag=True, help="End at the first drop, stall or flap."),
+        _backend,
     ]
 )
 save = click.option("--save", type=FileName(), help="Save everything that was read and measured, for --from.")

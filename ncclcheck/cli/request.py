@@ -7,12 +7,16 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import Any
+
+from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.checks.registry import Selection, all_checks, matching
 from ncclcheck.cli.benchmarks.mesh_request import given_mesh, mesh_request
+from ncclcheck.cli.benchmarks.ops import given_ops
+from ncclcheck.cli.benchmarks.soak_request import soak_request
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts import head_request
@@ -20,7 +24,6 @@ from ncclcheck.cli.run_key import given_key
 from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
-from ncclcheck.model.bench import Op
 from ncclcheck.model.bench_setup import BenchRequest, Under
 from ncclcheck.model.benchmarks.isolation import IsolateRequest, MatrixScope
 from ncclcheck.model.errors import UsageError
@@ -47,10 +50,13 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
     The command line wins over the policy where both name a single value; lists add up. Raises UsageError.
     """
     policy = read_policy(given)
-    bench = bench_request(given)
+    bench = (
+        replace(bench_request(given), soak=soak_request(given)) if command == "soak" else bench_request(given)
+    )
     usual_s = _USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
     if command == "bench" and given.get("isolate"):
         usual_s += timeouts.ISOLATE_TIMEOUT_S
+    usual_s += bench.soak.duration_s if bench.soak is not None else 0.0
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
     head = head_request(given, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
@@ -185,7 +191,7 @@ def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
 
 def bench_request(given: Mapping[str, Any]) -> BenchRequest:
     """Return what to measure, with defaults where nothing is given. Raises UsageError."""
-    usual, ops = BenchRequest(), _ops(given)
+    usual, ops = BenchRequest(), given_ops(given)
     return BenchRequest(
         sizes_bytes=usual.sizes_bytes if given.get("sizes") is None else parse_sizes(given["sizes"]),
         ops=ops or usual.ops,
@@ -251,18 +257,6 @@ def _under(given: Mapping[str, Any]) -> Under:
             "--advised needs the preflight, which finds what to advise: leave out --no-preflight"
         )
     return "as-is" if given.get("as_is") else "advised" if given.get("advised") else "proven"
-
-
-def _ops(given: Mapping[str, Any]) -> tuple[Op, ...]:
-    known: tuple[Op, ...] = get_args(Op)
-    ops: list[Op] = []
-    for name in [name for names in given.get("ops") or () for name in names]:
-        plain = name.lower().replace("-", "").replace("_", "")  # nccl-tests and its users write allreduce
-        wanted = [op for op in known if plain in (op.replace("_", ""), "all")]
-        if not wanted:
-            raise UsageError(f"--ops {name!r}: this version measures {' and '.join(known)}")
-        ops += wanted
-    return tuple(dict.fromkeys(ops))
 
 
 def _dtype(name: str | None) -> str | None:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench, MeshPlan
 from ncclcheck.model.benchmarks.op import Backend as Backend
 from ncclcheck.model.benchmarks.op import Op as Op
+from ncclcheck.model.benchmarks.soak import Soak, SoakPlan
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import LoggedError
@@ -23,7 +24,7 @@ class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """What the benchmark measures. `sizes_bytes` are nccl-tests' sizes. `iters` is per point; None: each decides.
 
     `cuda_graph`: the calls are captured in CUDA graphs, and their replay is measured (nccl only). `mesh`: what is
-    measured in the parallel groups of a job, after that.
+    measured in the parallel groups of a job, after that. `soak`: blocks of the collectives for so long instead.
     """
 
     backend: Backend
@@ -36,6 +37,7 @@ class BenchPlan(Struct, frozen=True, forbid_unknown_fields=True):
     verify: bool
     cuda_graph: bool = False
     mesh: MeshPlan | None = None
+    soak: SoakPlan | None = None
 
 
 class TimeUs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -233,6 +235,7 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     places: dict[str, tuple[str, str]] = {}  # host -> (interface, address) bound; empty: its own choice
     logs: tuple[NodeLog, ...] = ()  # of nccl only
     mesh: MeshBench | None = None
+    soak: Soak | None = None
     undead: tuple[str, ...] = ()  # workers that SIGKILL did not end: "rank 3 (pid 4711, state D) on node02"
 
 

@@ -10,6 +10,7 @@ from ncclcheck import timeouts
 from ncclcheck.model.bench import Backend, Op
 from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.benchmarks.model_shape import ModelRequest
+from ncclcheck.model.benchmarks.soak import SoakRequest
 
 # The environment to measure under: the job's own, the advised one, or the job's where it is proven to work, else the
 # advised one.
@@ -45,6 +46,7 @@ class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     cuda_graph: bool = False
     under: Under = "proven"
     mesh: MeshRequest | None = None
+    soak: SoakRequest | None = None
 
 
 # They make the host wait, look at every element, or talk between the calls: a benchmark on NCCL is run without them.

@@ -13,6 +13,7 @@ from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.benchmarks.mesh import MeshPlacement
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench
+from ncclcheck.model.benchmarks.soak import Soak
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
@@ -205,6 +206,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True):
     fleet: Fleet | None = None
     mesh: MeshPlacement | None = None  # of preflight --mesh
     watch: Watch | None = None
+    soak: Soak | None = None
 
 
 __all__ = ["SCHEMA_VERSION", "Advice", "Evidence", "Finding", "Fix", "Report", "Verdict"]

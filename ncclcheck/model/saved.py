@@ -10,7 +10,7 @@ from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.report import Tool
 from ncclcheck.model.snapshot import Snapshot
 
-SavedCommand: TypeAlias = Literal["preflight", "bench", "run", "isolate", "matrix", "node"]
+SavedCommand: TypeAlias = Literal["preflight", "bench", "run", "isolate", "matrix", "soak", "node"]
 
 
 class Saved(Struct, frozen=True, forbid_unknown_fields=True):

@@ -29,6 +29,7 @@ from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.exit_code import FailOn, verdict
+from ncclcheck.report.soak.soak_not_done import soak_not_done
 from ncclcheck.report.text.fold import fold_hosts
 
 _MOST_LATE = 4
@@ -76,6 +77,7 @@ def build_report(
         authentication=snapshot.authentication,
         isolation=None if isinstance(snapshot.isolation, Missing) else snapshot.isolation,
         matrix=None if isinstance(snapshot.matrix, Missing) else snapshot.matrix,
+        soak=None if isinstance(snapshot.bench, Missing) else snapshot.bench.soak,
         mesh=None if isinstance(placed := placement(snapshot), Missing) else placed,
     )
 
@@ -144,6 +146,8 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
         yield from _isolation_not_done(snapshot)
     if command == "matrix":
         yield from _matrix_not_done(snapshot)
+    if command == "soak":
+        yield from soak_not_done(snapshot.bench)
 
 
 def _is_unread(node: Node) -> bool:

@@ -20,7 +20,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.timeouts import JOIN_TIMEOUT_S, PREFLIGHT_TIMEOUT_S
 
-Command: TypeAlias = Literal["preflight", "bench", "run", "isolate", "matrix", "node"]
+Command: TypeAlias = Literal["preflight", "bench", "run", "isolate", "matrix", "soak", "node"]
 FailOn: TypeAlias = Literal["error", "warning", "never"]
 
 

@@ -67,8 +67,8 @@ class Session(Struct, frozen=True):
 
     @property
     def measures_network(self) -> bool:
-        """Return whether it is to be measured by all at once: `isolate` and `matrix` do that in pairs."""
-        return self.probes_network and self.context.options.command not in ("isolate", "matrix")
+        """Return whether it is to be measured by all at once: `isolate`, `matrix` and `soak` measure it themselves."""
+        return self.probes_network and self.context.options.command not in ("isolate", "matrix", "soak")
 
 
 class OrderMessage(Struct, frozen=True, forbid_unknown_fields=True):

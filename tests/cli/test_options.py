@@ -24,6 +24,12 @@ MESH = {"mesh", "mesh_order", "dims", "mix", "model", "batch", "sequence", "stra
         ("preflight", SHARED | PREFLIGHT),
         ("bench", SHARED | BENCH | MESH),
         ("run", SHARED | BENCH - {"no_preflight", "isolate"}),
+        (
+            "soak",
+            SHARED
+            | {"duration", "ops", "size", "every", "drop", "duty", "state", "resume", "until_finding"}
+            | {"backend", "no_preflight"},
+        ),
         ("matrix", SHARED | {"full", "leaves", "size", "backend", "print_"}),
     ],
 )

@@ -13,7 +13,7 @@ from msgspec import Struct
 ROOT = Path(__file__).parent.parent.parent
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 SCRIPTS = tuple(sorted((ROOT / "examples").glob("*.py")))  # whose docstrings say how they are started
-_COMMANDS = "preflight|bench|run|isolate|matrix|node|env|predict|explain|report|facts|checks|remote"
+_COMMANDS = "preflight|bench|run|isolate|matrix|soak|node|env|predict|explain|report|facts|checks|remote"
 # Where a command begins beyond doubt, whatever word follows; and behind other words, such as srun and its options.
 _BEGINNING = re.compile(r"(?:^|\(|-m |exec |[|;] |\$ )ncclcheck (?=[a-z-])")
 _BEHIND = re.compile(rf"[ '\"]ncclcheck (?=(?:{_COMMANDS})\b)")

@@ -12,6 +12,7 @@ from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.order_limits import environment_faults, seconds_faults
 from ncclcheck.measure.mesh.mesh_plan import mesh_plan_faults
+from ncclcheck.measure.soak.plan import soak_faults
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.timeouts import LONGEST_OPTION_S
 
@@ -20,6 +21,7 @@ _MOST_POINTS = 1024
 _MOST_ITERATIONS = 1 << 31
 _LARGEST_BYTES = 1 << 44
 _LONGEST_HOST = 300
+BLOCKS_KEPT = 64  # of a soak, in the store: node 0 reads each within a second
 _NONCE = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
 Left: TypeAlias = Literal["", "interrupted", "timeout"]
 
@@ -89,5 +91,7 @@ def _plan_faults(plan: BenchPlan, world_size: int) -> Iterator[str]:
     if plan.mesh is not None:
         yield from mesh_plan_faults(plan.mesh, world_size)
         yield from seconds_faults(plan.mesh.budget_s)
+    if plan.soak is not None:
+        yield from soak_faults(plan.soak)
     if not 0.0 < plan.budget_s <= LONGEST_OPTION_S:
         yield "a budget out of bounds"

@@ -37,16 +37,18 @@ from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.codec import decode, decode_fact
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.timeouts import LONGEST_GAP_S, WORKERS_POLL_S
 
 T = TypeVar("T")
+NOTHING = Snapshot(nodes=())
 _BEFORE = ("starting", "joining")  # phases before a rank measures
 
 
 class Watched(Struct, frozen=True):
     """A benchmark to watch: the run's store, the host of every ticket, what was ordered, and whom to tell.
 
-    `say` writes one line of progress for people, `show` how far it is.
+    `say` writes one line of progress for people, `show` how far it is. `snapshot`: what is known of the nodes.
     """
 
     store: Store
@@ -55,6 +57,7 @@ class Watched(Struct, frozen=True):
     network: BenchNetwork
     say: Callable[[str], None] = lambda _: None
     show: Callable[[Standing], None] = lambda _: None
+    snapshot: Snapshot = NOTHING
 
 
 class BenchWatch:

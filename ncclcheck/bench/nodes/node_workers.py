@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench import supervise
 from ncclcheck.bench.footprint import memory_needed, shortage
-from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
+from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT, BenchOrder, BenchState, Left
 from ncclcheck.bench.nodes.hang_evidence import HangWatch
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import RankState, place
@@ -22,6 +22,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.host.free_memory import free_bytes
 from ncclcheck.model.bench import Isolation, NodeLog, Point
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench
+from ncclcheck.model.benchmarks.soak import SoakBlock
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.nccl.settable import first_refusal
@@ -189,12 +190,14 @@ class _Word:
     def say(
         self,
         states: tuple[RankState, ...],
-        points: Sequence[Fact[Point]] = (),
+        points: Sequence[Fact[Point | SoakBlock]] = (),
         left: Left = "",
     ) -> None:
         """Write the states; points and what grows with the number of ranks come first."""
         for point in points:
-            self._store.set_document(keys.bench_point(self._name, self._points), encode(point))
+            is_block = isinstance(point, SoakBlock)
+            number = self._points % BLOCKS_KEPT if is_block else self._points  # a soak may have a million
+            self._store.set_document(keys.bench_point(self._name, number), encode(point))
             self._points += 1
         self._sequence += 1
         message = BenchState(SCHEMA, TOOL_VERSION, self._sequence, states, self._points, left)

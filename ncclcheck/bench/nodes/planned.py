@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.bench.soak.soak_plan import soak_plan
 from ncclcheck.measure.mesh.groups import order_of
 from ncclcheck.measure.mesh.job_mesh import meshes
 from ncclcheck.measure.mesh.mesh_plan import mesh_plan
@@ -30,6 +31,8 @@ def planned(
         verify=request.verify,
         cuda_graph=request.cuda_graph,
     )
+    if request.soak is not None:
+        return soak_plan(request.soak, plan, network, left_s)
     if request.mesh is None:
         return plan
     orders = {order_of(mesh): host for host, mesh in meshes(snapshot).items()}

@@ -32,5 +32,7 @@ def not_measured(snapshot: Snapshot, *, points: bool) -> Iterator[NotKnown | Not
         yield NotKnown(f"the benchmark did not finish: {bench.unfinished}")
     elif not bench.started and not bench.failures:
         yield NotKnown("the benchmark did not start")
+    elif points and bench.soak is not None:
+        yield NotApplicable("a soak has checks of its own")
     elif points and not bench.points:
         yield NotKnown("the benchmark measured nothing")

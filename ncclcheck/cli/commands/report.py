@@ -131,7 +131,8 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
     """Render a saved report, compare two, or merge many.
 
     FILE is a report in JSON; see also 'report compare --help' and 'report merge --help'. FILE may also be what --save
-    wrote: it is then judged with the usual options. The exit code is 0 if that worked, whatever the report says.
+    wrote, or the folder of a soak, also while it runs: it is then judged with the usual options. The exit code is 0 if
+    that worked, whatever the report says.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.screen import write_out
@@ -152,7 +153,11 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
 
 def _report_in(file: str, reader: SharedReader | None = None) -> Report:
     """Return the report in `file`, or build it from the run that the file holds. Raises UsageError."""
+    from ncclcheck.cli.benchmarks.soak_folder import is_folder, report_of_folder
     from ncclcheck.cli.documents import load, load_saved
+
+    if is_folder(file):
+        return report_of_folder(file)
     from ncclcheck.model.report import Report as ReportDocument
 
     document = load(file, "report", reader)

@@ -16,20 +16,30 @@ def rounds_of_pairs(members: int, partners: int = PARTNERS) -> tuple[tuple[Pair,
     each member meets `partners` others (one fewer where their number is odd and it sits out a round). A transfer never
     shares an interface with another, nor with data of the other direction.
     """
-    places = [*range(members), *([-1] if members % 2 else [])]
-    turns = len(places) - 1
+    turns = turns_of(members)
     chosen = sorted({number * turns // partners for number in range(min(partners, turns))})
-    rounds = []
+    rounds: list[tuple[Pair, ...]] = []
     for turn in chosen:
-        circle = [places[0], *_turned(places[1:], turn)]
-        half = len(circle) // 2
-        pairs = [
-            (left, right)
-            for left, right in zip(circle[:half], reversed(circle[half:]), strict=True)
-            if -1 not in (left, right)
-        ]
-        rounds += [tuple(pairs), tuple((right, left) for left, right in pairs)]
+        pairs = pairs_of_turn(members, turn)
+        rounds += [pairs, tuple((right, left) for left, right in pairs)]
     return tuple(rounds)
+
+
+def turns_of(members: int) -> int:
+    """Return how many turns it takes until every member has met every other one."""
+    return members - 1 + members % 2
+
+
+def pairs_of_turn(members: int, turn: int) -> tuple[Pair, ...]:
+    """Return who meets whom in that turn of the tournament, each member at most once."""
+    places = [*range(members), *([-1] if members % 2 else [])]
+    circle = [places[0], *_turned(places[1:], turn)]
+    half = len(circle) // 2
+    return tuple(
+        (left, right)
+        for left, right in zip(circle[:half], reversed(circle[half:]), strict=True)
+        if -1 not in (left, right)
+    )
 
 
 def _turned(places: Sequence[int], turn: int) -> list[int]:

@@ -24,8 +24,10 @@ from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pai
 from ncclcheck.report.html.html_isolation import rounds_chart
 from ncclcheck.report.html.html_matrix import heat_map
 from ncclcheck.report.html.html_nodes import NodeTable, nccl_groups, node_table
+from ncclcheck.report.html.html_soak import time_axis
 from ncclcheck.report.matrix.matrix_text import matrix_lines
 from ncclcheck.report.shell import comment, export
+from ncclcheck.report.soak.soak_text import soak_lines
 from ncclcheck.report.text.bench_text import (
     bench_setting,
     failure_words,
@@ -94,6 +96,8 @@ def to_html(report: Report) -> str:
         groups_text=draw_plain(group_lines(report)),
         isolation_text=draw_plain(isolation_lines(report)),
         heat_map=heat_map(report.matrix),
+        time_axis=time_axis(report.soak),
+        soak_text=draw_plain(soak_lines(report)),
         matrix_text=draw_plain(matrix_lines(report)),
         bench_setting=bench_setting(report.bench) if report.bench else "",
         measured_text=draw_plain(measured_lines(report)),

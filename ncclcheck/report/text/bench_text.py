@@ -51,7 +51,7 @@ def bench_lines(report: Report, verbose: int) -> Iterator[Line]:
     for failure in bench.failures:
         yield line(Span("failed", "bold red"), f"  {failure_words(failure)}")
     ops = dict.fromkeys(point.op for point in bench.points)
-    if not ops:
+    if not ops and report.soak is None:
         yield line(f"benchmark, {bench_setting(bench)}: no point was measured")
     ceiling_of = {ceiling.op: ceiling for ceiling in bench.ceilings}
     for op in ops:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Report
 from ncclcheck.report.matrix.matrix_text import matrix_lines
+from ncclcheck.report.soak.soak_text import soak_lines
 from ncclcheck.report.text.bench_text import bench_lines
 from ncclcheck.report.text.comparison_text import comparison_lines
 from ncclcheck.report.text.explain_text import harmless_lines, used_lines
@@ -32,6 +33,7 @@ def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
         ("measured in the parallel groups", group_lines(report)),
         ("pairs of nodes", isolation_lines(report)),
         ("matrix of the nodes", matrix_lines(report)),
+        ("soak", soak_lines(report)),
         ("parallel groups", mesh_lines(report)),
         ("logs that were read", (line(", ".join(file.name for file in log.files)),) if log else ()),
         ("really used", used_lines(log, verbose) if log else ()),

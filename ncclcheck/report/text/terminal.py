@@ -12,6 +12,7 @@ from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import NodeEntry, Report
 from ncclcheck.report.exit_code import plural
 from ncclcheck.report.matrix.matrix_text import matrix_lines
+from ncclcheck.report.soak.soak_text import soak_lines
 from ncclcheck.report.text.bench_text import bench_lines
 from ncclcheck.report.text.checks_text import quiet_check_lines, unknown_lines
 from ncclcheck.report.text.comparison_text import comparison_lines
@@ -55,6 +56,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         group_lines(report),
         isolation_lines(report),
         matrix_lines(report),
+        soak_lines(report),
         mesh_lines(report),
         settings_lines(report),
         quiet_check_lines(report, verbose),

@@ -66,7 +66,7 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
             is_second = _lead(Session(context, store, state, deadline, joining), local, way)
         elif knocks is not None:
             state.snapshot = replace(state.snapshot, silent=_stand_down(context, knocks, way))
-        if isinstance(store, Missing) and context.options.command in ("bench", "run"):
+        if isinstance(store, Missing) and context.options.command in ("bench", "run", "soak"):
             why = Missing("error", f"the ranks have no store to meet in: {store.detail}")
             state.snapshot = replace(state.snapshot, bench=why)
     finally:
@@ -82,7 +82,7 @@ def serves_nobody(context: Context) -> bool:
 
     Then it needs no torch either. A comparison gives its workers turns in the store (bench.turns), so `run` needs one.
     """
-    return context.is_alone and context.options.command == "bench"
+    return context.is_alone and context.options.command in ("bench", "soak")
 
 
 def _opened(

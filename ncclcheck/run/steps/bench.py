@@ -14,6 +14,7 @@ from ncclcheck.bench.nodes.node_workers import WorkerNode, run_workers
 from ncclcheck.bench.nodes.plan_memory import too_large_for, too_large_here
 from ncclcheck.bench.nodes.planned import planned
 from ncclcheck.bench.nodes.starting import Starting, order_of, starting_processes
+from ncclcheck.bench.soak.soak_watch import watch_of
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.model.bench import BenchResult, RankFailure
@@ -52,7 +53,7 @@ def lead_bench(session: Session) -> Fact[BenchResult]:
         session.state.snapshot = replace(snapshot, bench=partial)
 
     deadlines = quick_deadlines(order) if context.options.bench.under == "as-is" else DEADLINES
-    watch = BenchWatch(watched(session, order, network), keep, deadlines)
+    watch = watch_of(context.options.bench.soak, watched(session, order, network), keep, deadlines)
     if network.fault:
         return watch.result((_never_started(order, network),))
     context.say(f"measuring with {order.world_size} ranks over {network.transport}")
@@ -82,7 +83,8 @@ def watched(session: Session, order: BenchOrder, network: BenchNetwork) -> Watch
     """Return the benchmark as node 0 watches it."""
     members = [process.member for process in starting_of(session, network)]
     hosts, context = {member.ticket: member.host for member in members}, session.context
-    return Watched(session.store, hosts, order, network, context.say, context.show)
+    known = session.snapshot
+    return Watched(session.store, hosts, order, network, context.say, context.show, known)
 
 
 def _without_torch(result: BenchResult) -> Missing | None:
@@ -143,7 +145,7 @@ def _faults(order: BenchOrder, bounds: Bounds) -> Iterator[str]:
 BENCH: Step[BenchOrder, None] = Step(
     "bench",
     UNTIL_THE_END_S,
-    applies=lambda session: session.context.options.command in ("bench", "run"),
+    applies=lambda session: session.context.options.command in ("bench", "run", "soak"),
     lead=lambda session: replace(session.snapshot, bench=lead_bench(session)),
     order=BenchOrder,
     follow=_follow,

@@ -1,0 +1,1 @@
+"""A soak on one rank, and its record on node 0."""

@@ -1,0 +1,100 @@
+"""What a node counts between two blocks of a soak: errors of its links, packets sent again, stolen time."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ncclcheck.bench.gathering import DOCUMENT_BYTES
+from ncclcheck.facts.network.link_counters import read_links_again
+from ncclcheck.model.benchmarks.soak import NodeCounts
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
+from ncclcheck.timeouts import SOAK_COUNTERS_S
+
+_SNMP = "proc/net/snmp"
+_STAT = "proc/stat"
+_THROTTLED = "sys/devices/system/cpu"
+_STEAL, _COLUMNS = 7, 8  # columns of /proc/stat after the name, proc_stat(5)
+
+
+class CounterReader:
+    """The counters of this machine. A class because it tells by how much they grew since it was last asked."""
+
+    def __init__(self, host: str, root: Path = Path("/")) -> None:
+        self._host, self._root = host, root
+        self._counts: dict[str, int] = {}
+        self._ticks = (0, 0)
+        self.grown()
+
+    def grown(self, clock_mhz: float = 0.0) -> NodeCounts:
+        """Return what grew since the last call. A counter that can not be read any more has not grown."""
+        counts = {**_of_links(), **_of_tcp(self._root), **_of_cores(self._root)}
+        before, self._counts = self._counts, {**self._counts, **counts}
+        stolen, ticks = _ticks(self._root)
+        (stolen_before, ticks_before), self._ticks = self._ticks, (stolen, ticks)
+        elapsed = ticks - ticks_before
+        return NodeCounts(
+            self._host,
+            {
+                name: count - before[name]
+                for name, count in counts.items()
+                if name in before and count > before[name]
+            },
+            round(min(1.0, max(0, stolen - stolen_before) / elapsed), 4) if elapsed > 0 else 0.0,
+            clock_mhz,
+        )
+
+
+def packed(counts: NodeCounts) -> bytes:
+    """Return it small enough to be gathered: where there is too much, the counters that grew most."""
+    data = encode(counts)
+    names = sorted(counts.counts, key=lambda name: -counts.counts[name])
+    while len(data) > DOCUMENT_BYTES and names:
+        names = names[: len(names) * 3 // 4]
+        data = encode(replace(counts, counts={name: counts.counts[name] for name in names}))
+    return data
+
+
+def _of_links() -> dict[str, int]:
+    found = read_links_again(SOAK_COUNTERS_S)
+    if isinstance(found, Missing):
+        return {}
+    return {
+        f"{link.interface} {name}": count
+        for link in found
+        if not isinstance(link.before, Missing)
+        for name, count in link.before.items()
+        if not isinstance(count, Missing)
+    }
+
+
+def _of_tcp(root: Path) -> dict[str, int]:
+    """Return how many segments TCP sent, and sent again (RFC 4022: tcpOutSegs, tcpRetransSegs)."""
+    with suppress(OSError, ValueError, KeyError):
+        lines = [line.split() for line in (root / _SNMP).read_text().splitlines() if line.startswith("Tcp:")]
+        names, values = lines[0], lines[1]
+        tcp = dict(zip(names, values, strict=True))
+        return {"tcp sent": int(tcp["OutSegs"]), "tcp resent": int(tcp["RetransSegs"])}
+    return {}
+
+
+def _of_cores(root: Path) -> dict[str, int]:
+    """Return how often cores were throttled for their temperature (Linux `drivers/thermal/intel/therm_throt.c`)."""
+    total = 0
+    found = False
+    with suppress(OSError, ValueError):
+        for file in (root / _THROTTLED).glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
+            total, found = total + int(file.read_text()), True
+    return {"cpu throttled": total} if found else {}
+
+
+def _ticks(root: Path) -> tuple[int, int]:
+    """Return the ticks that the host of a virtual machine took, and all ticks."""
+    with suppress(OSError, ValueError, IndexError):
+        _name, *columns = (root / _STAT).read_text().splitlines()[0].split()
+        ticks = [int(word) for word in columns[:_COLUMNS]]
+        return ticks[_STEAL], sum(ticks)
+    return 0, 0

@@ -1,0 +1,89 @@
+"""A round of pairs among the blocks of a soak: one rank of each node sends to another's, in both directions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ncclcheck.bench.agreement import barrier, exchange
+from ncclcheck.bench.point import BenchRank, own_report
+from ncclcheck.measure.isolation.pair_tests import middle_mean
+from ncclcheck.measure.links.pairing import Pair, pairs_of_turn, turns_of
+from ncclcheck.model.benchmarks.soak import SoakPair
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PARTS = 13  # of a transfer; the first one fills the path and is not counted
+LEAST_BYTES, MOST_BYTES = 64 << 10, 8 << 20  # of a part
+
+
+def first_ranks(hosts: Sequence[str]) -> tuple[int, ...]:
+    """Return the first rank of each host: several at a time would share the interface of their node."""
+    first: dict[str, int] = {}
+    for number, host in enumerate(hosts):
+        first.setdefault(host, number)
+    return tuple(first.values())
+
+
+def measure_turns(rank: BenchRank, first_turn: int, turns: int, part_bytes: int) -> tuple[SoakPair, ...]:
+    """Measure so many turns of the tournament of all nodes; the result is the same on every rank."""
+    members = first_ranks(rank.task.hosts)
+    every = turns_of(len(members))
+    rounds: list[tuple[Pair, ...]] = []
+    for turn in range(first_turn, first_turn + min(turns, every)):
+        pairs = pairs_of_turn(len(members), turn % every)
+        rounds += [pairs, tuple((right, left) for left, right in pairs)]
+    own = [_transfer_of_round(rank, members, pairs, part_bytes) for pairs in rounds]
+    reports = exchange(own_report(rank, [0.0, *own]), rank.device, rank.progress)
+    hosts = rank.task.hosts
+    return tuple(
+        SoakPair(
+            hosts[members[source]],
+            hosts[members[target]],
+            round(reports[members[target]].durations_us[number], 6),
+        )
+        for number, pairs in enumerate(rounds)
+        for source, target in pairs
+    )
+
+
+def _transfer_of_round(
+    rank: BenchRank, members: Sequence[int], pairs: Sequence[Pair], part_bytes: int
+) -> float:
+    """Return the rate in 1e9 bit/s at which this rank received; 0 where it did not."""
+    import torch
+
+    barrier(rank.device, rank.progress)
+    own, found = rank.task.rank, 0.0
+    rank.progress.enter()
+    for source, target in pairs:
+        if own not in (members[source], members[target]):
+            continue
+        buffer = torch.zeros(part_bytes, dtype=torch.uint8, device=rank.device.torch_device)
+        if own == members[source]:
+            _stream("isend", buffer, members[target], rank)
+        else:
+            found = _rate(part_bytes, _stream("irecv", buffer, members[source], rank))
+    rank.progress.leave(measured=False)
+    return found
+
+
+def _stream(way: str, buffer: Tensor, peer: int, rank: BenchRank) -> list[float]:
+    """Transfer the parts without a pause; return when each had arrived."""
+    import torch.distributed as dist
+
+    ends = []
+    for _ in range(PARTS):
+        for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, way), buffer, peer)]):
+            work.wait()
+        rank.device.synchronize(rank.progress)
+        ends.append(time.perf_counter())
+    return ends
+
+
+def _rate(part_bytes: int, ends: Sequence[float]) -> float:
+    took_s = middle_mean([end - begin for begin, end in pairwise(ends)])
+    return part_bytes * 8 / 1e9 / max(took_s, 1e-9)

@@ -1,0 +1,58 @@
+"""The plan of a soak, which a resumed one takes from the series that it continues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ncclcheck.bench.soak.soak_record import FILE, lines_in
+from ncclcheck.model.bench import BenchPlan
+from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.benchmarks.soak import USUAL_DROP, SoakPlan, SoakRequest
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.units import format_size
+from ncclcheck.timeouts import SOAK_BLOCK_S, VERDICT_S
+
+USUAL_OP, USUAL_BYTES = "all_reduce", 64 << 20
+
+
+def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork, left_s: float) -> Fact[BenchPlan]:
+    """Return the plan of a benchmark with the soak in it; Missing where the folder does not allow it."""
+    own = SoakPlan(
+        min(request.duration_s, max(1.0, left_s - 2 * VERDICT_S)),
+        request.every_s or SOAK_BLOCK_S,
+        request.drop or USUAL_DROP,
+        request.duty,
+        request.until_finding,
+    )
+    ops, size_bytes = request.ops or (USUAL_OP,), request.size_bytes or USUAL_BYTES
+    if not request.resumes:
+        if (Path(request.folder) / FILE).exists():
+            return Missing("error", f"{request.folder} holds a series already: --resume continues it")
+        return replace(plan, ops=ops, sizes_bytes=(size_bytes,), soak=own)
+    judge = lines_in(request.folder)
+    if isinstance(judge, Missing):
+        return judge
+    start = judge.start
+    assert start is not None  # noqa: S101 (lines_in)
+    ranks = sum(network.ranks_of.values())
+    if set(start.hosts) != set(network.ranks_of) or len(start.hosts) != ranks:
+        return Missing(
+            "error", f"the series in {request.folder} is of other nodes, or of other ranks of them"
+        )
+    is_other = (request.ops and request.ops != start.ops) or request.size_bytes not in (
+        None,
+        start.size_bytes,
+    )
+    if is_other or start.backend != network.backend:
+        what = f"{', '.join(start.ops)} of {format_size(start.size_bytes)} over {start.backend}"
+        return Missing("error", f"the series in {request.folder} is of {what}")
+    before = start.plan
+    own = replace(
+        own,
+        every_s=request.every_s or before.every_s,
+        drop=request.drop or before.drop,
+        first=judge.next_number,
+    )
+    return replace(plan, ops=start.ops, sizes_bytes=(start.size_bytes,), soak=own)

@@ -1,0 +1,58 @@
+"""What the checks of `soak` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.measure.soak.plan import LEAST_BLOCKS
+from ncclcheck.model.benchmarks.soak import EventKind, Soak, SoakEvent
+from ncclcheck.model.fact import Missing
+from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
+from ncclcheck.model.snapshot import Snapshot
+
+SOURCE = "ncclcheck soak"
+_MOST_COUNTERS = 8
+
+
+def soak_of(snapshot: Snapshot) -> Soak | None:
+    """Return the series of the run, where it was a soak."""
+    return None if isinstance(snapshot.bench, Missing) else snapshot.bench.soak
+
+
+def events_of(snapshot: Snapshot, kind: EventKind) -> list[SoakEvent]:
+    """Return the events of that kind."""
+    soak = soak_of(snapshot)
+    return [] if soak is None else [event for event in soak.events if event.kind == kind]
+
+
+def unmeasured(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
+    """Yield why there is nothing to judge."""
+    soak = soak_of(snapshot)
+    if soak is None:  # where one was wanted, the verdict says why there is none
+        yield NotApplicable("no soak was run")
+    elif soak.blocks < LEAST_BLOCKS:
+        yield NotKnown(f"{soak.blocks} blocks are too few to tell: {LEAST_BLOCKS} at least")
+
+
+def time_words(seconds: float) -> str:
+    """Return a time since the series began: "0:12:30"."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def span_words(event: SoakEvent) -> str:
+    """Return when it was: "from 0:12:30 to 0:15:40"."""
+    until = "on, until the end" if event.to_s is None else f"to {time_words(event.to_s)}"
+    return f"from {time_words(event.from_s)} {until}"
+
+
+def evidence(event: SoakEvent) -> tuple[Evidence, ...]:
+    """Return when it was, and the counters that moved meanwhile."""
+    found = [
+        Evidence(event.hosts, event.kind, event.summary, "a stable series", f"{SOURCE}, {span_words(event)}")
+    ]
+    found += [
+        Evidence((host,), "counter", text, "as before", SOURCE)
+        for host, _, text in (counter.partition(": ") for counter in event.counters[:_MOST_COUNTERS])
+    ]
+    return tuple(found)

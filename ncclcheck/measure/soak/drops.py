@@ -1,0 +1,152 @@
+"""Finds when a series of block medians became slower, and when that was over, with few false alarms.
+
+A one-sided CUSUM (Page 1954) on the logarithm of each median, standardised by median and MAD of the blocks before and
+cut at four deviations, so that a spike counts as much as a slow block. Four blocks at least, and a guard: what is
+slower by less than `drop` is no drop, however sure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from math import exp, log
+from statistics import median
+
+from msgspec import Struct
+
+from ncclcheck.measure.statistics import median_interval
+
+ALLOWANCE, LIMIT = 1.0, 12.0  # k and h of the CUSUM, in deviations
+WINSOR = 4.0
+LEAST_RUN = 4  # blocks of a drop, and of its end
+LEARNED = 8  # blocks before anything is judged
+REMEMBERED = 360  # blocks of the usual level: an hour of blocks of 10 s
+ABSORBED = 90  # a run of so many that is no drop is the usual level from now on: load changes over a day
+LEAST_DEVIATION = 0.005
+SUSPECT = 6.0  # of the CUSUM: pairs are worth measuring
+_MAD = 1.4826  # of a normal distribution, to its deviation
+_MOST = 0.75  # of the last blocks are slower by the guard
+_RECOUNT = 4  # blocks between two countings of the usual level
+
+
+class Drop(Struct, frozen=True):
+    """A drop: when it began and ended (None: it lasts), when it was known, and by which part the speed was lower."""
+
+    from_s: float
+    to_s: float | None
+    known_s: float
+    part: float
+    low: float
+    high: float
+
+
+class _Seen(Struct, frozen=True):
+    at_s: float
+    value: float
+
+
+class DropDetector:
+    """Judges one series, block by block. A class because the level and the sum go on from block to block."""
+
+    def __init__(self, drop: float) -> None:
+        """`drop`: the least part of the speed whose loss is a drop."""
+        self._guard = -log(1 - drop)
+        self._base: deque[float] = deque(maxlen=REMEMBERED)
+        self._run: list[_Seen] = []
+        self._sum = 0.0
+        self._level, self._deviation, self._counted = 0.0, LEAST_DEVIATION, 0
+        self._open: Drop | None = None
+        self._inside: deque[float] = deque(maxlen=REMEMBERED)
+        self._last: deque[_Seen] = deque(maxlen=LEAST_RUN)
+
+    @property
+    def usual_us(self) -> float | None:
+        """Return the usual median; None while too few blocks are known."""
+        return exp(self._level) if len(self._base) >= LEARNED else None
+
+    @property
+    def drop(self) -> Drop | None:
+        """Return the drop that lasts."""
+        return self._open
+
+    @property
+    def is_suspect(self) -> bool:
+        """Return whether a drop lasts, or may just have begun."""
+        return self._open is not None or (self._sum >= SUSPECT and len(self._run) > 1)
+
+    def feed(self, at_s: float, end_s: float, median_us: float) -> Drop | None:
+        """Take the next block; return a drop where this block made one known, or ended it."""
+        seen = _Seen(at_s, log(max(median_us, 1e-3)))
+        if len(self._base) < LEARNED:
+            self._learn([seen.value])
+            return None
+        if self._open is not None:
+            return self._inside_of(self._open, seen)
+        z = min(WINSOR, (seen.value - self._level) / self._deviation)
+        self._sum = max(0.0, self._sum + z - ALLOWANCE)
+        if self._sum == 0.0:
+            self._learn([*(past.value for past in self._run), seen.value])
+            self._run.clear()
+            return None
+        self._run.append(seen)
+        if self._is_drop():
+            return self._begin(end_s)
+        if len(self._run) >= ABSORBED:
+            self._learn(past.value for past in self._run)
+            self._run.clear()
+            self._sum = 0.0
+        return None
+
+    def _is_drop(self) -> bool:
+        if self._sum < LIMIT or len(self._run) < LEAST_RUN:
+            return False
+        recent = [past.value - self._level for past in self._run[-2 * LEAST_RUN :]]
+        slower = sum(value >= self._guard for value in recent)
+        return slower >= _MOST * len(recent)
+
+    def _begin(self, end_s: float) -> Drop:
+        half = self._level + self._guard / 2
+        first = next((place for place, past in enumerate(self._run) if past.value >= half), 0)
+        self._inside.extend(past.value for past in self._run[first:])
+        self._learn(past.value for past in self._run[:first])
+        self._open = self._measured(Drop(self._run[first].at_s, None, end_s, 0.0, 0.0, 0.0))
+        self._run.clear()
+        self._last.clear()
+        self._sum = 0.0
+        return self._open
+
+    def _inside_of(self, drop: Drop, seen: _Seen) -> Drop | None:
+        """Take a block while a drop lasts: it is over once most of a few blocks are back."""
+        self._last.append(seen)
+        middle = (self._level + median(self._inside)) / 2
+        back = [past for past in self._last if past.value < middle]
+        if len(self._last) < LEAST_RUN or len(back) < LEAST_RUN - 1 or seen.value >= middle:
+            self._inside.append(seen.value)
+            self._open = self._measured(drop)
+            return None
+        for past in back[:-1]:  # they were counted while it was not known that they were back
+            self._inside.remove(past.value)
+        ended = self._measured(Drop(drop.from_s, back[0].at_s, drop.known_s, 0.0, 0.0, 0.0))
+        self._learn(past.value for past in back)
+        self._open = None
+        self._inside.clear()
+        return ended
+
+    def _measured(self, drop: Drop) -> Drop:
+        """Return the drop with its size: the middle of its blocks, with the interval of that where there are enough."""
+        inside = list(self._inside)
+        around = median_interval(inside) if inside else None
+        middle = median(inside) if inside else self._level
+        low, high = (around.low, around.high) if around is not None else (middle, middle)
+        parts = (1 - exp(self._level - value) for value in (middle, low, high))
+        return Drop(drop.from_s, drop.to_s, drop.known_s, *parts)
+
+    def _learn(self, values: Iterable[float]) -> None:
+        before = len(self._base)
+        self._base.extend(values)
+        self._counted += len(self._base) - before or 1
+        if self._counted >= _RECOUNT or len(self._base) <= 2 * LEARNED:
+            self._counted = 0
+            self._level = median(self._base)
+            spread = median(abs(value - self._level) for value in self._base)
+            self._deviation = max(LEAST_DEVIATION, _MAD * spread)

@@ -1,0 +1,25 @@
+"""What an order to soak may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.model.benchmarks.soak import SoakPlan
+from ncclcheck.timeouts import SOAK_LEAST_BLOCK_S, SOAK_LONGEST_BLOCK_S, SOAK_LONGEST_S
+
+LEAST_BLOCKS = 16  # fewer tell nothing about a change
+LEAST_DROP, MOST_DROP = 0.02, 0.9
+LEAST_DUTY = 0.05
+_MOST_BLOCKS = 1 << 40
+
+
+def soak_faults(plan: SoakPlan) -> Iterator[str]:
+    """Yield why a node does not follow such a plan."""
+    if not 0 < plan.duration_s <= SOAK_LONGEST_S:
+        yield "a duration of the soak out of bounds"
+    if not SOAK_LEAST_BLOCK_S <= plan.every_s <= SOAK_LONGEST_BLOCK_S:
+        yield "a length of its blocks out of bounds"
+    if not LEAST_DROP <= plan.drop <= MOST_DROP or not LEAST_DUTY <= plan.duty <= 1.0:
+        yield "a drop, or a duty, out of bounds"
+    if not 0 <= plan.first < _MOST_BLOCKS:
+        yield "a first block out of bounds"

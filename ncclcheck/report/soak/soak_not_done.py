@@ -1,0 +1,34 @@
+"""Why a soak tells too little for a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncclcheck.measure.soak.plan import LEAST_BLOCKS
+from ncclcheck.model.bench import BenchResult
+from ncclcheck.model.fact import Fact, Missing
+
+_MOST_GAPS = 0.1  # of the series
+
+
+def soak_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
+    """Yield why the verdict is inconclusive: it did not run, was too short, has gaps, or has not ended."""
+    if isinstance(bench, Missing) or bench.soak is None:
+        why = bench.detail or bench.missing if isinstance(bench, Missing) else "no block was measured"
+        yield f"the soak did not run: {why}"
+        return
+    soak = bench.soak
+    if bench.failures:
+        return  # a finding, which says more
+    if not bench.started:
+        yield "the soak did not start"
+    elif soak.blocks < LEAST_BLOCKS:
+        yield f"the soak is too short to tell: {soak.blocks} blocks, {LEAST_BLOCKS} at least"
+    gaps_s = sum(gap.to_s - gap.from_s for gap in soak.gaps)
+    if gaps_s > _MOST_GAPS * soak.seconds:
+        yield f"nothing was measured for {gaps_s:.0f} of {soak.seconds:.0f} s, more than 10 %"
+    is_wrong = any(event.kind == "wrong" for event in soak.events)
+    if bench.unfinished:
+        yield f"the soak was not finished: {bench.unfinished}"
+    elif not soak.is_finished and not is_wrong:
+        yield "the soak has not ended"

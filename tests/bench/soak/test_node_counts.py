@@ -1,0 +1,51 @@
+"""What a node counts between two blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ncclcheck.bench.gathering import DOCUMENT_BYTES
+from ncclcheck.bench.soak.node_counts import CounterReader, packed
+from ncclcheck.model.benchmarks.soak import NodeCounts
+from ncclcheck.model.codec import decode
+
+
+def machine(root: Path, resent: int, steal: int, throttled: int) -> Path:
+    (root / "proc/net").mkdir(parents=True, exist_ok=True)
+    snmp = f"Ip: Forwarding\nIp: 1\nTcp: InSegs OutSegs RetransSegs\nTcp: 5 {100 + resent} {resent}\n"
+    (root / "proc/net/snmp").write_text(snmp)
+    (root / "proc/stat").write_text(f"cpu  100 0 100 {700 - steal} 0 0 0 {steal + resent} 0 0\n")
+    core = root / "sys/devices/system/cpu/cpu0/thermal_throttle"
+    core.mkdir(parents=True, exist_ok=True)
+    (core / "core_throttle_count").write_text(f"{throttled}\n")
+    return root
+
+
+def test_what_grew_since_the_last_block_is_told(tmp_path: Path) -> None:
+    reader = CounterReader("node01", machine(tmp_path, 3, 0, 1))
+    machine(tmp_path, 10, 93, 1)
+    first = reader.grown(1500.0)
+    assert (first.host, first.clock_mhz) == ("node01", 1500.0)
+    assert (first.counts["tcp resent"], first.counts["tcp sent"]) == (7, 7)
+    assert "cpu throttled" not in first.counts
+    assert first.steal == 1.0
+    machine(tmp_path, 10, 93, 4)
+    second = reader.grown()
+    assert second.counts["cpu throttled"] == 3
+    assert "tcp resent" not in second.counts
+
+
+def test_a_machine_that_tells_nothing_counts_nothing(tmp_path: Path) -> None:
+    reader = CounterReader("node01", tmp_path)
+    found = reader.grown()
+    assert found.steal == 0.0
+    assert not [name for name in found.counts if name.startswith(("tcp", "cpu"))]
+
+
+def test_too_many_counters_leave_those_that_grew_most() -> None:
+    counts = {f"eth{number} rx_errors": number for number in range(200)}
+    data = packed(NodeCounts("node01", counts))
+    assert len(data) <= DOCUMENT_BYTES
+    kept = decode(data, NodeCounts).counts
+    assert kept
+    assert min(kept.values()) == 200 - len(kept)

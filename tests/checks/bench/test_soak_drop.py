@@ -1,0 +1,23 @@
+"""soak-drop."""
+
+from __future__ import annotations
+
+from tests.checks.running import finding, run
+from tests.hardware_builders import rdma_cluster as cluster
+from tests.soak_builders import dropped_lines, soak_block, soak_start, with_soak
+
+
+def test_a_drop_names_the_node_its_direction_and_when() -> None:
+    found = finding("soak-drop", with_soak(cluster(4), dropped_lines()))
+    assert found.hosts == ("node02",)
+    assert found.severity == "error"
+    assert "node02 sends 15% less, from 0:03:20 to 0:05:00" in found.summary
+
+
+def test_a_series_that_becomes_slower_all_the_time_is_found() -> None:
+    lines = [
+        soak_start(),
+        *(soak_block(number, 1000.0 * (1 + number / 4000) + number % 3) for number in range(800)),
+    ]
+    found = run("soak-drop", with_soak(cluster(4), lines)).findings[-1]
+    assert "all_reduce became slower all the time" in found.summary

@@ -1,0 +1,63 @@
+"""When a series became slower, and when that was over."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from ncclcheck.measure.soak.drops import Drop, DropDetector
+
+
+def found_in(medians: list[float], drop: float = 0.05) -> list[Drop]:
+    detector = DropDetector(drop)
+    found = [detector.feed(10.0 * at, 10.0 * at + 10, value) for at, value in enumerate(medians)]
+    return [drop for drop in found if drop is not None]
+
+
+def noisy(count: int, level: float, deviation: float, seed: int = 1) -> list[float]:
+    random = Random(seed)  # noqa: S311 (a sample, no secret)
+    return [level * (1 + random.gauss(0, deviation)) for _ in range(count)]
+
+
+def test_a_drop_is_known_within_a_minute_with_its_begin_size_and_end() -> None:
+    series = noisy(60, 100, 0.01) + noisy(30, 100 / 0.9, 0.01, 2) + noisy(30, 100, 0.01, 3)
+    began, ended = found_in(series)
+    assert began.from_s == pytest.approx(600, abs=10)
+    assert began.known_s - 600 <= 60
+    assert began.to_s is None
+    assert ended.to_s == pytest.approx(900, abs=20)
+    assert ended.part == pytest.approx(0.10, abs=0.01)
+    assert ended.low <= 0.10 + 0.01 and ended.high >= 0.10 - 0.01  # noqa: PT018 (one interval)
+
+
+def test_less_than_the_guard_is_no_drop_and_becomes_the_usual_level() -> None:
+    assert found_in(noisy(60, 100, 0.005) + noisy(300, 103, 0.005, 2)) == []
+
+
+def test_single_spikes_and_a_short_burst_are_no_drop() -> None:
+    series = noisy(200, 100, 0.01)
+    for place in (20, 60, 61, 100, 101, 102):
+        series[place] *= 5
+    assert found_in(series) == []
+
+
+def test_a_faster_network_is_no_drop() -> None:
+    assert found_in(noisy(60, 100, 0.01) + noisy(200, 70, 0.01, 2)) == []
+
+
+def test_a_drop_that_lasts_stays_open_and_is_not_learned() -> None:
+    detector = DropDetector(0.05)
+    for at, value in enumerate(noisy(60, 100, 0.01) + noisy(500, 130, 0.01, 2)):
+        detector.feed(10.0 * at, 10.0 * at + 10, value)
+    assert detector.drop is not None
+    assert detector.usual_us == pytest.approx(100, rel=0.02)
+    assert detector.is_suspect
+
+
+def test_nothing_is_judged_before_the_level_is_known() -> None:
+    detector = DropDetector(0.05)
+    for at in range(5):
+        assert detector.feed(at, at + 1, 100.0 * (at + 1)) is None
+    assert detector.usual_us is None
+    assert not detector.is_suspect

@@ -1,0 +1,32 @@
+"""When a soak tells too little, and its exit code."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ncclcheck.model.benchmarks.soak import SoakEnd, SoakGap
+from ncclcheck.model.fact import Missing
+from ncclcheck.report.soak.soak_not_done import soak_not_done
+from tests.bench_builders import bench_result
+from tests.soak_builders import BEGAN, dropped_lines, healthy_lines, soak_report, soaked
+
+
+def test_a_stable_series_passes_and_a_drop_is_4() -> None:
+    assert soak_report(healthy_lines()).verdict.exit_code == 0
+    assert soak_report(dropped_lines()).verdict.exit_code == 4
+
+
+def test_too_short_not_ended_and_gaps_are_3() -> None:
+    short = soak_report([*healthy_lines(8)[:-1], SoakEnd(BEGAN, is_finished=True)])
+    assert short.verdict.exit_code == 3
+    assert any("too short to tell: 8 blocks, 16 at least" in reason for reason in short.verdict.reasons)
+    running = soak_report(healthy_lines()[:-1])
+    assert running.verdict.exit_code == 3
+    assert "the soak has not ended" in running.verdict.reasons
+    soak = replace(soaked(healthy_lines()), gaps=(SoakGap(100.0, 200.0),))
+    assert any("nothing was measured for 100" in why for why in soak_not_done(bench_result(soak=soak)))
+
+
+def test_what_did_not_run_says_why() -> None:
+    assert list(soak_not_done(Missing("error", "no store"))) == ["the soak did not run: no store"]
+    assert list(soak_not_done(bench_result())) == ["the soak did not run: no block was measured"]
