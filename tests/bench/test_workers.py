@@ -20,7 +20,6 @@ from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.watch import DEADLINES, RankState, all_done, judge
 from ncclcheck.bench.worker import _kind
 from ncclcheck.model.bench import BenchPlan, Point, RankFailure
-from ncclcheck.model.fact import Missing
 from ncclcheck.spawn.process import state_letter
 
 pytestmark = pytest.mark.slow
@@ -49,7 +48,7 @@ def poll_until(
     while time.monotonic() < deadline:
         found, states = running.poll()
         if points is not None:
-            points += [point for point in found if not isinstance(point, Missing)]
+            points += [point for point in found if isinstance(point, Point)]
         if enough(states):
             return states
         time.sleep(0.02)

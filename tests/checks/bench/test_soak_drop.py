@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ncclcheck.model.benchmarks.soak import SoakLine
 from tests.checks.running import finding, run
 from tests.hardware_builders import rdma_cluster as cluster
 from tests.soak_builders import dropped_lines, soak_block, soak_start, with_soak
@@ -15,7 +16,7 @@ def test_a_drop_names_the_node_its_direction_and_when() -> None:
 
 
 def test_a_series_that_becomes_slower_all_the_time_is_found() -> None:
-    lines = [
+    lines: list[SoakLine] = [
         soak_start(),
         *(soak_block(number, 1000.0 * (1 + number / 4000) + number % 3) for number in range(800)),
     ]
