@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from ncclcheck.cli.main import command
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kubernetes"
 VERSION = "1.33"
+JOBSETS = ("jobset.yaml", "watch-jobset.yaml")
 
 
 def documents(name: str) -> list[dict[str, Any]]:
@@ -47,10 +51,11 @@ def test_the_pods_of_the_indexed_job_find_each_other_by_name() -> None:
 
 
 @pytest.mark.slow  # the import of its models
-def test_the_jobset_is_valid_by_the_model_of_its_api() -> None:
+@pytest.mark.parametrize("name", JOBSETS)
+def test_the_jobset_is_valid_by_the_model_of_its_api(name: str) -> None:
     from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2JobSet
 
-    (jobset,) = documents("jobset.yaml")
+    (jobset,) = documents(name)
     known = JobsetV1alpha2JobSet.from_dict(jobset)
     assert known is not None
     assert unknown_keys(jobset, known.to_dict()) == []
@@ -59,15 +64,16 @@ def test_the_jobset_is_valid_by_the_model_of_its_api() -> None:
     kubernetes_validate.validate(job, VERSION, strict=True)
 
 
-def test_the_pods_of_the_jobset_find_each_other_by_name() -> None:
-    (jobset,) = documents("jobset.yaml")
+@pytest.mark.parametrize("name", JOBSETS)
+def test_the_pods_of_the_jobset_find_each_other_by_name(name: str) -> None:
+    (jobset,) = documents(name)
     (node,) = jobset["spec"]["replicatedJobs"]
     environment = {
         container["name"]: container.get("value")
         for container in pod_of(node["template"])["containers"][0]["env"]
     }
-    name = jobset["metadata"]["name"]
-    assert environment["MASTER_ADDR"] == f"{name}-{node['name']}-0-0.{name}"
+    own = jobset["metadata"]["name"]
+    assert environment["MASTER_ADDR"] == f"{own}-{node['name']}-0-0.{own}"
     assert environment["NNODES"] == str(node["template"]["spec"]["completions"])
 
 
@@ -77,6 +83,24 @@ def test_both_manifests_run_the_same_container() -> None:
     one, other = pod_of(job), pod_of(jobset["spec"]["replicatedJobs"][0]["template"])
     assert one["containers"][0]["command"] == other["containers"][0]["command"]
     assert one["volumes"] == other["volumes"]
+
+
+def test_the_watched_jobset_is_the_other_one_with_a_watcher_that_may_read_stacks() -> None:
+    (plain,), (watched,) = documents("jobset.yaml"), documents("watch-jobset.yaml")
+    pods = [pod_of(jobset["spec"]["replicatedJobs"][0]["template"]) for jobset in (plain, watched)]
+    (container,), (own,) = (pod["containers"] for pod in pods)
+    words = shlex.split(own["command"][-1])
+    at = words.index("--")
+    assert words[at:] == shlex.split(container["command"][-1])[3:]
+    assert words[:3] == ["exec", "ncclcheck", "watch"]
+    top = command.make_context("ncclcheck", ["watch"], resilient_parsing=True)
+    given = command.commands["watch"].make_context("watch", words[3:], parent=top).params
+    assert (given["preflight"], given["isolate"], given["on_hang"]) == (True, True, "stop")
+    assert own["securityContext"]["capabilities"]["add"] == ["SYS_PTRACE"]
+    assert {mount["name"] for mount in own["volumeMounts"]} == {
+        volume["name"] for volume in pods[1]["volumes"]
+    }
+    assert own["env"] == container["env"]
 
 
 def unknown_keys(given: Any, known: Any, path: str = "") -> list[str]:

@@ -32,12 +32,14 @@ def commands(folder: Path) -> Path:
 
 
 @pytest.mark.further
+@pytest.mark.parametrize("name", ["indexed-job.yaml", "watch-jobset.yaml"])
 def test_the_containers_command_checks_and_trains_on_two_pods(
-    lab: Callable[..., Lab], tmp_path: Path
+    lab: Callable[..., Lab], tmp_path: Path, name: str
 ) -> None:
     two = lab(2)
-    _, job = yaml.safe_load_all((ROOT / "examples" / "kubernetes" / "indexed-job.yaml").read_text())
-    container = job["spec"]["template"]["spec"]["containers"][0]
+    *_, job = yaml.safe_load_all((ROOT / "examples" / "kubernetes" / name).read_text())
+    spec = job["spec"] if job["kind"] == "Job" else job["spec"]["replicatedJobs"][0]["template"]["spec"]
+    container = spec["template"]["spec"]["containers"][0]
     given = {
         entry["name"]: entry["value"] for entry in container["env"] if "value" in entry
     }  # no Secret here
@@ -47,6 +49,7 @@ def test_the_containers_command_checks_and_trains_on_two_pods(
         "NNODES": "2",
         "NPROC_PER_NODE": "1",
         "SCRIPT": TRAIN,
+        "EVIDENCE": str(tmp_path / "evidence"),
     }
     pods["PATH"] = f"{commands(tmp_path / 'bin')}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     pods["GLOO_SOCKET_IFNAME"] = "eth0"
@@ -60,6 +63,8 @@ def test_the_containers_command_checks_and_trains_on_two_pods(
     said = "".join(finished.stdout for finished in ended)
     assert "exit 0: " in said
     assert "loss" in said
+    kept = "".join(file.read_text() for file in (tmp_path / "evidence").glob("*/stdout.log"))
+    assert ("loss" in kept) == (name == "watch-jobset.yaml")
 
 
 @pytest.mark.further

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.facts.job.rank_stacks import py_spy
+from tests.lab.faults import shape
+from tests.lab.launched import job_environment
 from tests.lab.nodes import PYTHON, Lab
 from tests.lab.process import wait_all
 from tests.lab.test_hosts import wait_until
@@ -104,3 +106,33 @@ def test_on_hang_stop_ends_the_job_on_all_nodes_after_the_evidence(lab: LabOf) -
     assert [finished.returncode for finished in ended] == [4, 4, 4, 4], said_by_all(running)
     kept = four["node3"].folder / "home" / "kept"
     assert list(kept.glob("*/look-1/rank-5.stacks.json"))
+
+
+@pytest.mark.further
+def test_after_a_failure_pairs_of_nodes_are_tested_and_the_bad_one_can_be_excluded(lab: LabOf) -> None:
+    four = lab(4)
+    for node in four.nodes:
+        shape(node, "100mbit" if node.name != "node3" else "50mbit")
+    words = {}
+    for node in four.nodes:
+        place = ["--nnodes", "4", "--node-rank", str(node.rank), "--master-addr", four.nodes[0].address]
+        watch = [PYTHON, "-m", "ncclcheck", "watch", "--isolate", "--dir", "kept", *place]
+        words[node] = [
+            *watch,
+            "--",
+            "env",
+            f"RANK={node.rank}",
+            "LOCAL_RANK=0",
+            "sh",
+            "-c",
+            "sleep 3; exit 7",
+        ]
+    ended = wait_all(list(four.start_all(words, job_environment({}), fresh=True).values()), 200)
+    assert [finished.returncode for finished in ended] == [7, 7, 7, 7], "\n".join(map(str, ended))
+    said = ended[0].stderr
+    assert "watch: --isolate: testing pairs" in said
+    assert "--exclude=node3" in said.replace("--exclude node3", "--exclude=node3"), said
+    (file,) = (four.nodes[0].folder / "home" / "kept").glob("*/isolate.json")
+    found = json.loads(file.read_text())["isolation"]
+    assert [node["host"] for node in found["nodes"]] == ["node3"]
+    assert four.leftovers() == ()

@@ -100,9 +100,9 @@ def write_report(report: Report, given: Mapping[str, Any]) -> None:
     write_files(report, None, given)
 
 
-def last_outputs(watch: Watch, given: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+def last_outputs(report: Report, given: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Return `given` for the last report: its files are also those of the folder, where something was found."""
-    own = _paths(folder, _REPORTS) if watch.decision != "ok" else ()
+    own = _paths(folder, _REPORTS) if report.findings else ()
     return {**given, "output": (*given.get("output", ()), *own)}
 
 

@@ -100,7 +100,7 @@ def _conclude(watching: _Watching, ended: _Ended, code: int, *, failed: bool) ->
         explained = tell_cause(teller, watching.kept, aloud=ended.speaks and not ended.hung)
     reason = "stopped for a hang" if ended.hung else f"the job ended with exit code {code}"
     report = report_of(ended.found, JobEnd(code, reason), teller.clock, explained)
-    write_report(report, last_outputs(ended.found, given, teller.folder))
+    write_report(report, last_outputs(report, given, teller.folder))
 
 
 def _checked_first(given: Mapping[str, Any]) -> Prefixed:
@@ -230,7 +230,7 @@ def _explain_now(watching: _Watching, watch: Watch, aloud: bool) -> None:
     explained = tell_cause(teller, watching.kept, aloud=aloud)
     if explained is not None and sentence(explained):
         report = report_of(watch, None, teller.clock, explained)
-        write_report(report, last_outputs(watch, {}, teller.folder))
+        write_report(report, last_outputs(report, {}, teller.folder))
 
 
 def _company(given: Mapping[str, Any], prefixed: Prefixed) -> Company:

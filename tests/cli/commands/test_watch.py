@@ -171,6 +171,25 @@ def test_the_report_has_the_exit_code_of_the_job(tmp_path: Path) -> None:
     )
 
 
+_OOM = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB."
+
+
+@pytest.mark.slow
+def test_after_a_failed_job_what_it_wrote_names_the_cause(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    words = ["watch", "-q", "--dir", str(tmp_path / "kept"), "--output", str(file)]
+    done = ncclcheck(*words, "--", "sh", "-c", f"echo '{_OOM}' >&2; exit 3")
+    assert done.code == 3
+    assert "watch: what was kept names the cause" in done.err
+    assert "(cuda-oom)" in done.err
+    report = json.loads(file.read_text())
+    assert report["verdict"]["exit_code"] == 3
+    assert [finding["slug"] for finding in report["findings"]] == ["cuda-oom"]
+    (kept,) = (tmp_path / "kept").glob("*/explain.json")
+    assert json.loads(kept.read_text())["command"] == "explain"
+    assert list((tmp_path / "kept").glob("*/report.json"))
+
+
 def test_a_task_of_srun_that_fails_is_named_by_its_rank() -> None:
     done = ncclcheck("watch", "-q", "--", "sh", "-c", "sleep 3; kill -9 $$", environ={"SLURM_PROCID": "3"})
     assert done.code == -signal.SIGKILL
