@@ -94,9 +94,9 @@ def _conclude(watching: _Watching, ended: _Ended, code: int, *, failed: bool) ->
     """Explain what was kept of a job that failed, and write the last report."""
     given, teller = watching.given, watching.teller
     explained = None
+    if watching.output is not None and (failed or given["dir_"] is not None):
+        watching.output.keep()
     if failed:
-        if watching.output is not None:
-            watching.output.keep()
         explained = tell_cause(teller, watching.kept, aloud=ended.speaks and not ended.hung)
     reason = "stopped for a hang" if ended.hung else f"the job ended with exit code {code}"
     report = report_of(ended.found, JobEnd(code, reason), teller.clock, explained)

@@ -82,14 +82,15 @@ def test_a_job_that_worked_leaves_nothing_where_no_folder_was_asked_for(tmp_path
     assert not list(tmp_path.glob("ncclcheck-watch-*"))
 
 
-def test_a_file_stays_the_job_s_own_and_its_end_is_kept_after_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", [0, pytest.param(3, marks=FURTHER)])
+def test_a_file_stays_the_job_s_own_and_its_end_is_kept(tmp_path: Path, code: int) -> None:
     log = tmp_path / "train.log"
     log.write_bytes(b"of an earlier job\n")
     with log.open("ab") as stream:
         done = _run(
-            [*_watch(tmp_path), "sh", "-c", "readlink /proc/self/fd/1; exit 3"], stdout=stream.fileno()
+            [*_watch(tmp_path), "sh", "-c", f"readlink /proc/self/fd/1; exit {code}"], stdout=stream.fileno()
         )
-    assert done.returncode == 3
+    assert done.returncode == code
     assert log.read_text() == f"of an earlier job\n{log}\n"
     assert _kept(tmp_path, "stdout.log") == f"{log}\n".encode()
 
