@@ -329,6 +329,7 @@ WATCH_MEET_S = 120.0  # the watchers of all nodes come within so long; who comes
 WATCH_RETRY_S = 5.0  # between two attempts to reach node 0's watcher
 WATCH_CALL_S = 10.0  # one attempt
 WATCH_SILENT_S = 15.0  # a node that sends no beat for so long (and three of them) counts as silent
+WATCH_CALLED_S = 600.0  # a node that is not heard is called for so long
 WATCH_SETTLE_S = 2.0  # after a rank failed: until an earlier failure on another node is known
 WATCH_ANSWER_S = 20.0  # how much longer than its own two stacks a node's answer on them may take
 WATCH_AT_ONCE_S = 1.0  # a rank that the kernel ended within so long after the first to end was the culprit

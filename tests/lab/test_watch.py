@@ -27,17 +27,11 @@ _HOLDS = (
     "import socket, time\nheld = socket.create_server(('', 4711))\nprint('held', flush=True)\ntime.sleep(60)"
 )
 QUICK = ("sleep", "kill")
-# What node 3 says of itself depends on which of its connections is seen first: scripts/watches has its figures.
-BY_HAND = ("drop-out",)
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(case.name, marks=() if case.name in QUICK else pytest.mark.further)
-        for case in CASES
-        if case.name not in BY_HAND
-    ],
+    [pytest.param(case.name, marks=() if case.name in QUICK else pytest.mark.further) for case in CASES],
 )
 def test_node_0_names_who_it_is_and_alarms_for_no_pause(lab: LabOf, name: str) -> None:
     four = lab(4)

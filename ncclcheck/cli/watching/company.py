@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from ncclcheck.cli.watching.lead import BEAT_BYTES, Lead, LeadPlan
+from ncclcheck.exchange.one_way import Listener
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.watchers import Meeting, join_watchers, serve_watchers
@@ -29,6 +30,7 @@ class Company:
     ) -> None:
         self.watcher = secrets.token_hex(8)
         self.lead: Lead | None = None
+        self.listener = Listener(self.watcher)
         self.has_key = False
         self._plan, self._say = plan, say
         self._order: WatchOrder | None = None
@@ -59,6 +61,12 @@ class Company:
         self._is_urgent = self._is_urgent or urgent
         self._wake.set()
 
+    @property
+    def unheard_by(self) -> str:
+        """Return node 0's address where it does not hear this node, and this node hears it; "" else."""
+        silent_s = self._plan.silent_s
+        return "" if self.lead is not None else self.listener.heard(silent_s)
+
     def is_urgent(self) -> bool:
         """Return whether node 0 should look now."""
         return self.lead is not None and self.lead.is_urgent()
@@ -77,6 +85,7 @@ class Company:
                 time.sleep(PROCESS_POLL_S * 4)
         self._ends.set()
         self._wake.set()
+        self.listener.close()
         self._thread.join(WATCH_SETTLE_S)
 
     def _work(self, find: Callable[[], Meeting | None]) -> None:
@@ -100,6 +109,7 @@ class Company:
         self._follow(meeting)
 
     def _follow(self, meeting: Meeting) -> None:
+        self.listener.open()
         has_said = False
         lost: Missing = Missing("timeout", "node 0 does not answer")
         alone_since = self._began

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.one_way import call
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.watching.blocked import named
@@ -19,12 +20,13 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
 from ncclcheck.model.job.watched import Look, Watch
-from ncclcheck.timeouts import WATCH_ANSWER_S, WATCH_SETTLE_S, WATCH_SILENT_S, WATCH_STUDY_S
+from ncclcheck.timeouts import WATCH_ANSWER_S, WATCH_CALLED_S, WATCH_SETTLE_S, WATCH_SILENT_S, WATCH_STUDY_S
 
 MOST_WATCHERS = 1 << 15
 BEAT_BYTES = 1 << 20
 _BEATS_MISSED = 3
 _MOST_UNREAD = 8
+_CALLED_AFTER, _MOST_CALLED = 1.5, 64  # beats that are missing, nodes
 _OK = Watch("ok")
 
 
@@ -103,6 +105,7 @@ class Lead:
         self._read(now)
         self._note_ends(now)
         if self.is_company:
+            self._call_unheard(now)
             self._note_silent(now)
             self._note_standing()
             self._follow(now, own.ranks > 0)
@@ -194,6 +197,20 @@ class Lead:
             back = ", ".join(sorted(self._silent))
             self._decided(Watch("ok", remarks=(f"{back} is heard again",), hosts=self.hosts))
         self._silent = hosts
+
+    def _call_unheard(self, now: float) -> None:
+        """Call the nodes that are late, by datagrams: one that hears them knows whose packets get lost."""
+        late_s = _CALLED_AFTER * self._plan.look_s
+        late = [
+            node.beat
+            for node in self._nodes.values()
+            if node.beat is not None
+            and node.beat.port
+            and not node.beat.left
+            and late_s < now - node.heard_s < WATCH_CALLED_S
+        ]
+        for beat in late[:_MOST_CALLED]:
+            call(beat.addresses, beat.port, beat.watcher)
 
     def _note_standing(self) -> None:
         beats = [node.beat for node in self._nodes.values() if node.beat is not None and not node.beat.left]

@@ -18,7 +18,7 @@ from ncclcheck.measure.watching.stacks import main_stack
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.together import NodeStudy
-from ncclcheck.model.job.watched import Connection, Frame, Watch, WatchedRank
+from ncclcheck.model.job.watched import BlockedLink, Connection, Frame, Watch, WatchedRank
 from ncclcheck.timeouts import SOCK_DIAG_S, WATCH_RAS_S
 
 
@@ -26,6 +26,7 @@ class Question(Struct, frozen=True):
     """Which ranks to look at, and what is known before: for how long they stand, and who ended.
 
     `connected`: their connections when they came to a stand. `ras`: where NCCL's RAS is asked, "" for not.
+    `unheard_by`: node 0's address where only it does not hear this node, "" else.
     """
 
     host: str
@@ -35,6 +36,7 @@ class Question(Struct, frozen=True):
     ended: tuple[WatchedRank, ...] = ()
     connected: tuple[Connection, ...] = ()
     ras: str = ""
+    unheard_by: str = ""
 
 
 class Answered(Struct, frozen=True):
@@ -60,6 +62,8 @@ def study(question: Question) -> Answered:
     view = view_machine(question.host, question.ras, b"" if isinstance(answer, Missing) else answer)
     blocked = blocked_links(question.host, connected, read_connections(question.ranks))
     second = read_stacks(pids)
+    if question.unheard_by:
+        blocked.append(BlockedLink(question.host, question.unheard_by, None, 0, heard=True))
     stacks, remarks = _main_stacks(second)
     studied = Studied(
         question.host,

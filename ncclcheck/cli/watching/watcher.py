@@ -221,6 +221,7 @@ class Watcher:
             self._ended_before(),
             self._connected,
             self.plan.ras if self._company is None or self._company.lead is not None else "",
+            "" if self._company is None else self._company.unheard_by,
         )
         self._studies += 1
         self._study_until = time.monotonic() + WATCH_STUDY_S
@@ -316,6 +317,7 @@ class Watcher:
             ended,
             self._answered,
             left=left,
+            port=company.listener.port,
         )
         company.post(beat, self._answer, urgent=left or len(ended) > self._ends_posted)
         self._ends_posted = len(ended)

@@ -78,7 +78,7 @@ def _lost(host: str, peer: str, heard: Collection[tuple[str, str]], seen: Collec
     if (peer, host) in heard:
         return 0, f"packets from {peer} to {host} get lost, those from {host} to {peer} arrive"
     if any(listener == host and sender not in (host, peer) for listener, sender in heard):
-        return 0, f"packets from {host} get lost, while it hears others send theirs again"
+        return 0, f"packets from {host} get lost, while it hears others"
     if peer in seen:
         return 0, f"{toward}"
     return 1, f"nothing arrives from {peer}: packets to it, from it, or both get lost"

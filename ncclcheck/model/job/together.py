@@ -58,7 +58,8 @@ class Beat(Struct, frozen=True, forbid_unknown_fields=True):
     """What the watcher of a node says every few seconds. `watcher` tells it from an earlier one of the same node.
 
     `moves_bytes`, `wakes`: did the node's ranks, since the beat before? `studying`: reading stacks wakes them.
-    `study` answers the order of the number `studied`. `left`: this was its last one.
+    `study` answers the order of the number `studied`. `left`: this was its last one. `port`: where node 0 calls it
+    by datagrams while it does not hear it.
     """
 
     host: ShortText
@@ -76,6 +77,7 @@ class Beat(Struct, frozen=True, forbid_unknown_fields=True):
     studied: int = 0
     study: NodeStudy | None = None
     left: bool = False
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0
 
 
 class WatchOrder(Struct, frozen=True, forbid_unknown_fields=True):

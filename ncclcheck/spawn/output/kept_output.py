@@ -86,9 +86,8 @@ class KeptOutput:
         """Wait until what the job wrote so far is passed on and kept, and copy the end of files that it writes to."""
         self._ask()
         for file in self._beside:
-            with suppress(OSError), (self._folder / f"{file.name}.log").open("wb") as copy:
-                for data in tail(file.descriptor, file.start, 2 * MOST_BYTES):
-                    copy.write(data)
+            with suppress(OSError):
+                self._copy(file)
 
     def close(self) -> None:
         """Let the job's output go on without us: its children may still write."""
@@ -97,6 +96,13 @@ class KeptOutput:
         if self._control is not None:
             with suppress(OSError):
                 self._control.shutdown(socket.SHUT_RDWR)
+
+    def _copy(self, file: _Beside) -> None:
+        pieces = tail(file.descriptor, file.start, 2 * MOST_BYTES)
+        first = next(pieces, b"")
+        if first:
+            with (self._folder / f"{file.name}.log").open("wb") as copy:
+                copy.writelines((first, *pieces))
 
     def _ask(self) -> bool:
         """Return whether all that was written is passed on."""

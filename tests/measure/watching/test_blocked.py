@@ -71,4 +71,4 @@ def test_a_node_that_hears_others_but_is_not_heard_knows_that_its_own_packets_ge
         BlockedLink("node3", "10.0.0.2", 4, 0, 0, heard=True),
     ]
     (text,) = directions(links, seen=("node3",))
-    assert text.endswith("packets from node3 get lost, while it hears others send theirs again")
+    assert text.endswith("packets from node3 get lost, while it hears others")
