@@ -79,6 +79,12 @@ SOURCES = {
     "torch": Source("", "python", r"torch/distributed/(?!_tensor|_shard|pipeline|_spmd|checkpoint).*\.py$"),
     "torch-library": Source("", "library", r"lib/libtorch_c(?:pu|uda)\.so$", _DISTRIBUTED),
     "ray": Source("", "python", r"^ray/(?!rllib|data/|dashboard|tune|serve|_private/thirdparty).*\.py$"),
+    "vllm": Source(
+        "",
+        "python",
+        r"^vllm/(?:distributed|executor|worker|v1|engine|entrypoints|platforms|config|utils|ray|device_allocator|"
+        r"plugins)(?:/|\.py).*(?<!tool_parsers)/?[\w]+\.py$|^vllm/(?:config|utils)\.py$",
+    ),
     "sglang": Source(
         "", "python", r"^sglang/srt/(?:distributed|managers|model_executor|server|utils).*\.py$"
     ),

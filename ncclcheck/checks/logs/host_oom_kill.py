@@ -58,6 +58,13 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
                 log, [worker_exit.place for worker_exit in killed] or [remark.place for remark in told]
             ),
         )
+    elif refused := remarks(log, "host-no-memory"):
+        yield suspect(
+            "Host memory is exhausted, or limited for this process: an allocation failed.",
+            refused,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in refused[:1]]),
+        )
     elif signs or killed:
         yield suspect(
             "A worker was killed with signal 9 and left no traceback. Usually the kernel sends it when host memory is "

@@ -18,6 +18,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
             r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
             r"(?:CUDA|HIP|GPU) (?:\w{1,20} )?error\b.{0,200}: out of memory\b|[Oo]ut of (?:GPU|device|HBM|VRAM) memory",
+            r"CUD(?:A|ART) error: out of memory|larger than the maximum number of tokens that can be stored in KV cache",
             r"OOM when allocating tensor|\bResourceExhaustedError|RESOURCE_EXHAUSTED: Out of memory",
         ),
         has_own_cause=True,
@@ -48,6 +49,10 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r"\d GPUs? (?:are|is|were) (?:visible|available)"
             ),
             (
+                r"(?:do(?:es)?n't|do(?:es)? not) (?:have enough|see any|allocate any) GPUs?\b|"
+                r"less than (?:than )?(?:the )?(?:max )?(?:local )?(?:gpu|GPU) count"
+            ),
+            (
                 r"(?:expected|requested|requires|needs|asked for|wants?) (?:at least |exactly )?\d{1,3} "
                 r"(?:visible )?(?:GPU|CUDA device|device)s?\b.{0,80}\b(?:only|but|found|got|saw|sees|available|visible)"
             ),
@@ -60,6 +65,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"no kernel image is available|not compatible with the current PyTorch installation",
             r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible",
             r"ptxas.{0,40}Value 'sm_\w{1,8}' is not|(?:no|not a) (?:valid|compiled) (?:kernel|cubin|code).{0,40}sm_?\d",
+            r"not supported (?:for|on|by) (?:the current|this) GPU|GPUs with compute capability of at least",
             r"only supports? \w{1,20} GPUs? or newer|requires? (?:a )?(?:GPU with )?compute capability",
             (
                 r"only supported on (?:GPUs|devices) with (?:CUDA )?compute capability|"
@@ -167,6 +173,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"unable to (?:write to file|open shared memory object|allocate shared memory).{0,40}(?:/torch_|shm)",
             r"No space left on device: b?['\"]/(?:psm_|dev/shm|torch_|sem\.|nccl-)",
             r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|Bus error\b",
+            r"unable to mmap \d+ bytes from file </?torch_",
             r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)",
         ),
         has_own_cause=True,
@@ -182,7 +189,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "host-oom",
         (
             r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed",
-            r"tasks? [\d,-]{1,200}: Out Of Memory\b|\bTERM_MEMLIMIT\b|state OUT_OF_MEMORY",
+            r"tasks? [\d,-]{1,200}: Out Of Memory\b|\bTERM_MEMLIMIT\b|state OUT_OF_MEMORY|\bOUT_OF_ME(?:MORY|\+)",
             (
                 r"\bearlyoom\b.{0,80}(?:SIGTERM|SIGKILL|killing)|systemd-oomd\b.{0,80}[Kk]ill|"
                 r"job killed: mem \S{1,20} exceed"
@@ -203,6 +210,11 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
         ),
         alarms=False,
+    ),
+    Topic(
+        "host-no-memory",  # told to the program, which was not killed
+        (r"\[Errno 12\] Cannot allocate memory|^(?:\w{1,30}\.){0,3}_?\w{0,5}MemoryError\b|std::bad_alloc\b",),
+        has_own_cause=True,
     ),
     Topic("host-memory", (r"rss (?P<mib>\d+) ?MiB|MemoryError\b|Cannot allocate memory",), alarms=False),
     # what a person looked up beside the job

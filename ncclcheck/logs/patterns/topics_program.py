@@ -35,7 +35,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"\b(?:[Mm]aximum|[Mm]inimum) (?:supported )?version \d[\w.]{0,20} .{0,60}\b(?:supported|required)\b",
             r"\bversion \d[\w.]{0,20} (?:or (?:newer|later|higher) )?is (?:not supported|required|too (?:old|new))\b",
-            r"is used but incompatible|\bPlease (?:re)?install (?:the )?[\w.-]{1,40} ?[<>=!~]=|\bpip install -U\b",
+            r"is used but incompatible|\bPlease (?:re)?install (?:the )?[\w.-]{1,40} ?[<>=!~]=|\bpip install\b",
+            r"^\w{1,60}Error: .{0,80}\b(?:is|are) (?:not installed|required but not installed)\b",
             r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",
         ),
         alarms=False,
@@ -58,7 +59,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             # an error of the file system, with the path that Python names after it
             (
                 r"\[Errno (?:5|13|20|21|30|107|108|112|116|117|121)\] [\w ,/()-]{1,60}: b?['\"]|"
-                r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle"
+                r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle|\[Errno (?:5|107|108|112|116|121)\] "
             ),
             r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)",
         ),

@@ -36,8 +36,8 @@ _GLOO_TRY = re.compile(
     r")?(?P<why>[^,]{1,80})"
 )
 _GLOO_FINAL = re.compile(
-    r"(?:timed out connecting|connect(?:FullMesh failed.{0,200}?| timeout|ion failed)): ?(?:SO_ERROR: "
-    r")?(?P<why>[^,]{1,80}), remote=(?P<address>\S+)"
+    r"(?:(?:timed out connecting|connect(?:FullMesh failed.{0,200}?| timeout|ion failed)): ?(?:SO_ERROR: )?|"
+    r"gloo/transport/tcp/pair\.cc:\d{1,5}\] )(?P<why>[^,]{1,80}), remote=(?P<address>\S+)"
 )
 _GLOO_OLD = re.compile(
     r"gloo/transport/tcp/\S+ (?:connect(?: timeout| to)? |Connect timeout "

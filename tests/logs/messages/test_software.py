@@ -31,6 +31,7 @@ SHARES = {
     "deepspeed": 0.95,
     "nccl-tests": 0.85,
     "sglang": 0.97,
+    "vllm": 0.96,
 }
 
 
