@@ -18,6 +18,28 @@ from ncclcheck.model.finding import CheckRun, Finding
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
 UNDETERMINED = "undetermined"
 _SLOWS = ("rdma-userspace-missing", "gdr-unavailable", "stale-config")  # a job goes on, over slower ways
+# Who has one of these does not work on; a slow way, a wrong setting or a worn link may show much later.
+_ENDS_AT_ONCE = frozenset(
+    {
+        "firewall-blocked-ports",
+        "master-addr-wrong",
+        "hostname-resolution",
+        "k8s-dns-or-mesh",
+        "port-in-use",
+        "ifname-missing",
+        "container-network",
+        "world-size-mismatch",
+        "nccl-library-conflict",
+        "duplicate-gpu",
+        "gpu-visibility",
+        "p2p-broken",
+        "cuda-oom",
+        "rank-exception",
+        "data-or-file-missing",
+        "net-plugin-config",
+        "python-env",
+    }
+)
 
 
 class Explained(Struct, frozen=True):
@@ -33,6 +55,10 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     suspects = [finding for run in runs for finding in run.findings if isinstance(finding, Suspect)]
     open_question = [suspect for suspect in suspects if suspect.slug == UNDETERMINED]
     ranked = ranking(log, [suspect for suspect in suspects if suspect.slug != UNDETERMINED])
+    ranked = [
+        *(suspect for suspect in ranked if not _got_over(log, suspect)),
+        *(replace(suspect, severity="warning") for suspect in ranked if _got_over(log, suspect)),
+    ]
     if fell_back(log):
         ranked = [
             replace(suspect, severity="warning") if suspect.slug == "net-plugin-config" else suspect
@@ -68,6 +94,15 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         else "nothing in the log says that the job failed"
     )
     return Explained("healthy", findings, how)
+
+
+def _got_over(log: Log, suspect: Suspect) -> bool:
+    """Return True if the program worked on after all lines of a cause that would have kept it from working."""
+    return (
+        suspect.slug in _ENDS_AT_ONCE
+        and bool(suspect.places)
+        and all(went_on_after(log, place) for place in suspect.places)
+    )
 
 
 def _is_doubtful(log: Log, first: Suspect, further: Sequence[Suspect]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ncclcheck.checks.addresses import is_loopback
-from ncclcheck.checks.logs._works import is_overcome, went_on_after
+from ncclcheck.checks.logs._works import is_overcome, shows_work, went_on_after
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.model.events import (
     AnyEvent,
@@ -149,10 +149,10 @@ def _is_plugin(event: Event) -> bool:
 
 def troubles(log: Log) -> tuple[Event, ...]:
     """Return the alarms; in a job without any that did not finish, NCCL's warnings and closed connections."""
-    found = alarms(log)
-    return found or after_the_end(
+    found = alarms(log) or after_the_end(
         log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "exception-mentioned", "error-line"
     )
+    return found or after_the_end(log, "trouble-word", *(() if shows_work(log) else ("name-resolution",)))
 
 
 def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:

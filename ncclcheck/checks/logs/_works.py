@@ -24,8 +24,20 @@ def went_on_after(log: Log, place: LogPosition) -> bool:
 def is_overcome(log: Log, event: Event) -> bool:
     """Return True if the job went on after the event, and the event is nothing that stays true all the same."""
     if isinstance(event, Remark) and (event.topic in _LASTING or event.values.get("ends")):
-        return False
+        killed = event.topic == "host-oom" or event.values.get("cause") == "host-oom-kill"
+        return killed and went_on_after(log, event.place) and _ended_well_after(log, event.place)
     return went_on_after(log, event.place)
+
+
+def _ended_well_after(log: Log, place: LogPosition) -> bool:
+    """Return True if the same file says later that the job finished: what was killed was started again."""
+    return any(
+        isinstance(event, Remark)
+        and event.topic in ("finished", "succeeded")
+        and event.place.file == place.file
+        and event.place.line > place.line
+        for event in log.events
+    )
 
 
 def shows_work(log: Log) -> bool:

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._outcome import cut_short, stuck
 from ncclcheck.checks.logs._view import (
-    after_the_end,
     behind,
     culprits,
     exceptions,
@@ -72,9 +71,6 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     NCCL's and torch's documented debug variables.
     """
     found: list[Event] = [*troubles(log), *stuck(log)]
-    found = found or list(
-        after_the_end(log, "trouble-word")
-    )  # words only, but nothing says that the job went on
     if not found:
         yield from _cut_short(log) or _without_work(log)
         return
