@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._remedies import FOLLOWS, remedies
+from ncclcheck.checks.logs._view import culprits, remarks, troubles
 from ncclcheck.checks.registry import Answer, Body, check
 from ncclcheck.model.events import Event, Log, LogPosition
 from ncclcheck.model.fact import Missing
@@ -91,6 +92,7 @@ def cause(
             suspects = body(snapshot.log)
             known = list(declared(snapshot.log) if suspects is None else suspects)
             if all(found.confidence == "possible" for found in known):
+                known = [*_by_what_helped(snapshot.log, slug), *known]
                 judged = frozenset(place for found in known for place in found.places if judges)
                 known = [*_in_nccls_words(snapshot.log, slug, judged), *known]
             for found in known:
@@ -104,6 +106,20 @@ def cause(
         return check(code, slug, title, subject="log")(over_snapshot)
 
     return declare
+
+
+def _by_what_helped(log: Log, slug: str) -> Iterator[Suspect]:
+    """Yield the suspect that a setting gets around, where the log says that it helped."""
+    helped = remedies(log, slug)
+    if helped:
+        wrong = troubles(log)
+        yield suspect(
+            f"With another setting the job works ({helped[0].text.strip()[:120]}).",
+            [*helped, *wrong[:2]],
+            confidence="likely",
+            at=wrong[0].place,
+            explains=FOLLOWS,
+        )
 
 
 def _in_nccls_words(log: Log, slug: str, judged: frozenset[LogPosition]) -> Iterator[Suspect]:

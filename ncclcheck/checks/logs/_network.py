@@ -82,7 +82,7 @@ def is_on_docker_bridge(address: str) -> bool:
 
 def is_bridge_address(address: str) -> bool:
     """Return True for the address that Docker or libvirt gives its own bridge on every machine."""
-    return bool(re.fullmatch(r"172\.17\.0\.1|192\.168\.122\.1", address))
+    return bool(re.fullmatch(r"172\.(?:1[7-9]|2\d|3[01])\.0\.1|192\.168\.122\.1", address))
 
 
 def unmade(log: Log) -> list[ConnectFailure]:

@@ -147,7 +147,7 @@ def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:
         suspects,
         key=lambda suspect: (
             suspect.slug in away,
-            CONFIDENCES.index(suspect.confidence),
+            CONFIDENCES.index("likely" if suspect.in_doubt else suspect.confidence),
             position.get((suspect.at.file, suspect.at.line), (1 << 60)) if suspect.at else 1 << 60,
             suspect.code,
         ),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, differing, remarks, timeouts
+from ncclcheck.checks.logs._view import culprits, differing, remarks, statuses, timeouts
 from ncclcheck.checks.logs.nccl_version_mismatch import past_the_start
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
@@ -74,6 +74,7 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
     yield from _connected_in_another_order(log)
     yield from _rejected_by_adapter(log)
     yield from _differing_at_one_step(log)
+    yield from _out_of_step(log)
 
 
 def _connected_in_another_order(log: Log) -> Iterator[Suspect]:
@@ -133,6 +134,28 @@ def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
                 at=at_step[0].place,
             )
             return
+
+
+def _out_of_step(log: Log) -> Iterator[Suspect]:
+    """A rank that waits in a collective that it entered, and that another rank of the group has behind itself."""
+    for state in statuses(log):
+        for late in timeouts(log):
+            if (
+                late.sequence is not None
+                and (late.group, late.layer) == (state.group, "nccl")
+                and None not in (late.place.rank, state.place.rank)
+                and late.place.rank != state.place.rank
+                and state.completed + 1 < late.sequence <= state.enqueued
+            ):
+                yield suspect(
+                    f"Rank {state.place.rank} waits in collective {state.completed + 1} of its group, which it entered "
+                    f"and rank {late.place.rank} has behind itself: the ranks call different numbers of collectives.",
+                    [state, late],
+                    confidence="likely",
+                    hosts=culprits(log, [state.place]),
+                    explains=("slow-rank-timeout", "rank-exception"),
+                )
+                return
 
 
 def _some_left(log: Log) -> bool:

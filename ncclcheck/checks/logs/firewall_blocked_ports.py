@@ -46,7 +46,11 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
     given_up = unmade(log)
     found = [failure for failure in given_up if failure.reason in UNANSWERED]
     refused = [
-        failure for failure in given_up if failure.reason == "refused" and failure.layer in ("nccl", "gloo")
+        failure
+        for failure in given_up
+        if failure.reason == "refused"
+        and failure.layer in ("nccl", "gloo")
+        and failure.place.host not in hosts_of_address(log, failure.address)  # itself: its process ended
     ]
     targets = heads(f"{failure.address}:{failure.port}" for failure in found or refused)
     if found:
@@ -55,6 +59,9 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             [*found, *registered(log)],
             confidence="likely",
             hosts=_ends(log, found),
+            explains=("k8s-dns-or-mesh", "world-size-mismatch", "slow-rank-timeout")
+            if _to_itself(log, found)
+            else None,
         )
     elif refused and not virtual_processes(log):
         yield suspect(
@@ -64,6 +71,11 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             hosts=both_ends(log, refused) or culprits(log, [failure.place for failure in refused]),
             explains=(),
         )
+
+
+def _to_itself(log: Log, found: Sequence[ConnectFailure]) -> bool:
+    """Return True if a node does not even reach its own address: the filter is on the node itself."""
+    return any(failure.place.host in hosts_of_address(log, failure.address) for failure in found)
 
 
 def _ends(log: Log, found: Sequence[ConnectFailure]) -> tuple[str, ...]:

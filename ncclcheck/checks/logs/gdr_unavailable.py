@@ -8,7 +8,7 @@ from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line
 from ncclcheck.checks.logs._view import culprits, remarks, troubles
 from ncclcheck.logs.messages.ib_status import status_of
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -55,7 +55,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
         for remark in remarks(log, "ib-completion")
         if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
     ]
-    slow = remarks(log, "slow-word")
+    slow = (*remarks(log, "slow-word"), *_looked_for(log))
     disabled = remarks(log, "gdr-disabled") if slow else ()
     if (told and troubles(log)) or ((off or disabled) and slow):
         yield suspect(
@@ -88,3 +88,12 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
 def _blames_acs(log: Log) -> bool:
     """Return True if NCCL's own hint names ACS."""
     return any("ACS" in remark.text for remark in remarks(log, "nccl-hint"))
+
+
+def _looked_for(log: Log) -> list[Remark]:
+    """Return that a person looked for the module that gives adapters access to GPU memory, and it is not there."""
+    return [
+        remark
+        for remark in remarks(log, "missing-file", "gdr-missing")
+        if "memory_peers" in remark.text or "peermem" in remark.text
+    ]

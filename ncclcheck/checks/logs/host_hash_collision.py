@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line
 from ncclcheck.checks.logs._view import remarks, settings, troubles
-from ncclcheck.model.events import Event, Log
+from ncclcheck.model.events import CommInit, Event, Log
 from ncclcheck.model.finding import Fix
+
+_DEVICE = re.compile(r"nvmlDev (?P<number>\d{1,3}) busId (?P<bus>[0-9a-f]{1,12})\b")
 
 
 @cause(
@@ -47,21 +50,21 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL misc/utils.cc getHostHash (host name up to the first dot and boot_id; NCCL_HOSTID).
     """
-    for value, setting in settings(log, "NCCL_HOSTID").items():
-        hosts = tuple(dict.fromkeys(process.host for process in setting))
-        if len(hosts) > 1 and troubles(log):
-            yield suspect(
-                f"NCCL_HOSTID={value} is set on {', '.join(hosts[:3])}, so NCCL takes them for one host.",
-                [
-                    *(
-                        as_line(process, f"NCCL_HOSTID set by environment to {value}")
-                        for process in setting[:4]
-                    ),
-                    *troubles(log),
-                ],
-                at=setting[0].place,
-            )
-            return
+    same_id = _one_id(log)
+    if same_id:
+        yield same_id
+        return
+    apart = _two_gpus_of_one_number(log) or _hops_between_nodes(log)
+    if apart and troubles(log):
+        yield suspect(
+            "Ranks that NCCL takes for neighbours on one host have GPUs of the same number: they are on different "
+            "machines, or in different containers, with the same host name.",
+            [*apart, *troubles(log)[:2]],
+            confidence="likely",
+            at=troubles(log)[0].place,
+            explains=("gpu-visibility", "rank-exception", "p2p-broken", "shm-too-small"),
+        )
+        return
     by_host: dict[str, set[str]] = {}
     for process in log.processes:
         if process.host and process.address:
@@ -97,3 +100,48 @@ def _is_one_interface(log: Log, host: str) -> bool:
     }
     names = [name for name, _ in pairs]
     return len(names) > len(set(names))
+
+
+def _two_gpus_of_one_number(log: Log) -> list[Event]:
+    """Return two starts of one communicator on one host whose GPUs have the same NVML number and not the same bus."""
+    seen: dict[tuple[str, str, str], tuple[str, Event]] = {}
+    for event in log.events:
+        match = _DEVICE.search(event.text) if isinstance(event, CommInit) and event.place.host else None
+        if match is None or not isinstance(event, CommInit):
+            continue
+        key = (event.place.host or "", event.comm_id, match["number"])
+        bus, first = seen.setdefault(key, (match["bus"], event))
+        if bus != match["bus"]:
+            return [first, event]
+    return []
+
+
+def _hops_between_nodes(log: Log) -> list[Event]:
+    """Return channels within a node whose ranks are not of one node: rank less device is the same on all of a node."""
+    broken = [remark for remark in remarks(log, "nccl-warn") if "CUDA IPC handle" in remark.text]
+    hops = [
+        remark
+        for remark in remarks(log, "local-hop")
+        if int(remark.values["a"]) - int(remark.values["b"])
+        != int(remark.values["c"]) - int(remark.values["d"])
+    ]
+    return [*hops[:2], *broken[:1]] if hops and broken else []
+
+
+def _one_id(log: Log) -> Suspect | None:
+    """Return that NCCL_HOSTID is the same on several hosts."""
+    for value, setting in settings(log, "NCCL_HOSTID").items():
+        hosts = tuple(dict.fromkeys(process.host for process in setting))
+        if len(hosts) > 1 and troubles(log):
+            return suspect(
+                f"NCCL_HOSTID={value} is set on {', '.join(hosts[:3])}, so NCCL takes them for one host.",
+                [
+                    *(
+                        as_line(process, f"NCCL_HOSTID set by environment to {value}")
+                        for process in setting[:4]
+                    ),
+                    *troubles(log),
+                ],
+                at=setting[0].place,
+            )
+    return None

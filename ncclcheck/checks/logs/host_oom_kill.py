@@ -57,6 +57,10 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
             hosts=culprits(
                 log, [worker_exit.place for worker_exit in killed] or [remark.place for remark in told]
             ),
+            # who was killed at work had a port
+            explains=("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom", "port-in-use")
+            if killed
+            else None,
         )
     elif refused := remarks(log, "host-no-memory"):
         yield suspect(

@@ -45,6 +45,17 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
     ## Source
     getaddrinfo(3): EAI_NONAME, EAI_AGAIN; torch c10d/socket.cpp prints the gai error as a warning.
     """
+    numeric = [failure for failure in failures(log, "store") if failure.address.isdecimal()]
+    if numeric:
+        yield suspect(
+            f"The name of the master is a number ({numeric[0].address}), which is taken for an address and never "
+            "looked up: give the host a name with a letter, or use its address.",
+            numeric,
+            confidence="likely",
+            hosts=(numeric[0].address,),
+            explains=("firewall-blocked-ports", "master-addr-wrong", "rank-exception"),
+        )
+        return
     found = [remark for remark in unresolved(log) if not is_of_cluster(log, remark)]
     if not found:
         return

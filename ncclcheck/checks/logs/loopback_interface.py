@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
@@ -9,6 +10,8 @@ from ncclcheck.checks.logs._network import as_line, distinct_hosts
 from ncclcheck.checks.logs._view import culprits, failures, hosts_of, is_local, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
+
+_NODES = re.compile(r"--nnodes[ =](?:\d{1,5}:)?(?:[2-9]|\d\d)")
 
 
 @cause(
@@ -53,6 +56,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     several = len(hosts_of(log)) > 1 or any(
         (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in own
     )
+    several = several or any(_NODES.search(remark.text) for remark in remarks(log, "rdzv-endpoint"))
     if failed or (own and several and troubles(log)) or (fallback and troubles(log)):
         yield suspect(
             "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",

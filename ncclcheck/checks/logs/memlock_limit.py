@@ -7,10 +7,14 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, exits, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _RESULT = re.compile(r"\s*\d{1,12}(?:\s+\d{1,12}\.\d{1,6})+\s*$")  # a row of a benchmark
+
+
+_SMALL_KIB = 1 << 20  # a queue needs little, a buffer of NCCL some MiB; the usual limits are 64 KiB and 8 MiB
+_ALLOCATES = re.compile(r"ibv_(?:create_(?:qp|cq)|reg_mr|alloc_pd)")
 
 
 @cause(
@@ -44,7 +48,7 @@ def memlock_limit(log: Log) -> Iterator[Suspect]:
     NCCL misc/ibvwrap.cc (ENOMEM of ibv_reg_mr, ibv_create_cq, ibv_create_qp); ib_umem_get in Linux checks
     RLIMIT_MEMLOCK.
     """
-    found = remarks(log, "ib-no-memory")
+    found = remarks(log, "ib-no-memory") or _under_a_limit(log)
     if found:
         yield suspect(
             "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is "
@@ -53,6 +57,16 @@ def memlock_limit(log: Log) -> Iterator[Suspect]:
             confidence="possible" if _went_on(log, found[-1].place.line) else "likely",
             hosts=culprits(log, [remark.place for remark in found]),
         )
+
+
+def _under_a_limit(log: Log) -> tuple[Remark, ...]:
+    """Return the verbs that failed without a reason, where the log shows a small limit of locked memory."""
+    small = any(int(remark.values["kib"][:12]) <= _SMALL_KIB for remark in remarks(log, "memlock"))
+    return tuple(
+        remark
+        for remark in remarks(log, "ib-verb")
+        if small and _ALLOCATES.search(remark.values.get("verb", ""))
+    )
 
 
 def _went_on(log: Log, line: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, exits, remarks, statuses, timeouts
+from ncclcheck.checks.logs._view import alarms, culprits, exits, remarks, statuses, timeouts, troubles
 from ncclcheck.model.events import Log, Remark, WorkerExit
 from ncclcheck.model.finding import Fix
 
@@ -62,6 +62,12 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             f"The command ended by a time limit, and the same one with {helped.values['setting']} ended well: what "
             "differs is direct access between GPUs.",
             [*exits(log), helped, *acs],
+            confidence="likely",
+        )
+    elif acs and not late and not alarms(log) and troubles(log) and _uses_pcie(log):
+        yield suspect(
+            "The job hangs, its GPUs talk over PCIe peer-to-peer, and ACS or the IOMMU is on.",
+            [*acs, *troubles(log)[:2]],
             confidence="likely",
         )
     elif late and _is_first_collective(log) and _uses_pcie(log):

@@ -52,11 +52,10 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             explains=("rank-exception", "firewall-blocked-ports", "world-size-mismatch"),
         )
         return
-    strangers = () if found else _of_another_network(log)
+    strangers = () if found else _that_is_said_to_scan(log) or _of_another_network(log)
     if strangers:
         yield suspect(
-            f"{strangers[0].values['address']} connected to NCCL's socket and closed it: it is of another network than "
-            "all ranks of the log.",
+            f"{strangers[0].values['address']} connected to NCCL's socket and closed it: it is no rank of the log.",
             strangers,
             confidence="likely",
             hosts=(strangers[0].values["address"].partition("<")[0],),
@@ -86,6 +85,20 @@ def _that_sweeps(log: Log) -> tuple[Remark, ...]:
         if len(ports) >= _FEWEST_PORTS and f"{address}<" in closed:
             return tuple(ports.values())
     return ()
+
+
+def _that_is_said_to_scan(log: Log) -> tuple[Remark, ...]:
+    """Return the closed connections of a start, where the log tells of a scan and the peer is not known as a node."""
+    if not remarks(log, "scan"):
+        return ()
+    known = {process.address for process in log.processes}
+    return tuple(
+        remark
+        for remark in remarks(log, "closed-by-peer")
+        if (address := remark.values.get("address", "").partition("<")[0])[:1].isdigit()
+        and address not in known
+        and not is_local(address)
+    )
 
 
 def _of_another_network(log: Log) -> tuple[Remark, ...]:

@@ -53,6 +53,7 @@ def python_env(log: Log) -> Iterator[Suspect]:
         and ("missing-file" not in exception.topics or exception.class_name.endswith("ImportError"))
     ]
     loader = [remark for remark in remarks(log, "import") if any(words in remark.text for words in _LOADER)]
+    loader += remarks(log, "no-nccl-built")
     found = [*raised, *(() if raised else loader)]
     if found:
         yield suspect(

@@ -42,6 +42,10 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
     `mismatch in rank count`).
     """
+    beyond = _beyond(log)
+    if beyond:
+        yield beyond
+        return
     twice = remarks(log, "already-checked-in")
     counts = [registration for registration in registered(log) if registration.joined > registration.expected]
     differ = remarks(log, "rank-count")
@@ -80,3 +84,24 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             hosts=tuple(f"rank {rank}" for rank in missing[:8]) if named else (),
             explains=(),
         )
+
+
+def _beyond(log: Log) -> Suspect | None:
+    """Return that a rank is not in the world, or that two processes say that they are the same rank."""
+    told = remarks(log, "rank-beyond")
+    asked = [remark for remark in told if "ranks" in remark.values]
+    members = [remark for remark in told if "members" in remark.values]
+    over = [remark for remark in members if int(remark.values["member"]) > int(remark.values["members"])]
+    numbers = [(remark.values["global"], remark.values["members"]) for remark in members]
+    twice = [remark for remark, number in zip(members, numbers, strict=True) if numbers.count(number) > 1]
+    all_twice = bool(twice) and len(twice) == len(members)
+    if not (asked or over or all_twice):
+        return None
+    return suspect(
+        "A rank is higher than the world size allows: the numbers of nodes or of ranks per node differ."
+        if asked or over
+        else "Every rank is there twice: two tasks of the launcher start the same ranks.",
+        [*asked, *over, *(twice if all_twice else ())],
+        confidence="certain" if asked or over else "likely",
+        explains=("rank-exception", "firewall-blocked-ports", "port-in-use"),
+    )

@@ -111,6 +111,11 @@ def _bridged(log: Log, failed: Sequence[ConnectFailure]) -> list[ConnectFailure]
         for remark in remarks(log, "address-listing")
         if VIRTUAL.match(remark.values.get("device") or remark.values.get("holder", ""))
     }
+    for process in log.processes:  # `br-05ab815fa14e:172.19.0.1`
+        for socket in process.sockets:
+            device, _, address = socket.partition(":")
+            if VIRTUAL.match(device):
+                listed.add(address)
     return [
         failure
         for failure in failed

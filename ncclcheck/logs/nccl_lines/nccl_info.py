@@ -18,7 +18,9 @@ _LONGEST_VALUE = 512
 VERSION_PATTERN = r"NCCL version (?P<nccl>\d+\.\d+(?:\.\d+)?)\S*?(?:\+cuda(?P<cuda>[\d.]+))?(?:\s|$)"
 _VERSION = re.compile(VERSION_PATTERN)
 # `Bootstrap : Using eth0:10.0.0.1<0>` up to 2.23, `Bootstrap: Using` since; 2.7 lists `[0]ib0:...`
-_BOOTSTRAP = re.compile(r"Bootstrap ?: Using (?:\[0\])?(?P<name>[^\s:]+):(?P<address>\S+?)(?:<\d+>)(?:\s|$)")
+_BOOTSTRAP = re.compile(
+    r"(?:Bootstrap ?: Using (?:\[0\])?|NET : Using interface )(?P<name>[^\s:]+):(?P<address>\S+?)(?:<\d+>)(?:\s|$)"
+)
 _SOCKETS = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<address>[^\s<]+)<\d+>")
 # `[0]mlx5_0:1/IB`, merged `[0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}`, with rail and plane since 2.30
 _DEVICE = re.compile(r"(?:\[\d+\] ?)(?P<name>[A-Za-z][\w.-]*):(?P<port>\d+)(?::\d+){0,2}/(?P<link>IB|RoCE)")
@@ -119,7 +121,10 @@ class Notes:
 
     def _network(self, message: str) -> None:
         if match := _BOOTSTRAP.search(message):
-            self.text["interface"], self.text["address"] = match["name"], match["address"][:255]
+            if (
+                match[0].startswith("B") or "interface" not in self.text
+            ):  # NCCL 2.2 lists all, the first is the one
+                self.text["interface"], self.text["address"] = match["name"], match["address"][:255]
         elif "NET/IB" in message and "Using" in message:
             self.devices = tuple(
                 f"{match['name']}:{match['port']}/{match['link']}"

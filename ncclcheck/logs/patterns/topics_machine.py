@@ -18,7 +18,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
             r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
             r"(?:CUDA|HIP|GPU) (?:\w{1,20} )?error\b.{0,200}: out of memory\b|[Oo]ut of (?:GPU|device|HBM|VRAM) memory",
-            r"CUD(?:A|ART) error: out of memory|larger than the maximum number of tokens that can be stored in KV cache",
+            r"CUD(?:A|ART) error: out of memory|larger than the maximum number of tokens that can be stored in KV ",
             r"OOM when allocating tensor|\bResourceExhaustedError|RESOURCE_EXHAUSTED: Out of memory",
         ),
         has_own_cause=True,
@@ -206,10 +206,11 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "killed",
         (
-            r"(?<!died or was )\bKilled\b(?! by (?!signal))",
+            r"(?<!died or was )\bKilled\b(?! by )",
             r"killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
         ),
         alarms=False,
+        has_own_cause=True,
     ),
     Topic(
         "host-no-memory",  # told to the program, which was not killed

@@ -210,11 +210,16 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "no-rdma-device-files",
-        (r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)",),
+        (
+            r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)",
+            r"cannot allocate mlx5dv_\w+",
+        ),
     ),
     Topic(
         "rdma-hardware",
-        (r"\bmlx[45]_\w+|InfiniBand controller|ConnectX|/sys/class/infiniband",),
+        (
+            r"\bmlx[45]_\w+|InfiniBand controller|ConnectX|/sys/class/infiniband|lspci.{0,60}mellanox|\bIBGDA\b",
+        ),
         alarms=False,
     ),
     Topic("gid-listing", (r"^\s*\w+\s+\d+\s+\d+\s+fe80(?::[0-9a-f]{4}){7}\s+v[12]",), alarms=False),
@@ -278,7 +283,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "plugin-topology",  # a plug-in's own file
-        (r"Setting NCCL_TOPO_FILE environment variable to",),
+        (r"Setting NCCL_TOPO_FILE environment variable to|NCCL_TOPO_FILE set .{0,40}aws-ofi-nccl",),
         alarms=False,
         at_info=True,
     ),
@@ -363,14 +368,6 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "master-address",
         (r"\bMASTER_ADDR[=: ]{1,3}(?P<address>[\w.-]{1,253})",),
-        alarms=False,
-    ),
-    Topic(
-        "local-coordinator",  # of JAX, for several processes
-        (
-            r"coordinator_address=['\"](?:localhost|127\.)[^'\"]{0,40}['\"], ?num_processes=(?P<processes>[2-9]|\d\d+)|"
-            r"Error received from peer ipv4:127\.0\.0\.1:",
-        ),
         alarms=False,
     ),
     Topic(

@@ -45,6 +45,52 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "local-hop",  # a channel of NCCL 2.3 and older within a node
+        (
+            r"\bINFO Ring \d{1,3} : (?P<a>\d{1,5})\[(?P<b>\d{1,2})\] -> (?P<c>\d{1,5})\[(?P<d>\d{1,2})\] via "
+            r"(?:P2P|SHM|direct shared)",
+        ),
+        alarms=False,
+        at_info=True,
+    ),
+    Topic(
+        "remedy",  # what helped, in the words of who tried it
+        (
+            (
+                r"(?:\b(?:with|without|set|setting|export|after|using|adding|by)\b|-x ).{0,40}\b(?:NCCL|GLOO)_\w{3,40}="
+                r"\S{1,40}.{0,60}\b(?:works|worked|fine|(?<!not )ok|solve[sd]|fixe[sd]|normally|pass(?:es|ed)|"
+                r"no (?:more )?(?:hang|error)s?|succeed(?:s|ed)|helps|helped|complete[sd]|goes through|runs)\b"
+            ),
+            (
+                r"\b(?:solved|fixed|resolved|work(?:s|ed|ing)|helps|helped|goes away)\b.{0,60}"
+                r"\b(?:NCCL|GLOO)_\w{3,40}=\S{1,40}"
+            ),
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "rank-beyond",  # a rank that the world has not
+        (
+            r"[Ii]nvalid rank requested ?: ?(?P<rank>\d{1,6})/(?P<ranks>\d{1,6})",
+            r"GLOBAL_RANK: (?P<global>\d{1,6}), MEMBER: (?P<member>\d{1,6})/(?P<members>\d{1,6})",
+        ),
+        alarms=False,
+        has_own_cause=True,
+    ),
+    Topic(
+        "scan",  # what a person or a scanner itself says
+        (r"\bnmap\b|\b(?:vulnerability|security|port)[ -]scan\w*|\bsec-?scan\b|\bmasscan\b",),
+        alarms=False,
+    ),
+    Topic(
+        "local-coordinator",  # of JAX, for several processes
+        (
+            r"coordinator_address=['\"](?:localhost|127\.)[^'\"]{0,40}['\"], ?num_processes=(?P<processes>[2-9]|\d\d+)",
+            r"Error received from peer ipv4:127\.0\.0\.1:",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "requeued",
         (
             r"\bJob \d+ requeued|requeued,? (?:restart count|as attempt|attempt)|\brestart count [1-9]|"

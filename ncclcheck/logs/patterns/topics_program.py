@@ -21,7 +21,10 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "no-nccl-built",
-        (r"doesn't have NCCL built in|Torch not compiled with CUDA|NCCL (?:is )?not (?:available|compiled)",),
+        (
+            r"Unknown communication backend: nccl",
+            r"doesn't have NCCL built in|Torch not compiled with CUDA|NCCL (?:is )?not (?:available|compiled)",
+        ),
         has_own_cause=True,
     ),
     Topic(
@@ -35,6 +38,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"\b(?:[Mm]aximum|[Mm]inimum) (?:supported )?version \d[\w.]{0,20} .{0,60}\b(?:supported|required)\b",
             r"\bversion \d[\w.]{0,20} (?:or (?:newer|later|higher) )?is (?:not supported|required|too (?:old|new))\b",
+            r"^(?:Runtime|Import|Value)Error: (?!CUDA|NCCL|GPU)[A-Z][\w.-]{1,40} is not (?:available|installed)\.?$",
             r"is used but incompatible|\bPlease (?:re)?install (?:the )?[\w.-]{1,40} ?[<>=!~]=|\bpip install\b",
             r"^\w{1,60}Error: .{0,80}\b(?:is|are) (?:not installed|required but not installed)\b",
             r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",
@@ -97,7 +101,9 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             (
                 r"\b(?:data ?loader|dataset|iterator|sampler)\b.{0,40}\b(?:exhausted|ran out|ended) (?:early|after \d)|"
-                r"\bran out of (?:data|batches|samples)\b|StopIteration after \d|leaving (?:the )?\w{1,20} loop\b"
+                r"\bran out of (?:data|batches|samples)\b|"
+                r"\b(?:data ?loader|shard|iterator|dataset) is empty\b|\bworld_size \d{1,6} > num_shards|"
+                r"StopIteration after \d|leaving (?:the )?\w{1,20} loop\b"
             ),
         ),
         has_own_cause=True,
@@ -128,7 +134,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"(?:expected (?:about|>|~)|reference for (?:this|\d)|below the floor|slower than|instead of).{0,60}|"
-                r"tokens/s \d+ \(expected"
+                r"/s,? \(expected \d|\b\d{1,2} ?% of (?:what|the|our|its)\b"
             ),
             r"# Avg bus bandwidth {1,10}: 0\.\d",  # of sockets, or of tiny messages
             (
@@ -166,6 +172,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "nccl-crash",
         (
             (
+                r"^(?:free|malloc|realloc|munmap_chunk)\(\): (?:corrupt|invalid|mismatching|double)|"
                 r"File \"[^\"]{1,300}(?:nccl|NCCL)\w{0,60}\.py\", line \d{1,6} in |0x[0-9a-f]{6,16} nccl\w{1,60}\(|"
                 r"libnccl\S{0,40}\(?\+0x|rasMsgHandle\w*|\bNCCL BUG\b|"
                 r"corrupt(?:ed)? comm(?:unicator)? object|segfault at .{0,80}libnccl|"
@@ -225,7 +232,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "finished",
         (
             (
-                r"(?:training|train|job|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
+                r"(?:training|train|\bjob|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
                 r"complete(?:d|s)?|done|succe)"
             ),
             (

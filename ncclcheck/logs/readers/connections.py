@@ -53,7 +53,7 @@ _STORE_TRY = re.compile(
 )
 _STORE_FINAL = re.compile(
     r"client socket has timed out after (?P<time>\w+) while trying to connect to "
-    r"\((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
+    r"\(?(?P<address>[^,():\s]{1,255})(?:, ?|:)(?P<port>\d{1,5})\b"
 )
 _STORE_NONE = re.compile(
     r"client socket has failed to connect to any network address of \((?P<address>[^,()]{1,255}), (?P<port>\d{1,5})\)"
@@ -70,7 +70,7 @@ _ANY = re.compile(
 )
 _STORE_OLD = re.compile(
     r"RuntimeError: (?:connect\(\) failed\. Last error: )?"
-    r"(?P<why>Connection (?:timed out|refused)|(?<=Last error: ).{1,60})"
+    r"(?P<why>Connection (?:timed out|refused)|(?<=Last error: ).{1,60}|connect\(\) timed out)"
 )
 _HYDRA = re.compile(
     r"unable to connect from \"[^\"]{1,253}\" to \"(?P<address>[^\"]{1,253})\" \((?P<why>[^)]{1,80})"

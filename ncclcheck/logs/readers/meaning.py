@@ -223,9 +223,7 @@ class Meanings:
             return
         is_open = speaker in self.open_tracebacks
         exception = None if is_info else exceptions.split(text, in_traceback=is_open)
-        topics = [
-            found_topic for found_topic in topics_of(text) if not is_info or found_topic[0] in _INFO_TOPICS
-        ]
+        topics = _topics_of(text, is_info=is_info)
         if exception is None and not is_info and exceptions.is_mentioned(text):
             found.append(Remark(place, kept, "exception-mentioned"))
         if exception is not None:
@@ -345,6 +343,14 @@ def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[Any
             for event in found
         ]
     return [*found, *connected]  # type: ignore[list-item]
+
+
+def _topics_of(text: str, *, is_info: bool) -> list[tuple[str, dict[str, str]]]:
+    """Return the topics of a line; that another setting helped tells of another run that finished."""
+    found = [topic for topic in topics_of(text) if not is_info or topic[0] in _INFO_TOPICS]
+    if any(topic == "remedy" for topic, _ in found):
+        return [topic for topic in found if topic[0] not in ("finished", "succeeded")]
+    return found
 
 
 def speaker_of(prefix: Prefix) -> Speaker:
