@@ -122,17 +122,16 @@ def bench(
     isolate: bool = False,
     mesh: str | None = None,
     mesh_order: str | None = None,
-    dims: Several = (),
-    mix: bool = False,
-    model: FilePath | None = None,
-    batch: int | None = None,
-    sequence: int | None = None,
+    dims: Several = (), mix: bool = False,
+    model: FilePath | None = None, batch: int | None = None, sequence: int | None = None,
     strategy: Literal["fsdp", "megatron"] | None = None,
-) -> Report:
+    try_: Several = (), try_file: FilePath | None = None, gain: str | None = None, seed: int | None = None,
+) -> Report:  # fmt: skip
     """Return the report of `ncclcheck bench`: how fast are collectives between these nodes, and who is slow?
 
     `sizes` is "1M-1G" and the like, `budget` seconds for all measuring, `min_busbw` GB/s, `tolerance` per cent. The
-    measurements are `report.bench`, in the groups of `mesh` `report.bench.mesh`. Raises UsageError.
+    measurements are `report.bench`, in the groups of `mesh` `report.bench.mesh`, of the
+    settings of `try_` `report.bench.trials`. Raises UsageError.
     """
     return _report("bench", dict(locals()))
 

@@ -20,6 +20,7 @@ SLURM_SETTLE_S = 2.0
 HEALTH_HISTORY_S = 86400.0  # a result of a health check that is older says nothing about the node of today
 JOIN_TIMEOUT_S = 30.0  # --join-timeout: for all nodes to join
 BENCH_BUDGET_S = 20.0  # --budget: for all measuring of a benchmark
+TRY_BUDGET_S = 1800.0  # --budget with --try: all sets of processes; it ends as soon as it is decided
 LONGEST_OPTION_S = 7 * 24 * 3600.0  # a week, for any option in seconds: a larger number is a typing error
 SOAK_S = 3600.0  # --duration of soak
 SOAK_LEAST_S = 10.0  # the same, at least
@@ -264,6 +265,7 @@ KILL_GPU_WORKERS_S = 10.0
 WORKERS_POLL_S = 0.1  # between two looks of a node at its workers
 # Between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
 LONGEST_GAP_S = 0.5
+TRY_POINT_S = 1.0  # of a point in each set of processes of --try: the rounds make it precise, not one set
 COMPARE_S = 40.0  # the comparison of as-is and advised: starting torch on a busy node may take most of it
 LEAST_COMPARE_S = 12.0  # with less time its workers could not start, form a group and measure
 AFTER_COMPARE_S = 15.0  # of --timeout, kept for the benchmark that follows

@@ -31,6 +31,7 @@ class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_s: float = timeouts.GROUP_CALL_S
     turns: str | None = None  # the name of its set of ranks, to which turns are given; None: it needs none
     turns_prefix: str = ""  # before the keys of turns in the store
+    brief: bool = False  # the plan, and not how fast single ranks and links are
     agent_pid: int | None = None  # filled in by bench.supervise; the worker ends when this process has ended
     progress_fd: int | None = None  # filled in by bench.supervise
     store_fd: int | None = (

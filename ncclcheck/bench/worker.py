@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -20,14 +21,15 @@ from ncclcheck.bench.gpu.device import Device, open_device
 from ncclcheck.bench.gpu.device_id import device_id
 from ncclcheck.bench.groups.mesh_benchmark import measure_mesh
 from ncclcheck.bench.isolation import isolate
-from ncclcheck.bench.point import measure_all, prepare, with_agreed_buffers
+from ncclcheck.bench.point import BenchRank, measure_all, prepare, with_agreed_buffers
 from ncclcheck.bench.progress import ErrorKind, ProgressPage
 from ncclcheck.bench.soak.soak_rank import run_soak
 from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns
 from ncclcheck.exchange.store.torch_versions import is_own_bug, make_store
+from ncclcheck.model.bench import Point
 from ncclcheck.model.codec import decode, encode
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _INPUT_LIMIT_BYTES = 64 << 20
@@ -84,13 +86,18 @@ def _run(task: WorkerTask, progress: ProgressPage, results: int) -> None:
             mesh = measure_mesh(rank, task.plan.mesh)
             if task.rank == 0:
                 _write_all(results, encode(mesh) + b"\n")
-        found = isolate(rank, [point for point in points if not isinstance(point, Missing)])
-        if task.rank == 0:
-            _write_all(results, encode(found) + b"\n")
+        if not task.brief:
+            _isolate(rank, points, results)
     progress.move("leaving")
     _leave_together(progress)
     progress.move("done")
     dist.destroy_process_group()
+
+
+def _isolate(rank: BenchRank, points: Sequence[Fact[Point]], results: int) -> None:
+    found = isolate(rank, [point for point in points if not isinstance(point, Missing)])
+    if rank.task.rank == 0:
+        _write_all(results, encode(found) + b"\n")
 
 
 class _Turns:

@@ -337,7 +337,8 @@ bench_options = _all(
         click.option(
             "--budget",
             type=Seconds(),
-            help=f"Time limit for all measurements together.  [{timeouts.BENCH_BUDGET_S:g}]",
+            help=f"Time limit for all measurements together.  [{timeouts.BENCH_BUDGET_S:g}; with --try "
+            f"{timeouts.TRY_BUDGET_S:g}]",
         ),
         click.option("--no-verify", is_flag=True, help="Do not verify the received data."),
         click.option("--cuda-graph", is_flag=True, help="Measure replayed CUDA graphs (nccl only)."),
@@ -390,6 +391,24 @@ mesh_bench_options = _all(
             "--strategy",
             type=click.Choice(["fsdp", "megatron"], case_sensitive=False),
             help="How --model is trained: by layers (fsdp), or in buckets (megatron).  [fsdp]",
+        ),
+    ]
+)
+tries = _all(
+    [
+        click.option(
+            "--try",
+            "try_",
+            multiple=True,
+            metavar="NAME=VALUE[,...]",
+            help="Measure this setting against the environment as it is, in fresh processes; repeatable.",
+        ),
+        click.option(
+            "--try-file", type=FileName(), metavar="FILE", help="Settings to try, one --try per line."
+        ),
+        click.option("--gain", metavar="PCT", help="Least gain that makes a tried setting advice.  [3%]"),
+        click.option(
+            "--seed", type=WholeNumber(0, 2**31), help="Seed of the order of --try.  [random; it is reported]"
         ),
     ]
 )

@@ -17,6 +17,7 @@ from ncclcheck.checks.registry import Selection, all_checks, matching
 from ncclcheck.cli.benchmarks.mesh_request import given_mesh, mesh_request
 from ncclcheck.cli.benchmarks.ops import given_ops
 from ncclcheck.cli.benchmarks.soak_request import soak_request
+from ncclcheck.cli.benchmarks.try_request import try_request
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts import head_request
@@ -41,6 +42,8 @@ _USUAL_TIMEOUTS = {
     "matrix": timeouts.ISOLATE_TIMEOUT_S,
     "node": timeouts.NODE_TIMEOUT_S,
 }
+# Every point costs rounds: intervals hold for all of them together.
+TRYING = BenchRequest((1 << 20, 1 << 24), ("all_reduce",), budget_s=timeouts.TRY_BUDGET_S)
 _SELECTIONS = ("select", "ignore", "demote", "require")
 
 
@@ -191,7 +194,8 @@ def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
 
 def bench_request(given: Mapping[str, Any]) -> BenchRequest:
     """Return what to measure, with defaults where nothing is given. Raises UsageError."""
-    usual, ops = BenchRequest(), given_ops(given)
+    ops, tries = given_ops(given), try_request(given)
+    usual = BenchRequest() if tries is None else TRYING
     return BenchRequest(
         sizes_bytes=usual.sizes_bytes if given.get("sizes") is None else parse_sizes(given["sizes"]),
         ops=ops or usual.ops,
@@ -204,6 +208,7 @@ def bench_request(given: Mapping[str, Any]) -> BenchRequest:
         cuda_graph=_cuda_graph(given),
         under=_under(given),
         mesh=mesh_request(given, ops),
+        tries=tries,
     )
 
 

@@ -10,6 +10,7 @@ from ncclcheck.model.benchmarks.mesh_bench import MeshBench, MeshPlan
 from ncclcheck.model.benchmarks.op import Backend as Backend
 from ncclcheck.model.benchmarks.op import Op as Op
 from ncclcheck.model.benchmarks.soak import Soak, SoakPlan
+from ncclcheck.model.benchmarks.trials import Race, Trial
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import LoggedError
@@ -236,6 +237,8 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     logs: tuple[NodeLog, ...] = ()  # of nccl only
     mesh: MeshBench | None = None
     soak: Soak | None = None
+    trials: tuple[Trial, ...] | None = None  # bench --try: as-is, its twin, and what was tried
+    race: Race | None = None  # how they went
     undead: tuple[str, ...] = ()  # workers that SIGKILL did not end: "rank 3 (pid 4711, state D) on node02"
 
 

@@ -11,6 +11,7 @@ from ncclcheck.model.bench import Backend, Op
 from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.benchmarks.model_shape import ModelRequest
 from ncclcheck.model.benchmarks.soak import SoakRequest
+from ncclcheck.model.benchmarks.trials import TryRequest
 
 # The environment to measure under: the job's own, the advised one, or the job's where it is proven to work, else the
 # advised one.
@@ -47,6 +48,7 @@ class BenchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     under: Under = "proven"
     mesh: MeshRequest | None = None
     soak: SoakRequest | None = None
+    tries: TryRequest | None = None
 
 
 # They make the host wait, look at every element, or talk between the calls: a benchmark on NCCL is run without them.

@@ -14,6 +14,7 @@ from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.benchmarks.mesh import MeshPlacement
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.benchmarks.soak import Soak
+from ncclcheck.model.benchmarks.trials import Race, Trial
 from ncclcheck.model.events import LogFile
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
@@ -125,7 +126,8 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     `used` is what NCCL's own log of the run tells of the transport. `remarks` are sentences about the figures: what is
     not known of the ceiling, whether the backend binds rather than the link, and what the figures were judged by.
     `gpus`: what each GPU did while all others did the same, after the collectives.
-    `mesh`: what was measured in the job's parallel groups (`bench --mesh`).
+    `mesh`: what was measured in the job's parallel groups (`bench --mesh`). `trials`: the settings that were tried
+    against as-is (`bench --try`), and `race` how that went.
     """
 
     backend: str
@@ -142,6 +144,8 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     remarks: tuple[str, ...] = ()
     gpus: tuple[GpuSpeed, ...] = ()
     mesh: MeshBench | None = None
+    trials: tuple[Trial, ...] | None = None
+    race: Race | None = None
 
 
 class LogReport(Struct, frozen=True, forbid_unknown_fields=True):

@@ -64,6 +64,8 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
         remarks=tuple(remarks),
         gpus=bench.isolation.gpus,
         mesh=bench.mesh,
+        trials=bench.trials,
+        race=bench.race,
     )
 
 

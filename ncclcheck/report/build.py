@@ -33,6 +33,7 @@ from ncclcheck.report.soak.soak_not_done import soak_not_done
 from ncclcheck.report.text.fold import fold_hosts
 
 _MOST_LATE = 4
+_INCONCLUSIVE = ("undecided", "budget", "twin differs", "as-is failed")  # how trials end that tell nothing
 
 
 def build_report(
@@ -165,6 +166,8 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
     elif measured < planned and not bench.failures:  # a failure is a finding, and says more
         why = bench.unfinished or "give it a longer --timeout, or fewer --sizes"
         yield f"the benchmark was not finished: {measured} of {planned} points were measured: {why}"
+    elif bench.race is not None and bench.race.ended in _INCONCLUSIVE:
+        yield f"the settings were not decided: {bench.race.words}"
     elif bench.plan.mesh is not None and bench.mesh is None and not bench.failures:
         yield f"the parallel groups were not measured: {bench.unfinished or 'the time was over'}"
 

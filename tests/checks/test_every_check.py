@@ -31,6 +31,7 @@ ON_REQUEST = (
     "node-slow", "node-hangs", "node-intermittent", "link-slow", "group-slow", "slow-in-company",
     "slow-at-scale", "rendezvous-id", "checkpoint-incomplete", "checkpoint-differs", "mesh-placement", "mesh-mismatch",
     "mesh-group-slow", "mesh-wrong-data", "soak-drop", "soak-tail", "link-flap", "soak-wrong-data",
+    "setting-fails", "setting-wrong-data", "setting-trade",
 )  # fmt: skip
 ABOUT_NODES = [
     check for check in CHECKS if check.code[:3] != "NC8" and check.slug not in (*NOT_OF_NODES, *ON_REQUEST)

@@ -15,6 +15,7 @@ SHARED = {
 PREFLIGHT = {"apply", "image", "mesh", "mesh_order"}
 BENCH = {"sizes", "ops", "backend", "dtype", "iters", "warmup", "budget", "no_verify", "no_preflight", "as_is",
          "advised", "cuda_graph", "min_busbw", "baseline", "tolerance", "isolate"}  # fmt: skip
+TRY = {"try_", "try_file", "gain", "seed"}
 MESH = {"mesh", "mesh_order", "dims", "mix", "model", "batch", "sequence", "strategy"}
 
 
@@ -22,7 +23,7 @@ MESH = {"mesh", "mesh_order", "dims", "mix", "model", "batch", "sequence", "stra
     ("name", "expected"),
     [
         ("preflight", SHARED | PREFLIGHT),
-        ("bench", SHARED | BENCH | MESH),
+        ("bench", SHARED | BENCH | MESH | TRY),
         ("run", SHARED | BENCH - {"no_preflight", "isolate"}),
         (
             "soak",

@@ -18,6 +18,7 @@ from ncclcheck.model.errors import UsageError
 from tests.docs.code_blocks import PAGES, ROOT, SCRIPTS, Example, examples
 
 _FILES = (
+    "try_file",
     "key_file",
     "expect",
     "baseline",

@@ -22,6 +22,7 @@ _MOST_ITERATIONS = 1 << 31
 _LARGEST_BYTES = 1 << 44
 _LONGEST_HOST = 300
 BLOCKS_KEPT = 64  # of a soak, in the store: node 0 reads each within a second
+_NAME = re.compile(r"bench|as-is|advised|try-[0-9]{1,4}", re.ASCII)
 _NONCE = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
 Left: TypeAlias = Literal["", "interrupted", "timeout"]
 
@@ -30,7 +31,7 @@ class BenchOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="bench"):
     """Start the workers: the host of every rank; and for each ticket its first rank, its count, its environment.
 
     `name` begins every key under which node 0 and the nodes talk about them. `turns`: they measure when it is their
-    turn. In an environment None unsets a variable.
+    turn. `brief`: they measure the plan, and nothing beside it. In an environment None unsets a variable.
     """
 
     plan: BenchPlan
@@ -41,8 +42,9 @@ class BenchOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="bench"):
     environments: dict[str, dict[str, str | None]]
     nonce: str
     deadline_s: float
-    name: Literal["bench", "as-is", "advised"] = "bench"
+    name: str = "bench"
     turns: bool = False
+    brief: bool = False
 
 
 class BenchState(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +72,8 @@ def order_faults(order: BenchOrder, ticket: int, most_ranks: int) -> Iterator[st
         yield f"{order.world_size} ranks on {len(order.hosts)} hosts"
     if not all(0 < len(host) <= _LONGEST_HOST and host.isprintable() for host in order.hosts):
         yield "a host name that is none"
+    if _NAME.fullmatch(order.name) is None:
+        yield "a name that is none"
     if _NONCE.fullmatch(order.nonce) is None:
         yield "a nonce that is none"
     first, count = (of.get(str(ticket), 0) for of in (order.first_rank, order.count))

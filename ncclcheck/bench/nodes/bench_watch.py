@@ -349,6 +349,15 @@ class BenchWatch:
         )
 
 
+def quick_deadlines(order: BenchOrder) -> Deadlines:
+    """Return the deadlines for a job that may well hang as it is: that is called soon after its processes started.
+
+    NCCL looks at every GPU and link before it has a group, which takes seconds on a healthy node with eight.
+    """
+    group_s = (20.0 if order.plan.backend == "nccl" else 8.0) + order.world_size / 50
+    return Deadlines(join_s=group_s, first_call_s=group_s, stall_s=8.0)
+
+
 def _by_host(logs: Sequence[NodeLog]) -> tuple[NodeLog, ...]:
     """Return one log for each host, where several processes of a node had ranks."""
     found: dict[str, NodeLog] = {}

@@ -147,6 +147,7 @@ def _tasks(node: WorkerNode, order: BenchOrder) -> list[WorkerTask]:
             hosts=order.hosts,
             turns=order.name if order.turns else None,
             turns_prefix=node.prefix,
+            brief=order.brief,
         )
         for local in range(order.count.get(str(node.ticket), 0))
     ]

@@ -45,6 +45,7 @@ def preflight(context: click.Context, /, **given: Any) -> None:
 @options.bench_options
 @options.after_bench
 @options.mesh_bench_options
+@options.tries
 @click.option("--no-preflight", is_flag=True, help="Skip the checks and only measure.")
 @options.preflight_options
 @options.report_options

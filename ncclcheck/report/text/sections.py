@@ -19,6 +19,7 @@ from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import Line, draw_plain, line
 from ncclcheck.report.text.plain import plain
 from ncclcheck.report.text.settings_text import settings_lines
+from ncclcheck.report.trials.trials_text import trial_lines
 
 
 def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
@@ -31,6 +32,7 @@ def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
         ("as-is and advised", comparison_lines(report)),
         ("benchmark", bench_lines(report, verbose)),
         ("measured in the parallel groups", group_lines(report)),
+        ("settings that were tried", trial_lines(report)),
         ("pairs of nodes", isolation_lines(report)),
         ("matrix of the nodes", matrix_lines(report)),
         ("soak", soak_lines(report)),

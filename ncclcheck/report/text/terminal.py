@@ -27,6 +27,7 @@ from ncclcheck.report.text.nccl_text import nccl_lines
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
 from ncclcheck.report.text.sections import authentication_words
 from ncclcheck.report.text.settings_text import settings_lines
+from ncclcheck.report.trials.trials_text import trial_lines
 
 _VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
 
@@ -54,6 +55,7 @@ def page(report: Report, verbose: int) -> Iterator[Line]:
         comparison_lines(report),
         bench_lines(report, verbose),
         group_lines(report),
+        trial_lines(report),
         isolation_lines(report),
         matrix_lines(report),
         soak_lines(report),

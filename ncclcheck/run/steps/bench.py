@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.bench_network import BenchWish, bench_network, no_group
 from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
-from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
+from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched, quick_deadlines
 from ncclcheck.bench.nodes.ending import end_sets
 from ncclcheck.bench.nodes.node_workers import WorkerNode, run_workers
 from ncclcheck.bench.nodes.plan_memory import too_large_for, too_large_here
@@ -16,7 +16,9 @@ from ncclcheck.bench.nodes.planned import planned
 from ncclcheck.bench.nodes.starting import Starting, order_of, starting_processes
 from ncclcheck.bench.soak.soak_watch import watch_of
 from ncclcheck.bench.task import NO_TORCH
-from ncclcheck.bench.watch import DEADLINES, Deadlines
+from ncclcheck.bench.trials.lead_trials import SetRun, TrialLead, lead_trials
+from ncclcheck.bench.trials.trial_set import MOST_SETS, TrialSet
+from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.model.bench import BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing
@@ -42,26 +44,36 @@ def lead_bench(session: Session) -> Fact[BenchResult]:
     plan = planned(context.options.bench, network, snapshot, deadline.left())
     if isinstance(plan, Missing):
         return plan
-    order = order_of(starting_of(session, network), network, plan, deadline.left())
+
+    def keep(partial: BenchResult) -> None:
+        session.state.snapshot = replace(snapshot, bench=partial)
+
+    if context.options.bench.tries is None:
+        return _measured(session, TrialSet(network, plan, keep=keep))
+    run = SetRun(lambda trial: cannot_measure(session) or _measured(session, trial), context.say, keep)
+    return lead_trials(TrialLead(context.options.bench, plan, network, deadline, run))
+
+
+def _measured(session: Session, trial: TrialSet) -> Fact[BenchResult]:
+    context, snapshot, network = session.context, session.snapshot, trial.network
+    order = trial.order(order_of(starting_of(session, network), network, trial.plan, session.deadline.left()))
     too_large = too_large_for(order, network, snapshot)
     if too_large is None and context.options.head is None:  # else node 0 is another machine
         too_large = too_large_here(order, network, snapshot)
     if too_large is not None:
         return too_large
-
-    def keep(partial: BenchResult) -> None:
-        session.state.snapshot = replace(snapshot, bench=partial)
-
-    deadlines = quick_deadlines(order) if context.options.bench.under == "as-is" else DEADLINES
-    watch = watch_of(context.options.bench.soak, watched(session, order, network), keep, deadlines)
+    is_quick = trial.is_trial or context.options.bench.under == "as-is"
+    deadlines = quick_deadlines(order) if is_quick else DEADLINES
+    seen = trial.watched(watched(session, order, network))
+    watch = watch_of(context.options.bench.soak, seen, trial.keep, deadlines)
     if network.fault:
         return watch.result((_never_started(order, network),))
-    context.say(f"measuring with {order.world_size} ranks over {network.transport}")
+    trial.tell(context.say, f"measuring with {order.world_size} ranks over {network.transport}")
     broadcast_order(session, order)
     try:
-        result = watch.until(deadline)
+        result = watch.until(session.deadline)
     except KeyboardInterrupt:
-        keep(watch.result((), "interrupted"))
+        trial.keep(watch.result((), "interrupted"))
         raise
     finally:
         stop_workers(session, [watch])
@@ -91,15 +103,6 @@ def _without_torch(result: BenchResult) -> Missing | None:
     """Return why nothing could be measured, where torch is broken: a fault of the installation, and no rank's."""
     broken = [failure.detail for failure in result.failures if failure.detail.startswith(NO_TORCH)]
     return Missing("error", broken[0]) if broken and not result.started else None
-
-
-def quick_deadlines(order: BenchOrder) -> Deadlines:
-    """Return the deadlines for a job that may well hang as it is: that is called soon after its processes started.
-
-    NCCL looks at every GPU and link before it has a group, which takes seconds on a healthy node with eight.
-    """
-    group_s = (20.0 if order.plan.backend == "nccl" else 8.0) + order.world_size / 50
-    return Deadlines(join_s=group_s, first_call_s=group_s, stall_s=8.0)
 
 
 def cannot_measure(session: Session) -> Missing | None:
@@ -150,5 +153,6 @@ BENCH: Step[BenchOrder, None] = Step(
     order=BenchOrder,
     follow=_follow,
     faults=_faults,
+    most_given=MOST_SETS,
     by_ranks=lambda order: order.count,
 )

@@ -17,7 +17,7 @@ from ncclcheck.advice.compared import as_is_and_advised
 from ncclcheck.bench.nodes.ab_benchmark import SIZES, AbBenchmark, WorkerSet
 from ncclcheck.bench.nodes.ab_result import result_of
 from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
-from ncclcheck.bench.nodes.bench_watch import BenchWatch
+from ncclcheck.bench.nodes.bench_watch import BenchWatch, quick_deadlines
 from ncclcheck.bench.nodes.node_workers import run_workers
 from ncclcheck.bench.nodes.plan_memory import too_large_for
 from ncclcheck.bench.nodes.starting import order_of
@@ -29,7 +29,6 @@ from ncclcheck.run.session import Session, broadcast_order
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.run.steps.bench import (
     cannot_measure,
-    quick_deadlines,
     starting_of,
     stop_workers,
     watched,

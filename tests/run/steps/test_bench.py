@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.bench.nodes.bench_order import BenchOrder
+from ncclcheck.bench.nodes.bench_watch import quick_deadlines
 from ncclcheck.bench.nodes.node_workers import run_workers
 from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
@@ -25,7 +26,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.session import Session
-from ncclcheck.run.steps.bench import lead_bench, quick_deadlines, starting_of
+from ncclcheck.run.steps.bench import lead_bench, starting_of
 from ncclcheck.timeouts import LEAST_BENCH_S
 from tests.bench.nodes.benches import (
     AGENTS,

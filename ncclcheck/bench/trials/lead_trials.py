@@ -1,0 +1,216 @@
+"""Try settings against the environment as it is, as node 0 leads it: rounds of sets of fresh processes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ncclcheck.bench.trials.trial_set import Seen, TrialSet, seen, with_settings
+from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.measure.trials.outcome import Confirmation, Told, trials_of
+from ncclcheck.measure.trials.race import Rules, confirming_rounds, log_ratios
+from ncclcheck.measure.trials.standings import TWIN, Standings
+from ncclcheck.model.bench import BenchPlan, BenchResult
+from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest
+from ncclcheck.model.benchmarks.trials import Ended, Race, RoundTimes, TryRequest
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.nccl.variables.trying import unread
+from ncclcheck.timeouts import TRY_POINT_S
+
+AS_IS = -2  # the number of as-is; its twin is -1, arms count from 0
+_SPARE = 1.5  # times the longest set, that have to be left for one more
+
+
+class SetRun(Struct, frozen=True):
+    """How a set is measured, and whom to tell. `keep` takes what there is when the run is interrupted."""
+
+    measure: Callable[[TrialSet], Fact[BenchResult]]
+    say: Callable[[str], None]
+    keep: Callable[[BenchResult], None]
+
+
+class TrialLead(Struct, frozen=True):
+    """What is tried, on what, until when, and by whom it is measured."""
+
+    wanted: BenchRequest
+    plan: BenchPlan
+    network: BenchNetwork
+    deadline: Deadline
+    run: SetRun
+
+    @property
+    def request(self) -> TryRequest:
+        """Return what is to be tried; there is something, or nobody leads trials."""
+        assert self.wanted.tries is not None  # noqa: S101
+        return self.wanted.tries
+
+
+class _TrialsOverError(Exception):
+    """No further set is measured: why."""
+
+    def __init__(self, ended: Ended, words: str) -> None:
+        super().__init__(words)
+        self.ended, self.words = ended, words
+
+
+def lead_trials(lead: TrialLead) -> Fact[BenchResult]:
+    """Return the benchmark as-is with the trials; Missing where it could not be measured as it is."""
+    for arm in lead.request.arms:
+        if why := unread(arm, lead.plan.backend):
+            return Missing("unsupported", why)
+    trials = _Trials(lead)
+    try:
+        over = trials.race()
+    except KeyboardInterrupt:
+        if not isinstance(trials.as_is, Missing):
+            lead.run.keep(trials.result(_TrialsOverError("interrupted", "interrupted")))
+        raise
+    return trials.as_is if isinstance(trials.as_is, Missing) else trials.result(over)
+
+
+class _Trials:
+    """The race as it goes. State: what each set has shown."""
+
+    def __init__(self, lead: TrialLead) -> None:
+        self._lead, self._random = lead, Random(lead.request.seed)  # noqa: S311 (an order, no secret)
+        points = len(lead.plan.ops) * len(lead.plan.sizes_bytes)
+        self._plan = replace(lead.plan, budget_s=TRY_POINT_S * points)
+        self._settings = {AS_IS: {}, TWIN: {}, **dict(enumerate(lead.request.arms))}
+        rules = Rules(len(lead.request.arms) + 1, points, lead.request.gain)
+        self._standings = Standings(rules, len(lead.request.arms))
+        self._until = lead.deadline.within(lead.wanted.budget_s)
+        self._began, self._sets, self._longest_s = time.monotonic(), 0, 0.0
+        self._told: dict[int, Told] = {arm: Told() for arm in self._settings}
+        self._confirmation: Confirmation | None = None
+        self.as_is: Fact[BenchResult] = Missing("timeout", "no time was left to measure anything")
+
+    def race(self) -> _TrialsOverError:
+        """Run all rounds; return why they ended."""
+        try:
+            while not self._standings.is_over:
+                self._round()
+            return self._confirmed() or self._end()
+        except _TrialsOverError as over:
+            return over
+
+    def result(self, over: _TrialsOverError) -> BenchResult:
+        """Return the benchmark as-is with what the trials have shown so far."""
+        assert not isinstance(self.as_is, Missing)  # noqa: S101
+        request, standings = self._lead.request, self._standings
+        trials = trials_of(self._lead.plan, request, standings, self._told, self._confirmation)
+        race = Race(
+            seed=request.seed,
+            gain=request.gain,
+            rounds=standings.rounds,
+            confirming_rounds=len(self._confirmation.figures) if self._confirmation else 0,
+            sets=self._sets,
+            seconds=round(time.monotonic() - self._began, 1),
+            ended=over.ended,
+            words=over.words,
+        )
+        return replace(self.as_is, trials=trials, race=race)
+
+    def _round(self) -> None:
+        """Measure as-is, its twin and every arm that is left, in random order."""
+        order = [AS_IS, *self._standings.measured]
+        if self._standings.rounds:  # as-is is the first of all: where it fails, no other is to blame
+            self._random.shuffle(order)
+        shown: dict[int, tuple[float, ...]] = {}
+        for arm in order:
+            found = self._measure(arm)
+            if found.failure:
+                self._blame(arm, found)
+            else:
+                shown[arm] = found.times_us
+        self._standings.add(
+            {arm: log_ratios(shown[AS_IS], times_us) for arm, times_us in shown.items() if arm != AS_IS}
+        )
+        for arm, times_us in shown.items():
+            told = self._told[arm]
+            self._told[arm] = replace(
+                told, rounds=(*told.rounds, RoundTimes(self._standings.rounds, times_us))
+            )
+        self._say_round(shown)
+
+    def _measure(self, arm: int) -> Seen:
+        """Measure one set; raise _TrialsOverError where the budget does not suffice for it."""
+        if self._until.left() <= _SPARE * self._longest_s:
+            raise _TrialsOverError(
+                "budget", "the budget was spent before it was decided: give a longer --budget"
+            )
+        began, network = time.monotonic(), with_settings(self._lead.network, self._settings[arm])
+        self._sets += 1
+        result = self._lead.run.measure(TrialSet(network, self._plan, f"try-{self._sets}"))
+        self._longest_s = max(self._longest_s, time.monotonic() - began)
+        found = seen(network, result)
+        if arm == AS_IS and isinstance(self.as_is, Missing):
+            self.as_is = result
+        if found.late:
+            raise _TrialsOverError("budget", f"the time was over: {found.failure}")
+        told = self._told[arm]
+        self._told[arm] = replace(told, uses=found.uses or told.uses, channels=found.channels)
+        return found
+
+    def _blame(self, arm: int, found: Seen) -> None:
+        """Take an arm that failed out of the race; raise where as-is fails, too."""
+        if arm in (TWIN, AS_IS) or self._measure(AS_IS).failure:
+            self._lead.run.say(found.failure)
+            raise _TrialsOverError(
+                "as-is failed", f"the environment as it is fails by itself: {found.failure}"
+            )
+        self._told[arm] = replace(
+            self._told[arm], failure=found.failure, wrong=found.wrong, hosts=found.hosts
+        )
+        self._standings.leave(arm)
+        self._lead.run.say(f"{self._name(arm)}: {found.failure}")
+
+    def _confirmed(self) -> _TrialsOverError | None:
+        """Measure the winner against as-is once more; None where there is none."""
+        winner, rounds = self._standings.best, self._standings.rounds
+        if winner is None or self._standings.twin_differs:
+            return None
+        self._confirmation = Confirmation(winner)
+        self._lead.run.say(f"confirming {self._name(winner)} in {confirming_rounds(rounds)} more rounds")
+        for number in range(confirming_rounds(rounds)):
+            shown = {arm: self._measure(arm) for arm in ((winner, AS_IS) if number % 2 else (AS_IS, winner))}
+            failed = next((arm for arm in (AS_IS, winner) if shown[arm].failure), None)
+            if failed is not None:
+                self._blame(failed, shown[failed])
+                return _TrialsOverError("decided", f"{self._name(winner)} failed when it was confirmed")
+            row = log_ratios(shown[AS_IS].times_us, shown[winner].times_us)
+            self._confirmation = replace(self._confirmation, figures=(*self._confirmation.figures, row))
+        return _TrialsOverError("decided", f"decided after {rounds} rounds")
+
+    def _end(self) -> _TrialsOverError:
+        """Return why a race without a winner ended."""
+        standings = self._standings
+        if standings.twin_differs:
+            return _TrialsOverError(
+                "twin differs",
+                "as-is and as-is again differ: this machine cannot resolve the settings (what else runs on it?)",
+            )
+        if "racing" in {how for arm, how in standings.standing.items() if arm not in standings.failed}:
+            return _TrialsOverError(
+                "undecided", f"{standings.rounds} rounds did not decide it: the times scatter too much"
+            )
+        if set(standings.standing.values()) & {"refused"} or standings.failed:
+            return _TrialsOverError("decided", f"decided after {standings.rounds} rounds")
+        return _TrialsOverError("nothing to gain", f"nothing to gain, after {standings.rounds} rounds")
+
+    def _say_round(self, shown: dict[int, tuple[float, ...]]) -> None:
+        before = shown[AS_IS]
+        parts = [
+            f"{self._name(arm)} {math.exp(sum(log_ratios(before, times_us)) / len(before)):.3f}"
+            for arm, times_us in sorted(shown.items())
+            if arm != AS_IS
+        ]
+        self._lead.run.say(f"round {self._standings.rounds}, times as fast as as-is: {', '.join(parts)}")
+
+    def _name(self, arm: int) -> str:
+        named = ",".join(f"{name}={value}" for name, value in self._settings[arm].items())
+        return named or ("twin" if arm == TWIN else "as-is")

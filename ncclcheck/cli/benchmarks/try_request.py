@@ -1,0 +1,81 @@
+"""What `bench --try` and `--try-file` ask for; what cannot be tried is refused here."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ncclcheck.cli.files import read_text
+from ncclcheck.model.benchmarks.trials import GAIN, MOST_ARMS, TryRequest
+from ncclcheck.model.errors import UsageError
+from ncclcheck.nccl.settable import refusal
+from ncclcheck.nccl.variables.trying import not_tried
+
+LEAST_GAIN_PERCENT, MOST_GAIN_PERCENT = 1.0, 50.0
+_OF_TRY = ("gain", "seed")
+_WITHOUT = ("isolate", "mesh", "cuda_graph")
+# A comma ends a setting where the name of the next one follows: NCCL_IB_HCA=mlx5_0,mlx5_1 is one.
+_NEXT = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_]*=)", re.ASCII)
+
+
+def try_request(given: Mapping[str, Any]) -> TryRequest | None:
+    """Return the arms, in the order given; None where nothing is to be tried. Raises UsageError."""
+    arms = list(_arms(given))
+    if not arms:
+        for name in _OF_TRY:
+            if "try_" in given and given.get(name) is not None:  # isolate has a seed of its own
+                raise UsageError(f"--{name} is for --try: add --try NAME=VALUE")
+        return None
+    for name in _WITHOUT:
+        if given.get(name):
+            raise UsageError(f"--{name.replace('_', '-')} and --try exclude each other: give one of them")
+    if len(arms) > MOST_ARMS:
+        raise UsageError(f"{len(arms)} settings to try: {MOST_ARMS} at most, or the budget decides nothing")
+    seed = given.get("seed")
+    return TryRequest(
+        tuple(arms), _gain(given.get("gain")), secrets.randbelow(1 << 31) if seed is None else seed
+    )
+
+
+def _arms(given: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    words = [("--try", text) for text in given.get("try_") or ()]
+    if given.get("try_file"):
+        file = given["try_file"]
+        lines = (line.strip() for line in read_text(file, "--try-file").splitlines())
+        words += [(f"--try-file {file}:", line) for line in lines if line and not line.startswith("#")]
+    known: list[dict[str, str]] = []
+    for option, text in words:
+        arm = _settings(text, option)
+        if arm in known:
+            raise UsageError(f"{option} {text!r}: this is tried already: leave it out")
+        known.append(arm)
+        yield arm
+
+
+def _settings(text: str, option: str) -> dict[str, str]:
+    arm: dict[str, str] = {}
+    for part in _NEXT.split(text):
+        name, equals, value = part.partition("=")
+        if not equals or not value:
+            raise UsageError(f"{option} {text!r}: expected NAME=VALUE, or several of them with commas")
+        if name in arm:
+            raise UsageError(f"{option} {text!r}: {name} is in it twice")
+        why = not_tried(name) or refusal(name, value)
+        if why:
+            raise UsageError(f"{option} {text!r}: {why}")
+        arm[name] = value
+    return arm
+
+
+def _gain(text: str | None) -> float:
+    if text is None:
+        return GAIN
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not LEAST_GAIN_PERCENT <= value <= MOST_GAIN_PERCENT:
+        raise UsageError(f"--gain {text!r}: expected per cent from 1 to 50, for example 3%")
+    return value / 100

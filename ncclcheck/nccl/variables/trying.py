@@ -1,0 +1,57 @@
+"""Which settings are tried, under what backend, and what NCCL's manual says of keeping them.
+
+NCCL's manual (docs/userguide/source/env.rst, 2.30.7) has two kinds of variables. Those of "System configuration" may
+stay in scripts. All others stand under "Debugging": "should not be used in production nor retained in scripts, or only
+as workaround, and removed as soon as the issue is resolved".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ncclcheck.model.formats.tables import load_table
+from ncclcheck.nccl.variables.variables import TABLE
+
+Class: TypeAlias = Literal["system", "debugging"]
+
+
+class _Manual(Struct, frozen=True, forbid_unknown_fields=True):
+    system: tuple[str, ...]
+
+
+_SYSTEM = frozenset(load_table("ncclcheck.nccl.variables", "manual.toml", _Manual).system)
+_READ_BY_GLOO = ("GLOO_DEVICE_TRANSPORT", "GLOO_SOCKET_IFNAME", "TORCH_GLOO_LAZY_INIT")
+# The benchmark needs these itself: its own log, its own way to notice a hang.
+_OWN = (
+    "NCCL_DEBUG",
+    "NCCL_DEBUG_SUBSYS",
+    "NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_CPP_LOG_LEVEL",
+)
+
+
+def not_tried(name: str) -> str:
+    """Return why a setting is not tried, whatever the backend; empty where it may be."""
+    return f"{name} is the benchmark's own while it measures" if name in _OWN else ""
+
+
+def class_of(names: Iterable[str]) -> Class:
+    """Return "debugging" where NCCL's manual does not want one of these variables to be kept."""
+    of_nccl = [name for name in names if name.startswith("NCCL_")]
+    return "system" if all(name in _SYSTEM for name in of_nccl) else "debugging"
+
+
+def unread(names: Iterable[str], backend: str) -> str:
+    """Return why these settings say nothing with this backend: a sentence; empty where it reads them all."""
+    if backend == "gloo":
+        others = [name for name in names if name not in _READ_BY_GLOO]
+        known = ", ".join(_READ_BY_GLOO)
+        return (
+            f"Gloo, which runs here, does not read {', '.join(others)} (it reads {known})" if others else ""
+        )
+    others = [name for name in names if name in TABLE and TABLE[name].owner == "Gloo"]
+    return f"NCCL, which runs here, does not read {', '.join(others)}" if others else ""

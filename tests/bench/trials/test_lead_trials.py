@@ -1,0 +1,126 @@
+"""Trials of settings as node 0 leads them, over stand-ins of the nodes."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.model.bench import BenchPlan, BenchResult
+from ncclcheck.model.fact import Missing
+from tests.trial_builders import FAST, HANGS, SAME, SIZES, TRADE, WRONG, Nodes, led, tried
+
+
+def outcomes(result: BenchResult) -> dict[str, str]:
+    assert result.trials is not None
+    return {trial.name.partition("=")[2] or trial.name: trial.outcome for trial in result.trials}
+
+
+def test_the_fast_setting_is_advised_the_others_are_not() -> None:
+    result = tried(SAME, FAST, TRADE)
+    assert outcomes(result) == {
+        "as-is": "reference",
+        "as-is again (twin)": "reference",
+        "same": "no gain",
+        "fast": "advised",
+        "trade": "refused",
+    }
+    assert result.race is not None
+    assert result.race.ended == "decided"
+    assert result.race.confirming_rounds >= 5
+    assert result.trials is not None
+    fast = result.trials[3]
+    assert [effect.effect for effect in fast.per_size] == ["better", "better"]
+    assert all(effect.low < 1.1 < effect.high for effect in fast.per_size if effect.low and effect.high)
+    assert len(fast.confirmed) == 2
+    assert fast.uses == ("interface fast",)
+    assert "slower at all_reduce 16M (-" in result.trials[4].reason
+
+
+def test_as_is_and_its_twin_are_in_every_round_in_random_order_and_no_name_comes_twice() -> None:
+    nodes = Nodes()
+    result = led(nodes, FAST)
+    assert isinstance(result, BenchResult)
+    assert result.race is not None
+    rounds = result.race.rounds
+    arms = [trial.network.environment_of["node01"]["GLOO_SOCKET_IFNAME"] for trial in nodes.ordered]
+    in_rounds = [arms[3 * number : 3 * number + 3] for number in range(rounds)]
+    assert all(sorted(filter(None, row)) == ["eth0", "eth0", "fast"] for row in in_rounds)
+    assert len({tuple(row) for row in in_rounds}) > 1
+    assert len({trial.name for trial in nodes.ordered}) == len(nodes.ordered) == result.race.sets
+    assert all(trial.is_trial for trial in nodes.ordered)
+
+
+def test_nothing_to_gain_is_an_end_of_its_own() -> None:
+    result = tried(SAME)
+    assert result.race is not None
+    assert result.race.ended == "nothing to gain"
+    assert outcomes(result)["same"] == "no gain"
+
+
+def test_a_setting_that_hangs_costs_one_set_and_is_named() -> None:
+    nodes = Nodes()
+    said: list[str] = []
+    result = led(nodes, HANGS, FAST, said=said.append)
+    assert isinstance(result, BenchResult)
+    assert outcomes(result)["hangs"] == "failed"
+    assert outcomes(result)["fast"] == "advised"
+    assert (
+        sum(
+            trial.network.environment_of["node01"]["GLOO_SOCKET_IFNAME"] == "hangs" for trial in nodes.ordered
+        )
+        == 1
+    )
+    assert result.trials is not None
+    assert result.trials[2].hosts == ("node02",)
+    assert result.failures == ()  # as-is is sound
+    assert any("hung in all_reduce 1M" in line for line in said)
+
+
+def test_a_setting_with_wrong_data_is_named() -> None:
+    result = tried(WRONG)
+    assert outcomes(result)["wrong"] == "wrong data"
+    assert result.trials is not None
+    assert "7 wrong elements" in result.trials[2].reason
+
+
+@pytest.mark.parametrize("broken_after", [0, 4])
+def test_where_as_is_fails_no_setting_is_blamed(broken_after: int) -> None:
+    result = tried(SAME, broken_after=broken_after)
+    assert result.race is not None
+    assert result.race.ended == "as-is failed"
+    assert outcomes(result)["same"] == "undecided"
+    assert bool(result.failures) is (broken_after == 0)
+
+
+def test_the_budget_ends_it() -> None:
+    result = tried(FAST, noise=0.3)
+    assert result.race is not None
+    assert result.race.ended == "undecided"
+    nodes = Nodes()
+    ended = led(nodes, FAST, left_s=0.0)
+    assert isinstance(ended, Missing)
+    assert nodes.ordered == []
+
+
+def test_what_is_there_is_kept_where_it_is_interrupted() -> None:
+    kept: list[BenchResult] = []
+    with pytest.raises(KeyboardInterrupt):
+        led(Nodes(interrupted_after=7), FAST, keep=kept.append)
+    (result,) = kept
+    assert result.race is not None
+    assert (result.race.ended, result.race.rounds) == ("interrupted", 2)
+
+
+def test_what_the_backend_does_not_read_is_refused() -> None:
+    found = led(Nodes(), {"NCCL_ALGO": "Tree"})
+    assert isinstance(found, Missing)
+    assert "Gloo, which runs here, does not read NCCL_ALGO" in found.detail
+
+
+def test_a_plan_that_is_not_finished_says_nothing_of_a_setting() -> None:
+    plan = BenchPlan("gloo", ("all_reduce",), (*SIZES, 1 << 25), "float32", 5, None, 20.0, True)
+    found = led(Nodes(), FAST, plan=plan)
+    assert isinstance(found, BenchResult)
+    assert found.race is not None
+    assert found.race.ended == "budget"
+    assert replace(found, trials=None, race=None).points

@@ -1,0 +1,55 @@
+"""One set of processes of a trial: its environment, and what it shows."""
+
+from __future__ import annotations
+
+from ncclcheck.bench.trials.trial_set import TrialSet, seen, with_settings
+from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.fact import Missing
+from tests.bench_builders import bench_point, bench_result
+from tests.trial_builders import FAILURE
+
+NETWORK = BenchNetwork(
+    "gloo",
+    {"node01": 1},
+    {"node01": ("eth0", "10.0.0.1")},
+    {"node01": {"GLOO_SOCKET_IFNAME": "eth0"}},
+    "as it is",
+)
+
+
+def test_settings_come_on_top_on_every_node_and_an_interface_of_their_own_is_no_longer_the_bound_one() -> (
+    None
+):
+    found = with_settings(NETWORK, {"GLOO_SOCKET_IFNAME": "eth1"})
+    assert found.environment_of == {"node01": {"GLOO_SOCKET_IFNAME": "eth1"}}
+    assert found.binding == {}
+    assert with_settings(NETWORK, {}) == NETWORK
+
+
+def test_a_set_shows_the_typical_time_of_each_point_and_what_it_is_bound_to() -> None:
+    found = seen(NETWORK, bench_result())
+    assert found.times_us == (1000.0, 1000.0, 1000.0)
+    assert found.uses == ("interface eth0",)
+    assert not found.failure
+
+
+def test_failures_wrong_data_and_lack_of_time_are_told_apart() -> None:
+    failed = seen(NETWORK, bench_result(failures=(FAILURE,)))
+    assert (failed.hosts, failed.wrong, failed.late) == (("node02",), False, False)
+    wrong = seen(
+        NETWORK, bench_result(*[bench_point(1 << size, (0.0, 0.0), wrong=3) for size in (20, 21, 22)])
+    )
+    assert wrong.wrong
+    assert "3 wrong elements" in wrong.failure
+    late = seen(NETWORK, bench_result(bench_point(1 << 20, (0.0, 0.0)), unfinished="--timeout was over"))
+    assert late.late
+    assert seen(NETWORK, Missing("error", "no torch")).failure == "no torch"
+
+
+def test_a_set_of_a_trial_measures_its_plan_and_nothing_beside_it() -> None:
+    trial = TrialSet(NETWORK, bench_result().plan, "try-3")
+    assert trial.is_trial
+    said: list[str] = []
+    trial.tell(said.append, "measuring")
+    assert said == []
+    assert not TrialSet(NETWORK, bench_result().plan).is_trial

@@ -1,0 +1,67 @@
+"""`bench --try` and the options beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncclcheck.cli.benchmarks.try_request import try_request
+from ncclcheck.cli.request import bench_request
+from ncclcheck.model.errors import UsageError
+from ncclcheck.timeouts import TRY_BUDGET_S
+
+
+def test_settings_of_the_command_line_and_of_a_file_in_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "arms"
+    file.write_text("# by size\n\nNCCL_BUFFSIZE=8388608\nNCCL_IB_HCA=mlx5_0,mlx5_1,NCCL_CROSS_NIC=1\n")
+    found = try_request(
+        {"try_": ("NCCL_ALGO=Tree,NCCL_PROTO=LL",), "try_file": str(file), "gain": "5%", "seed": 3}
+    )
+    assert found is not None
+    assert found.arms == (
+        {"NCCL_ALGO": "Tree", "NCCL_PROTO": "LL"},
+        {"NCCL_BUFFSIZE": "8388608"},
+        {"NCCL_IB_HCA": "mlx5_0,mlx5_1", "NCCL_CROSS_NIC": "1"},
+    )
+    assert (found.gain, found.seed) == (0.05, 3)
+
+
+def test_without_a_setting_there_is_nothing() -> None:
+    assert try_request({}) is None
+    assert try_request({"seed": 3}) is None  # of isolate
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"try_": ("NCCL_ALGO",)}, "expected NAME=VALUE"),
+        ({"try_": ("NCCL_ALGO=",)}, "expected NAME=VALUE"),
+        ({"try_": ("NCCL_ALGO=Tree", "NCCL_ALGO=Tree")}, "tried already"),
+        ({"try_": ("NCCL_ALGO=Tree,NCCL_ALGO=Ring",)}, "twice"),
+        ({"try_": ("LD_PRELOAD=/tmp/x.so",)}, "no setting that a message may make"),
+        ({"try_": ("NCCL_NET_PLUGIN=/tmp/x.so",)}, "no setting that a message may make"),
+        ({"try_": ("NCCL_DEBUG=TRACE",)}, "the benchmark's own"),
+        ({"try_": ("NCCL_BUFFSIZE=large",)}, "does not fit the type"),
+        ({"try_": tuple(f"NCCL_BUFFSIZE={number}" for number in range(1, 18))}, "16 at most"),
+        ({"try_": (), "gain": "3%"}, "add --try"),
+        ({"try_": (), "seed": 1}, "add --try"),
+        ({"try_": ("NCCL_ALGO=Tree",), "gain": "0.1%"}, "from 1 to 50"),
+        ({"try_": ("NCCL_ALGO=Tree",), "isolate": True}, "--isolate and --try"),
+        ({"try_": ("NCCL_ALGO=Tree",), "mesh": "dp=2"}, "--mesh and --try"),
+        ({"try_file": "/nonexistent/arms"}, "--try-file"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_with_a_sentence(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        try_request(given)
+
+
+def test_trials_have_a_budget_and_sizes_of_their_own() -> None:
+    request = bench_request({"try_": ("GLOO_SOCKET_IFNAME=eth1",)})
+    assert (request.budget_s, request.ops, len(request.sizes_bytes)) == (TRY_BUDGET_S, ("all_reduce",), 2)
+    assert (
+        bench_request({"try_": ("GLOO_SOCKET_IFNAME=eth1",), "budget": 60.0, "sizes": "4M"}).budget_s == 60.0
+    )
+    assert bench_request({}).tries is None

@@ -1,0 +1,36 @@
+"""Which settings are tried, and what NCCL's manual says of keeping them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncclcheck.nccl.variables.trying import _SYSTEM, class_of, not_tried, unread
+from ncclcheck.nccl.variables.variables import TABLE
+
+
+def test_the_names_of_the_manual_are_variables_that_nccl_reads() -> None:
+    assert {name for name in _SYSTEM if name not in TABLE} == set()
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (["NCCL_ALGO"], "debugging"),
+        (["NCCL_SOCKET_NTHREADS"], "system"),
+        (["NCCL_CROSS_NIC", "NCCL_BUFFSIZE"], "debugging"),
+        (["GLOO_SOCKET_IFNAME"], "system"),
+    ],
+)
+def test_the_class_of_a_setting_is_the_manuals(names: list[str], kind: str) -> None:
+    assert class_of(names) == kind
+
+
+def test_what_a_backend_does_not_read_is_told() -> None:
+    assert "does not read NCCL_ALGO" in unread(["NCCL_ALGO"], "gloo")
+    assert "does not read GLOO_SOCKET_IFNAME" in unread(["GLOO_SOCKET_IFNAME"], "nccl")
+    assert unread(["GLOO_SOCKET_IFNAME"], "gloo") == unread(["NCCL_ALGO"], "nccl") == ""
+
+
+def test_what_the_benchmark_itself_sets_is_not_tried() -> None:
+    assert "the benchmark's own" in not_tried("NCCL_DEBUG")
+    assert not_tried("NCCL_ALGO") == ""
