@@ -394,24 +394,6 @@ mesh_bench_options = _all(
         ),
     ]
 )
-tries = _all(
-    [
-        click.option(
-            "--try",
-            "try_",
-            multiple=True,
-            metavar="NAME=VALUE[,...]",
-            help="Measure this setting against the environment as it is, in fresh processes; repeatable.",
-        ),
-        click.option(
-            "--try-file", type=FileName(), metavar="FILE", help="Settings to try, one --try per line."
-        ),
-        click.option("--gain", metavar="PCT", help="Least gain that makes a tried setting advice.  [3%]"),
-        click.option(
-            "--seed", type=WholeNumber(0, 2**31), help="Seed of the order of --try.  [random; it is reported]"
-        ),
-    ]
-)
 after_bench = click.option(
     "--isolate",
     is_flag=True,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ncclcheck.cli import options
+from ncclcheck.cli.benchmarks.try_options import tries
 from ncclcheck.cli.usage import PrefixCommand
 from ncclcheck.model.errors import UsageError
 
@@ -45,7 +46,7 @@ def preflight(context: click.Context, /, **given: Any) -> None:
 @options.bench_options
 @options.after_bench
 @options.mesh_bench_options
-@options.tries
+@tries
 @click.option("--no-preflight", is_flag=True, help="Skip the checks and only measure.")
 @options.preflight_options
 @options.report_options
