@@ -337,8 +337,7 @@ bench_options = _all(
         click.option(
             "--budget",
             type=Seconds(),
-            help=f"Time limit for all measurements together.  [{timeouts.BENCH_BUDGET_S:g}; with --try "
-            f"{timeouts.TRY_BUDGET_S:g}]",
+            help=f"Limit of all measuring.  [{timeouts.BENCH_BUDGET_S:g}; --try: {timeouts.TRY_BUDGET_S:g}]",
         ),
         click.option("--no-verify", is_flag=True, help="Do not verify the received data."),
         click.option("--cuda-graph", is_flag=True, help="Measure replayed CUDA graphs (nccl only)."),
