@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 
+T = TypeVar("T")
 MOST_PER_PROCESS = 8  # tickets read per expected process: a counter that says more was tampered with
 MOST_SHOWN = 8
 _RESTS = 4  # a look at each of thousands of keys is followed by a pause that is so many times as long
@@ -40,8 +42,12 @@ def gather_hellos(
     given_up: Callable[[], Collection[int]],
     deadline: Deadline,
     say: Callable[[str], None],
+    *,
+    meanwhile: Callable[[Collection[int]], None] = lambda _: None,
 ) -> Arrivals:
     """Wait until every expected process has come, or it is certain that the missing ones will not.
+
+    `meanwhile` is called again and again while others are waited for, with the tickets of those who came.
 
     Certain: each missing node (rank) is known to have given up; or as many processes came as were expected, with
     ranks that clash, and no other came for a while.
@@ -67,6 +73,7 @@ def gather_hellos(
             break
         if store.lost is not None:
             break
+        meanwhile(hellos)
         waited_s = time.monotonic() - started
         if waited_s > 3.0 * (said + 1):
             said += 1
@@ -172,9 +179,14 @@ def _why_silent(missing: set[int], launch: Launch) -> list[str]:
 
 
 def gather_answers(
-    store: Store, tickets: Collection[int], key: Callable[[int], str], deadline: Deadline
+    store: Store,
+    tickets: Collection[int],
+    key: Callable[[int], str],
+    deadline: Deadline,
+    *,
+    read: Callable[[int, bytes], None] = lambda *_: None,
 ) -> dict[int, bytes]:
-    """Return the documents that were answered by the deadline, by ticket.
+    """Return the documents that were answered by the deadline, by ticket; `read` gets each as it arrives.
 
     As long as answers still arrive, they are waited for beyond it, until the end of the whole that it is a part of:
     where thousands answer, or node 0 has no core, a late answer is no silence.
@@ -184,23 +196,53 @@ def gather_answers(
     """
     answers: dict[int, bytes] = {}
     waiting = {key(ticket): ticket for ticket in tickets}
+
+    def take(ticket: int, data: bytes) -> None:
+        answers[ticket] = data
+        read(ticket, data)
+
     while waiting and store.lost is None:
-        arrived = _gathered(store, waiting, answers, deadline)
+        arrived = _gathered(store, waiting, take, deadline)
         if deadline.whole.passed or time.monotonic() - arrived > timeouts.STILL_ARRIVING_S:
             break
         deadline = deadline.whole.within(timeouts.STILL_ARRIVING_S)
     return answers
 
 
-def _gathered(store: Store, waiting: dict[str, int], answers: dict[int, bytes], deadline: Deadline) -> float:
-    """Move what arrives by the deadline from `waiting` to `answers`; return when (monotonic) the last of it came."""
+def gather_read(
+    store: Store,
+    tickets: Collection[int],
+    key: Callable[[int], str],
+    deadline: Deadline,
+    *,
+    read: Callable[[bytes], T],
+) -> tuple[dict[int, T], dict[int, str]]:
+    """Return what the answers say, by ticket, and why others were refused: each is read as it arrives."""
+    accepted: dict[int, T] = {}
+    refused: dict[int, str] = {}
+
+    def take(ticket: int, data: bytes) -> None:
+        try:
+            accepted[ticket] = read(data)
+        except DecodeError as error:
+            refused[ticket] = str(error)
+
+    gather_answers(store, tickets, key, deadline, read=take)
+    return accepted, refused
+
+
+def _gathered(
+    store: Store, waiting: dict[str, int], take: Callable[[int, bytes], None], deadline: Deadline
+) -> float:
+    """Take what arrives by the deadline out of `waiting`; return when (monotonic) the last of it came."""
     arrived, looked, pause_s = 0.0, time.monotonic(), timeouts.THOROUGH_LOOK_S
     for _ in polls(deadline):
         started = time.monotonic()
         thorough = deadline.passed or started - looked > pause_s
         found = store.get_documents(tuple(waiting), thorough=thorough)
-        answers |= {waiting.pop(name): data for name, data in found.items()}
         now = time.monotonic()
+        for name, data in found.items():
+            take(waiting.pop(name), data)
         if thorough or found:
             looked = now
         if thorough:  # it asks for each: of thousands it may not take most of the time

@@ -24,6 +24,9 @@ OWN_ORDERS = b"own"  # stands in the place of an order: each node finds one of i
 REPORT_LIMIT_BYTES = 512 * 1024 * 1024
 _LEAST_PACKED_BYTES = 512
 _PACKED, _FAST = b"x", 1  # how zlib's format begins, and JSON does not (RFC 1950); its fastest level
+# Of a short message most time goes into clearing zlib's memory (zlib.h, deflateInit2: memLevel), and node 0 packs one
+# for each node
+_SHORT_BYTES, _LITTLE_MEMORY = 4096, 4
 T = TypeVar("T")
 
 
@@ -49,7 +52,11 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True):
 def pack(message: object) -> bytes:
     """Return a message as it is sent: strict JSON, compressed where that is worth it."""
     data = encode(message)
-    return data if len(data) < _LEAST_PACKED_BYTES else zlib.compress(data, _FAST)
+    if len(data) < _LEAST_PACKED_BYTES:
+        return data
+    memory = _LITTLE_MEMORY if len(data) < _SHORT_BYTES else zlib.DEF_MEM_LEVEL
+    packing = zlib.compressobj(_FAST, zlib.DEFLATED, zlib.MAX_WBITS, memory)
+    return packing.compress(data) + packing.flush()
 
 
 def unpack(data: bytes, limit_bytes: int, dictionary: bytes = b"") -> bytes:

@@ -9,6 +9,7 @@ import msgspec
 
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.formats.unsafe_letters import safe_json
 
 T = TypeVar("T")
 LARGEST_INDENTED = 32 << 20
@@ -27,12 +28,12 @@ def encode_pretty(value: object) -> str:
 def encode_readable(value: object) -> str:
     """Return a model value as JSON: indented, or in one line where it is too large to be read by eye."""
     data = encode(value)
-    return data.decode() if len(data) > LARGEST_INDENTED else indented(data)
+    return safe_json(data.decode()) if len(data) > LARGEST_INDENTED else indented(data)
 
 
 def indented(data: bytes) -> str:
-    """Return JSON indented for people, without a final newline."""
-    return msgspec.json.format(data, indent=1).decode()
+    """Return JSON indented for people, without a final newline; nothing in it steers a terminal."""
+    return safe_json(msgspec.json.format(data, indent=1).decode())
 
 
 def decode(data: bytes | str, value_type: type[T], *, limit_bytes: int | None = None) -> T:

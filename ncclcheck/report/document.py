@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from ncclcheck.model.codec import LARGEST_INDENTED, encode, indented, json_schema
+from ncclcheck.model.formats.unsafe_letters import safe_json
 from ncclcheck.model.report import Report
 
 _TOGETHER = 64  # of a long list: as many elements are encoded at once
@@ -28,9 +29,9 @@ def json_parts(report: Report) -> Iterator[str]:
     else:
         yield f"{indented(b''.join(parts))}\n"
         return
-    yield from (part.decode() for part in parts)
+    yield from (safe_json(part.decode()) for part in parts)
     parts.clear()
-    yield from (part.decode() for part in rest)
+    yield from (safe_json(part.decode()) for part in rest)
     yield "\n"
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.gather import gather_answers
+from ncclcheck.exchange.gather import gather_read
 from ncclcheck.exchange.messages import OWN_ORDERS, SCHEMA, TOOL_VERSION, pack, read_message
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Knock, Silent, Snapshot
 from ncclcheck.run.context import Context
@@ -115,14 +115,10 @@ def ask(
     key = broadcast_order(session, order)
     tickets = [agent.ticket for agent in agents]
     patience_s = step.timeout_s + ANSWER_OF_EACH_S * len(tickets)
-    found = gather_answers(session.store, tickets, key, session.deadline.within(patience_s))
-    accepted: dict[int, AnswerT] = {}
-    refused: dict[int, str] = {}
-    for ticket, data in found.items():
-        try:
-            accepted[ticket] = read_message(data, step.answer, step.limit_bytes)
-        except DecodeError as error:
-            refused[ticket] = str(error)
+    read = partial(read_message, kind=step.answer, limit_bytes=step.limit_bytes)
+    accepted, refused = gather_read(
+        session.store, tickets, key, session.deadline.within(patience_s), read=read
+    )
     return Answers(accepted, refused, round(time.monotonic() - started, 1))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ncclcheck.exchange.early_reports import EarlyReports
 from ncclcheck.exchange.gather import Arrivals
-from ncclcheck.exchange.node_report import NOTHING_COMMON
+from ncclcheck.exchange.node_report import NOTHING_COMMON, ReportReader
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store
@@ -32,7 +33,7 @@ class RunState:
         self.stores: list[Store] = []
         self.until_free: Callable[[], None] = lambda: None  # waits until node 0 has left the master port
 
-        self.common = NOTHING_COMMON
+        self.reports = EarlyReports(ReportReader(NOTHING_COMMON))
         self.arrivals = Arrivals({}, {}, 0.0)
         self.agents: tuple[Member, ...] = ()  # of the nodes that reported, by node rank
         self.further: tuple[Member, ...] = ()  # further ranks of these nodes

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.gather import Arrivals, gather_answers, gather_hellos, late_hellos
+from ncclcheck.exchange.gather import Arrivals, gather_answers, gather_hellos, gather_read, late_hellos
 from ncclcheck.exchange.messages import SCHEMA, Hello
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import join, serve
 from ncclcheck.model.codec import encode
+from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
@@ -200,6 +201,24 @@ def test_answers_are_taken_as_soon_as_all_are_there(store: Store) -> None:
     deadline = Deadline(30)
     assert gather_answers(store, [5, 3], lambda ticket: f"facts/{ticket}", deadline) == {3: b"3", 5: b"5"}
     assert deadline.left() > 29
+
+
+def test_answers_are_read_as_they_arrive_and_refused_ones_are_told(store: Store) -> None:
+    store.set_document("facts/0", b"0")
+
+    def read(data: bytes) -> bytes:
+        store.set_document(
+            f"facts/{int(data) + 1}", b"%d" % (int(data) + 1)
+        )  # the next comes once this one is read
+        if data == b"1":
+            raise DecodeError("it is no answer")
+        return data
+
+    accepted, refused = gather_read(
+        store, range(4), lambda ticket: f"facts/{ticket}", Deadline(60), read=read
+    )
+    assert accepted == {0: b"0", 2: b"2", 3: b"3"}
+    assert refused == {1: "it is no answer"}
 
 
 def test_answers_that_did_not_come_by_the_deadline_are_left_out(store: Store) -> None:

@@ -13,6 +13,7 @@ import ncclcheck.report
 from ncclcheck.cli.documents import load
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError, UsageError
+from ncclcheck.model.formats.unsafe_letters import is_unsafe, safe_json
 from ncclcheck.model.report import Report
 from ncclcheck.report import document
 from ncclcheck.report.document import schema_text, to_json
@@ -112,4 +113,17 @@ def test_the_parts_of_a_large_document_are_what_is_encoded_at_once(
     monkeypatch.setattr(document, "_TOGETHER", 3)
     parts = list(document.json_parts(REPORTS[name]))
     assert len(parts) > len(REPORTS[name].__struct_fields__)
-    assert "".join(parts) == encode(REPORTS[name]).decode() + "\n"
+    assert "".join(parts) == safe_json(encode(REPORTS[name]).decode()) + "\n"
+
+
+@pytest.mark.parametrize("largest", [1, 1 << 20], ids=["one line", "indented"])
+def test_no_name_steers_the_terminal_that_shows_the_document(
+    largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "LARGEST_INDENTED", largest)
+    names = "\x1b[31m", "\u202e\u2066", "\x7f\x9b31m", "\u2028", "\U000e0041", "日本🙂é"
+    made = report([found(finding("x", *names, summary="\u200b".join(names)))])
+    text = to_json(made)
+    assert {letter for letter in text if is_unsafe(letter)} <= {"\n"}
+    assert "日本🙂é" in text
+    assert decode(text, Report) == made

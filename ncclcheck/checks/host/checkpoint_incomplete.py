@@ -38,7 +38,8 @@ def checkpoint_incomplete(snapshot: Snapshot) -> Iterator[Answer]:
     Megatron-LM: `latest_checkpointed_iteration.txt`, one folder per rank (megatron/training/checkpointing.py).
     safetensors: the index lists all shards, and each header tells its file's length. torch.save: a zip file has its
     directory at the end. `manifest.json` lists all files, and `COMPLETE` is written last. Pickles are read without
-    running any of them. What the files contain is not compared.
+    running any of them. A zip that cannot be unpacked is damaged; where DeepSpeed's or Megatron-LM's file does not tell
+    how many ranks there are, the checkpoint is not called complete. What the files contain is not compared.
     """
     for places in folders(snapshot):
         yield from _judged(places)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck import timeouts
-from ncclcheck.exchange.announcements import Caller, peer_faults
+from ncclcheck.exchange.announcements import Caller, peers_faults
 from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
 
@@ -37,8 +37,7 @@ def ring_faults(ring: Ring, again: RepeatedRounds | None, caller: Caller) -> Ite
     elif again is not None and not _is_of_ring(again, ring):
         yield "further rounds that are none of this ring"
     else:
-        for peer in _called(ring, again, caller.ticket):
-            yield from peer_faults(peer, caller)
+        yield from peers_faults(tuple(_called(ring, again, caller.ticket)), caller)
 
 
 def _are_places(ring: Ring, ticket: int) -> bool:

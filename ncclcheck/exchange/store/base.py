@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.fact import Missing
 
+TOGETHER = 64  # keys of one request
 VALUE_LIMIT_BYTES = (
     4 * 1024 * 1024
 )  # of one value: as base64 in JSON, a third longer, it still fits a line of a pipe

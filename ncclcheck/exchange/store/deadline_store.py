@@ -15,12 +15,11 @@ from typing import Any, TypeAlias
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend, BatchBackend
+from ncclcheck.exchange.store.base import TOGETHER, VALUE_LIMIT_BYTES, Backend, BatchBackend
 from ncclcheck.exchange.store.torch_versions import is_own_bug
 from ncclcheck.model.fact import Missing
 
 MOST_PARTS = 1024
-TOGETHER = 64  # keys of one request
 _MOST_DIGITS = 4  # of the number of parts
 _INLINE = b"="  # begins the value of a document that is in one piece; else it is the number of parts
 _Call: TypeAlias = tuple[Callable[[], Any], "queue.SimpleQueue[Any]"]

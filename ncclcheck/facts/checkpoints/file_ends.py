@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from ncclcheck.facts.checkpoints.listing import Files
 
-_ZIP = b"PK\x03\x04"
+ZIP = b"PK\x03\x04"
 _ZIP_END = (
     b"PK\x05\x06"  # PKWARE APPNOTE 4.3.16: the end of central directory record is the last thing in the file
 )
@@ -20,6 +21,12 @@ _LOOKED_AT_BYTES = 4096
 SAVED = (".pt", ".pth", ".bin", ".ckpt", ".safetensors")
 
 
+class _Tensor(Struct, frozen=True):
+    """Where a tensor lies in a safetensors file; whatever else a header holds is passed over, and costs no memory."""
+
+    data_offsets: tuple[int, int] | UnsetType = UNSET
+
+
 def damage_of(files: Files, name: str) -> str:
     """Return what is wrong with the file, told by its size and its ends; empty where nothing is. Raises OSError."""
     size = files.sizes[name]
@@ -28,7 +35,7 @@ def damage_of(files: Files, name: str) -> str:
     if name.endswith(".safetensors"):
         return _safetensors_damage(files, name, size)
     head, tail = files.ends(name, _LOOKED_AT_BYTES, _ZIP_TAIL_BYTES)
-    if head.startswith(_ZIP) and _ZIP_END not in tail:
+    if head.startswith(ZIP) and _ZIP_END not in tail:
         return f"was cut off: {size} bytes, and the end that torch.save writes is not there"
     if len(head) == _LOOKED_AT_BYTES and not any(head) and not any(tail):
         return "begins with zeros: it was never written"
@@ -49,7 +56,7 @@ def _safetensors_damage(files: Files, name: str, size: int) -> str:
         return ""
     text, _ = files.ends(name, _LENGTH_BYTES + header_bytes, 0)
     try:
-        header = msgspec.json.decode(text[_LENGTH_BYTES:], type=dict[str, dict[str, object]])
+        header = msgspec.json.decode(text[_LENGTH_BYTES:], type=dict[str, _Tensor])
         ends = [_end(entry) for key, entry in header.items() if key != "__metadata__"]
     except (msgspec.DecodeError, RecursionError, TypeError, ValueError):
         return "has a header that cannot be read"
@@ -57,8 +64,7 @@ def _safetensors_damage(files: Files, name: str, size: int) -> str:
     return "" if whole == size else f"has {size} bytes where its header tells {whole}"
 
 
-def _end(entry: dict[str, object]) -> int:
-    match entry.get("data_offsets"):
-        case [int(), int(end)]:
-            return end
-    raise ValueError("no offsets")
+def _end(tensor: _Tensor) -> int:
+    if tensor.data_offsets is UNSET:
+        raise ValueError("no offsets")
+    return tensor.data_offsets[1]

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.listing import Files
-from ncclcheck.facts.checkpoints.torch_zip import read_saved
+from ncclcheck.facts.checkpoints.torch_zip import Unread, read_saved
 from ncclcheck.model.checkpoints import CheckpointFormat
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.formats.pickle_records import Record, read_records
@@ -20,6 +21,9 @@ from ncclcheck.model.formats.pickles import PickleTooLong
 
 JSON_BYTES = 64 << 20
 METADATA_BYTES = 128 << 20
+MOST_VALUES = (
+    4_000_000  # of JSON; 64 MB of empty lists need 2 GB, and an index of 1,000,000 weights has as many names
+)
 _MOST_RANKS = 1_000_000
 _MOST_NEEDED = 200_000  # files of one checkpoint; a name or a saved number may tell any
 _DCP_METADATA = ".metadata"
@@ -115,15 +119,19 @@ def index(files: Files) -> Lacks | None:
     lacks = []
     for name in files.sizes:
         if name.endswith(_INDEX):
-            told = _json(files, name)
-            below = "" if "/" not in name else name[: name.rindex("/") + 1]
-            shards = told.get("weight_map") if isinstance(told, dict) else None
-            if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
-                lacks.append(Lacks("index", damaged=(f"{name}: has no weight_map",)))
-            else:
-                needs = [Need(f"{below}{shard}") for shard in dict.fromkeys(shards.values())]
-                lacks.append(_compared("index", files, needs))
+            lacks.append(_shards_of_index(files, name))
     return _joined("index", lacks)
+
+
+def _shards_of_index(files: Files, name: str) -> Lacks:
+    told = _json(files, name)
+    if isinstance(told, Unread) and not told.is_damaged:
+        return Lacks("index", unknown=f"{name}: {told.reason}")
+    below = "" if "/" not in name else name[: name.rindex("/") + 1]
+    shards = told.get("weight_map") if isinstance(told, dict) else None
+    if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
+        return Lacks("index", damaged=(f"{name}: has no weight_map",))
+    return _compared("index", files, [Need(f"{below}{shard}") for shard in dict.fromkeys(shards.values())])
 
 
 def manifest(files: Files) -> Lacks | None:
@@ -132,8 +140,8 @@ def manifest(files: Files) -> Lacks | None:
         return None
     needs = [Need(_MARKER), Need(_MANIFEST)]
     told = _json(files, _MANIFEST) if _MANIFEST in files.sizes else {}
-    if told is None:
-        return Lacks("manifest", damaged=(f"{_MANIFEST}: cannot be read",))
+    if isinstance(told, Unread):
+        return _with_unread(Lacks("manifest"), _MANIFEST, told)
     listed = list(_shards(told))
     if _MANIFEST in files.sizes and not listed:
         if _MARKER not in files.sizes:
@@ -187,9 +195,8 @@ def _deepspeed_folder(files: Files, below: str, names: list[str]) -> Lacks:
     optimizer = [(int(found[1]), int(found[2])) for name in names if (found := _OPTIMIZER.fullmatch(name))]
     model = [int(found[1]) for name in names if (found := _MODEL.fullmatch(name))]
     zero_3 = [(int(found[1]), int(found[2])) for name in names if (found := _ZERO_3_MODEL.fullmatch(name))]
-    told = next(
-        (read_saved(files, f"{below}{name}") for name in sorted(names) if _MODEL.fullmatch(name)), None
-    )
+    source = next((f"{below}{name}" for name in sorted(names) if _MODEL.fullmatch(name)), "")
+    told = read_saved(files, source) if source else None
     data_ranks = (
         _number(told, "dp_world_size") or max((rank for rank, _ in (*optimizer, *zero_3)), default=-1) + 1
     )
@@ -212,7 +219,8 @@ def _deepspeed_folder(files: Files, below: str, names: list[str]) -> Lacks:
                 f"{prefix}zero_pp_rank_{rank}_mp_rank_{model_rank:02d}_optim_states.pt"
                 for rank in range(data_ranks)
             ]
-    return _compared("deepspeed", files, [Need(f"{below}{name}") for name in needs])
+    lacks = _compared("deepspeed", files, [Need(f"{below}{name}") for name in needs])
+    return _with_unread(lacks, source, told)
 
 
 def megatron(files: Files) -> Lacks | None:
@@ -224,7 +232,8 @@ def megatron(files: Files) -> Lacks | None:
     if not found:
         return None
     parts = [tuple(int(part) for part in match.groups() if part is not None) for match in found.values()]
-    told = read_saved(files, min(found))
+    source = min(found)
+    told = read_saved(files, source)
     arguments = told.get("args") if isinstance(told, dict) else None
     sizes = [
         _number(arguments, f"{kind}_model_parallel_size")
@@ -237,7 +246,8 @@ def megatron(files: Files) -> Lacks | None:
     folders = [f"mp_rank_{rank:02d}" for rank in range(sizes[0])]
     for size in sizes[1:]:
         folders = [f"{folder}_{rank:03d}" for folder in folders for rank in range(size)]
-    return _compared("megatron", files, [Need(f"{folder}/{last}") for folder in folders])
+    lacks = _compared("megatron", files, [Need(f"{folder}/{last}") for folder in folders])
+    return _with_unread(lacks, source, told)
 
 
 def transformers(files: Files) -> Lacks | None:
@@ -258,6 +268,16 @@ RULES: tuple[Rule, ...] = (dcp, deepspeed, megatron, index, manifest, transforme
 def _too_many(kind: CheckpointFormat) -> Lacks:
     why = f"its names, or what is saved in it, tell of more than {_MOST_NEEDED:,} files: they are not looked for"
     return Lacks(kind, unknown=why)
+
+
+def _with_unread(lacks: Lacks, source: str, told: Any) -> Lacks:
+    """Add why the file that tells how many ranks there are does not: names alone do not make a checkpoint complete."""
+    if not isinstance(told, Unread):
+        return lacks
+    line = f"{source}: {told.reason}"
+    if told.is_damaged:
+        return replace(lacks, damaged=(*lacks.damaged, line))
+    return replace(lacks, unknown=lacks.unknown or line)
 
 
 def _compared(kind: CheckpointFormat, files: Files, needs: Iterable[Need]) -> Lacks:
@@ -284,10 +304,14 @@ def _joined(kind: CheckpointFormat, lacks: list[Lacks]) -> Lacks | None:
 
 def _json(files: Files, name: str) -> Any:
     data = files.read(name, JSON_BYTES)
+    if data is None:
+        return Unread(f"it is longer than {JSON_BYTES >> 20} MiB", is_damaged=False)
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        return Unread(f"it has more than {MOST_VALUES:,} values", is_damaged=False)
     try:
-        return None if data is None else msgspec.json.decode(data)
+        return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):
-        return None
+        return Unread("cannot be read", is_damaged=True)
 
 
 def _number(told: Any, name: str) -> int:

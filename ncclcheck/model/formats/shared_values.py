@@ -7,7 +7,9 @@ and who compares nodes can ask first whether two of them hold the very same obje
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -42,13 +44,25 @@ def decode_shared(data: bytes, value_type: type[T], reader: SharedReader | None 
     return value
 
 
+class _Part(Struct, frozen=True):
+    """A field that is still text in the shallow twin: its place in the Struct, and what an absent one has."""
+
+    number: int
+    name: str
+    type: Any
+    default: Callable[[], Any] | None  # None: it is required
+
+
 class _Split(Struct, frozen=True):
-    """A Struct type with a shallow twin, in which the parts of facts are still text; `parts` are what differs."""
+    """A Struct type with a shallow twin, in which the parts of facts are still text; `parts` are what differs.
+
+    `fields` returns the values of all fields of a twin, in the order of the type's own.
+    """
 
     type: Any
     shallow: Any
-    plain: tuple[str, ...]
-    parts: tuple[tuple[str, Any, bool], ...]  # name, type, and whether it is required
+    fields: Callable[[Any], tuple[Any, ...]]
+    parts: tuple[_Part, ...]
 
 
 class _Plan(Struct, frozen=True):
@@ -71,6 +85,7 @@ class _Table:
         self.values: dict[bytes, Any] = {}
         self.asked = 0
         self.is_shared = True
+        self.latest: tuple[bytes | None, Any] = None, None  # most nodes say what the one before said
 
     def add(self, text: bytes, value: Any) -> None:
         """Keep a value. When the table is full, and few values were found in it, it is given up."""
@@ -106,17 +121,18 @@ class SharedReader:
         return self._joined(shallow, _split(value_type))
 
     def _joined(self, shallow: Any, split: _Split) -> Any:
-        values = {name: getattr(shallow, name) for name in split.plain}
-        for name, part_type, is_required in split.parts:
-            part = getattr(shallow, name)
-            if part is _ABSENT:
-                if is_required:
-                    raise DecodeError(f"no {name}")
-            elif isinstance(part, Raw):
-                values[name] = self._shared(part, part_type)
-            elif part is not UNSET:
-                values[name] = self.whole(part, part_type)
-        return split.type(**values)
+        values = list(split.fields(shallow))
+        for part in split.parts:
+            text = values[part.number]
+            if text is _ABSENT:
+                if part.default is None:
+                    raise DecodeError(f"no {part.name}")
+                values[part.number] = part.default()
+            elif isinstance(text, Raw):
+                values[part.number] = self._shared(text, part.type)
+            elif text is not UNSET:
+                values[part.number] = self.whole(text, part.type)
+        return split.type(*values)
 
     def _shared(self, text: Raw | bytes, part_type: Any) -> Any:
         table = self._table(part_type)
@@ -124,10 +140,15 @@ class SharedReader:
             return self._read(text, part_type)
         key = bytes(text)
         table.asked += 1
+        latest, value = table.latest
+        if key == latest:  # to compare is quicker than to hash
+            return value
         value = table.values.get(key)
         if value is None:
             value = self._read(text, part_type)
             table.add(key, value)
+        else:
+            table.latest = key, value
         return value
 
     def _table(self, part_type: Any) -> _Table:
@@ -182,10 +203,28 @@ def _split(value_type: Any) -> _Split:
         forbid_unknown_fields=value_type.__struct_config__.forbid_unknown_fields,
         kw_only=True,
     )
-    plain = tuple(field.name for field in fields if field.name not in parts)
-    required = frozenset(field.name for field in fields if field.required)
-    read = tuple((name, part_type, name in required) for name, part_type in parts.items())
-    return _Split(value_type, shallow, plain, read)
+    found = tuple(
+        _Part(number, field.name, parts[field.name], _default(field))
+        for number, field in enumerate(fields)
+        if field.name in parts
+    )
+    return _Split(value_type, shallow, _values_of([field.name for field in fields]), found)
+
+
+def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) == 1:
+        only = attrgetter(names[0])
+        return lambda shallow: (only(shallow),)
+    return attrgetter(*names) if names else lambda _: ()
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Callable[[], Any] | None:
+    if field.required:
+        return None
+    factory: Callable[[], Any] = (
+        field.default_factory if field.default_factory is not NODEFAULT else lambda: field.default
+    )
+    return factory
 
 
 def _shallow_field(field: msgspec.structs.FieldInfo, part: Any, hint: Any) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from ncclcheck.checks.host.node_unexpected import READERS as NODE_READERS
 from ncclcheck.checks.software.software_unexpected import READERS as SOFTWARE_READERS
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.formats.unsafe_letters import is_unsafe
 from ncclcheck.model.policy.expected import Expectation, Presence
 from ncclcheck.model.policy.policy_values import COUNTS, SECTIONS, is_variable
 from ncclcheck.model.snapshot import Node
@@ -136,8 +137,9 @@ def _environment(facts: NodeFacts) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Return a basic string of TOML, whose escapes are those of JSON."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    r"""Return a basic string of TOML, whose escapes are those of JSON, and `\U` for what a terminal must not get."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(f"\\U{ord(letter):08x}" if is_unsafe(letter) else letter for letter in quoted)
 
 
 def _comment(text: str) -> str:

@@ -9,13 +9,14 @@ from functools import partial
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.early_reports import EarlyReports
 from ncclcheck.exchange.join.first import confirm_detour, is_led_elsewhere
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.master import names_loopback
 from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
 from ncclcheck.exchange.join.verdict import Given, serve_verdict
-from ncclcheck.exchange.node_report import leave_common
+from ncclcheck.exchange.node_report import ReportReader, leave_common
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -112,7 +113,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     context, store, nonce = session.context, session.store, secrets.token_bytes(16)
     recording = RecordingStore(store)
     server = None if context.is_alone or context.trust.key else serve_verdict(recording, nonce.hex())
-    session.state.common = leave_common(recording, local.facts)
+    session.state.reports = EarlyReports(ReportReader(leave_common(recording, local.facts)))
     draw_local_rank(recording, context.host)  # before others can: the first process of a host is its agent
     recording.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.join, nonce, session.deadline)

@@ -28,13 +28,15 @@ Vouch: TypeAlias = Callable[[Any], str]  # why a verdict is not believed; empty 
 class Bounds(Struct, frozen=True):
     """What this node itself knows: its ticket, how many ranks it starts at most, and its addresses.
 
-    `announced` tells what the member with a ticket has announced. A further rank starts one rank at most.
+    `announced` tells what the member with a ticket has announced; `look_up` reads that of several. A further rank
+    starts one rank at most.
     """
 
     ticket: int
     most_ranks: int
     addresses: frozenset[str] = frozenset()
     announced: Callable[[int], Announced | None] = lambda _: None
+    look_up: Callable[[Collection[int]], None] = lambda _: None
 
 
 def believes_all(_verdict: Any) -> str:
@@ -72,7 +74,8 @@ class Participant(Struct, frozen=True):
         gpus = 0 if isinstance(facts.gpus, Missing) else len(facts.gpus)
         asked = launch.nproc_per_node or 0, flags.nproc_per_node or 0
         most = max(*asked, launch.local_world_size, gpus, RANKS_UNASKED)
-        return Bounds(self.ticket, most, addresses_of(facts.interfaces), Announcements(self.store).of)
+        read = Announcements(self.store)
+        return Bounds(self.ticket, most, addresses_of(facts.interfaces), read.of, read.look_up)
 
 
 def nothing_refused(_order: Any, _bounds: Bounds) -> Iterator[str]:

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from ncclcheck.exchange.announcements import announce_self
 from ncclcheck.exchange.contested import of_another_run, replaced_reports, without_ghosts
 from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.early_reports import EarlyReports
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, TOOL_VERSION, read_message
-from ncclcheck.exchange.node_report import ReportReader, read_common, report_message
+from ncclcheck.exchange.node_report import read_common, report_message
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.roster import Member, one_per_place, rank_place, roster
 from ncclcheck.exchange.store import keys
@@ -77,7 +78,7 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     deadline = session.deadline.within(FACTS_ANSWER_S)
     alien = of_another_run(session.state.arrivals.hellos, session.state.own_ticket)
     expected = [member.ticket for member in members if member.ticket not in alien]
-    found = gather_answers(session.store, expected, keys.facts, deadline)
+    found = session.state.reports.gather(session.store, expected, deadline)
     members, ghosts = without_ghosts(members, found)
     alien = {member.ticket: alien[member.ticket] for member in members if member.ticket in alien}
     members = tuple(member for member in members if member.ticket not in alien)
@@ -86,7 +87,7 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     found, replaced = replaced_reports(asked, found, told)
     hellos_refused = {**session.state.arrivals.refused, **alien}.items()
     refused = [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused]
-    reading = _ReportReader(refused, ReportReader(session.state.common))
+    reading = _ReportReader(refused, session.state.reports)
     for member in asked:
         reading.read(member, found.get(member.ticket))
     session.state.targets = reading.targets
@@ -105,8 +106,8 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
 class _ReportReader:
     """The reports that were read so far, the agent of a node before its further ranks; state by design."""
 
-    def __init__(self, refused: list[Refused], reader: ReportReader) -> None:
-        self.refused, self._reader = refused, reader
+    def __init__(self, refused: list[Refused], reports: EarlyReports) -> None:
+        self.refused, self._reports = refused, reports
         self.nodes: list[Node] = []
         self.ranks: list[RankPlace] = []
         self.silent: list[Silent] = []
@@ -121,7 +122,7 @@ class _ReportReader:
             return
         try:
             if member.launch.is_agent:
-                self._read_node(member, *self._reader.read(data))
+                self._read_node(member, *self._reports.read(member.ticket, data))
             else:
                 environment = read_message(data, RankReport, FACTS_LIMIT_BYTES).environment
                 agent = self._environments.get(member.host, {})

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 from msgspec.structs import replace
 
+from ncclcheck.checks.registry import all_checks
+from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.join.place import machine_digest, placed_by_arrival
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, Hello
@@ -53,7 +56,10 @@ def _lead(session: Session) -> Snapshot:
         return {*joining.knocks(), *joining.given_up()}
 
     deadline = session.deadline.within(joining.timeout_s)
-    state.arrivals = gather_hellos(session.store, launch, given_up, deadline, session.context.say)
+    in_background(all_checks, "checks")  # importing them takes a while, which nobody has to wait for later
+    look = partial(state.reports.look, session.store)
+    say = session.context.say
+    state.arrivals = gather_hellos(session.store, launch, given_up, deadline, say, meanwhile=look)
     if session.store.lost is not None and joining.when_lost is not None:
         state.is_over = True
         return joining.when_lost(session.store.lost)

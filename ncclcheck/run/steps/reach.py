@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.exchange.announcements import peer_faults
+from ncclcheck.exchange.announcements import peers_faults
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.order_limits import seconds_faults
 from ncclcheck.exchange.probe.both_ends import compare_notes, with_nccl_there, without_the_silent
@@ -136,11 +136,11 @@ def _faults(order: ReachOrder, bounds: Bounds) -> Iterator[str]:
     called = frozenset(order.targets_of.get(str(bounds.ticket), ()))
     if bounds.ticket in called:
         yield "it makes this node call itself"
-    for peer in order.peers:
-        if peer.ticket in called and len(peer.targets) > MOST_TARGETS:
+    peers = [peer for peer in order.peers if peer.ticket in called]
+    for peer in peers:
+        if len(peer.targets) > MOST_TARGETS:
             yield f"{len(peer.targets)} listeners of ticket {peer.ticket}, {MOST_TARGETS} are accepted"
-        if peer.ticket in called:
-            yield from peer_faults(peer, bounds)
+    yield from peers_faults(peers, bounds)
 
 
 REACH = Step(

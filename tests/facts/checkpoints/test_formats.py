@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+import zipfile
 from argparse import Namespace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ncclcheck.facts.checkpoints import formats
@@ -53,6 +55,33 @@ def test_deepspeed_zero_3_has_model_states_of_every_rank(tmp_path: Path) -> None
     }
 
 
+@pytest.mark.parametrize("how", ["damaged", "not read"])
+@pytest.mark.parametrize("rule", [formats.deepspeed, formats.megatron])
+def test_a_zip_that_does_not_tell_the_ranks_makes_no_complete_checkpoint(
+    tmp_path: Path, rule: formats.Rule, how: str
+) -> None:
+    if rule is formats.deepspeed:
+        written.save_deepspeed(tmp_path, data_ranks=2)
+        file = tmp_path / "mp_rank_00_model_states.pt"
+    else:
+        written.save_megatron(tmp_path, tensor=1, pipeline=2)
+        file = tmp_path / "mp_rank_00_000" / "model_optim_rng.pt"
+    assert lacks(rule, tmp_path) == formats.Lacks(lacks(rule, tmp_path).kind)
+    with zipfile.ZipFile(file, "w", compression=zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(9_000))
+    if how == "damaged":
+        data = bytearray(file.read_bytes())
+        data[48:60] = b"\xff" * 12
+        file.write_bytes(data)
+    found = lacks(rule, tmp_path)
+    name = str(file.relative_to(tmp_path))
+    assert found.missing == ()
+    assert [line.startswith(f"{name}: cannot be unpacked") for line in found.damaged] == [True] * (
+        how == "damaged"
+    )
+    assert found.unknown.startswith(f"{name}: what it holds cannot be read") == (how == "not read")
+
+
 def test_a_hole_in_the_random_states_of_the_trainer_is_found(tmp_path: Path) -> None:
     for name in ("trainer_state.json", "rng_state_0.pth", "rng_state_2.pth"):
         (tmp_path / name).write_text("{}")
@@ -87,6 +116,27 @@ def test_a_broken_index_is_damaged(tmp_path: Path) -> None:
     written.save_sharded(tmp_path)
     (tmp_path / "model.safetensors.index.json").write_text("{")
     assert "weight_map" in lacks(formats.index, tmp_path).damaged[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"), [(formats.index, "model.safetensors.index.json"), (formats.manifest, "manifest.json")]
+)
+def test_json_of_endless_values_costs_neither_time_nor_memory(
+    tmp_path: Path, rule: formats.Rule, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decode(data: bytes) -> object:
+        raise AssertionError(f"{len(data)} bytes were decoded")
+
+    monkeypatch.setattr(msgspec.json, "decode", decode)
+    for values in (b"[],", b"1,", b'{"a":'):
+        (tmp_path / name).write_bytes(b"[" + values * formats.MOST_VALUES + b"[]]")
+        assert "4,000,000 values" in lacks(rule, tmp_path).unknown
+
+
+def test_json_that_is_too_long_is_not_called_damaged(tmp_path: Path) -> None:
+    with (tmp_path / "model.safetensors.index.json").open("wb") as file:
+        file.truncate(formats.JSON_BYTES + 1)
+    assert "longer than 64 MiB" in lacks(formats.index, tmp_path).unknown
 
 
 @pytest.mark.parametrize(

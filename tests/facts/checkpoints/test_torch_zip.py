@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.facts.checkpoints.listing import files_of
-from ncclcheck.facts.checkpoints.torch_zip import read_saved
+from ncclcheck.facts.checkpoints.torch_zip import Unread, read_saved
 from tests.facts.checkpoints import checkpoint_folders as written
 
 
@@ -25,12 +25,14 @@ def test_what_is_no_zip_tells_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.pt").write_bytes(b"garbage")
     files = files_of(tmp_path, time.monotonic() + 10)
     assert read_saved(files, "a.pt") is None
-    assert read_saved(files, "gone.pt") is None
+    gone = read_saved(files, "gone.pt")
+    assert isinstance(gone, Unread)
+    assert not gone.is_damaged
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 @pytest.mark.parametrize("how", ["encrypted", "damaged"])
-def test_what_a_zip_cannot_unpack_tells_nothing(tmp_path: Path, method: int, how: str) -> None:
+def test_a_zip_that_cannot_be_unpacked_is_damaged(tmp_path: Path, method: int, how: str) -> None:
     with zipfile.ZipFile(tmp_path / "a.pt", "w", compression=method) as archive:
         archive.writestr("archive/data.pkl", os.urandom(50) * 100)
     data = bytearray((tmp_path / "a.pt").read_bytes())
@@ -40,4 +42,16 @@ def test_what_a_zip_cannot_unpack_tells_nothing(tmp_path: Path, method: int, how
     else:
         data[50:90] = b"\xff" * 40
     (tmp_path / "a.pt").write_bytes(data)
-    assert read_saved(files_of(tmp_path, time.monotonic() + 10), "a.pt") is None
+    found = read_saved(files_of(tmp_path, time.monotonic() + 10), "a.pt")
+    assert isinstance(found, Unread)
+    assert found.is_damaged
+    assert found.reason.startswith("cannot be unpacked (")
+
+
+@pytest.mark.parametrize("name", ["archive/data.pkl", "archive/else.pkl"])
+def test_a_zip_without_an_object_tells_nothing_and_is_not_called_damaged(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
+        archive.writestr(name, b"no pickle")
+    found = read_saved(files_of(tmp_path, time.monotonic() + 10), "a.pt")
+    assert isinstance(found, Unread)
+    assert not found.is_damaged

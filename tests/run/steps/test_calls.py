@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from msgspec.structs import replace
 
@@ -10,6 +12,8 @@ from ncclcheck.exchange.probe.reachability import Peer, Target
 from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
 from ncclcheck.exchange.probe.ring_plan import ring_of_each
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.measure.links.again import RetryRound
 from ncclcheck.measure.links.rounds import plan_rounds
 from ncclcheck.run.steps.base import Bounds
@@ -41,7 +45,8 @@ def announcements(store: Store) -> Announcements:
 
 def reasons(order: object, announcements: Announcements) -> list[str]:
     assert isinstance(order, (ReachOrder, ResolveOrder, MeasureOrder))
-    return list(step_of(order).faults(order, replace(ME, announced=announcements.of)))
+    bounds = replace(ME, announced=announcements.of, look_up=announcements.look_up)
+    return list(step_of(order).faults(order, bounds))
 
 
 def with_target(target: Target) -> tuple[ReachOrder, MeasureOrder]:
@@ -115,6 +120,41 @@ def test_nobody_calls_a_ticket_that_announced_nothing(announcements: Announcemen
     stranger = Peer(9, "node9", (THIRD,))
     order = replace(REACH, peers=(*PEERS, stranger), targets_of={"1": (9,)})
     assert reasons(order, announcements) == ["ticket 9 announced nothing"]
+
+
+class Counted(MemoryBackend):
+    """Counts what is asked for in one request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+
+    def set_all(self, values: Mapping[str, bytes]) -> None:
+        """Store them."""
+        for key, value in values.items():
+            self.set(key, value)
+
+    def read_all(self, value_keys: Sequence[str]) -> list[bytes] | None:
+        """Return all values, or None."""
+        self.asked.append(len(value_keys))
+        found = [super(Counted, self).read(key) for key in value_keys]
+        return None if None in found else [value for value in found if value is not None]
+
+    def read(self, key: str) -> bytes | None:
+        """Return one value."""
+        self.asked.append(1)
+        return super().read(key)
+
+
+def test_what_many_peers_announced_is_read_in_one_request() -> None:
+    backend = Counted()
+    store = within_process(backend, 0)
+    for ticket, targets in TARGETS.items():
+        announce_self(store, ticket, node_facts(ticket - 1, 3), targets)
+    announcements = Announcements(store)
+    assert reasons(REACH, announcements) == []
+    assert reasons(MeasureOrder("latency", RING), announcements) == []
+    assert backend.asked == [2]
 
 
 def test_what_was_announced_once_does_not_change(store: Store, announcements: Announcements) -> None:
