@@ -52,10 +52,10 @@ class Answered(Struct, frozen=True):
 def study(question: Question) -> Answered:
     """Read the stacks twice and decide."""
     pids = [rank.pid for rank in question.ranks]
-    first = read_stacks(pids)
+    ras_before = start(ask_ras, question.ras)  # what disturbs the job least comes first
     connected = question.connected or read_connections(question.ranks)
+    first = read_stacks(pids)
     before = look_at(question.ranks, time.monotonic())
-    ras_before = start(ask_ras, question.ras)
     time.sleep(question.apart_s)
     after = look_at(question.ranks, time.monotonic())
     answer = ras_before.result(WATCH_RAS_S)
