@@ -252,3 +252,28 @@ def test_a_terminal_stays_one_with_its_size_and_line_ends(tmp_path: Path) -> Non
     assert bare.endswith("columns=99, lines=44)\r\n")
     assert _on_a_terminal(_watch(tmp_path)) == bare
     assert b"two\nlines\n" in _kept(tmp_path, "output.log")
+
+
+@FURTHER
+def test_input_and_ctrl_c_at_the_terminal_reach_the_job(tmp_path: Path) -> None:
+    script = "trap 'echo interrupted; exit 9' INT; read a; echo got $a; while :; do sleep 0.05; done"
+    leader, follower = os.openpty()
+    try:
+        with subprocess.Popen(
+            [*_watch(tmp_path), "sh", "-c", script],
+            stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), env=_environ(),
+        ) as started:  # fmt: skip
+            os.close(follower)
+            os.write(leader, b"hello\n")
+            text = b""
+            while b"got hello\r\n" not in text:
+                text += os.read(leader, 65536)
+            os.write(leader, b"\x03")
+            with suppress(OSError):
+                while chunk := os.read(leader, 65536):
+                    text += chunk
+            assert started.wait(_LIMIT_S) == 9
+        assert text.endswith(b"interrupted\r\n")
+    finally:
+        os.close(leader)
