@@ -60,6 +60,8 @@ def run_watched(given: Mapping[str, Any]) -> int:
     _say_start(given, folder, added)
     environ = {**prefixed.environ, **added}
     output = KeptOutput(folder, relays=not given["as_is"])
+    if output.why_not:
+        write_error(f"watch: the job's output is not kept: {output.why_not}")
     command = JobCommand(
         prefixed.program, prefixed.words, environ, mask, prefixed.inherited.ignored, output.for_job
     )

@@ -18,7 +18,15 @@ from msgspec import Struct
 
 from ncclcheck.facts.child import surviving_command
 from ncclcheck.spawn.output.relay_child import ASKED, PASSED_ON
-from ncclcheck.spawn.output.streams import OwnStream, made_like, own_streams, start_of, tail
+from ncclcheck.spawn.output.streams import (
+    OwnStream,
+    above_standard,
+    made_like,
+    own_streams,
+    socket_pair,
+    start_of,
+    tail,
+)
 from ncclcheck.timeouts import OUTPUT_FLUSH_S
 
 MOST_BYTES = 8 << 20  # of one file; of each stream there are at most two
@@ -56,6 +64,7 @@ class KeptOutput:
         self._passed_on = threading.Event()
         self._control: socket.socket | None = None
         self._ends = False
+        self.why_not = ""  # the streams are not kept
         for stream in own_streams():
             with suppress(OSError):  # a file that may not be read
                 if stream.kind == "file":
@@ -123,32 +132,33 @@ class KeptOutput:
                 return
             self._ends = True
             process.kill()
+        self.why_not = f"the process that keeps it did not start within {OUTPUT_FLUSH_S:g} s"
         for stream in self._relayed:
             os.close(stream.source)
             os.close(stream.inner)
         self._relayed, self._control = [], None
 
     def _start(self) -> subprocess.Popen[bytes]:
-        ours, theirs = socket.socketpair()
+        ours, theirs = socket_pair()
         open_streams = [stream for number, stream in enumerate(self._relayed) if number not in self._refused]
-        targets = [os.dup(stream.own.number) for stream in open_streams]
+        targets = [above_standard(os.dup(stream.own.number)) for stream in open_streams]
         words = [
             f"{stream.source}:{target}:{self._folder / stream.own.name}.log"
             for stream, target in zip(open_streams, targets, strict=True)
         ]
         try:
             process = subprocess.Popen(
-                surviving_command(_MODULE, [str(MOST_BYTES), str(theirs.fileno()), *words]),
+                surviving_command(_MODULE, [str(MOST_BYTES), str(theirs), *words]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno(), *targets, *(stream.source for stream in open_streams)],
+                pass_fds=[theirs, *targets, *(stream.source for stream in open_streams)],
             )
         finally:
-            theirs.close()
+            os.close(theirs)
             for target in targets:
                 os.close(target)
-        self._control = ours
+        self._control = socket.socket(fileno=ours)
         return process
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 Kind: TypeAlias = Literal["pipe", "socket", "terminal", "file"]
+_LAST_STANDARD = 2
 _NAMES = {(1,): "stdout", (2,): "stderr", (1, 2): "output"}
 
 
@@ -53,11 +54,27 @@ def own_streams() -> tuple[OwnStream, ...]:
 def made_like(stream: OwnStream) -> tuple[int, int]:
     """Return two new descriptors: to read what the job writes, and for the job. Raises OSError."""
     if stream.kind == "terminal":
-        return _terminal_like(stream.number)
-    if stream.kind == "socket":
-        reader, writer = socket.socketpair()
-        return reader.detach(), writer.detach()
-    return os.pipe()
+        reader, writer = _terminal_like(stream.number)
+    elif stream.kind == "socket":
+        reader, writer = socket_pair()
+    else:
+        reader, writer = os.pipe()
+    return above_standard(reader), above_standard(writer)
+
+
+def socket_pair() -> tuple[int, int]:
+    """Return the two ends of a new pair of sockets."""
+    first, second = socket.socketpair()
+    return above_standard(first.detach()), above_standard(second.detach())
+
+
+def above_standard(descriptor: int) -> int:
+    """Return the descriptor, moved where it is 0, 1 or 2, since we were started with one of these closed."""
+    if descriptor > _LAST_STANDARD:
+        return descriptor
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LAST_STANDARD + 1)
+    os.close(descriptor)
+    return moved
 
 
 def start_of(stream: OwnStream) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -277,3 +278,27 @@ def test_input_and_ctrl_c_at_the_terminal_reach_the_job(tmp_path: Path) -> None:
         assert text.endswith(b"interrupted\r\n")
     finally:
         os.close(leader)
+
+
+@pytest.mark.parametrize(
+    "closed", ["<&-", pytest.param("2>&-", marks=FURTHER), pytest.param("<&- 2>&-", marks=FURTHER)]
+)
+def test_a_stream_that_is_closed_stays_closed(tmp_path: Path, closed: str) -> None:
+    words = " ".join(_watch(tmp_path))
+    done = _run(
+        ["sh", "-c", f'{words} sh -c \'sleep 0.5; echo out; ls /proc/$$/fd | tr "\\n" " "\' {closed}']
+    )
+    bare = _run(["sh", "-c", f'sh -c \'sleep 0.5; echo out; ls /proc/$$/fd | tr "\\n" " "\' {closed}'])
+    assert done.returncode == 0
+    assert done.stdout == bare.stdout
+    assert _kept(tmp_path, "stdout.log") == done.stdout
+
+
+@FURTHER
+def test_a_socket_stays_one(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            done = _run([*_watch(tmp_path), "readlink", "/proc/self/fd/1"], stdout=theirs.fileno())
+        assert done.returncode == 0
+        assert ours.recv(4096).startswith(b"socket:")
