@@ -12,6 +12,7 @@ from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import SCHEMA_VERSION, Advice, CheckEntry, Report, Tool, Verdict
 
 PASS, FOUND = 0, 1
+NOTHING_FOUND = "nothing was found"
 
 
 class JobEnd(Struct, frozen=True):
@@ -27,7 +28,7 @@ def watch_report(
     """Build the report. While the job runs its exit code is that of the findings: 1 with an error, else 0."""
     findings = tuple(finding for run in runs for finding in run.findings)
     failed = any(finding.severity == "error" for finding in findings)
-    reason = ", ".join(finding.slug for finding in findings) or "nothing was found"
+    reason = ", ".join(finding.slug for finding in findings) or NOTHING_FOUND
     code = end.exit_code if end is not None else FOUND if failed else PASS
     reasons = ((f"{end.reason}; {reason}",) if end is not None else (f"the job runs; {reason}",)) + tuple(
         f"the check {run.slug} crashed, which is a bug in ncclcheck: {run.reason}"

@@ -18,7 +18,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.report.watch import JobEnd, watch_report
+from ncclcheck.report.watch import NOTHING_FOUND, JobEnd, watch_report
 from ncclcheck.run.judge import RunClock
 
 _REPORTS = ("report.json", "report.txt")
@@ -53,7 +53,7 @@ def tell(teller: Teller, watch: Watch, *, aloud: bool = True) -> None:
 def tell_cause(teller: Teller, output: Sequence[Path], *, aloud: bool = True) -> Report | None:
     """Have everything that was kept explained, say the cause, and return the report; None where that failed.
 
-    It is written to the folder where it names a cause.
+    It is written to the folder where it names a cause, or says why it cannot.
     """
     from ncclcheck.cli.watching.explanation import explained_by  # megabytes of patterns
 
@@ -62,10 +62,10 @@ def tell_cause(teller: Teller, output: Sequence[Path], *, aloud: bool = True) ->
         if aloud:
             write_error(f"watch: what was kept could not be explained: {explained.detail}")
         return None
-    if said := sentence(explained):
+    if _is_of_a_failure(explained):
         write_files(explained, None, {"output": _paths(teller.folder, _EXPLANATIONS)})
-        if aloud:
-            write_error(f"watch: {said}")
+    if aloud and (said := sentence(explained)):
+        write_error(f"watch: {said}")
     return explained
 
 
@@ -75,8 +75,8 @@ def sentence(report: Report) -> str:
         return ""
     first = report.findings[0]
     hosts = f" on {', '.join(first.hosts[:8])}" if first.hosts else ""
-    line = next((f": {evidence.observed}" for evidence in first.evidence if evidence.observed), "")
-    return f"what was kept names the cause{hosts}: {first.summary} ({first.slug}){line[:300]}"
+    line = next((f" Seen: {evidence.observed}" for evidence in first.evidence if evidence.observed), "")
+    return f"what was kept names the cause: {first.slug}{hosts}: {first.summary}{line[:300]}"
 
 
 def report_of(watch: Watch, end: JobEnd | None, clock: RunClock, explained: Report | None = None) -> Report:
@@ -84,14 +84,15 @@ def report_of(watch: Watch, end: JobEnd | None, clock: RunClock, explained: Repo
     snapshot = Snapshot(nodes=(), watch=watch)
     runs = tuple(run_check(check, snapshot) for check in all_checks("job"))
     report = watch_report(watch, runs, end, created=clock.created, elapsed_s=time.monotonic() - clock.started)
-    if explained is None or not sentence(explained):
+    if explained is None or not _is_of_a_failure(explained):
         return report
     named = {finding.slug for finding in explained.findings}
+    reasons = (reason.removesuffix(f"; {NOTHING_FOUND}") for reason in report.verdict.reasons)
     return replace(
         report,
         findings=(*report.findings, *explained.findings),
         checks=(*report.checks, *(check for check in explained.checks if check.slug in named)),
-        verdict=replace(report.verdict, reasons=(*report.verdict.reasons, *explained.verdict.reasons)),
+        verdict=replace(report.verdict, reasons=(*reasons, *explained.verdict.reasons)),
     )
 
 
@@ -101,9 +102,13 @@ def write_report(report: Report, given: Mapping[str, Any]) -> None:
 
 
 def last_outputs(report: Report, given: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return `given` for the last report: its files are also those of the folder, where something was found."""
-    own = _paths(folder, _REPORTS) if report.findings else ()
+    """Return `given` for the last report: its files are also those of the folder after a finding or failure."""
+    own = _paths(folder, _REPORTS) if report.findings or report.verdict.exit_code else ()
     return {**given, "output": (*given.get("output", ()), *own)}
+
+
+def _is_of_a_failure(explained: Report) -> bool:
+    return explained.log is not None and explained.log.outcome in ("named", "undetermined")
 
 
 def _paths(folder: Path, names: Sequence[str]) -> tuple[str, ...]:

@@ -36,13 +36,13 @@ def _ras(folder: Path, before: str, now: str) -> None:
 def test_the_output_names_the_cause_and_the_report_has_it_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "stderr.log").write_text("step 1\n" + OOM)
     explained = _explained(tmp_path, tmp_path / "stderr.log")
-    assert "(cuda-oom)" in sentence(explained)
+    assert "the cause: cuda-oom on rank 3: " in sentence(explained)
     assert "CUDA out of memory" in sentence(explained)
     report = report_of(Watch("ok"), JobEnd(1, "the job ended with exit code 1"), start_clock(), explained)
     assert (report.verdict.exit_code, report.command) == (1, "watch")
-    assert report.findings[-1].slug == "cuda-oom"
-    assert [check.slug for check in report.checks][-1] == "cuda-oom"
-    assert any("cuda-oom" in reason for reason in report.verdict.reasons)
+    assert report.findings[0].slug == "cuda-oom"
+    assert "cuda-oom" in [check.slug for check in report.checks]
+    assert report.verdict.reasons == ("the job ended with exit code 1", "the cause: cuda-oom")
 
 
 def test_the_last_two_answers_of_ras_name_the_rank_that_is_behind(tmp_path: Path) -> None:
@@ -54,6 +54,15 @@ def test_the_last_two_answers_of_ras_name_the_rank_that_is_behind(tmp_path: Path
 def test_an_answer_of_2_28_9_which_lacks_a_comma_is_read(tmp_path: Path) -> None:
     _ras(tmp_path, MISSING_JSON_2_28_9, MISSING_JSON_2_28_9)
     assert "rank" in sentence(_explained(tmp_path))
+
+
+def test_what_explain_cannot_name_is_in_the_report_and_not_said(tmp_path: Path) -> None:
+    line = "node03:47:48 [3] NCCL WARN Something that nobody knows\n"
+    (tmp_path / "stderr.log").write_text(line + "[rank3]: torch.distributed.DistBackendError: NCCL error\n")
+    explained = _explained(tmp_path, tmp_path / "stderr.log")
+    assert sentence(explained) == ""
+    report = report_of(Watch("ok"), JobEnd(1, "the job ended with exit code 1"), start_clock(), explained)
+    assert [finding.slug for finding in report.findings] == ["undetermined"]
 
 
 def test_where_nothing_was_kept_or_nothing_is_named_nothing_is_said(tmp_path: Path) -> None:
