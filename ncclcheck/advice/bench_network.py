@@ -19,6 +19,8 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.distorting import distorting
 from ncclcheck.nccl.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
+from ncclcheck.nccl.variables.ll128 import ll128_refusal
+from ncclcheck.nccl.variables.trying import forces_ll128
 
 
 class BenchWish(Struct, frozen=True):
@@ -33,7 +35,7 @@ def bench_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
 
     NCCL runs without the job's settings that distort times, but under `--as-is`.
     """
-    found = _chosen_network(wish, snapshot)
+    found = _may_be_tried(wish, snapshot) or _chosen_network(wish, snapshot)
     if isinstance(found, Missing) or found.backend == "gloo" or wish.request.under == "as-is":
         return found
     environment_of = dict(found.environment_of)
@@ -41,6 +43,15 @@ def bench_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
         if not isinstance(node.facts.environment, Missing) and (names := distorting(node.facts.environment)):
             environment_of[node.host] = {**environment_of.get(node.host, {}), **dict.fromkeys(names)}
     return replace(found, environment_of=environment_of)
+
+
+def _may_be_tried(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
+    """Return why a setting of --try is not tried here, where it could corrupt data; None where it may be."""
+    tries = wish.request.tries
+    if tries is None or not any(forces_ll128(arm) for arm in tries.arms):
+        return None
+    why = ll128_refusal([(node.host, node.facts) for node in snapshot.nodes])
+    return Missing("unsupported", why) if why and bench_backend(wish, snapshot) == "nccl" else None
 
 
 def _chosen_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ncclcheck.advice.effect import with_effect
 from ncclcheck.advice.proof import Part, settle
+from ncclcheck.advice.trials import with_trials
 from ncclcheck.model.report import Advice, Setting
 from ncclcheck.model.snapshot import Snapshot
 
@@ -13,7 +14,7 @@ def advise(snapshot: Snapshot) -> Advice:
     settled = settle(snapshot)
     parts, notes = with_effect(snapshot, settled)
     settings = [setting for part in parts for setting in _settings(part)]
-    return Advice(tuple(settings), (*settled.notes, *notes))
+    return with_trials(Advice(tuple(settings), (*settled.notes, *notes)), snapshot)
 
 
 def _settings(part: Part) -> list[Setting]:

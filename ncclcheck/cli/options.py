@@ -165,7 +165,7 @@ outputs = click.option(
     "--output",
     multiple=True,
     type=FileName(),
-    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .txt, .csv (of matrix) or "
+    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .txt, .csv (of matrix and --try) or "
     "$GITHUB_STEP_SUMMARY; repeatable.",
 )
 from_file = click.option(

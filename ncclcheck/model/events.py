@@ -164,6 +164,16 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
     via: str
 
 
+class LoggedCall(Struct, frozen=True, forbid_unknown_fields=True):
+    """How NCCL ran a collective of so many bytes (of one rank), as it logged at rank 0. `channels` 0: not said."""
+
+    op: str  # allreduce
+    size_bytes: int
+    algorithm: str
+    protocol: str
+    channels: int
+
+
 class Process(Struct, frozen=True, forbid_unknown_fields=True):
     """The transports that one process logged. Empty or None: its log does not say."""
 
@@ -188,6 +198,7 @@ class Process(Struct, frozen=True, forbid_unknown_fields=True):
     bus_id: str = ""
     channels: int | None = None
     algorithms: tuple[str, ...] = ()
+    calls: tuple[LoggedCall, ...] = ()
     gpudirect: tuple[str, ...] = ()
     inits_started: int = 0
     inits_completed: int = 0

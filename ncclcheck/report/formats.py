@@ -25,7 +25,7 @@ SUFFIXES: dict[str, Format] = {
 WITH_TABLES: dict[str, Format] = {
     **SUFFIXES,
     ".csv": "csv",
-}  # of a report that may have the pairs of `matrix`
+}  # of `matrix`: its pairs; of `bench --try`: rows for a tuner
 SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output; a page of 5 MB is for a file
 
 
@@ -63,8 +63,9 @@ def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:
         return to_github
     if format_ == "csv":
         from ncclcheck.report.matrix.matrix_csv import to_csv
+        from ncclcheck.report.trials.tuner_csv import to_tuner_csv
 
-        return to_csv
+        return lambda report: to_csv(report) if report.bench is None else to_tuner_csv(report)
     if format_ == "html":
         from ncclcheck.report.html.html import to_html
 

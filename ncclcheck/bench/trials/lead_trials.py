@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.trials.trial_set import Seen, TrialSet, seen, with_settings
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.measure.trials.outcome import Confirmation, Told, trials_of
-from ncclcheck.measure.trials.race import Rules, confirming_rounds, log_ratios
+from ncclcheck.measure.trials.race import Rules, confirming_looks, is_confirmed, log_ratios
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest
@@ -153,7 +153,7 @@ class _Trials:
         if found.late:
             raise _TrialsOverError("budget", f"the time was over: {found.failure}")
         told = self._told[arm]
-        self._told[arm] = replace(told, uses=found.uses or told.uses, channels=found.channels)
+        self._told[arm] = replace(told, uses=found.uses or told.uses, choices=found.choices or told.choices)
         return found
 
     def _blame(self, arm: int, found: Seen) -> None:
@@ -175,8 +175,11 @@ class _Trials:
         if winner is None or self._standings.twin_differs:
             return None
         self._confirmation = Confirmation(winner)
-        self._lead.run.say(f"confirming {self._name(winner)} in {confirming_rounds(rounds)} more rounds")
-        for number in range(confirming_rounds(rounds)):
+        looks, better = confirming_looks(rounds), self._standings.better_at(winner)
+        self._lead.run.say(f"confirming {self._name(winner)} in {looks[0]} to {looks[1]} more rounds")
+        for number in range(looks[1]):
+            if number == looks[0] and is_confirmed(self._confirmation.figures, better):
+                break
             shown = {arm: self._measure(arm) for arm in ((winner, AS_IS) if number % 2 else (AS_IS, winner))}
             failed = next((arm for arm in (AS_IS, winner) if shown[arm].failure), None)
             if failed is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,6 +12,8 @@ from ncclcheck.bench.nodes.bench_watch import Watched
 from ncclcheck.logs.used import of_processes
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.benchmarks.trials import CallChoice
+from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 
 MOST_SETS = 2000  # that a node takes part in: 18 environments in 40 rounds, and the confirmation
@@ -61,7 +63,7 @@ class Seen(Struct, frozen=True):
     late: bool = False
     hosts: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
-    channels: int | None = None
+    choices: tuple[CallChoice, ...] = ()
 
 
 def with_settings(network: BenchNetwork, settings: Mapping[str, str]) -> BenchNetwork:
@@ -93,7 +95,6 @@ def seen(network: BenchNetwork, result: Fact[BenchResult]) -> Seen:
     rows = [row for row in of_processes(processes) if row.what in _USES]
     uses = tuple(f"{row.what} {row.value}" for row in rows) or _bound(network)
     wrong = [point for point in result.points if point.wrong]
-    counts = {process.channels for process in processes if process.channels is not None}
     return Seen(
         times_us=tuple(point.time_us.p50 for point in result.points),
         failure=f"{wrong[0].op} of {wrong[0].size_bytes} bytes gave {wrong[0].wrong} wrong elements"
@@ -104,8 +105,20 @@ def seen(network: BenchNetwork, result: Fact[BenchResult]) -> Seen:
         if wrong
         else (),
         uses=uses,
-        channels=counts.pop() if len(counts) == 1 else None,
+        choices=_choices(processes, result),
     )
+
+
+def _choices(processes: Sequence[Process], result: BenchResult) -> tuple[CallChoice, ...]:
+    """Return what the log of rank 0 says of the calls of the plan; it counts the bytes of one rank."""
+    found: dict[CallChoice, None] = {}
+    for op in result.plan.ops:
+        ranks = result.world_size if op in ("all_gather", "reduce_scatter") else 1
+        for call in (call for process in processes for call in process.calls):
+            if call.op == op.replace("_", "").lower() and call.size_bytes * ranks in result.plan.sizes_bytes:
+                size = call.size_bytes * ranks
+                found[CallChoice(op, size, call.algorithm, call.protocol, call.channels)] = None
+    return tuple(found)
 
 
 def _bound(network: BenchNetwork) -> tuple[str, ...]:

@@ -145,7 +145,8 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
     if file is None:
         raise UsageError("report: which FILE? give the report to render, as --output report.json wrote it")
     document = _report_in(file)
-    refuse_bad_outputs(given, SUFFIXES if document.matrix is None else WITH_TABLES)
+    was_tried = document.bench is not None and document.bench.trials is not None
+    refuse_bad_outputs(given, WITH_TABLES if document.matrix is not None or was_tried else SUFFIXES)
     unwritten = write_files(document, None, given)
     all_written = show(document, given, unwritten) and not unwritten
     context.exit(0 if all_written else USAGE)

@@ -76,7 +76,7 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
     from ncclcheck.cli.request import run_options
     from ncclcheck.report.formats import SUFFIXES, WITH_TABLES
 
-    refuse_bad_outputs(given, WITH_TABLES if command == "matrix" else SUFFIXES)
+    refuse_bad_outputs(given, WITH_TABLES if has_table(command, given) else SUFFIXES)
     run = run_options(command, given)
     os.environ.pop("NCCLCHECK_KEY", None)  # no process that is started from here on has it in its environment
     prefixed = _prefixed(given, run)
@@ -92,6 +92,11 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
     return (
         code if all_written else code or USAGE
     )  # CI that waits for the file must not take its absence for a pass
+
+
+def has_table(command: Command, given: Mapping[str, Any]) -> bool:
+    """Return whether its report can be a table: the pairs of `matrix`, or the rows of --try for a tuner."""
+    return command == "matrix" or bool(given.get("try_") or given.get("try_file"))
 
 
 def deliver(ended: RunResult, given: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ncclcheck.logs.readers.numbers import whole
-from ncclcheck.model.events import InitStage, Link, LogPosition, Process
+from ncclcheck.model.events import InitStage, Link, LoggedCall, LogPosition, Process
 
 MOST_LINKS = 64  # per process: kinds of channels, not channels
 _MOST_SETTINGS = 200
@@ -45,7 +45,8 @@ _GPUDIRECT = re.compile(
 )
 # Since 2.20, at rank 0; without the op up to 2.22, and up to 2.23 with the numbers of nccl_common.h and device.h
 _ALGORITHM = re.compile(
-    r"^(?:(?P<op>[A-Z]\w+): )?\d+ Bytes -> Algo(?:rithm)? (?P<algorithm>\w+) proto(?:col)? (?P<protocol>\w+)"
+    r"^(?:(?P<op>[A-Z]\w+): )?(?P<bytes>\d+) Bytes -> Algo(?:rithm)? (?P<algorithm>\w+) "
+    r"proto(?:col)? (?P<protocol>\w+)(?: channel\{Lo\.\.Hi\}=\{(?P<low>\d+)\.\.(?P<high>\d+)\})?"
 )
 _ALGORITHMS = ("TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT")
 _PROTOCOLS = ("LL", "LL128", "SIMPLE")
@@ -71,6 +72,7 @@ class Notes:
         self.channels_seen: set[bytes] = set()
         self.links: dict[Link, None] = {}
         self.algorithms: dict[str, None] = {}
+        self.calls: dict[LoggedCall, None] = {}
         self.gpudirect: dict[str, None] = {}
 
     def knows_channel(self, message: bytes) -> bool:
@@ -158,6 +160,14 @@ class Notes:
                 _named(_PROTOCOLS, match["protocol"]),
             )
             self.algorithms[" ".join(word for word in words if word)] = None
+            self._call(match, *words)
+
+    def _call(self, match: re.Match[str], op: str, algorithm: str, protocol: str) -> None:
+        """Note how a collective of that size ran, with the number of its channels, which newer versions write."""
+        channels = int(match["high"][:9]) - int(match["low"][:9]) + 1 if match["high"] else 0
+        size = whole(match["bytes"])
+        if len(self.calls) < MOST_LINKS and size is not None:
+            self.calls[LoggedCall(op.lower(), size, algorithm, protocol, max(0, channels))] = None
 
     def process(self, place: LogPosition, rank: int | None) -> Process:
         """All of it as a record; `place` and `rank` as they were resolved at the end."""
@@ -183,6 +193,7 @@ class Notes:
             bus_id=self.text.get("bus_id", ""),
             channels=self.numbers.get("channels"),
             algorithms=tuple(self.algorithms),
+            calls=tuple(self.calls),
             gpudirect=tuple(self.gpudirect),
             inits_started=self.numbers.get("start", 0),
             inits_completed=self.numbers.get("complete", 0),

@@ -18,7 +18,7 @@ from ncclcheck.measure.trials.race import (
 from ncclcheck.measure.trials.signed_rank import Shift
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan
-from ncclcheck.model.benchmarks.trials import Outcome, RoundTimes, SizeEffect, Trial, TryRequest
+from ncclcheck.model.benchmarks.trials import CallChoice, Outcome, RoundTimes, SizeEffect, Trial, TryRequest
 from ncclcheck.model.units import format_size
 
 AS_IS = -2
@@ -28,7 +28,7 @@ class Told(Struct, frozen=True):
     """What was seen of an environment beside its figures: what it used, why it failed, and the times of its rounds."""
 
     uses: tuple[str, ...] = ()
-    channels: int | None = None
+    choices: tuple[CallChoice, ...] = ()
     failure: str = ""
     wrong: bool = False
     hosts: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def trials_of(
                 outcome=outcome,
                 reason=reason,
                 uses=own.uses,
-                channels=own.channels,
+                choices=own.choices,
                 confirmed=confirmed,
                 hosts=own.hosts,
                 rounds=own.rounds,
@@ -85,7 +85,7 @@ def _reference(told: Told, role: str, effects: tuple[SizeEffect, ...]) -> Trial:
         "as-is" if role == "as-is" else "twin",
         "reference",
         uses=told.uses,
-        channels=told.channels,
+        choices=told.choices,
         rounds=told.rounds,
     )
 

@@ -17,6 +17,7 @@ from ncclcheck.measure.trials.signed_rank import Shift, estimate, least_rounds, 
 from ncclcheck.model.benchmarks.trials import GAIN, LOSS, Effect
 
 FAMILY_ERROR = 0.05  # the chance that any arm of the run is called faster or slower and is not
+TWIN_ERROR = 0.01  # the chance that two equal environments are called different
 LOOKS = 4
 _BETWEEN_LOOKS = 1.35
 LEAST_ROUNDS = 6  # before it no arm leaves: with fewer there is no interval of 95 %
@@ -41,9 +42,14 @@ class Rules(Struct, frozen=True):
         return FAMILY_ERROR / (self.arms * self.points * LOOKS)
 
     @property
+    def twin_error(self) -> float:
+        """Return the same of the twin: where it is wrong, a sound machine is called one that resolves nothing."""
+        return min(self.error, TWIN_ERROR / (self.points * LOOKS))
+
+    @property
     def looks(self) -> tuple[int, ...]:
         """Return after which rounds an arm may win; the last is the end."""
-        first = max(LEAST_ROUNDS, least_rounds(self.error))
+        first = max(LEAST_ROUNDS, least_rounds(self.twin_error))
         return tuple(math.ceil(first * _BETWEEN_LOOKS**number) for number in range(LOOKS))
 
 
@@ -91,7 +97,7 @@ def twin_differs(rounds: Rounds, rules: Rules) -> bool:
     """Return whether two equal environments differ: then this machine resolves nothing."""
     return any(
         shift is not None and not shift.low <= 0 <= shift.high
-        for shift in point_shifts(rounds, rules.points, rules.error)
+        for shift in point_shifts(rounds, rules.points, rules.twin_error)
     )
 
 
@@ -112,9 +118,13 @@ def is_beaten(rounds: Rounds, best: Rounds, points: int) -> bool:
     return all(own is not None and winner is not None and own.high < winner.low for own, winner in pairs)
 
 
-def confirming_rounds(rounds: int) -> int:
-    """Return how many rounds confirm a winner of so many."""
-    return max(_LEAST_CONFIRMING, math.ceil(rounds / 2))
+def confirming_looks(rounds: int) -> tuple[int, int]:
+    """Return after how many rounds a winner of so many rounds may be confirmed.
+
+    The second look is for a disturbance: of few rounds a single one keeps any winner from being confirmed.
+    """
+    first = max(_LEAST_CONFIRMING, math.ceil(rounds / 2))
+    return first, 2 * first
 
 
 def is_confirmed(rounds: Rounds, better: Sequence[int]) -> bool:

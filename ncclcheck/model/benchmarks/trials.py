@@ -53,6 +53,16 @@ class SizeEffect(Struct, frozen=True, forbid_unknown_fields=True):
     high: float | None = None
 
 
+class CallChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """What NCCL's log says of a call: with which algorithm, protocol and number of channels it ran. 0: not said."""
+
+    op: Op
+    size_bytes: int
+    algorithm: str
+    protocol: str
+    channels: int
+
+
 class RoundTimes(Struct, frozen=True, forbid_unknown_fields=True):
     """The typical iteration of each point of the plan in one round, in microseconds."""
 
@@ -63,7 +73,7 @@ class RoundTimes(Struct, frozen=True, forbid_unknown_fields=True):
 class Trial(Struct, frozen=True, forbid_unknown_fields=True):
     """One environment: its settings on top of as-is, its effect per size, and what became of it.
 
-    `reason`: a sentence. `uses`: what NCCL's log, or Gloo's binding, says that it ran over. `channels`: of NCCL's log.
+    `reason`: a sentence. `uses`: what NCCL's log, or Gloo's binding, says that it ran over. `choices`: of each call.
     `confirmed`: the effect in the confirmation run, where there was one. `hosts`: those of ranks that failed.
     """
 
@@ -73,7 +83,7 @@ class Trial(Struct, frozen=True, forbid_unknown_fields=True):
     outcome: Outcome = "undecided"
     reason: str = ""
     uses: tuple[str, ...] = ()
-    channels: int | None = None
+    choices: tuple[CallChoice, ...] = ()
     confirmed: tuple[SizeEffect, ...] = ()
     hosts: tuple[str, ...] = ()
     rounds: tuple[RoundTimes, ...] = ()

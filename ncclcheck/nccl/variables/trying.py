@@ -7,7 +7,7 @@ as workaround, and removed as soon as the issue is resolved".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -43,6 +43,13 @@ def class_of(names: Iterable[str]) -> Class:
     """Return "debugging" where NCCL's manual does not want one of these variables to be kept."""
     of_nccl = [name for name in names if name.startswith("NCCL_")]
     return "system" if all(name in _SYSTEM for name in of_nccl) else "debugging"
+
+
+def forces_ll128(arm: Mapping[str, str]) -> bool:
+    """Return whether it enables LL128 itself, past NCCL's own look at the platform; `^` excludes what follows."""
+    value = arm.get("NCCL_PROTO", "").upper()
+    parts = [part.rpartition(":")[2] for part in value.split(";")]
+    return any("LL128" in part.split(",") for part in parts if not part.startswith("^"))
 
 
 def unread(names: Iterable[str], backend: str) -> str:

@@ -45,6 +45,7 @@ from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.plain import plain
 from ncclcheck.report.text.sections import authentication_words
+from ncclcheck.report.trials.trials_text import trial_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -94,6 +95,7 @@ def to_html(report: Report) -> str:
         charts=charts,
         rounds_chart=rounds_chart(report.isolation),
         groups_text=draw_plain(group_lines(report)),
+        trials_text=draw_plain(trial_lines(report)),
         isolation_text=draw_plain(isolation_lines(report)),
         heat_map=heat_map(report.matrix),
         time_axis=time_axis(report.soak),

@@ -21,7 +21,7 @@ NOTHING = (1.0,)
 
 
 def test_the_looks_begin_where_an_interval_can_exclude_chance() -> None:
-    assert Rules(2, 1).looks[0] == 9
+    assert Rules(2, 1).looks[0] == 10
     assert Rules(17, 1).looks[0] == 12
     assert Rules(17, 4).looks[0] > Rules(17, 1).looks[0]
 

@@ -7,7 +7,7 @@ from random import Random
 
 from msgspec import Struct
 
-from ncclcheck.measure.trials.race import Rules, confirming_rounds, is_confirmed, log_ratios
+from ncclcheck.measure.trials.race import Rules, confirming_looks, is_confirmed, log_ratios
 from ncclcheck.measure.trials.standings import TWIN, Standings
 
 AS_IS = -2
@@ -62,6 +62,9 @@ def play(world: World, seed: int, gain: float = 0.03) -> Played:
     winner, rounds = standings.best, standings.rounds
     if winner is None or standings.twin_differs:
         return Played(None, standings.twin_differs, rounds, sets, standings)
-    again = [log_ratios(times(AS_IS), times(winner)) for _ in range(confirming_rounds(rounds))]
-    advised = winner if is_confirmed(again, standings.better_at(winner)) else None
-    return Played(advised, False, rounds, sets, standings)
+    again, better = list[tuple[float, ...]](), standings.better_at(winner)
+    for look in confirming_looks(rounds):
+        again += [log_ratios(times(AS_IS), times(winner)) for _ in range(look - len(again))]
+        if is_confirmed(again, better):
+            return Played(winner, False, rounds, sets, standings)
+    return Played(None, False, rounds, sets, standings)

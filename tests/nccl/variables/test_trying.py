@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.nccl.variables.trying import _SYSTEM, class_of, not_tried, unread
+from ncclcheck.nccl.variables.trying import _SYSTEM, class_of, forces_ll128, not_tried, unread
 from ncclcheck.nccl.variables.variables import TABLE
 
 
@@ -29,6 +29,21 @@ def test_what_a_backend_does_not_read_is_told() -> None:
     assert "does not read NCCL_ALGO" in unread(["NCCL_ALGO"], "gloo")
     assert "does not read GLOO_SOCKET_IFNAME" in unread(["GLOO_SOCKET_IFNAME"], "nccl")
     assert unread(["GLOO_SOCKET_IFNAME"], "gloo") == unread(["NCCL_ALGO"], "nccl") == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "forces"),
+    [
+        ("LL128", True),
+        ("ll,ll128", True),
+        ("^LL128", False),
+        ("LL,Simple", False),
+        ("^LL128;allreduce:LL128", True),
+    ],
+)
+def test_ll128_is_forced_where_it_is_named_and_not_excluded(value: str, forces: bool) -> None:
+    assert forces_ll128({"NCCL_PROTO": value}) is forces
+    assert not forces_ll128({"NCCL_ALGO": "Tree"})
 
 
 def test_what_the_benchmark_itself_sets_is_not_tried() -> None:
