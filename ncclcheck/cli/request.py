@@ -16,6 +16,7 @@ from ncclcheck.bench.footprint import ELEMENT_BYTES
 from ncclcheck.checks.registry import Selection, all_checks, matching
 from ncclcheck.cli.benchmarks.mesh_request import given_mesh, mesh_request
 from ncclcheck.cli.benchmarks.ops import given_ops
+from ncclcheck.cli.benchmarks.site_file import site_topology
 from ncclcheck.cli.benchmarks.soak_request import soak_request
 from ncclcheck.cli.benchmarks.try_request import try_request
 from ncclcheck.cli.demands import bench_demands
@@ -90,7 +91,9 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         isolate=_isolate_request(given, command)
         if command in ("isolate", "matrix") or given.get("isolate")
         else None,
-        demands=bench_demands(given, bench, policy.floors),
+        demands=replace(
+            bench_demands(given, bench, policy.floors), topology=site_topology(command, given, os.environ)
+        ),
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
     )

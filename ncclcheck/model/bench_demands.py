@@ -9,7 +9,9 @@ from typing import get_args
 from msgspec import Struct
 
 from ncclcheck.model.bench import Backend, Op, TimeUs
+from ncclcheck.model.benchmarks.site_topology import SiteTopology
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.units import format_number, format_size, parse_size
 
 TOLERANCE = (
@@ -67,11 +69,15 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BenchDemands(Struct, frozen=True, forbid_unknown_fields=True):
-    """All of it. `tolerance`: the part by which a point may be slower than in the baseline without being a loss."""
+    """All of it. `tolerance`: the part by which a point may be slower than in the baseline without being a loss.
+
+    `topology`: what the site says of its switches, which `matrix` is compared with.
+    """
 
     floors: tuple[Floor, ...] = ()
     baseline: Baseline | None = None
     tolerance: float = TOLERANCE
+    topology: Fact[SiteTopology] = Missing("absent", "no topology of the site was given or found")
 
 
 def parse_floor(text: str, *, option: str = "--min-busbw") -> Floor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.bench_demands import TOLERANCE, BenchDemands
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.saved import Saved
 from ncclcheck.run.judge import judge, start_clock, with_policy
 from ncclcheck.run.options import RunOptions, RunResult
@@ -36,4 +37,5 @@ def _demands(saved: BenchDemands, now: BenchDemands) -> BenchDemands:
         floors=now.floors or saved.floors,
         baseline=now.baseline or saved.baseline,
         tolerance=saved.tolerance if now.tolerance == TOLERANCE else now.tolerance,
+        topology=saved.topology if isinstance(now.topology, Missing) else now.topology,
     )

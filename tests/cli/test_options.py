@@ -31,7 +31,7 @@ MESH = {"mesh", "mesh_order", "dims", "mix", "model", "batch", "sequence", "stra
             | {"duration", "ops", "size", "every", "drop", "duty", "state", "resume", "until_finding"}
             | {"backend", "no_preflight"},
         ),
-        ("matrix", SHARED | {"full", "leaves", "size", "backend", "print_"}),
+        ("matrix", SHARED | {"full", "leaves", "topology", "size", "backend", "print_"}),
     ],
 )
 def test_a_command_has_the_options_of_the_contract(name: str, expected: set[str]) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
+from ncclcheck.cli.documents import SAVED_KIND
 from ncclcheck.cli.main import run_command
 from ncclcheck.cli.request import run_options
+from ncclcheck.model.codec import encode_pretty
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.saved import Saved
+from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.report.build import this_tool
+from tests.matrix_builders import two_leaves, with_matrix
 
 
 @pytest.mark.parametrize(
@@ -30,3 +39,33 @@ def test_one_node_alone_has_no_matrix(
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     assert run_command(["matrix", "--quiet", "--select", "cell-slow"]) == 3
     assert "no pairs of nodes were measured: it takes two nodes" in capsys.readouterr().out
+
+
+def test_a_saved_matrix_is_compared_with_a_topology_that_is_given_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot = replace(with_matrix(), matrix=two_leaves())
+    saved, topology = tmp_path / "run.json", tmp_path / "topology.conf"
+    saved.write_text(encode_pretty(saved_matrix(snapshot)))
+    command = [
+        "matrix",
+        "--quiet",
+        "--from",
+        str(saved),
+        "--select",
+        "topology-differs,row-slow",
+        "--fail-on",
+        "warning",
+    ]
+    topology.write_text("SwitchName=s1 Nodes=node[01-03]\nSwitchName=s2 Nodes=node04\n")
+    assert run_command(command) == 0
+    assert "--topology FILE" in capsys.readouterr().out
+    assert run_command([*command, "--topology", str(topology)]) == 4
+    assert "node03 is behind s1 in --topology" in " ".join(capsys.readouterr().out.split())
+    topology.write_text("SwitchName=s1 Nodes=node[01-02]\nSwitchName s2\n")
+    assert run_command([*command, "--topology", str(topology)]) == 2
+    assert "line 2: expected words like" in capsys.readouterr().err
+
+
+def saved_matrix(snapshot: Snapshot) -> Saved:
+    return Saved("1", SAVED_KIND, this_tool(), "matrix", "2026-11-22T00:00:00+00:00", 9.0, False, snapshot)
