@@ -239,13 +239,11 @@ isolate_options = _all(
 matrix_options = _all(
     [
         click.option(
-            "--full", is_flag=True, help="Measure all pairs, also of more than 64 nodes (a round per node)."
+            "--full", is_flag=True, help="All pairs, also of more than 64 nodes (a round per node)."
         ),
         click.option("--leaves", is_flag=True, help="Find the leaves only, also of 64 nodes and fewer."),
         click.option(
-            "--topology",
-            type=FileName(),
-            help="Slurm's topology.yaml or topology.conf to compare with.  [the one in /etc/slurm]",
+            "--topology", type=FileName(), help="Slurm's topology file to compare with.  [/etc/slurm]"
         ),
         click.option("--size", metavar="SIZE", help="Size of a transfer, at most.  [64M]"),
         _backend,
