@@ -209,9 +209,7 @@ _backend = click.option(
 )
 isolate_options = _all(
     [
-        click.option(
-            "--slower-than", metavar="PCT", help="Least loss that makes a node or link a bad one.  [10%]"
-        ),
+        click.option("--slower-than", metavar="PCT", help="Least loss that makes a node or link bad.  [10%]"),
         click.option("--size", metavar="SIZE", help="Size of a transfer, at most.  [64M]"),
         click.option(
             "--screen",
@@ -224,9 +222,7 @@ isolate_options = _all(
             is_flag=True,
             help="If no pair is bad: from how many nodes at once on is it slow? (2, 4, 8 ... nodes)",
         ),
-        click.option(
-            "--seed", type=WholeNumber(0, 2**31), help="Seed of the pairs.  [random; it is printed]"
-        ),
+        click.option("--seed", type=WholeNumber(0, 2**31), help="Seed of the pairs.  [random, printed]"),
         _backend,
         click.option(
             "--print",
