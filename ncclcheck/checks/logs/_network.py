@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ncclcheck.checks.logs._view import failures, is_local, remarks, troubles
+from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import CommInit, ConnectFailure, Event, Log, Process, Remark
 
 # Names that Linux, container engines and tunnels give; a cluster's own network has none of them.
@@ -31,9 +32,9 @@ UNANSWERED = ("timed-out", "no-route", "unreachable")
 
 
 def unresolved(log: Log) -> tuple[Remark, ...]:
-    """Lines in which a name did not resolve, where something of the job failed; else such lines mean nothing."""
+    """Lines in which a name did not resolve, where the job failed or shows no work; else such lines mean nothing."""
     found = remarks(log, "name-resolution")
-    return found if found and troubles(log) else ()
+    return found if found and (troubles(log) or not shows_work(log)) else ()
 
 
 def names_in(lines: Iterable[Remark]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
@@ -17,6 +18,7 @@ from ncclcheck.model.finding import CheckRun, Finding
 
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
 UNDETERMINED = "undetermined"
+_PEER_MEMORY = re.compile("memory_peers|peermem")
 _SLOWS = ("rdma-userspace-missing", "gdr-unavailable", "stale-config")  # a job goes on, over slower ways
 # Who has one of these does not work on; a slow way, a wrong setting or a worn link may show much later.
 _ENDS_AT_ONCE = frozenset(
@@ -126,7 +128,10 @@ def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
         first is not None
         and first.slug in _SLOWS
         and first.severity == "error"
-        and bool(remarks(log, "slow-word"))
+        and bool(
+            remarks(log, "slow-word")
+            or any(_PEER_MEMORY.search(remark.text) for remark in remarks(log, "missing-file"))
+        )
     )
 
 

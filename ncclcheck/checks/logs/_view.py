@@ -152,7 +152,9 @@ def troubles(log: Log) -> tuple[Event, ...]:
     found = alarms(log) or after_the_end(
         log, "nccl-warn", "closed-by-peer", "crash", "generic-nccl", "exception-mentioned", "error-line"
     )
-    return found or after_the_end(log, "trouble-word", *(() if shows_work(log) else ("name-resolution",)))
+    if found or shows_work(log):
+        return found or after_the_end(log, "trouble-word")
+    return after_the_end(log, "trouble-word", "name-resolution") or failures(log)
 
 
 def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:

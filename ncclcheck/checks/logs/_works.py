@@ -7,7 +7,7 @@ answers after it. A log that has words of the program and none of these shows on
 from __future__ import annotations
 
 from ncclcheck.logs.lines.progress import RECENT
-from ncclcheck.model.events import Event, Log, LogPosition, Remark
+from ncclcheck.model.events import CommInit, Event, Log, LogPosition, PythonException, Remark, WorkerExit
 
 # What the machine, its kernel or the results say stays true, whatever the job writes after it.
 _LASTING = frozenset(
@@ -18,7 +18,18 @@ _LASTING = frozenset(
 def went_on_after(log: Log, place: LogPosition) -> bool:
     """Return True if the program wrote several lines in the same file after it that only a program at work writes."""
     lines = log.works.get(place.file, ())
-    return len(lines) >= RECENT and lines[0] > place.line
+    return (len(lines) >= RECENT and lines[0] > place.line) or _was_left_in_order(log, place)
+
+
+def _was_left_in_order(log: Log, place: LogPosition) -> bool:
+    """Return True if a communicator was destroyed later, and no process raised an exception or ended with an error."""
+    destroyed = False
+    for event in log.events:
+        if isinstance(event, PythonException) or (isinstance(event, WorkerExit) and event.exit_code):
+            return False
+        if isinstance(event, CommInit) and event.place.file == place.file and event.place.line > place.line:
+            destroyed = event.stage == "destroy"
+    return destroyed
 
 
 def is_overcome(log: Log, event: Event) -> bool:
@@ -41,8 +52,8 @@ def _ended_well_after(log: Log, place: LogPosition) -> bool:
 
 
 def shows_work(log: Log) -> bool:
-    """Return True if the log shows that the program worked or finished, or holds nothing of the program at all."""
+    """Return True if the log shows that the program worked or finished, or holds nothing but NCCL's own lines."""
     finished = any(
         isinstance(event, Remark) and event.topic in ("finished", "succeeded") for event in log.events
     )
-    return finished or bool(log.works) or not log.words
+    return finished or bool(log.works) or (not log.words and bool(log.processes))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, differing, remarks, statuses, timeouts
+from ncclcheck.checks.logs._view import culprits, differing, exceptions, remarks, statuses, timeouts
 from ncclcheck.checks.logs.nccl_version_mismatch import past_the_start
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
@@ -19,6 +19,9 @@ _RUNNING = re.compile(
 _SIZES_MAY_DIFFER = frozenset(
     {"GATHER", "SCATTER", "ALLTOALL", "ALLTOALL_BASE", "SEND", "RECV", "COALESCED", "UNKNOWN"}
 )
+
+
+_MOST_RANKS_MORE = 3  # besides the one that waits
 
 
 @cause(
@@ -75,6 +78,7 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
     yield from _rejected_by_adapter(log)
     yield from _differing_at_one_step(log)
     yield from _out_of_step(log)
+    yield from _alone_in_it(log)
 
 
 def _connected_in_another_order(log: Log) -> Iterator[Suspect]:
@@ -156,6 +160,25 @@ def _out_of_step(log: Log) -> Iterator[Suspect]:
                     explains=("slow-rank-timeout", "rank-exception"),
                 )
                 return
+
+
+def _alone_in_it(log: Log) -> Iterator[Suspect]:
+    """The only rank that waited, where the log holds words of all others, which neither waited nor failed."""
+    late = timeouts(log)
+    waited = {timeout.place.rank for timeout in late}
+    heard = {word.last.rank for word in log.words} | {
+        remark.place.rank for remark in remarks(log, "finished")
+    }
+    heard -= {None, *waited}
+    if len(waited) == 1 and None not in waited and len(heard) >= _MOST_RANKS_MORE and not exceptions(log):
+        yield suspect(
+            f"Rank {late[0].place.rank} alone waits in a collective, and no other rank that the log has words of: it "
+            "calls one that they do not.",
+            late,
+            confidence="likely",
+            hosts=culprits(log, [late[0].place]),
+            explains=(),
+        )
 
 
 def _some_left(log: Log) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
@@ -66,6 +67,15 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             remarks(log, "ib-modify-qp"),
             confidence="likely",
         )
+    elif odd and _of_two_makes(log) and troubles(log):
+        yield suspect(
+            "The nodes do not use the same RDMA adapters, and some use adapters of two makes at once, which are "
+            "hardly of one network.",
+            odd,
+            confidence="likely",
+            hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
+            explains=("ib-link-or-fabric", "roce-gid", "slow-rank-timeout"),
+        )
     elif odd and troubles(log):
         mixed = len(networks) > 1
         lost = [remark for remark in remarks(log, "nccl-warn") if "Unable to open device" in remark.text]
@@ -104,3 +114,10 @@ def _odd(log: Log) -> list[Remark]:
         if kind is not most
         for process in kind
     ]
+
+
+def _of_two_makes(log: Log) -> bool:
+    """Return True if a process uses adapters whose names say that their drivers differ (`mlx5_0`, `i40iw0`)."""
+    return any(
+        len({re.sub(r"[\d_:].*", "", device) for device in process.devices}) > 1 for process in log.processes
+    )

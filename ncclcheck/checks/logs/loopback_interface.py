@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, distinct_hosts
 from ncclcheck.checks.logs._view import culprits, failures, hosts_of, is_local, remarks, troubles
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _NODES = re.compile(r"--nnodes[ =](?:\d{1,5}:)?(?:[2-9]|\d\d)")
@@ -52,7 +52,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     """
     own = [process for process in log.processes if is_local(process.address) or process.interface == "lo"]
     failed = [failure for failure in failures(log) if failure.layer != "store" and is_local(failure.address)]
-    fallback = remarks(log, "loopback-fallback")
+    fallback = remarks(log, "loopback-fallback") or _own_name(log)
     several = len(hosts_of(log)) > 1 or any(
         (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in own
     )
@@ -71,3 +71,9 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
             or tuple(dict.fromkeys(remark.values["name"] for remark in remarks(log, "hosts-file")))[:2]
             or culprits(log, [event.place for event in fallback or failed]),
         )
+
+
+def _own_name(log: Log) -> tuple[Remark, ...]:
+    """Return the loopback addresses of hosts' own names, where Gloo, which takes them, connects in vain."""
+    gloo = [event for event in troubles(log) if "connectFullMesh" in event.text]
+    return remarks(log, "hosts-file") if gloo else ()

@@ -106,6 +106,8 @@ def _is_first_collective(log: Log) -> bool:
 def _uses_pcie(log: Log) -> bool:
     """True if all ranks are on one node and channels go through direct pointers or IPC."""
     hosts = {process.host for process in log.processes}
+    if len(hosts) == 1 and any("P2P" in hop.text for hop in remarks(log, "local-hop")):
+        return True
     return len(hosts) == 1 and any(
         link.via.startswith("P2P/") for process in log.processes for link in process.links
     )

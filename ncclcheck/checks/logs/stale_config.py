@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
+from ncclcheck.checks.logs._network import virtual_processes
 from ncclcheck.checks.logs._view import culprits, failures, is_local, remarks, settings, troubles
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
@@ -77,6 +78,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             hosts=(),
             explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
         )
+    yield from _in_a_file(log)
     yield from _on_some_only(log)
     yield from _slowed(log)
     for name, why in _NEVER_SET.items():
@@ -163,3 +165,27 @@ def _sureness(log: Log, value: str) -> Confidence:
 def _line(process: Process, name: str, value: str) -> Remark:
     """What NCCL said of the variable, as evidence."""
     return Remark(process.place, f"{name} set by environment to {value}", "setting")
+
+
+def _in_a_file(log: Log) -> Iterator[Suspect]:
+    """An interface that no other node reaches, which a configuration file names that the log shows."""
+    shown = remarks(log, "conf-shown")
+    for value, setting in settings(log, "NCCL_SOCKET_IFNAME").items():
+        chosen = [
+            process for process in setting if process in virtual_processes(log) or is_local(process.address)
+        ]
+        if shown and chosen and troubles(log):
+            yield suspect(
+                f"NCCL_SOCKET_IFNAME={value} stands in the configuration file of a node, and leads NCCL to "
+                f"{chosen[0].interface}, which no other node reaches.",
+                [*shown, *(_line(process, "NCCL_SOCKET_IFNAME", value) for process in chosen[:4])],
+                confidence="certain",
+                hosts=culprits(log, [process.place for process in chosen]),
+                explains=(
+                    "wrong-interface",
+                    "loopback-interface",
+                    "firewall-blocked-ports",
+                    "container-network",
+                ),
+            )
+            return

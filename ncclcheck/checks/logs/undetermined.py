@@ -114,10 +114,10 @@ def _without_work(log: Log) -> list[Suspect]:
     """Return that the log shows neither an error nor that the job did any work."""
     if shows_work(log) or not (log.events or log.processes):
         return []
-    last = max(log.words, key=lambda words: (words.last.file, words.last.line))
+    last = max(log.words, key=lambda words: (words.last.file, words.last.line), default=None)
     return [
         _unfinished(
-            [Remark(last.last, last.last_text, "used")],
+            [Remark(last.last, last.last_text, "used")] if last is not None else log.events[-1:],
             "The log shows neither an error nor that the job did any work. If it hangs after this line, collect the "
             "stacks of its ranks (py-spy dump) and the logs of all nodes.",
         )

@@ -84,6 +84,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"Temporary failure in name resolution|rp != nullptr",
             r"No address associated with hostname|getaddrinfo .{0,80}fail|could ?n[o']t resolve host",
             r"gethostbyname\(.{0,255}\) failed|unable to resolve host(?!name to a)",
+            r"\bwaiting for \S{3,253} to resolve\b",
             r"nodename nor servname|no such host|Name resolution fail|can't resolve '|server can't find \S",
             r"DNS resolution failed|Domain name not found|NXDOMAIN|Name does not resolve|[Hh]ost ?name lookup fail",
             r"UnknownHostException|unknown host\b|can(?:not|'t| not) resolve (?:host|name|address|node)",

@@ -53,6 +53,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
         at_info=True,
     ),
+    Topic("conf-shown", (r"\b(?:cat|less|head|more|grep) .{0,60}nccl\.conf\b",), alarms=False),
     Topic(
         "remedy",  # what helped, in the words of who tried it
         (

@@ -141,6 +141,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"\b(?:expected|should be|used to be|was|vs\.?) (?:around |about |>|"
                 r"~)?\d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps|%)|"
                 r"\b(?:busbw|algbw|bandwidth)\b.{0,60}\b(?:expected|should be|instead)\b|"
+                r"\d ?GB/s.{0,40}\b(?:where|while|but|other|sister|same)\b.{0,60}\d ?GB/s|"
                 r"\bonly \d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps)"
             ),
         ),

@@ -114,7 +114,7 @@ class Meanings:
                 )  # it may be cut here
             return
         if speaker in self.open_tracebacks and message.startswith(" "):
-            self._frame(speaker, message)
+            self._frame(speaker, raw)
             return
         if match := _RAY_TASK.search(message):
             self._remote[speaker] = (raw.number, match["ip"])
@@ -164,7 +164,7 @@ class Meanings:
         if speaker not in self.open_tracebacks:
             return False
         if message.startswith(" "):
-            self._frame(speaker, message)
+            self._frame(speaker, raw)
             return True
         if exceptions.split(message, in_traceback=True) is None:
             return False
@@ -202,8 +202,10 @@ class Meanings:
             return raw
         return replace(raw, prefix=replace(without, message=f"{prefix.word}: {prefix.message}"))
 
-    def _frame(self, speaker: Speaker, message: str) -> None:
-        text = message.strip()
+    def _frame(self, speaker: Speaker, raw: Raw) -> None:
+        text = raw.prefix.message.strip()
+        if "coordinator_address" in text:  # JAX is told in the program where its first process is
+            self.meaning(text, raw, is_info=False)
         if text.startswith('File "') and speaker in self.open_tracebacks:
             self.open_tracebacks[speaker] = (self.open_tracebacks[speaker][0], text[:200])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.checks.logs._works import is_overcome, shows_work, went_on_after
-from ncclcheck.model.events import Log, LogFile, LogPosition, Remark, Words
+from ncclcheck.model.events import Log, LogFile, LogPosition, Process, Remark, Words
 
 FILES = (LogFile("a", 0, 90), LogFile("b", 0, 90))
 
@@ -30,6 +30,7 @@ def test_what_the_results_or_the_machine_say_is_not_overcome() -> None:
 def test_words_alone_are_no_work() -> None:
     words = (Words(at(1), "loading", at(2), "building", 2),)
     assert not shows_work(Log(FILES, words=words))
-    assert shows_work(Log(FILES))
+    assert not shows_work(Log(FILES))
+    assert shows_work(Log(FILES, processes=(Process("n1", 7, at(1)),)))
     assert shows_work(Log(FILES, words=words, works={"a": (3,)}))
     assert shows_work(Log(FILES, words=words, events=(Remark(at(3), "done", "finished"),)))
