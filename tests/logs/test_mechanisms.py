@@ -176,3 +176,75 @@ def test_a_cause_is_certain_only_where_its_line_states_it_and_no_rival_is_stated
     found = explain("job.log", log.encode())
     assert found.outcome == "named"
     assert ("The log says so directly." in found.findings[0].summary) is is_certain
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        (  # the name of a host that is all digits is taken for an address
+            "[E socket.cpp:753] [c10d] The client socket has failed to connect to any network address of "
+            "(6841231, 47389).\n",
+            "hostname-resolution",
+        ),
+        (
+            "x:1:2 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 172.21.0.1<57093> failed : "
+            "Connection refused\n",
+            "wrong-interface",
+        ),
+        (
+            "Last error:\nInvalid rank requested : 4/4\nRuntimeError: NCCL error in: x.cpp:1\n",
+            "world-size-mismatch",
+        ),
+        (
+            "".join(
+                f"initializing ddp: GLOBAL_RANK: {rank}, MEMBER: {rank + 1}/2\n" for rank in (0, 0, 1, 1)
+            ),
+            "world-size-mismatch",
+        ),
+        (
+            "x:1:2 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.7<0>\n# 10.9.9.3 is the security scanner\n"
+            "x:1:2 [0] misc/socket.cc:71 NCCL WARN socketProgress: Connection closed by remote peer 10.9.9.3<36138>\n",
+            "port-scanner",
+        ),
+        (
+            "slurmstepd: task[0] on n3: max locked memory (kbytes, -l) 64\n"
+            "n3:1:2 [4] ibvwrap.c:130 NCCL WARN Call to ibv_create_qp failed\n",
+            "memlock-limit",
+        ),
+        (
+            "[rank0]: RuntimeError: DataLoader worker (pid 9382) is killed by signal: Killed.\n",
+            "host-oom-kill",
+        ),
+        ("RuntimeError: NIXL is not available\n", "python-env"),
+        ("[rank1]: OSError: [Errno 12] Cannot allocate memory\n", "host-oom-kill"),
+        ("[rank1]: OSError: [Errno 5] Input/output error\n", "data-or-file-missing"),
+        (
+            "+ getent hosts head\nwaiting for head-0.train to resolve\nwaiting for head-0.train to resolve\n",
+            "hostname-resolution",
+        ),
+    ],
+)
+def test_the_form_of_an_address_a_name_or_a_number_tells_the_cause(log: str, cause: str) -> None:
+    assert first(log)[0] == cause
+
+
+def test_a_rank_in_a_collective_that_another_has_behind_itself_is_out_of_step() -> None:
+    def rank(number: int, sequence: int, enqueued: int) -> str:
+        work = f"WorkNCCL(SeqNum={sequence}, OpType=ALLGATHER, NumelIn=1, NumelOut=4, Timeout(ms)=600000)"
+        status = f"last enqueued work: {enqueued}, last completed work: {sequence - 1}"
+        return (
+            f"[rank{number}]:[E x.cpp:629] [Rank {number}] Watchdog caught collective operation timeout: {work} ran "
+            f"for 600034 milliseconds before timing out.\n[rank{number}]:[E x.cpp:2168] [PG ID 0 PG GUID 0(default_pg) "
+            f"Rank {number}] failure detected by watchdog at work sequence id: {sequence} PG status: {status}\n"
+        )
+
+    assert first(rank(0, 25, 32) + rank(3, 27, 30)) == ("collective-mismatch", ("rank 0",))
+    assert first(rank(0, 25, 25) + rank(3, 27, 30))[0] != "collective-mismatch"
+
+
+def test_what_a_job_got_over_is_not_why_it_failed_later() -> None:
+    early = "x:1:2 [4] NCCL INFO Could not enable P2P between dev 4(=61000) and dev 3(=42000)\n"
+    steps = "".join(f"iteration {number}/ 320000 | lm_loss: 2.4671\n" for number in range(100, 150, 10))
+    late = "RuntimeError: NCCL error in: x.cpp:1269, internal error, NCCL version 2.14.3\n"
+    assert first(early + late)[0] == "p2p-broken"
+    assert first(early + steps + late)[0] == "undetermined"

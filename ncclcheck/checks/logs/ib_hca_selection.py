@@ -69,8 +69,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
         )
     elif odd and _of_two_makes(log) and troubles(log):
         yield suspect(
-            "The nodes do not use the same RDMA adapters, and some use adapters of two makes at once, which are "
-            "hardly of one network.",
+            "The nodes use different RDMA adapters, some of them of two makes, which are hardly of one network.",
             odd,
             confidence="likely",
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
