@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.model.benchmarks.isolation import (
     BadNode,
     Coverage,
@@ -14,10 +13,10 @@ from ncclcheck.model.benchmarks.isolation import (
     PairIsolation,
     PairRate,
 )
-from ncclcheck.model.report import Advice, Report
+from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.report.build import build_report
 from tests.builders import cluster
+from tests.session_report import report_of
 
 SLOW = BadNode("node03", "slow", "send", 3, 0.0001, 0.8, 1.0)
 HUNG = BadNode("node02", "hang", None, 1, 0.0, detail="it does not answer any more")
@@ -42,15 +41,4 @@ def with_isolation(**changes: Any) -> Snapshot:
 
 def isolate_report(**changes: Any) -> Report:
     """The report on it."""
-    snapshot = with_isolation(**changes)
-    return build_report(
-        snapshot,
-        run_checks(snapshot, Selection()),
-        Advice(),
-        command="isolate",
-        created="2026-11-22T00:00:00+00:00",
-        elapsed_s=9.0,
-        fail_on="error",
-        require=(),
-        interrupted=False,
-    )
+    return report_of("isolate", with_isolation(**changes))

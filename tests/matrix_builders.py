@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.model.benchmarks.matrix import (
     BisectionRatio,
     FabricMatrix,
@@ -15,10 +14,10 @@ from ncclcheck.model.benchmarks.matrix import (
     MatrixNode,
     MatrixPath,
 )
-from ncclcheck.model.report import Advice, Report
+from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.report.build import build_report
 from tests.builders import cluster
+from tests.session_report import report_of
 
 HOSTS = ("node01", "node02", "node03", "node04")
 SLOW_PATH = MatrixPath("node01", "node02", 0.5, 10.0, 3)
@@ -58,15 +57,4 @@ def with_matrix(**changes: Any) -> Snapshot:
 
 def matrix_report(found: FabricMatrix) -> Report:
     """The report on it."""
-    snapshot = replace(cluster(4), matrix=found)
-    return build_report(
-        snapshot,
-        run_checks(snapshot, Selection()),
-        Advice(),
-        command="matrix",
-        created="2026-11-22T00:00:00+00:00",
-        elapsed_s=9.0,
-        fail_on="error",
-        require=(),
-        interrupted=False,
-    )
+    return report_of("matrix", replace(cluster(4), matrix=found))

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.lab import faults
-from tests.lab.launched import Told, run, start, told
+from tests.lab.launched import Told, command, job_environment, read, run, start, told
 from tests.lab.namespaces import call, inside
 from tests.lab.nodes import Lab, Node
+from tests.lab.ssh import Site, ssh_skip_reason
 from tests.lab.topologies import shared_backplane
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
@@ -141,3 +142,20 @@ def test_a_network_that_carries_half_of_the_nodes_at_once_is_slow_from_all_of_th
         assert found["only_from_nodes"] == 6, found
         assert "slow-at-scale" in outcomes["node1"].finished.stdout
         assert six.leftovers() == ()
+
+
+@pytest.mark.further
+@pytest.mark.skipif(ssh_skip_reason() is not None, reason=ssh_skip_reason() or "")
+def test_over_ssh_the_slow_one_of_three_is_named_and_left_out_of_the_list(lab: LabOf) -> None:
+    three = shaped(lab, 3)
+    shape_egress(three["node2"], "60mbit")
+    head = three["switch"]
+    with Site(three) as site:
+        words = command(head, "isolate", "--hosts", "node[1-3]", "--ssh", site.ssh, "--print", "hosts")
+        outcome = read(head, head.start(words, job_environment()).wait(180))
+    found = isolation(outcome)
+    named = [(node["host"], node["verdict"], node["direction"]) for node in found["nodes"]]
+    assert named == [("node2", "slow", "send")], str(outcome.finished)
+    assert found["links"] == found["groups"] == found["undecided"] == []
+    assert (outcome.code, outcome.finished.stdout) == (4, "node[1,3]\n")
+    assert three.leftovers() == ()

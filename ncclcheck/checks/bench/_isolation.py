@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Literal
 
+from ncclcheck.checks.bench._measured import measured, why_missing
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer
 from ncclcheck.model.benchmarks.isolation import BadLink, BadNode, NodeVerdict, PairIsolation, PairRate
@@ -24,17 +25,11 @@ _SOURCE = "transfers of pairs, both directions, in rounds"
 _LISTED = 8
 
 
-def isolation_of(snapshot: Snapshot) -> PairIsolation | None:
-    """Return the result of `isolate`, where there is one."""
-    return None if isinstance(snapshot.isolation, Missing) else snapshot.isolation
-
-
 def untested(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
     """Yield why there is nothing to judge, or of which nodes the tests do not tell."""
     isolation = snapshot.isolation
     if isinstance(isolation, Missing):
-        absent = isolation.missing == "absent"
-        yield NotApplicable(isolation.detail) if absent else NotKnown(f"pairs of nodes: {isolation}")
+        yield why_missing(isolation, "pairs of nodes")
         return
     if isolation.undecided:
         yield NotKnown("the tests of pairs do not tell", isolation.undecided)
@@ -44,7 +39,7 @@ def untested(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
 
 def nodes_with(snapshot: Snapshot, verdict: NodeVerdict, severity: Severity = "error") -> Iterator[Answer]:
     """Yield a finding for each node with this verdict."""
-    isolation = isolation_of(snapshot)
+    isolation = measured(snapshot.isolation)
     for node in isolation.nodes if isolation is not None else ():
         if isolation is not None and node.verdict == verdict:
             yield Finding(
@@ -95,7 +90,7 @@ def _rates(pair: PairRate) -> str:
 
 def links_of(snapshot: Snapshot) -> Iterator[Answer]:
     """Yield a finding for each path between two sound nodes."""
-    isolation = isolation_of(snapshot)
+    isolation = measured(snapshot.isolation)
     for link in isolation.links if isolation is not None else ():
         assert isolation is not None  # noqa: S101 (it has links)
         what = "is blocked" if link.verdict == "blocked" else "is slow"
@@ -135,7 +130,7 @@ def _ends(isolation: PairIsolation, link: BadLink) -> str:
 
 def rings_of(snapshot: Snapshot) -> Iterator[Answer]:
     """Yield a finding if more nodes at once are slower than few, or why that was not asked."""
-    isolation = isolation_of(snapshot)
+    isolation = measured(snapshot.isolation)
     if isolation is None:
         return
     if not isolation.rings:
@@ -170,7 +165,7 @@ def rings_of(snapshot: Snapshot) -> Iterator[Answer]:
 
 def groups_of(snapshot: Snapshot, verdict: Literal["slow_uplink", "slow_together"]) -> Iterator[Answer]:
     """Yield a finding for each group with this verdict."""
-    isolation = isolation_of(snapshot)
+    isolation = measured(snapshot.isolation)
     for group in isolation.groups if isolation is not None else ():
         if group.verdict == verdict:
             when = "" if verdict == "slow_uplink" else ", but only if several of them talk at once"

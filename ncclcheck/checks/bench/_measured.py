@@ -1,18 +1,32 @@
-"""Whether there is a benchmark to judge."""
+"""Whether there is a benchmark, or another measurement, to judge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from ncclcheck.model.bench import BenchResult
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
+
+Result = TypeVar("Result")
+
+
+def measured(result: Fact[Result]) -> Result | None:
+    """Return the result of a measurement, where there is one."""
+    return None if isinstance(result, Missing) else result
+
+
+def why_missing(result: Missing, what: str) -> NotKnown | NotApplicable:
+    """Return why there is nothing to judge: `what` was not asked for, or came to nothing."""
+    why = f"{what}: {result}"
+    return NotApplicable(result.detail or why) if result.missing == "absent" else NotKnown(why)
 
 
 def bench_of(snapshot: Snapshot) -> BenchResult | None:
     """Return the benchmark of the run, where there is one."""
-    return None if isinstance(snapshot.bench, Missing) else snapshot.bench
+    return measured(snapshot.bench)
 
 
 def not_measured(snapshot: Snapshot, *, points: bool) -> Iterator[NotKnown | NotApplicable]:
@@ -22,12 +36,7 @@ def not_measured(snapshot: Snapshot, *, points: bool) -> Iterator[NotKnown | Not
     """
     bench = snapshot.bench
     if isinstance(bench, Missing):
-        absent = bench.missing == "absent"
-        yield (
-            NotApplicable(bench.detail or "no benchmark was run")
-            if absent
-            else NotKnown(f"benchmark: {bench}")
-        )
+        yield why_missing(bench, "benchmark")
     elif bench.unfinished and not bench.failures:
         yield NotKnown(f"the benchmark did not finish: {bench.unfinished}")
     elif not bench.started and not bench.failures:

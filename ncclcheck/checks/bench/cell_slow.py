@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, not_judged, unmeasured, unmeasured_pairs
+from ncclcheck.checks.bench._matrix import SOURCE, not_judged, unmeasured, unmeasured_pairs
+from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -27,7 +28,7 @@ def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
     answer was measured. Of more nodes without `--full` it is unknown, and says how many pairs were. It is unknown as
     well for the paths of a node that belongs to no leaf.
     """
-    matrix = matrix_of(snapshot)
+    matrix = measured(snapshot.matrix)
     for path in matrix.paths if matrix is not None else ():
         reached = "nothing comes through" if path.part is None else f"{path.part:.0%} of what is usual"
         yield Finding(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, unmeasured
+from ncclcheck.checks.bench._matrix import SOURCE, unmeasured
+from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
@@ -28,7 +29,7 @@ def fabric_oversubscribed(snapshot: Snapshot) -> Iterator[Answer]:
     Matchings of all nodes within and across leaves, alternating (ncclcheck/measure/matrix/bisection.py); the interval
     is Student's, 95 %, over the repeats.
     """
-    matrix = matrix_of(snapshot)
+    matrix = measured(snapshot.matrix)
     bisection = matrix.bisection if matrix is not None else None
     if matrix is not None and bisection is not None and bisection.low > _LEAST_RATIO:
         interval = f"{bisection.low:.2f} to {bisection.high:.2f}"

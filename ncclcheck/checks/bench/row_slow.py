@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._matrix import SOURCE, matrix_of, not_judged, unmeasured
+from ncclcheck.checks.bench._matrix import SOURCE, not_judged, unmeasured
+from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.benchmarks.matrix import MatrixNode
 from ncclcheck.model.finding import Evidence, Finding, Fix
@@ -26,7 +27,7 @@ def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
     are slow in it. A node that does not answer is excluded, and the rounds go on without it. The check is unknown for a
     node that belongs to no leaf and is not named, and for one that finished no test.
     """
-    matrix = matrix_of(snapshot)
+    matrix = measured(snapshot.matrix)
     for node in matrix.nodes if matrix is not None else ():
         about = _about(node)
         yield Finding(

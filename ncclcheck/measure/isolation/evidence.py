@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.pair_tests import (
+    EXACT,
     LEAST_SPREAD,
     PairTest,
     Scale,
@@ -25,7 +26,6 @@ from ncclcheck.measure.isolation.pair_tests import (
     noise_between,
     noise_within,
     scale_of,
-    scale_of_sound,
 )
 
 BAD_SHOWS = 0.7  # of its tests a bad node spoils at least so many
@@ -89,8 +89,9 @@ def is_bad(test: PairTest, scale: Scale | None) -> bool:
 def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float) -> Standing:
     """Return what the tests say about the members. `effect`: the least loss that counts, as a part."""
     telling, transfers = most_telling(tests)
-    floor = max(LEAST_SPREAD, noise_within(telling, transfers) or 0.0)
-    scale = scale_of(_rates(tests), effect, noise_between(telling, transfers), floor)
+    within = noise_within(telling, transfers)
+    floor = max(LEAST_SPREAD, within or 0.0)
+    scale = scale_of(_rates(tests), effect, within or noise_between(telling, transfers), floor)
     if scale is not None:
         scale = replace(scale, transfers=transfers)
     disturbed, between = FIRST_DISTURBED, (0, 0)
@@ -172,7 +173,13 @@ def is_weak(test: PairTest, scale: Scale | None, effect: float) -> bool:
     """Return whether the rates vary too much for so short a test, where there are longer ones."""
     if scale is None or test.rates_gbit_s is None or not _is_short(test, scale):
         return False
-    return WEAK * scale.spread_of(test.transfers) > effect
+    return WEAK * scale.spread_of(test.transfers) > effect and not _is_far_below(test, scale)
+
+
+def _is_far_below(test: PairTest, scale: Scale) -> bool:
+    """Return whether the test is so slow that no spread explains it, however short it is."""
+    limit = 1 - scale.least_loss - EXACT * scale.spread_of(test.transfers)
+    return test.rates_gbit_s is not None and min(test.rates_gbit_s) < limit * scale.reference_gbit_s
 
 
 def _is_short(test: PairTest, scale: Scale) -> bool:
@@ -193,7 +200,8 @@ def _fitted(scale: Scale | None, sound: Sequence[PairTest], effect: float, floor
     telling = [test for test in sound if scale is not None and test.transfers >= scale.transfers]
     if scale is None or len(telling) < LEAST_FITTED:
         return scale
-    fitted = scale_of_sound(sound, telling, effect, floor)
+    rates = [rate for test in telling for rate in test.rates_gbit_s or ()]
+    fitted = scale_of(rates, effect, None, floor) or scale
     moved = abs(fitted.reference_gbit_s / scale.reference_gbit_s - 1)
     agree = moved < NEAR * scale.spread and abs(fitted.spread / scale.spread - 1) < NEAR
     is_elsewhere = moved > FAR * scale.spread  # then it is bad members that look sound to each other
@@ -221,7 +229,9 @@ def _ratio(test: PairTest, scale: Scale | None, effect: float) -> float:
     lost = math.log(1 - effect)
     spread = scale.spread_of(test.transfers)
     weight = (
-        min(1.0, max(0.0, (effect / spread - NOTHING) / (ALL - NOTHING))) if _is_short(test, scale) else 1.0
+        min(1.0, max(0.0, (effect / spread - NOTHING) / (ALL - NOTHING)))
+        if _is_short(test, scale) and not _is_far_below(test, scale)
+        else 1.0
     )
     forth, back = (_one_way(log_part(rate, scale), lost, spread) for rate in test.rates_gbit_s)
     ways = math.log((math.exp(forth) + math.exp(back) + math.exp(forth + back)) / 3)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import TypeAlias
 
-from ncclcheck.measure.isolation.evidence import CLEARED, Standing
-from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
+from ncclcheck.measure.isolation.evidence import CLEARED, Standing, is_weak
+from ncclcheck.measure.isolation.pair_tests import EXACT, Pair, PairTest
 
 SPLIT_SHARE = 0.2  # from such a share of bad tests on, of members that were good as well
 LEAST_SPLIT_TESTS = 6
-TESTS_OF_A_MEMBER = 2.0  # times the members: with fewer tests many ways of parting them explain everything
 MOST_WRONG = 0.15  # of the tests: those that the two groups do not explain
+BY_CHANCE = 0.01  # that tests without any structure leave so few that no two groups explain
 STARTS, MOST_CHANGES = 8, 20
 SIDE = 3  # members of a group, at least
 Sides: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
@@ -48,11 +50,29 @@ def is_split(tests: Sequence[PairTest], standing: Standing) -> bool:
         if ratio <= CLEARED and not standing.is_bad(test)
         for member in test.pair
     }
-    tests = standing.told_by(tests)
+    tests = _telling(tests, standing)
     if len(tests) < LEAST_SPLIT_TESTS:
         return False
     across = sum(standing.is_bad(test) and good.issuperset(test.pair) for test in tests)
     return across >= SPLIT_SHARE * len(tests)
+
+
+def _telling(tests: Sequence[PairTest], standing: Standing) -> list[PairTest]:
+    """Return the tests that say something: also short ones, where the bad ones lose far more than their spread."""
+    told, scale = standing.told_by(tests), standing.scale
+    lost = [
+        1 - min(test.rates_gbit_s) / scale.reference_gbit_s
+        for test in told
+        if scale is not None and test.rates_gbit_s is not None and standing.is_bad(test)
+    ]
+    if scale is None or not lost or len(told) == len(tests):
+        return told
+    usual = median(lost)
+    return [
+        test
+        for test in tests
+        if EXACT * scale.spread_of(test.transfers) <= usual or not is_weak(test, scale, standing.effect)
+    ]
 
 
 def two_sides(members: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Sides | None:
@@ -60,7 +80,7 @@ def two_sides(members: Sequence[int], tests: Sequence[PairTest], standing: Stand
 
     Few tests may contradict: one pair across has the common path for itself.
     """
-    tests = standing.told_by(tests)
+    tests = _telling(tests, standing)
     of: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
     bad_of = [standing.is_bad(test) for test in tests]
     for test, bad in zip(tests, bad_of, strict=True):
@@ -74,13 +94,27 @@ def two_sides(members: Sequence[int], tests: Sequence[PairTest], standing: Stand
         )
         if best is None or wrong < best[0]:
             best = (wrong, side)
-    if best is None or best[0] > MOST_WRONG * len(tests) or len(tests) < TESTS_OF_A_MEMBER * len(members):
+    if best is None or not _is_no_chance(best[0], len(tests), len(members)):
         return None
     sides = [
         tuple(sorted(member for member in members if best[1][member] is which)) for which in (True, False)
     ]
     larger, smaller = sorted(sides, key=len, reverse=True)
     return (larger, smaller) if len(smaller) >= SIDE else None
+
+
+def _is_no_chance(wrong: int, tests: int, members: int) -> bool:
+    """Return whether two groups that leave so many tests unexplained are more than chance.
+
+    There are 2 ** (members - 1) ways of parting the members, and each explains all but `wrong` of tests that are good
+    or bad at random with the share of the outcomes that differ from it in so few places (binomial tail, bounded by a
+    geometric series).
+    """
+    if wrong > MOST_WRONG * tests:
+        return False
+    ways = math.lgamma(tests + 1) - math.lgamma(wrong + 1) - math.lgamma(tests - wrong + 1)
+    tail = ways + math.log((tests - wrong + 1) / (tests - 2 * wrong + 1))
+    return tail + (members - 1 - tests) * math.log(2) <= math.log(BY_CHANCE)
 
 
 def _spread_from(start: int, members: Sequence[int], of: Neighbours) -> dict[int, bool]:

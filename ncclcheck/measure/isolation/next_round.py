@@ -102,6 +102,8 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
     standing = standing_of(members, tests, plan.effect)
     if number > FEW_ROUNDS and _is_enough(tests, standing):
         return Round(number, (), "")
+    if is_split(tests, standing):
+        return _parting(number, order, tests, standing)
     told = {test.round for test in standing.told_by(tests)}
     if number <= MOST_SCREENS and len(told) < screens_for(standing.scale, plan.effect):
         return Round(number, _paired(order, met), "all nodes again, since the rates vary")
@@ -109,8 +111,6 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         return Round(
             number, _paired(order, met), "all nodes again, since few pairs are far faster than the rest"
         )
-    if is_split(tests, standing):
-        return _parting(number, order, tests, standing)
     links = open_links(tests, standing)
     doubtful = [
         end
@@ -122,7 +122,7 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
     named = named_of(members, standing)
     pairs = [*_with_sound(suspects, order, standing, met)]
     why = "suspects, each with another sound node"
-    if len(named) >= LEAST_NAMED_GROUP:
+    if len(named) >= PAIR:
         pairs += _among(named, order, tests, standing)
         why = why if suspects else "the named nodes among each other"
     pairs += _disjoint([pair for pair in links if not set(doubtful).intersection(pair)], pairs)
@@ -178,11 +178,27 @@ def named_of(members: Iterable[int], standing: Standing) -> list[int]:
     members = list(members)
     least = PARTNERS if len(members) >= ENOUGH_PARTNERS else min(PARTNERS - 1, len(members) - 1)
     limit = threshold(len(members))
+
+    def is_clear(member: int) -> bool:
+        return standing.evidence[member] >= limit or _is_always_bad(member, standing, limit)
+
     return [
         member
         for member in members
-        if standing.evidence[member] >= limit and len(standing.against.get(member, ())) >= least
+        if standing.evidence[member] > 0
+        and len(standing.against.get(member, ())) >= least
+        and is_clear(member)
     ]
+
+
+def _is_always_bad(member: int, standing: Standing, limit: float) -> bool:
+    """Return whether each test of the member was bad, so often that chance would do so to few sound ones of all.
+
+    The evidence allows for a bad node that passes some of its tests; one that passed none needs fewer.
+    """
+    if standing.own_good.get(member):
+        return False
+    return len(standing.own_bad.get(member, ())) * math.log(1 / standing.disturbed) >= limit
 
 
 def suspects_of(members: Sequence[int], standing: Standing) -> list[int]:

@@ -123,16 +123,6 @@ def scale_of(
     return _scale(middle, spread, effect)
 
 
-def scale_of_sound(
-    tests: Sequence[PairTest], telling: Sequence[PairTest], effect: float, floor: float = LEAST_SPREAD
-) -> Scale:
-    """Return the scale of tests between members that are held for sound; `telling`: those that show the spread."""
-    middle = median(rate for test in tests for rate in test.rates_gbit_s or ())
-    parts = [rate / middle - 1 for test in telling for rate in test.rates_gbit_s or ()]
-    seen = MAD_TO_SIGMA * median(map(abs, parts))
-    return _scale(middle, max(floor, _with_usual(seen, len(parts))), effect)
-
-
 def most_telling(tests: Sequence[PairTest]) -> tuple[Sequence[PairTest], int]:
     """Return the longest tests of rounds of all nodes, and the median of their transfers.
 

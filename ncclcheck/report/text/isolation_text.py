@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from ncclcheck.model.benchmarks.isolation import BadNode, PairIsolation
 from ncclcheck.model.report import Report
 from ncclcheck.report.exit_code import plural
-from ncclcheck.report.node_lists import bad_nodes, drain_command, node_list
+from ncclcheck.report.node_lists import NodeList, bad_nodes, node_list
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain
 
 _HEADER = ("node", "verdict", "sends", "receives", "usual", "tests", "chance that it is sound")
+_COMMANDS: tuple[NodeList, ...] = ("drain-slurm", "cordon")
 _MOST_COMMANDS = 8
 
 
@@ -43,10 +44,13 @@ def isolation_lines(report: Report) -> Iterator[Line]:
         yield line(Span("without them", "bold"), ", to paste (nothing was run):")
         yield line(f"srun --exclude={fold_hosts(node.host for node in bad)}", indent=2, wrap=False)
         yield line(f"--hosts {node_list(report, 'hosts').strip()}", indent=2, wrap=False)
-        for node in bad[:_MOST_COMMANDS]:
-            yield line(drain_command(node), indent=2, wrap=False)
-        if len(bad) > _MOST_COMMANDS:
-            yield line(f"and {len(bad) - _MOST_COMMANDS} more (--print drain-slurm)", indent=2)
+        yield line("--print hostfile: the others, one per line", indent=2)
+        for kind in _COMMANDS:
+            commands = node_list(report, kind).splitlines()
+            for command in commands[:_MOST_COMMANDS]:
+                yield line(command, indent=2, wrap=False)
+            if len(commands) > _MOST_COMMANDS:
+                yield line(f"and {len(commands) - _MOST_COMMANDS} more (--print {kind})", indent=2)
 
 
 def _rings(isolation: PairIsolation) -> Iterator[Line]:

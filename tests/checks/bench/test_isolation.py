@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench._isolation import isolation_of, nodes_with, untested
+from ncclcheck.checks.bench._isolation import nodes_with, untested
+from ncclcheck.checks.bench._measured import measured
 from ncclcheck.model.benchmarks.isolation import BadNode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, NotApplicable, NotKnown
@@ -13,8 +14,8 @@ from tests.isolation_builders import SLOW, isolated, with_isolation
 
 
 def test_without_a_result_there_is_none() -> None:
-    assert isolation_of(cluster(4)) is None
-    assert isolation_of(with_isolation()) == isolated()
+    assert measured(cluster(4).isolation) is None
+    assert measured(with_isolation().isolation) == isolated()
 
 
 def test_why_nothing_can_be_judged() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench._matrix import matrix_of, unmeasured
+from ncclcheck.checks.bench._matrix import unmeasured
+from ncclcheck.checks.bench._measured import measured
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from tests.builders import cluster
@@ -12,8 +13,8 @@ from tests.matrix_builders import fabric, with_matrix
 
 
 def test_the_result_or_why_there_is_none() -> None:
-    assert matrix_of(with_matrix()) == fabric()
-    assert matrix_of(cluster(4)) is None
+    assert measured(with_matrix().matrix) == fabric()
+    assert measured(cluster(4).matrix) is None
     assert list(unmeasured(with_matrix())) == []
     assert [type(answer) for answer in unmeasured(cluster(4))] == [NotApplicable]
     lost = replace(cluster(4), matrix=Missing("error", "the store was lost"))
