@@ -10,16 +10,9 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, share_disturbed, standing_of
-from ncclcheck.measure.isolation.groups import SIDE, components, is_split, two_sides
-from ncclcheck.measure.isolation.next_round import (
-    LINK_TESTS,
-    PAIR,
-    Plan,
-    are_sound,
-    is_good_elsewhere,
-    named_of,
-    suspects_of,
-)
+from ncclcheck.measure.isolation.groups import SIDE, components, good_among_bad, is_split, two_sides
+from ncclcheck.measure.isolation.links import BadPair, bad_pairs, serious_links
+from ncclcheck.measure.isolation.next_round import PAIR, Plan, named_of, suspects_of
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
 from ncclcheck.measure.isolation.two_members import two_members
 from ncclcheck.model.benchmarks.isolation import Direction, NodeVerdict
@@ -79,15 +72,24 @@ def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> C
     for test in tests:
         of[test.first].append(test)
         of[test.second].append(test)
-    found = [_named(member, of[member], standing) for member in named if member not in grouped]
+    doubtful = good_among_bad(tests, standing) - grouped
+    found = [
+        _named(member, of[member], standing)
+        for member in named
+        if member not in grouped and member not in doubtful
+    ]
     flaky = _intermittent(members, standing, frozenset(named))
     found += [_named(member, of[member], standing, "intermittent") for member in flaky]
     settled = grouped | {entry.member for entry in found}
+    paths = [entry for entry in bad_pairs(tests, standing) if settled.isdisjoint(entry.pair)]
+    doubtful.update(end for entry in serious_links(paths, standing) for end in entry.pair)
     return Conclusion(
         tuple(sorted(found, key=lambda entry: entry.member)),
-        tuple(_links(tests, standing, settled, len(members))),
+        tuple(_links(tests, standing, [entry for entry in paths if entry.is_link])),
         tuple(groups),
-        tuple(sorted(member for member in suspects_of(members, standing) if member not in settled)),
+        tuple(
+            sorted(member for member in {*suspects_of(members, standing), *doubtful} if member not in settled)
+        ),
         standing.scale,
         standing.disturbed,
     )
@@ -185,24 +187,21 @@ def _at_least(successes: int, trials: int, chance: float) -> float:
 
 
 def _links(
-    tests: Sequence[PairTest], standing: Standing, settled: set[int], members: int
+    tests: Sequence[PairTest], standing: Standing, found: Sequence[BadPair]
 ) -> list[tuple[int, int, bool]]:
     """Return the paths that were bad in every one of several tests, though both ends are sound."""
-    of: dict[Pair, list[PairTest]] = {}
+    of: defaultdict[Pair, list[PairTest]] = defaultdict(list)
     for test in standing.told_by(tests):
-        if settled.isdisjoint(test.pair) and are_sound(test.pair, standing):
-            of.setdefault(test.pair, []).append(test)
-    found = []
-    for same in of.values():
-        if len(same) < LINK_TESTS or not all(standing.is_bad(test) for test in same):
-            continue
-        if not all(is_good_elsewhere(end, standing, members) for end in same[0].pair):
-            continue
+        of[test.pair].append(test)
+    slow = []
+    for entry in found:
+        same = of[entry.pair]
+        ways = (entry.pair, entry.pair[::-1])
         if all(test.outcome != "ok" for test in same):
-            found += [(same[0].first, same[0].second, True), (same[0].second, same[0].first, True)]
+            slow += [(source, target, True) for source, target in ways]
             continue
-        for way, ends in ((0, same[0].pair), (1, same[0].pair[::-1])):
-            part = _median_part(same, same[0].pair[0], way, standing.scale)
+        for source, target in ways:
+            part = _median_part(same, source, 0, standing.scale)
             if part is not None and standing.scale is not None and math.log(part) < standing.scale.cut:
-                found.append((ends[0], ends[1], False))
-    return found
+                slow.append((source, target, False))
+    return slow

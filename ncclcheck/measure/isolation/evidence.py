@@ -9,7 +9,7 @@ learnt from the pairs that turned out sound, and no single test can say more tha
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -30,6 +30,7 @@ from ncclcheck.measure.isolation.pair_tests import (
 
 BAD_SHOWS = 0.7  # of its tests a bad node spoils at least so many
 LEAST_EVIDENCE = -7.0  # of a sound test: a bad node may pass one of a thousand
+GOOD_OF_A_BAD_ONE = 3  # good tests of a member for which one bad test with a sound one is forgiven
 CLEARED = -2.0  # evidence up to which a member counts as sound
 LEAST_DISTURBED, FIRST_DISTURBED = 0.01, 0.02
 PRIOR_TESTS = 10  # what was expected before the run counts as much as so many tests
@@ -75,9 +76,25 @@ class Standing(Struct, frozen=True):
         """Return whether the test is slow, or did not finish."""
         return is_bad(test, self.scale)
 
+    def chance_of(self, times: int) -> float:
+        """Return the chance that so many tests between sound members are all bad, as those of this run say.
+
+        How often such a test is disturbed is itself only known from them: its distribution is that of Jeffreys' prior.
+        """
+        bad, tests = self.between
+        return math.prod((bad + 0.5 + at) / (tests + 1 + at) for at in range(times))
+
     def told_by(self, tests: Sequence[PairTest]) -> list[PairTest]:
         """Return those of the tests that are long enough to say something."""
         return [test for test in tests if not is_weak(test, self.scale, self.effect)]
+
+
+def threshold(members: int) -> float:
+    """Return the evidence from which a member is named, so that few sound ones of so many are.
+
+    All count, not only those with a bad test: that test is part of the evidence.
+    """
+    return math.log(max(1, members) / FALSE_NAMES)
 
 
 def is_bad(test: PairTest, scale: Scale | None) -> bool:
@@ -143,15 +160,22 @@ def _partners(
     own_good: defaultdict[int, list[int]] = defaultdict(list)
     against: defaultdict[int, set[int]] = defaultdict(set)
     blamed: defaultdict[int, set[int]] = defaultdict(set)
-    for test, ratio, _ in rows:
+    passed: Counter[int] = Counter()
+    for test, ratio, bad in rows:
+        if not bad:
+            passed.update(test.pair)
         if ratio > 0:
             blamed[test.first].add(test.second)
             blamed[test.second].add(test.first)
 
     def is_telling(partner: int, member: int) -> bool:
-        """Return whether the partner is sound, and bad with nobody else who is: then the member is the cause."""
-        return evidence[partner] <= 0 and all(
-            evidence[third] > 0 for third in blamed[partner] if third != member
+        """Return whether the partner is sound, and not bad with others who are: then the member is the cause.
+
+        One of many tests may be disturbed.
+        """
+        thirds = [third for third in blamed[partner] if third != member and evidence[third] <= 0]
+        return (
+            evidence[partner] <= 0 and passed[partner] >= GOOD_OF_A_BAD_ONE * len(thirds) and len(thirds) <= 1
         )
 
     for test, ratio, bad in rows:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import TypeAlias
 
-from ncclcheck.measure.isolation.evidence import CLEARED, Standing, is_weak
+from ncclcheck.measure.isolation.evidence import CLEARED, Standing, is_weak, threshold
 from ncclcheck.measure.isolation.pair_tests import EXACT, Pair, PairTest
 
 SPLIT_SHARE = 0.2  # from such a share of bad tests on, of members that were good as well
 LEAST_SPLIT_TESTS = 6
 MOST_WRONG = 0.15  # of the tests: those that the two groups do not explain
+TIES = 2  # more tests of a member agree with its side than do not
 BY_CHANCE = 0.01  # that tests without any structure leave so few that no two groups explain
 STARTS, MOST_CHANGES = 8, 20
 SIDE = 3  # members of a group, at least
@@ -43,13 +44,18 @@ def components(members: Iterable[int], joined: Iterable[Pair]) -> list[list[int]
 
 
 def is_split(tests: Sequence[PairTest], standing: Standing) -> bool:
-    """Return whether many tests are bad of members that were good with others: a bad node is bad with all."""
+    """Return whether many tests are bad of members that were good with others, or bad members are so with each other.
+
+    A bad node is bad with all.
+    """
     good = {
         member
         for test, ratio in zip(tests, standing.ratios, strict=True)
         if ratio <= CLEARED and not standing.is_bad(test)
         for member in test.pair
     }
+    if good_among_bad(tests, standing):
+        return True
     tests = _telling(tests, standing)
     if len(tests) < LEAST_SPLIT_TESTS:
         return False
@@ -57,8 +63,23 @@ def is_split(tests: Sequence[PairTest], standing: Standing) -> bool:
     return across >= SPLIT_SHARE * len(tests)
 
 
+def good_among_bad(tests: Sequence[PairTest], standing: Standing) -> set[int]:
+    """Return the members that the evidence calls bad, and that were good with each other."""
+    limit = threshold(len(standing.evidence))
+    return {
+        member
+        for test, ratio in zip(tests, standing.ratios, strict=True)
+        if ratio <= CLEARED and min(standing.evidence[end] for end in test.pair) >= limit
+        for member in test.pair
+    }
+
+
 def _telling(tests: Sequence[PairTest], standing: Standing) -> list[PairTest]:
-    """Return the tests that say something: also short ones, where the bad ones lose far more than their spread."""
+    """Return the tests that say something: also short ones, where the bad ones lose far more than their spread.
+
+    One pair alone has a shared path for itself, so it says nothing about groups.
+    """
+    tests = [test for test in tests if not test.lone]
     told, scale = standing.told_by(tests), standing.scale
     lost = [
         1 - min(test.rates_gbit_s) / scale.reference_gbit_s
@@ -78,7 +99,8 @@ def _telling(tests: Sequence[PairTest], standing: Standing) -> list[PairTest]:
 def two_sides(members: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Sides | None:
     """Return the two groups between which the bad tests lie; None where no two groups explain them.
 
-    Few tests may contradict: one pair across has the common path for itself.
+    Few tests may contradict: one pair across has the common path for itself. A member that few tests tie to its side
+    belongs to none.
     """
     tests = _telling(tests, standing)
     of: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
@@ -96,11 +118,21 @@ def two_sides(members: Sequence[int], tests: Sequence[PairTest], standing: Stand
             best = (wrong, side)
     if best is None or not _is_no_chance(best[0], len(tests), len(members)):
         return None
-    sides = [
-        tuple(sorted(member for member in members if best[1][member] is which)) for which in (True, False)
-    ]
+    tied = _tied(best[1], of)
+    sides = [tuple(sorted(member for member in tied if best[1][member] is which)) for which in (True, False)]
     larger, smaller = sorted(sides, key=len, reverse=True)
     return (larger, smaller) if len(smaller) >= SIDE else None
+
+
+def _tied(side: dict[int, bool], of: Neighbours) -> list[int]:
+    """Return the members whose tests speak for their side by `TIES` at least, and that tests join to most others."""
+    pairs = [(member, partner) for member, partners in of.items() for partner, _ in partners]
+    joined = components(of, pairs)
+
+    def ties(member: int) -> int:
+        return sum(1 if (side[member] != side[partner]) == bad else -1 for partner, bad in of[member])
+
+    return [member for member in joined[0] if ties(member) >= TIES]
 
 
 def _is_no_chance(wrong: int, tests: int, members: int) -> bool:

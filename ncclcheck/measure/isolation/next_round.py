@@ -15,8 +15,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, standing_of
+from ncclcheck.measure.isolation.evidence import CLEARED, Standing, standing_of, threshold
 from ncclcheck.measure.isolation.groups import is_split, two_sides
+from ncclcheck.measure.isolation.links import bad_pairs, open_links, serious_links
 from ncclcheck.measure.isolation.pair_tests import (
     FEW_TRANSFERS,
     Pair,
@@ -26,13 +27,13 @@ from ncclcheck.measure.isolation.pair_tests import (
 )
 from ncclcheck.measure.isolation.two_members import MOST_TESTS, two_members
 
-FEW_NAMED, GROUP_SHARE = 6, 0.15  # so few that are such a share of all may be of both sides of a shared path
+MANY = 0.25  # of the nodes are suspect
+FEW_TO_FILL = 256  # nodes: of so few all take part in each round
 FEW_ROUNDS, FEW_BAD = 5, 16  # so many rounds are enough for so many bad members
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
 PARTNERS, ENOUGH_PARTNERS = 2, 8  # of a named member, if there are so many members
 LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
-LINK_TESTS = 3  # of a pair whose ends are sound
-GOOD_PARTNERS = 2  # of an end of a bad link: otherwise the node may be bad at times
+SHARE_OF_COUNTS = 0.3  # of the false names that are allowed: the rest is for those named by the evidence
 SCREEN_SPREADS, MOST_SCREENS = 5.0, 5
 FAR_FASTER = 1.25  # times the reference: no spread of sound pairs explains that
 PAIR = 2  # members: only a direction can be named
@@ -111,13 +112,8 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         return Round(
             number, _paired(order, met), "all nodes again, since few pairs are far faster than the rest"
         )
-    links = open_links(tests, standing)
-    doubtful = [
-        end
-        for pair, times in links.items()
-        for end in pair
-        if times > 1 and not is_good_elsewhere(end, standing, len(members))
-    ]
+    links = open_links(bad_pairs(tests, standing))
+    doubtful = [end for entry in links if entry.bad > 1 and entry.needs_others for end in entry.pair]
     suspects = list(dict.fromkeys([*suspects_of(members, standing), *doubtful]))
     named = named_of(members, standing)
     pairs = [*_with_sound(suspects, order, standing, met)]
@@ -125,9 +121,11 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
     if len(named) >= PAIR:
         pairs += _among(named, order, tests, standing)
         why = why if suspects else "the named nodes among each other"
-    pairs += _disjoint([pair for pair in links if not set(doubtful).intersection(pair)], pairs)
-    if number == plan.screen + 1:
-        # the others once more: how often a test between sound nodes is disturbed, and who is bad at times
+    pairs += _disjoint([entry.pair for entry in links if not set(doubtful).intersection(entry.pair)], pairs)
+    is_filled = len(members) <= FEW_TO_FILL or len(suspects) + len(named) >= MANY * len(members)
+    if number == plan.screen + 1 or (pairs and is_filled):
+        # the others once more: how often a test between sound nodes is disturbed, and who is bad at times; a path that
+        # many nodes share is as loaded as in the rounds before
         busy = {member for pair in pairs for member in pair}
         pairs += _paired([member for member in order if member not in busy], met)
     return Round(number, tuple(pairs), why if suspects or named else "all nodes, once more")
@@ -135,8 +133,13 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
 
 def _is_enough(tests: Sequence[PairTest], standing: Standing) -> bool:
     """Return whether so few members are suspect that the first rounds are enough: what is open then stays open."""
+    open_ = sum(evidence > 0 for evidence in standing.evidence.values()) - len(
+        named_of(standing.evidence, standing)
+    )
+    is_odd = open_ >= MANY * len(standing.evidence)
     against = sum(evidence > 0 for evidence in standing.evidence.values())
-    return against <= FEW_BAD and not is_split(tests, standing)
+    is_settled = not is_split(tests, standing) and not serious_links(bad_pairs(tests, standing), standing)
+    return against <= FEW_BAD and not is_odd and is_settled
 
 
 def screens_for(scale: Scale | None, effect: float) -> int:
@@ -160,14 +163,6 @@ def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], stand
     if any(test.lone for test in tests):
         return Round(number, (), "")
     return Round(number, ((sides[0][0], sides[1][0]),), "one pair alone between the two groups")
-
-
-def threshold(members: int) -> float:
-    """Return the evidence from which a member is named, so that few sound ones of so many are.
-
-    All count, not only those with a bad test: that test is part of the evidence.
-    """
-    return math.log(max(1, members) / FALSE_NAMES)
 
 
 def named_of(members: Iterable[int], standing: Standing) -> list[int]:
@@ -198,7 +193,7 @@ def _is_always_bad(member: int, standing: Standing, limit: float) -> bool:
     """
     if standing.own_good.get(member):
         return False
-    return len(standing.own_bad.get(member, ())) * math.log(1 / standing.disturbed) >= limit
+    return standing.chance_of(len(standing.own_bad.get(member, ()))) <= SHARE_OF_COUNTS * math.exp(-limit)
 
 
 def suspects_of(members: Sequence[int], standing: Standing) -> list[int]:
@@ -206,27 +201,6 @@ def suspects_of(members: Sequence[int], standing: Standing) -> list[int]:
     named = frozenset(named_of(members, standing))
     open_ = [member for member in members if standing.evidence[member] > CLEARED and member not in named]
     return sorted(open_, key=lambda member: -standing.evidence[member])
-
-
-def open_links(tests: Sequence[PairTest], standing: Standing) -> dict[Pair, int]:
-    """Return the pairs that were bad, so many times and never good, though both ends are sound; until often enough."""
-    tests = standing.told_by(tests)
-    good = {test.pair for test in tests if not standing.is_bad(test)}
-    bad: dict[Pair, int] = {}
-    for test in tests:
-        if standing.is_bad(test) and test.pair not in good and are_sound(test.pair, standing):
-            bad[test.pair] = bad.get(test.pair, 0) + 1
-    return {pair: times for pair, times in bad.items() if times < LINK_TESTS}
-
-
-def are_sound(pair: Pair, standing: Standing) -> bool:
-    """Return whether both ends were good with somebody, and nothing speaks against them."""
-    return all(standing.evidence[end] <= CLEARED and standing.own_good.get(end) for end in pair)
-
-
-def is_good_elsewhere(member: int, standing: Standing, members: int) -> bool:
-    """Return whether the member was good with enough others to be sound, where there are so many."""
-    return len(set(standing.own_good.get(member, ()))) >= min(GOOD_PARTNERS, members - 2)
 
 
 def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
@@ -258,6 +232,9 @@ def _with_sound(
     """Return each suspect with a sound partner of its own, one that it did not meet yet where there is one."""
     excluded = frozenset(suspects)
     sound = [member for member in order if standing.evidence[member] <= CLEARED and member not in excluded]
+    sound.sort(
+        key=lambda member: len(standing.against.get(member, ()))
+    )  # of the others a slow test tells less
     if not sound and suspects:  # all are suspects, as with three nodes
         return [*_paired([member for member in order if member in excluded], met)]
     pairs = []
@@ -272,10 +249,7 @@ def _with_sound(
 def _among(
     named: Sequence[int], order: Sequence[int], tests: Sequence[PairTest], standing: Standing
 ) -> list[Pair]:
-    """Return pairs of named members: each meets two others, unless the first meeting was bad, as of two bad nodes.
-
-    A few that are many of all meet again all the same: they may be nodes of both sides of a shared path, by chance.
-    """
+    """Return pairs of named members: each meets two others, unless the first meeting was bad, as of two bad nodes."""
     inside = frozenset(named)
     among = [
         (test, ratio)
@@ -284,9 +258,7 @@ def _among(
     ]
     times = Counter(end for test, _ in among for end in test.pair)
     done = {end for test, ratio in among if ratio > 0 for end in test.pair}
-    is_many = len(inside) > FEW_NAMED or len(inside) < GROUP_SHARE * len(order)
-    unsettled = inside - done if is_many else inside
-    open_ = [member for member in order if member in unsettled and times[member] < MEETINGS]
+    open_ = [member for member in order if member in inside - done and times[member] < MEETINGS]
     return list(_paired(open_, {test.pair for test, _ in among}))
 
 

@@ -1,0 +1,79 @@
+"""Slow paths between two sound members: bad in each of their tests, though both ends are good with others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing
+from ncclcheck.measure.isolation.pair_tests import FEW_MEMBERS, Pair, PairTest
+
+LINK_TESTS = 3  # of the pair, at least
+FEWER_OF_FEW = 2  # tests less where there are so few members that one test of both ends takes two rounds
+HALF = 0.5  # of the tests of a member that is bad at times: then any order of bad and good ones is least unlikely
+
+
+class BadPair(Struct, frozen=True):
+    """Two sound members whose tests with each other were all bad: so many, and as many good ones with others."""
+
+    pair: Pair
+    bad: int
+    good: int
+    needed: int
+
+    @property
+    def is_link(self) -> bool:
+        """Return whether it is the path: neither a member that is bad at times explains it, nor disturbances."""
+        return self.bad >= LINK_TESTS and self.bad + self.good >= self.needed
+
+    @property
+    def needs_others(self) -> bool:
+        """Return whether its ends have to meet others next, rather than each other."""
+        return self.good < self.bad
+
+
+def bad_pairs(tests: Sequence[PairTest], standing: Standing) -> list[BadPair]:
+    """Return all such pairs. One bad test of each is more likely a disturbance."""
+    tests = [test for test in standing.told_by(tests) if are_sound(test.pair, standing)]
+    times: dict[Pair, int] = {}
+    for test in tests:
+        if standing.is_bad(test):
+            times[test.pair] = times.get(test.pair, 0) + 1
+    good = {test.pair for test in tests if not standing.is_bad(test)}
+    needed = tests_needed(len(standing.evidence), len(times))
+    return [
+        BadPair(pair, bad, min(len(standing.own_good.get(end, ())) for end in pair), needed)
+        for pair, bad in times.items()
+        if pair not in good
+    ]
+
+
+def tests_needed(members: int, candidates: int) -> int:
+    """Return how many tests of an end, with the other one and with others, tell a path from a member bad at times.
+
+    Such a member shows any given order of n bad and good tests with a chance of 0.5 ** n at most (about); of several
+    candidates all count.
+    """
+    needed = math.ceil(math.log(max(1, candidates) / FALSE_NAMES) / math.log(1 / HALF))
+    return needed - FEWER_OF_FEW if members <= FEW_MEMBERS else needed
+
+
+def open_links(found: Sequence[BadPair]) -> list[BadPair]:
+    """Return the pairs of which more has to be known."""
+    return [entry for entry in found if not entry.is_link]
+
+
+def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]:
+    """Return the open pairs that disturbances do not explain: they are not sound, whatever else they are."""
+    return [
+        entry
+        for entry in open_links(found)
+        if len(found) * standing.disturbed ** (entry.bad - 1) <= FALSE_NAMES
+    ]
+
+
+def are_sound(pair: Pair, standing: Standing) -> bool:
+    """Return whether both ends were good with somebody, and nothing speaks against them."""
+    return all(standing.evidence[end] <= CLEARED and standing.own_good.get(end) for end in pair)
