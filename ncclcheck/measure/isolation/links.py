@@ -42,7 +42,7 @@ def bad_pairs(tests: Sequence[PairTest], standing: Standing) -> list[BadPair]:
         if standing.is_bad(test):
             times[test.pair] = times.get(test.pair, 0) + 1
     good = {test.pair for test in tests if not standing.is_bad(test)}
-    needed = tests_needed(len(standing.evidence), len(times))
+    needed = least_tests(len(standing.evidence), len(times))
     return [
         BadPair(pair, bad, min(len(standing.own_good.get(end, ())) for end in pair), needed)
         for pair, bad in times.items()
@@ -50,7 +50,7 @@ def bad_pairs(tests: Sequence[PairTest], standing: Standing) -> list[BadPair]:
     ]
 
 
-def tests_needed(members: int, candidates: int) -> int:
+def least_tests(members: int, candidates: int) -> int:
     """Return how many tests of an end, with the other one and with others, tell a path from a member bad at times.
 
     Such a member shows any given order of n bad and good tests with a chance of 0.5 ** n at most (about); of several

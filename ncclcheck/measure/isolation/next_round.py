@@ -133,13 +133,16 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
 
 def _is_enough(tests: Sequence[PairTest], standing: Standing) -> bool:
     """Return whether so few members are suspect that the first rounds are enough: what is open then stays open."""
-    open_ = sum(evidence > 0 for evidence in standing.evidence.values()) - len(
-        named_of(standing.evidence, standing)
-    )
-    is_odd = open_ >= MANY * len(standing.evidence)
+    likely = [
+        member
+        for member, evidence in standing.evidence.items()
+        if evidence >= threshold(len(standing.evidence)) / 2
+    ]
     against = sum(evidence > 0 for evidence in standing.evidence.values())
-    is_settled = not is_split(tests, standing) and not serious_links(bad_pairs(tests, standing), standing)
-    return against <= FEW_BAD and not is_odd and is_settled
+    named = len(named_of(standing.evidence, standing))
+    if against - named >= MANY * len(standing.evidence) or (len(likely) > FEW_BAD and len(likely) > named):
+        return False
+    return not is_split(tests, standing) and not serious_links(bad_pairs(tests, standing), standing)
 
 
 def screens_for(scale: Scale | None, effect: float) -> int:
@@ -258,7 +261,8 @@ def _among(
     ]
     times = Counter(end for test, _ in among for end in test.pair)
     done = {end for test, ratio in among if ratio > 0 for end in test.pair}
-    open_ = [member for member in order if member in inside - done and times[member] < MEETINGS]
+    unsettled = inside - done
+    open_ = [member for member in order if member in unsettled and times[member] < MEETINGS]
     return list(_paired(open_, {test.pair for test, _ in among}))
 
 

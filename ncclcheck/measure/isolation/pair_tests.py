@@ -27,7 +27,9 @@ _MOST_PASSES = 20
 
 
 FEW_TRANSFERS, MOST_TRANSFERS = 3, 31  # of a test; more where the rates vary
-FIRST_OF_FEW = 9  # transfers of a test of few nodes, whose few tests tell little of the spread
+FIRST_TRANSFERS = (
+    9  # of a test as long as nothing tells how much the rates vary: also at 6 % of noise it counts
+)
 OF_THE_MEAN = 1.1  # the deviation of the middle mean, times that of a transfer over the root of their number
 SEEN_OF_FEW = 2.0  # standard errors by which a deviation is raised that few transfers show
 
@@ -156,20 +158,21 @@ def transfers_for(effect: float, members: int, tests: Sequence[PairTest]) -> int
     telling, transfers = most_telling(tests)
     noise = noise_of(telling, transfers)
     if noise is None:
-        return FIRST_OF_FEW if members <= FEW_MEMBERS else FEW_TRANSFERS
+        return FIRST_TRANSFERS
     values = 2 * len(telling)
     upper = noise * math.sqrt(1 + SEEN_OF_FEW * math.sqrt(2 / values))
     needed = math.ceil(transfers * (upper * EXACT / effect) ** 2)
-    before = max(test.transfers for test in tests)
+    before = max(test.transfers for test in tests) if members <= FEW_MEMBERS else FEW_TRANSFERS
     return max(FEW_TRANSFERS, before, min(MOST_TRANSFERS, needed))
 
 
 def noise_of(tests: Sequence[PairTest], transfers: int) -> float | None:
     """Return the spread of one rate, as a part, if tests have so many transfers.
 
-    It is that between both ways of each pair; of few pairs that of the transfers of each test; None: not known.
+    It is that of the transfers of each test: more of them help against nothing else. Where that was not measured it is
+    the one between both ways of each pair, which nodes that are slow one way raise; None: not known.
     """
-    return noise_between(tests, transfers) or noise_within(tests, transfers)
+    return noise_within(tests, transfers) or noise_between(tests, transfers)
 
 
 def noise_between(tests: Sequence[PairTest], transfers: int) -> float | None:
@@ -187,16 +190,18 @@ def noise_between(tests: Sequence[PairTest], transfers: int) -> float | None:
 def noise_within(tests: Sequence[PairTest], transfers: int) -> float | None:
     """Return that spread by the deviations of the transfers: the median, which a disturbance does not raise.
 
-    Of so few values the median of variances is below the mean: a chi-squared distribution is not symmetric
-    (Wilson and Hilferty, 1931).
+    Only the faster half of the rates counts: where many pairs share a path, their rates vary because they do. Of so few
+    values the median of variances is below the mean: a chi-squared distribution is not symmetric (Wilson and Hilferty,
+    1931).
     """
-    variances = [
-        deviation**2 / (1 - 2 / (9 * (test.transfers - 1))) ** 3
+    ways = [
+        (rate, deviation**2 / (1 - 2 / (9 * (test.transfers - 1))) ** 3)
         for test in tests
-        for deviation in test.deviations
+        for rate, deviation in zip(test.rates_gbit_s or (), test.deviations, strict=False)
         if deviation and test.transfers > 1
     ]
-    return OF_THE_MEAN * math.sqrt(median(variances) / transfers) if variances else None
+    faster = sorted(ways, reverse=True)[: math.ceil(len(ways) / 2)]
+    return OF_THE_MEAN * math.sqrt(median(variance for _, variance in faster) / transfers) if faster else None
 
 
 def _scale(middle: float, spread: float, effect: float) -> Scale:
