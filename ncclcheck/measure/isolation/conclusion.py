@@ -160,18 +160,19 @@ def _direction(sends: float | None, receives: float | None, scale: Scale | None)
 
 
 def _intermittent(members: Sequence[int], standing: Standing, named: frozenset[int]) -> list[int]:
-    """Return the members that were bad with several sound partners too often for chance, and good with others."""
+    """Return the members that were bad with several sound partners too often for chance, and good with others.
+
+    A partner counts once: it may be the one that is bad at times, and a pair that was bad meets again.
+    """
     found = []
     for member in members:
-        bad, good = len(standing.own_bad.get(member, ())), len(standing.own_good.get(member, ()))
-        if (
-            member in named
-            or not good
-            or len(set(standing.own_bad.get(member, ()))) < LEAST_SLOW_OF_INTERMITTENT
-        ):
+        partners = set(standing.own_bad.get(member, ()))
+        bad, good = len(partners), len(standing.own_good.get(member, ()))
+        if member in named or not good or bad < LEAST_SLOW_OF_INTERMITTENT:
             continue
+        own = len(standing.own_bad[member])
         disturbed = share_disturbed(
-            max(0, standing.between[0] - bad), max(0, standing.between[1] - bad - good)
+            max(0, standing.between[0] - own), max(0, standing.between[1] - own - good)
         )
         if _at_least(bad, bad + good, disturbed) * len(members) <= FALSE_NAMES:
             found.append(member)

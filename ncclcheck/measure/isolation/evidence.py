@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.pair_tests import (
     EXACT,
+    FIRST_TRANSFERS,
     LEAST_SPREAD,
     PairTest,
     Scale,
@@ -211,7 +212,8 @@ def _is_far_below(test: PairTest, scale: Scale) -> bool:
 
 
 def _is_short(test: PairTest, scale: Scale) -> bool:
-    return SHORTER * test.transfers <= scale.transfers
+    """Return whether there are far longer tests; none are needed where those of the first round are the longest."""
+    return scale.transfers > FIRST_TRANSFERS and SHORTER * test.transfers <= scale.transfers
 
 
 def _sound(tests: Sequence[PairTest], evidence: Mapping[int, float]) -> list[PairTest]:

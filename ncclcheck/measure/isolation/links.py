@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing
+from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, share_disturbed
 from ncclcheck.measure.isolation.pair_tests import FEW_MEMBERS, Pair, PairTest
 
 LINK_TESTS = 3  # of the pair, at least
 FEWER_OF_FEW = 2  # tests less where there are so few members that one test of both ends takes two rounds
+ORDERS = (
+    2  # of the good and the bad tests that end so: the first bad one may come in the first round or later
+)
 HALF = 0.5  # of the tests of a member that is bad at times: then any order of bad and good ones is least unlikely
 
 
@@ -42,7 +45,8 @@ def bad_pairs(tests: Sequence[PairTest], standing: Standing) -> list[BadPair]:
         if standing.is_bad(test):
             times[test.pair] = times.get(test.pair, 0) + 1
     good = {test.pair for test in tests if not standing.is_bad(test)}
-    needed = least_tests(len(standing.evidence), len(times))
+    repeated = sum(bad > 1 for bad in times.values())
+    needed = least_tests(len(standing.evidence), repeated)
     return [
         BadPair(pair, bad, min(len(standing.own_good.get(end, ())) for end in pair), needed)
         for pair, bad in times.items()
@@ -56,7 +60,7 @@ def least_tests(members: int, candidates: int) -> int:
     Such a member shows any given order of n bad and good tests with a chance of 0.5 ** n at most (about); of several
     candidates all count.
     """
-    needed = math.ceil(math.log(max(1, candidates) / FALSE_NAMES) / math.log(1 / HALF))
+    needed = math.ceil(math.log(ORDERS * max(1, candidates) / FALSE_NAMES) / math.log(1 / HALF))
     return needed - FEWER_OF_FEW if members <= FEW_MEMBERS else needed
 
 
@@ -67,11 +71,13 @@ def open_links(found: Sequence[BadPair]) -> list[BadPair]:
 
 def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]:
     """Return the open pairs that disturbances do not explain: they are not sound, whatever else they are."""
-    return [
-        entry
-        for entry in open_links(found)
-        if len(found) * standing.disturbed ** (entry.bad - 1) <= FALSE_NAMES
-    ]
+    bad, tests = standing.between
+    serious = []
+    for entry in open_links(found):
+        disturbed = share_disturbed(max(0, bad - entry.bad), max(0, tests - entry.bad))
+        if len(found) * disturbed ** (entry.bad - 1) <= FALSE_NAMES:
+            serious.append(entry)
+    return serious
 
 
 def are_sound(pair: Pair, standing: Standing) -> bool:

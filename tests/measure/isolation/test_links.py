@@ -27,29 +27,29 @@ def rounds(times: int) -> list[PairTest]:
 
 
 def test_a_pair_is_a_link_once_no_member_bad_at_times_explains_it() -> None:
-    found = [bad_pairs(tests, standing_of(MEMBERS, tests, 0.1)) for tests in map(rounds, (3, 4))]
+    found = [bad_pairs(tests, standing_of(MEMBERS, tests, 0.1)) for tests in map(rounds, (4, 5))]
     assert [[(entry.pair, entry.bad, entry.is_link) for entry in pairs] for pairs in found] == [
-        [((0, 1), 3, False)],
-        [((0, 1), 4, True)],
+        [((0, 1), 4, False)],
+        [((0, 1), 5, True)],
     ]
 
 
 def test_one_good_test_of_the_pair_ends_the_suspicion() -> None:
-    tests = [*rounds(4), PairTest(9, 0, 1, 100.0, 100.0)]
+    tests = [*rounds(4), PairTest(11, 0, 1, 100.0, 100.0)]
     assert bad_pairs(tests, standing_of(MEMBERS, tests, 0.1)) == []
 
 
 def test_an_open_pair_that_disturbances_do_not_explain_is_serious() -> None:
-    standing = replace(standing_of(MEMBERS, rounds(2), 0.1), disturbed=0.03)
-    entries = [BadPair((0, 1), bad, bad, 7) for bad in (1, 2, 3)]
+    standing = replace(standing_of(MEMBERS, rounds(2), 0.1), between=(4, 40))
+    entries = [BadPair((0, 1), bad, bad, 9) for bad in (1, 2, 3)]
     assert [bool(serious_links([entry], standing)) for entry in entries] == [False, False, True]
-    assert serious_links([BadPair((0, 1), 4, 4, 7)], standing) == []
+    assert serious_links([BadPair((0, 1), 5, 4, 9)], standing) == []
 
 
 def test_more_candidates_need_more_tests_and_few_members_fewer() -> None:
-    assert least_tests(16, 1) == 7
-    assert least_tests(16, 8) == 10
-    assert least_tests(3, 1) == 5
+    assert least_tests(16, 1) == 9
+    assert least_tests(16, 8) == 12
+    assert least_tests(3, 1) == 7
 
 
 def test_members_without_a_good_test_are_not_sound() -> None:
