@@ -9,7 +9,14 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, share_disturbed, standing_of
+from ncclcheck.measure.isolation.evidence import (
+    CLEARED,
+    FALSE_NAMES,
+    SHARE_OF_COUNTS,
+    Standing,
+    share_disturbed,
+    standing_of,
+)
 from ncclcheck.measure.isolation.groups import SIDE, components, good_among_bad, is_split, two_sides
 from ncclcheck.measure.isolation.links import BadPair, bad_pairs, serious_links
 from ncclcheck.measure.isolation.next_round import PAIR, Plan, named_of, suspects_of
@@ -174,7 +181,7 @@ def _intermittent(members: Sequence[int], standing: Standing, named: frozenset[i
         disturbed = share_disturbed(
             max(0, standing.between[0] - own), max(0, standing.between[1] - own - good)
         )
-        if _at_least(bad, bad + good, disturbed) * len(members) <= FALSE_NAMES:
+        if _at_least(bad, bad + good, disturbed) * len(members) <= SHARE_OF_COUNTS * FALSE_NAMES:
             found.append(member)
     return found
 

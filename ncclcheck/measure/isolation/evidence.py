@@ -38,6 +38,7 @@ PRIOR_TESTS = 10  # what was expected before the run counts as much as so many t
 MOST_DISTURBED = 0.6  # above it a slow test would speak for its ends
 EXPECTED_BAD = 0.02  # share of bad nodes before the first test
 FALSE_NAMES = 0.01  # the expected number of sound nodes that a run names
+SHARE_OF_COUNTS = 0.3  # of them, for those that are named by how many of their tests were bad
 # Spreads in the effect: with fewer of them a short test says nothing, once there are longer ones, is weak, says all
 NOTHING, WEAK, ALL = 3.0, 4.0, 5.0
 SHORTER = 2  # times as long

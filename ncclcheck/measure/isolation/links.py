@@ -12,9 +12,8 @@ from ncclcheck.measure.isolation.pair_tests import FEW_MEMBERS, Pair, PairTest
 
 LINK_TESTS = 3  # of the pair, at least
 FEWER_OF_FEW = 2  # tests less where there are so few members that one test of both ends takes two rounds
-ORDERS = (
-    2  # of the good and the bad tests that end so: the first bad one may come in the first round or later
-)
+# Of the good and bad tests that end so: the first bad one may come in the first round or later
+ORDERS = 4
 HALF = 0.5  # of the tests of a member that is bad at times: then any order of bad and good ones is least unlikely
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.evidence import CLEARED, Standing, standing_of, threshold
+from ncclcheck.measure.isolation.evidence import CLEARED, SHARE_OF_COUNTS, Standing, standing_of, threshold
 from ncclcheck.measure.isolation.groups import is_split, two_sides
 from ncclcheck.measure.isolation.links import bad_pairs, open_links, serious_links
 from ncclcheck.measure.isolation.pair_tests import (
@@ -31,9 +31,8 @@ MANY = 0.25  # of the nodes are suspect
 FEW_TO_FILL = 256  # nodes: of so few all take part in each round
 FEW_ROUNDS, FEW_BAD = 5, 16  # so many rounds are enough for so many bad members
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
-PARTNERS, ENOUGH_PARTNERS = 2, 8  # of a named member, if there are so many members
+PARTNERS = ((16, 3), (8, 2), (0, 1))  # of a named member: so many, if there are so many members
 LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
-SHARE_OF_COUNTS = 0.3  # of the false names that are allowed: the rest is for those named by the evidence
 SCREEN_SPREADS, MOST_SCREENS = 5.0, 5
 FAR_FASTER = 1.25  # times the reference: no spread of sound pairs explains that
 PAIR = 2  # members: only a direction can be named
@@ -169,12 +168,12 @@ def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], stand
 
 
 def named_of(members: Iterable[int], standing: Standing) -> list[int]:
-    """Return the members that are bad, beyond doubt: with three partners or more, of few members with two.
+    """Return the members that are bad, beyond doubt: with three partners or more, of few members with fewer.
 
-    A sound node may meet two members of a group behind a slow path, by chance, that are sound with each other.
+    A sound node may meet two members of a group behind a slow path, by chance, or two that are bad at times.
     """
     members = list(members)
-    least = PARTNERS if len(members) >= ENOUGH_PARTNERS else min(PARTNERS - 1, len(members) - 1)
+    least = next(partners for enough, partners in PARTNERS if len(members) >= enough)
     limit = threshold(len(members))
 
     def is_clear(member: int) -> bool:
