@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from ncclcheck.checks.bench._matrix import matrix_of, unmeasured
+from ncclcheck.checks.bench._matrix import unmeasured
+from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.matrix.site_differences import SiteDifference, main_switches, site_differences
@@ -45,7 +46,7 @@ def topology_differs(snapshot: Snapshot) -> Iterator[Answer]:
     name without its domain. The check is unknown where the network is flat and the site has several switches, and for
     a node that belongs to no leaf.
     """
-    matrix = matrix_of(snapshot)
+    matrix = measured(snapshot.matrix)
     yield from unmeasured(snapshot)
     if matrix is None:
         return
