@@ -54,6 +54,7 @@ class Watcher:
         self.plan = plan
         self.worst = Watch("ok")
         self.ranks: tuple[RankProcess, ...] = ()
+        self.seen: Callable[[int, int | None], None] = lambda _pid, _rank: None  # each rank that is new
         self._tell = tell
         self._host = host_name()
         self._deaths = DeathWatch()
@@ -84,6 +85,9 @@ class Watcher:
         ranks = within(WATCH_READ_S, find_ranks, self.plan.root)
         if isinstance(ranks, Missing):
             return
+        for rank in ranks:
+            if rank not in self.ranks:
+                within(WATCH_READ_S, self.seen, rank.pid, rank.rank)
         self.ranks = ranks or self.ranks
         self._deaths.follow(
             tuple(rank for rank in ranks if rank.pid != self.plan.root or not self.plan.is_child)

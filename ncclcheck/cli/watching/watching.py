@@ -44,6 +44,7 @@ from ncclcheck.report.watch import JobEnd
 from ncclcheck.run.judge import start_clock
 from ncclcheck.spawn.job import JobCommand, end_alike, end_processes, ended_status, exit_code_of, start_job
 from ncclcheck.spawn.output.kept_output import KeptOutput
+from ncclcheck.spawn.output.streams import own_streams
 from ncclcheck.timeouts import WATCH_EXPLAIN_S, WATCH_STOP_S
 
 STOPPED = 4
@@ -59,7 +60,8 @@ def run_watched(given: Mapping[str, Any]) -> int:
     added = {} if given["as_is"] else added_settings(prefixed.environ, folder, torch_version())
     _say_start(given, folder, added)
     environ = {**prefixed.environ, **added}
-    output = KeptOutput(folder, relays=not given["as_is"])
+    shared = [stream for stream in own_streams() if stream.kind == "file" or not given["as_is"]]
+    output = KeptOutput(folder, shared)
     if output.why_not:
         write_error(f"watch: the job's output is not kept: {output.why_not}")
     command = JobCommand(
@@ -96,7 +98,7 @@ def _conclude(watching: _Watching, ended: _Ended, code: int, *, failed: bool) ->
     """Explain what was kept of a job that failed, and write the last report."""
     given, teller = watching.given, watching.teller
     explained = None
-    if watching.output is not None and (failed or given["dir_"] is not None):
+    if failed or given["dir_"] is not None:
         watching.output.keep()
     if failed:
         explained = tell_cause(teller, watching.kept, aloud=ended.speaks and not ended.hung)
@@ -147,7 +149,7 @@ def attach(given: Mapping[str, Any]) -> int:
         return not now or now[0] in ("Z", "X") or now[19] != fields[19]
 
     ended = _Ended(0)
-    watching = _Watching(given, Teller(folder, clock, bool(given["quiet"])), None)
+    watching = _Watching(given, Teller(folder, clock, bool(given["quiet"])), KeptOutput(folder, ()))
     _watched(watching, _Job(pid, is_over, lambda: None), ended)
     report = report_of(ended.found, None, clock)
     write_report(report, given)
@@ -175,16 +177,16 @@ class _Ended:
 
 
 class _Watching(Struct, frozen=True):
-    """What the user gave, where findings go, and the output that is kept; None of a job that is attached to."""
+    """What the user gave, where findings go, and the output that is kept."""
 
     given: Mapping[str, Any]
     teller: Teller
-    output: KeptOutput | None
+    output: KeptOutput
 
     @property
     def kept(self) -> tuple[Path, ...]:
         """Return the files with the job's output."""
-        return () if self.output is None else self.output.files
+        return self.output.files
 
 
 class _Job(Struct, frozen=True):
@@ -216,6 +218,7 @@ def _watched(watching: _Watching, job: _Job, ended: _Ended) -> None:
     dumps = given["on_hang"] != "report"
     plan = WatchPlan(job.pid, teller.folder, given["patience"], dumps, job.pipes, ras, is_child)
     watcher = Watcher(plan, heard, job.company)
+    watcher.seen = watching.output.follow_rank
     follow(watcher, job.is_over, job.pid if is_child else None)
     is_led = job.company is not None and job.company.is_met and job.company.lead is None
     watcher.close(job.status_of())
@@ -227,8 +230,7 @@ def _watched(watching: _Watching, job: _Job, ended: _Ended) -> None:
 def _explain_now(watching: _Watching, watch: Watch, aloud: bool) -> None:
     """Explain what is kept of a job that hangs, beside the looks at it, and add it to the report of now."""
     teller = watching.teller
-    if watching.output is not None:
-        watching.output.keep()
+    watching.output.keep()
     explained = tell_cause(teller, watching.kept, aloud=aloud)
     if explained is not None and sentence(explained):
         report = report_of(watch, None, teller.clock, explained)

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.child import surviving_command
+from ncclcheck.model.fact import Missing
 from ncclcheck.spawn.output.relay_child import ASKED, PASSED_ON
 from ncclcheck.spawn.output.streams import (
     OwnStream,
     above_standard,
     made_like,
-    own_streams,
     socket_pair,
     start_of,
     tail,
@@ -32,6 +34,8 @@ from ncclcheck.timeouts import OUTPUT_FLUSH_S
 MOST_BYTES = 8 << 20  # of one file; of each stream there are at most two
 _MODULE = "ncclcheck.spawn.output.relay_child"
 _MOST_RELAYS = 4
+_MOST_FILES = 64
+_RANK = "rank-"
 
 
 class _Relayed(Struct, frozen=True):
@@ -48,15 +52,16 @@ class _Beside(Struct, frozen=True):
     name: str
     descriptor: int
     start: int
+    most_bytes: int = 2 * MOST_BYTES
 
 
 class KeptOutput:
-    """The output of one job. State: the streams that are still relayed, and the socket to the relay.
+    """The output of one job. State: the streams that are still relayed, the files that are read beside it, the relay.
 
-    `relays` False: nothing is put between the job and its streams; only files are kept.
+    `streams`: those of ours that the job shares. Nothing is put between the job and a file.
     """
 
-    def __init__(self, folder: Path, *, relays: bool) -> None:
+    def __init__(self, folder: Path, streams: Sequence[OwnStream]) -> None:
         self._folder = folder
         self._relayed: list[_Relayed] = []
         self._beside: list[_Beside] = []
@@ -65,12 +70,12 @@ class KeptOutput:
         self._control: socket.socket | None = None
         self._ends = False
         self.why_not = ""  # the streams are not kept
-        for stream in own_streams():
+        self._known: set[tuple[int, int]] = set()  # files that are read
+        for stream in streams:
             with suppress(OSError):  # a file that may not be read
                 if stream.kind == "file":
-                    reading = os.open(f"/proc/self/fd/{stream.number}", os.O_RDONLY | os.O_CLOEXEC)
-                    self._beside.append(_Beside(stream.name, reading, start_of(stream)))
-                elif relays:
+                    self._read_beside(f"/proc/self/fd/{stream.number}", stream.name, start_of(stream))
+                else:
                     self._relayed.append(_Relayed(stream, *made_like(stream)))
         if self._relayed:
             self._begin()
@@ -84,6 +89,7 @@ class KeptOutput:
     def files(self) -> tuple[Path, ...]:
         """Return the files that are kept, the older one of a stream first."""
         names = [f"{name}{part}.log" for name in ("stdout", "stderr", "output") for part in (".1", "")]
+        names += [f"{file.name}.log" for file in self._beside if file.name.startswith(_RANK)]
         return tuple(self._folder / name for name in names if (self._folder / name).is_file())
 
     def hand_over(self) -> None:
@@ -91,12 +97,33 @@ class KeptOutput:
         for stream in self._relayed:
             os.close(stream.inner)
 
+    def follow_rank(self, pid: int, rank: int | None) -> None:
+        """Also keep the files that this process writes its standard output and error to (torchrun --redirects)."""
+        name = f"{_RANK}{pid if rank is None else rank}"
+        for number, stream in ((1, "stdout"), (2, "stderr")):
+            with suppress(OSError, ValueError, IndexError):
+                file = f"/proc/{pid}/fd/{number}"
+                if stat.S_ISREG(os.stat(file).st_mode):  # noqa: PTH116 (a link to what may have no name)
+                    flags = Path(f"/proc/{pid}/fdinfo/{number}").read_text().partition("flags:")[2].split()[0]
+                    is_older = int(flags, 8) & os.O_APPEND
+                    self._read_beside(file, f"{name}.{stream}", os.stat(file).st_size if is_older else 0)  # noqa: PTH116
+
+    def _read_beside(self, path: str, name: str, start: int) -> None:
+        status = os.stat(path)  # noqa: PTH116 (a link to what may have no name)
+        key = status.st_dev, status.st_ino
+        if key not in self._known and len(self._known) < _MOST_FILES:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._known.add(key)
+            most_bytes = MOST_BYTES // 4 if name.startswith(_RANK) else 2 * MOST_BYTES
+            self._beside.append(_Beside(name, above_standard(descriptor), start, most_bytes))
+
     def keep(self) -> None:
         """Wait until what the job wrote so far is passed on and kept, and copy the end of files that it writes to."""
         self._ask()
         for file in self._beside:
-            with suppress(OSError):
-                self._copy(file)
+            copied = within(OUTPUT_FLUSH_S, self._copy, file)
+            if isinstance(copied, Missing) and copied.missing == "timeout":
+                return  # a mount that hangs
 
     def close(self) -> None:
         """Let the job's output go on without us: its children may still write."""
@@ -107,7 +134,7 @@ class KeptOutput:
                 self._control.shutdown(socket.SHUT_RDWR)
 
     def _copy(self, file: _Beside) -> None:
-        pieces = tail(file.descriptor, file.start, 2 * MOST_BYTES)
+        pieces = tail(file.descriptor, file.start, file.most_bytes)
         first = next(pieces, b"")
         if first:
             with (self._folder / f"{file.name}.log").open("wb") as copy:

@@ -284,11 +284,9 @@ def test_input_and_ctrl_c_at_the_terminal_reach_the_job(tmp_path: Path) -> None:
     "closed", ["<&-", pytest.param("2>&-", marks=FURTHER), pytest.param("<&- 2>&-", marks=FURTHER)]
 )
 def test_a_stream_that_is_closed_stays_closed(tmp_path: Path, closed: str) -> None:
-    words = " ".join(_watch(tmp_path))
-    done = _run(
-        ["sh", "-c", f'{words} sh -c \'sleep 0.5; echo out; ls /proc/$$/fd | tr "\\n" " "\' {closed}']
-    )
-    bare = _run(["sh", "-c", f'sh -c \'sleep 0.5; echo out; ls /proc/$$/fd | tr "\\n" " "\' {closed}'])
+    job = f"{sys.executable} -c 'import os; print(sorted(os.listdir(\"/proc/self/fd\")))' {closed}"
+    done = _run(["sh", "-c", f"{' '.join(_watch(tmp_path))} {job}"])
+    bare = _run(["sh", "-c", job])
     assert done.returncode == 0
     assert done.stdout == bare.stdout
     assert _kept(tmp_path, "stdout.log") == done.stdout
@@ -302,3 +300,10 @@ def test_a_socket_stays_one(tmp_path: Path) -> None:
             done = _run([*_watch(tmp_path), "readlink", "/proc/self/fd/1"], stdout=theirs.fileno())
         assert done.returncode == 0
         assert ours.recv(4096).startswith(b"socket:")
+
+
+def test_the_files_to_which_a_launcher_sends_the_ranks_output_are_kept_too(tmp_path: Path) -> None:
+    rank = f"env RANK=3 LOCAL_RANK=0 sh -c 'echo of rank 3; sleep 2; exit 4' > {tmp_path}/rank.log"
+    done = _run([*_watch(tmp_path), "sh", "-c", f"echo of the launcher; {rank}; exit 4"])
+    assert (done.returncode, done.stdout) == (4, b"of the launcher\n")
+    assert _kept(tmp_path, "rank-3.stdout.log") == b"of rank 3\n"
