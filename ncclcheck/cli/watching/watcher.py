@@ -86,7 +86,8 @@ class Watcher:
         if isinstance(ranks, Missing):
             return
         for rank in ranks:
-            if rank not in self.ranks:
+            is_command = rank.rank is None and self.plan.is_child  # whose output is ours
+            if rank not in self.ranks and not is_command:
                 within(WATCH_READ_S, self.seen, rank.pid, rank.rank)
         self.ranks = ranks or self.ranks
         self._deaths.follow(

@@ -303,7 +303,13 @@ def test_a_socket_stays_one(tmp_path: Path) -> None:
 
 
 def test_the_files_to_which_a_launcher_sends_the_ranks_output_are_kept_too(tmp_path: Path) -> None:
-    rank = f"env RANK=3 LOCAL_RANK=0 sh -c 'echo of rank 3; sleep 2; exit 4' > {tmp_path}/rank.log"
-    done = _run([*_watch(tmp_path), "sh", "-c", f"echo of the launcher; {rank}; exit 4"])
-    assert (done.returncode, done.stdout) == (4, b"of the launcher\n")
+    script = "echo of rank 3; until test -e go; do sleep 0.05; done; exit 4"
+    rank = f"env RANK=3 LOCAL_RANK=0 sh -c '{script}' > rank.log"
+    words = [*_watch(tmp_path, "--patience", "6"), "sh", "-c", f"echo of the launcher; {rank}; exit 4"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=_environ(), cwd=tmp_path) as watch:
+        assert watch.stdout is not None
+        _until(lambda: any('"ranks":[3]' in file.read_text() for file in tmp_path.glob("kept/*/status.json")))
+        (tmp_path / "go").touch()
+        assert watch.stdout.read() == b"of the launcher\n"
+        assert watch.wait(_LIMIT_S) == 4
     assert _kept(tmp_path, "rank-3.stdout.log") == b"of rank 3\n"
