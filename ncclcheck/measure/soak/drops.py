@@ -2,14 +2,16 @@
 
 A one-sided CUSUM (Page 1954) on the logarithm of each median, standardised by median and MAD of the blocks before and
 cut at four deviations, so that a spike counts as much as a slow block. Four blocks at least, and a guard: what is
-slower by less than `drop` is no drop, however sure.
+slower by less than `drop` is no drop, however sure. Neighbouring blocks are often alike, so the run has to be far
+beyond what so many blocks of this correlation do by chance.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from math import exp, log
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import exp, log, sqrt
 from statistics import median
 
 from msgspec import Struct
@@ -20,13 +22,17 @@ ALLOWANCE, LIMIT = 1.0, 12.0  # k and h of the CUSUM, in deviations
 WINSOR = 4.0
 LEAST_RUN = 4  # blocks of a drop, and of its end
 LEARNED = 8  # blocks before anything is judged
-REMEMBERED = 360  # blocks of the usual level: an hour of blocks of 10 s
+REMEMBERED = 720  # blocks of the usual level: two hours of blocks of 10 s
 ABSORBED = 90  # a run of so many that is no drop is the usual level from now on: load changes over a day
 LEAST_DEVIATION = 0.005
 SUSPECT = 6.0  # of the CUSUM: pairs are worth measuring
 _MAD = 1.4826  # of a normal distribution, to its deviation
+_SURE = 5.0  # standard errors of a run of blocks that are alike
 _MOST = 0.75  # of the last blocks are slower by the guard
-_RECOUNT = 4  # blocks between two countings of the usual level
+_MOST_ALIKE = 0.95
+_SPIKE = 3.0  # deviations
+_SPANS = (4, 8, 16, 32, 64)  # last blocks that are looked at together
+_RECOUNT = 8  # blocks between two countings of the usual level
 
 
 class Drop(Struct, frozen=True):
@@ -55,6 +61,7 @@ class DropDetector:
         self._run: list[_Seen] = []
         self._sum = 0.0
         self._level, self._deviation, self._counted = 0.0, LEAST_DEVIATION, 0
+        self._alike = 1.0  # so many blocks in a row tell as much as one
         self._open: Drop | None = None
         self._inside: deque[float] = deque(maxlen=REMEMBERED)
         self._last: deque[_Seen] = deque(maxlen=LEAST_RUN)
@@ -100,9 +107,21 @@ class DropDetector:
     def _is_drop(self) -> bool:
         if self._sum < LIMIT or len(self._run) < LEAST_RUN:
             return False
-        recent = [past.value - self._level for past in self._run[-2 * LEAST_RUN :]]
-        slower = sum(value >= self._guard for value in recent)
-        return slower >= _MOST * len(recent)
+        values = [past.value - self._level for past in self._run]
+        recent = values[-2 * LEAST_RUN :]
+        if sum(value >= self._guard for value in recent) < _MOST * len(recent):
+            return False
+        error = self._deviation * (1 + LEARNED / len(self._base))  # few blocks tell little of their spread
+        for count in _SPANS:
+            last = sorted(values[-count:])
+            least = max(self._guard, _SURE * error * sqrt(min(1.0, self._alike / count)))
+            # Three spikes of four blocks are not rare enough, but they are never alike.
+            is_alike = count > LEAST_RUN or last[2] - last[0] <= max(
+                self._guard, 2 * _SPIKE * self._deviation
+            )
+            if count <= len(values) and is_alike and median(last) >= least:
+                return True
+        return False
 
     def _begin(self, end_s: float) -> Drop:
         half = self._level + self._guard / 2
@@ -150,3 +169,18 @@ class DropDetector:
             self._level = median(self._base)
             spread = median(abs(value - self._level) for value in self._base)
             self._deviation = max(LEAST_DEVIATION, _MAD * spread)
+            self._alike = _alike([value - self._level for value in self._base], _SPIKE * self._deviation)
+
+
+def _alike(values: Sequence[float], most: float) -> float:
+    """Return how many blocks in a row tell as much as one, where neighbours are alike: (1 + r) / (1 - r).
+
+    `r` is the correlation of neighbours, without values beyond `most`: spikes would hide it.
+    """
+    pairs = [(first, second) for first, second in pairwise(values) if max(abs(first), abs(second)) <= most]
+    square = sum(first * first + second * second for first, second in pairs) / 2
+    if square <= 0:
+        return 1.0
+    correlation = sum(first * second for first, second in pairs) / square
+    correlation = max(0.0, min(_MOST_ALIKE, correlation))
+    return (1 + correlation) / (1 - correlation)
